@@ -1,0 +1,42 @@
+# `make demo` and `make test` do everything, on a machine that has only python3 with pip and venv.
+
+PYTHON ?= python3
+NAME ?=
+BIN := .venv/bin
+STAMP := .venv/installed
+PIP := $(BIN)/python -m pip --quiet --quiet --no-input --disable-pip-version-check
+
+.PHONY: help demo test check install clean
+
+help:
+	@echo "make demo    train on built-in data and show what was learnt (NAME=dates for the second demo)"
+	@echo "make test    run the tests"
+	@echo "make check   run format, lint, types and tests, as a change must pass them"
+	@echo "make clean   remove .venv and caches"
+
+demo: $(STAMP)
+	@$(BIN)/seqloom demo $(NAME)
+
+test: $(STAMP)
+	@$(BIN)/python -m pytest
+
+check: $(STAMP)
+	@scripts/check
+
+install: $(STAMP)
+
+clean:
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml constraints.txt
+	@command -v "$(PYTHON)" >/dev/null || { echo "make: $(PYTHON) was not found; install Python 3.11 or newer, or name it with make PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $$($(PYTHON) --version) is too old; Seqloom needs Python 3.11 or newer, which can be named with make PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { echo "make: $(PYTHON) cannot make virtual environments; install its venv module (on Debian: apt install python3-venv)" >&2; exit 1; }
+	@echo "Creating .venv"
+	@"$(PYTHON)" -m venv .venv
+	@echo "Installing PyTorch, the largest part"
+	@$(PIP) install --constraint constraints.txt torch
+	@echo "Installing Seqloom and the rest"
+	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@

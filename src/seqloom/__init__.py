@@ -1,0 +1,52 @@
+"""Seqloom learns any mapping from sequences to sequences from your own examples.
+
+    run = seqloom.train("pairs.tsv", run="runs/fr-en")
+    model = seqloom.load("runs/fr-en")
+    model("Elle était seule.").text
+
+Names are imported when first used, so that `import seqloom` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seqloom.errors import SeqloomError
+    from seqloom.prediction import Model, Output
+    from seqloom.run import Trained, evaluate, load, train
+    from seqloom.search import Beam, Greedy
+
+__all__ = [
+    "Beam",
+    "Greedy",
+    "Model",
+    "Output",
+    "SeqloomError",
+    "Trained",
+    "evaluate",
+    "load",
+    "train",
+]
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Beam": "seqloom.search",
+    "Greedy": "seqloom.search",
+    "Model": "seqloom.prediction",
+    "Output": "seqloom.prediction",
+    "SeqloomError": "seqloom.errors",
+    "Trained": "seqloom.run",
+    "evaluate": "seqloom.run",
+    "load": "seqloom.run",
+    "train": "seqloom.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'seqloom' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

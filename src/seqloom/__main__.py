@@ -1,0 +1,7 @@
+"""`python -m seqloom` is the `seqloom` command."""
+
+from seqloom.cli import main
+
+__all__: list[str] = []
+
+main()

@@ -1,0 +1,57 @@
+"""Configuration: the list of options, their text forms, and the automatic choices."""
+
+from seqloom.config.auto import PRESETS, Facts, Side, plan, tokens_per_row
+from seqloom.config.schema import (
+    AttentionConfig,
+    Config,
+    DataConfig,
+    ModelConfig,
+    RecurrentDecoderConfig,
+    RecurrentEncoderConfig,
+    SearchConfig,
+    TextConfig,
+    TrainingConfig,
+    TransformerDecoderConfig,
+    TransformerEncoderConfig,
+)
+from seqloom.config.text import (
+    Overrides,
+    dump,
+    flatten,
+    load,
+    merge,
+    option_names,
+    option_rows,
+    parse,
+    parse_assignments,
+    validate,
+)
+
+__all__ = [
+    "PRESETS",
+    "AttentionConfig",
+    "Config",
+    "DataConfig",
+    "Facts",
+    "ModelConfig",
+    "Overrides",
+    "RecurrentDecoderConfig",
+    "RecurrentEncoderConfig",
+    "SearchConfig",
+    "Side",
+    "TextConfig",
+    "TrainingConfig",
+    "TransformerDecoderConfig",
+    "TransformerEncoderConfig",
+    "dump",
+    "flatten",
+    "load",
+    "merge",
+    "option_names",
+    "option_rows",
+    "parse",
+    "parse_assignments",
+    "plan",
+    "tokens_per_row",
+    "validate",
+]

@@ -1,0 +1,137 @@
+"""What to choose when nothing is chosen: a pure function from a few facts about the data.
+
+`plan` lays the user's own options over these choices, so each can be set apart from the others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from seqloom.config.schema import Config
+from seqloom.config.text import Overrides, merge, validate
+from seqloom.errors import ConfigError
+
+__all__ = ["PRESETS", "Facts", "Side", "plan", "tokens_per_row"]
+
+Preset = Literal["auto", "lstm", "transformer"]
+PRESETS: tuple[Preset, ...] = ("auto", "lstm", "transformer")
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one column looks like."""
+
+    characters: float  # mean length of a row
+    words: float  # mean number of words and marks in a row
+    distinct_characters: int
+    distinct_words: int
+    sampled_rows: int  # rows the distinct counts were made from
+
+    @property
+    def closed(self) -> bool:
+        """Whether the words are few and come back often, so that whole words can be learnt."""
+        seen = self.words * self.sampled_rows
+        return self.distinct_words <= 2_000 and seen >= 20 * self.distinct_words
+
+    @property
+    def short(self) -> bool:
+        """Whether a row is a word or a name rather than a sentence."""
+        return self.characters <= 40 and self.words <= 8
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the automatic choices depend on."""
+
+    rows: int
+    source: Side
+    target: Side
+
+
+def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") -> Config:
+    """The whole configuration: automatic choices, and the user's own laid over them."""
+    if preset not in PRESETS:
+        raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
+    chosen: Overrides = _texts(facts)
+    texts = {name: overrides[name] for name in ("source", "target") if name in overrides}
+    unit = validate(merge(chosen, texts), place="configuration").target.unit
+    tokens = max(1.0, facts.rows * tokens_per_row(facts.target, unit))
+    chosen = merge(chosen, _model(preset, tokens))
+    chosen = merge(chosen, {"training": _training(tokens)})
+    return validate(merge(chosen, overrides), place="configuration")
+
+
+def _texts(facts: Facts) -> Overrides:
+    """Units: words where they are few, characters for short strings, otherwise subwords."""
+    sides = (facts.source, facts.target)
+    if any(side.short and not side.closed for side in sides) and all(s.short for s in sides):
+        return {
+            "source": {"unit": "word" if _spelt(facts.source) else "character"},
+            "target": {"unit": "word" if _spelt(facts.target) else "character"},
+            "model": {"share_vocabulary": False},
+        }
+    if all(side.closed for side in sides):
+        text = {"unit": "word", "size": 2_100}
+        return {"source": text, "target": text, "model": {"share_vocabulary": False}}
+    text = {"unit": "subword", "size": _subwords(facts.rows)}
+    return {"source": text, "target": text, "model": {"share_vocabulary": True}}
+
+
+def _spelt(side: Side) -> bool:
+    """Whether a short row is already a list of symbols set apart by spaces (phones, say)."""
+    return side.closed and side.words >= 3 and side.distinct_words <= 300
+
+
+def _subwords(rows: int) -> int:
+    """A vocabulary in which most pieces are seen often enough to be learnt."""
+    sizes = ((5_000, 2_000), (20_000, 4_000), (100_000, 6_000), (500_000, 8_000))
+    return next((size for limit, size in sizes if rows < limit), 16_000)
+
+
+def tokens_per_row(side: Side, unit: str) -> float:
+    """Roughly how many tokens a row has."""
+    match unit:
+        case "character" | "byte":
+            return side.characters + 1
+        case "word":
+            return side.words + 1
+        case _:
+            return 1.3 * side.words + 1
+
+
+def _model(preset: str, tokens: float) -> Overrides:
+    """Sizes that grow with the number of target tokens, and dropout that falls."""
+    sizes = ((200_000, 128, 0.1), (2_000_000, 192, 0.3), (20_000_000, 256, 0.2))
+    width, dropout = next(((w, d) for limit, w, d in sizes if tokens < limit), (512, 0.1))
+    if preset == "lstm":
+        stack = {"kind": "recurrent", "dropout": dropout}
+        return {
+            "model": {
+                "embedding": width,
+                "encoder": {**stack, "width": width, "layers": 2},
+                "decoder": {**stack, "width": 2 * width, "layers": 1},
+            }
+        }
+    stack = {
+        "kind": "transformer",
+        "width": width,
+        "inner": 4 * width,
+        "heads": width // 64 if width >= 256 else 4,
+        "layers": 3,
+        "dropout": dropout,
+    }
+    return {"model": {"embedding": width, "encoder": stack, "decoder": stack}}
+
+
+def _training(tokens: float) -> Overrides:
+    """As many passes as the data repays, in batches that leave enough updates."""
+    batch = next((b for limit, b in ((200_000, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
+    passes = min(40.0, max(2.0, 16_000_000 / tokens))
+    updates = max(500, round(passes * tokens / (0.85 * batch) / 100) * 100)
+    return {
+        "updates": updates,
+        "batch_tokens": batch,
+        "rate": 2e-3,
+        "warmup": min(1_000, updates // 10),
+        "validate_every": max(50, min(1_000, updates // 15)),
+    }

@@ -1,0 +1,38 @@
+"""Data sets: files to rows, checks, token ids on disk, batches."""
+
+from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share
+from seqloom.data.corpus import Batch, Corpus
+from seqloom.data.encoding import Columns, fingerprint
+from seqloom.data.report import Dropped, Place, Reason, Report
+from seqloom.data.split import Split, hold_out
+from seqloom.data.survey import Distribution, Overlap, Survey, overlap, survey
+from seqloom.data.table import Data, Row, data_files, describe_data, read_lines, read_rows
+
+__all__ = [
+    "Batch",
+    "Batches",
+    "Columns",
+    "Corpus",
+    "Data",
+    "Distribution",
+    "Dropped",
+    "Indices",
+    "Lengths",
+    "Overlap",
+    "Place",
+    "Reason",
+    "Report",
+    "Row",
+    "Split",
+    "Survey",
+    "data_files",
+    "describe_data",
+    "fingerprint",
+    "hold_out",
+    "in_order",
+    "overlap",
+    "padding_share",
+    "read_lines",
+    "read_rows",
+    "survey",
+]

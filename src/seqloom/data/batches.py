@@ -1,0 +1,133 @@
+"""Which rows make up which batch: by a budget of positions, mates of like length.
+
+The global batch is a function of (seed, step) alone, so a resumed run sees what an uninterrupted
+one would have seen, and a rank finds its share without asking others (RELIABILITY, randomness).
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.errors import ConfigError
+from seqloom.keys import key
+
+__all__ = ["Batches", "Indices", "Lengths", "in_order", "padding_share"]
+
+Indices = NDArray[np.int64]
+
+BLUR = 0.75  # tokens; more gives neighbours more variety and batches more padding
+
+
+class Lengths(NamedTuple):
+    """Tokens of each row, END included, in the order of the corpus."""
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+
+    @property
+    def longer(self) -> NDArray[np.int32]:
+        """The longer side of each row, which is what a budget has to hold."""
+        return np.maximum(self.source, self.target)
+
+
+class Batches:
+    """An endless, numbered series of batches; each epoch holds every row exactly once.
+
+    A batch of n rows keeps n × longest source and n × longest target within `tokens`, unless one
+    row alone is longer than that.
+    """
+
+    def __init__(self, lengths: Lengths, *, tokens: int, seed: int) -> None:
+        if not len(lengths.source):
+            raise ConfigError("there are no rows to make batches of; give at least one")
+        self._lengths = lengths
+        self._tokens = tokens
+        self._seed = seed
+        self._first_steps = [0]
+        self._epoch = -1
+        self._batches: list[Indices] = []
+
+    def indices(self, step: int) -> Indices:
+        """The rows of global batch number `step`, counted from 0, sorted by length."""
+        epoch = self.epoch(step)
+        rows = self._of_epoch(epoch)[step - self._first_steps[epoch]]
+        return rows[np.argsort(self._lengths.longer[rows], kind="stable")]
+
+    def share(self, step: int, *, rank: int, world: int) -> Indices:
+        """Every `world`-th row of the batch from row `rank` on; empty where rows are too few."""
+        return self.indices(step)[rank::world]
+
+    def epoch(self, step: int) -> int:
+        """The pass over the data, counted from 0, that batch `step` belongs to."""
+        while self._first_steps[-1] <= step:
+            self._of_epoch(len(self._first_steps) - 1)
+        return int(np.searchsorted(self._first_steps, step, side="right")) - 1
+
+    def per_epoch(self, epoch: int) -> int:
+        """How many batches that pass has; jitter makes it differ a little from pass to pass."""
+        return len(self._of_epoch(epoch))
+
+    def padding(self, epoch: int) -> float:
+        """Share of that pass's positions, both sides together, that hold `<empty>`."""
+        return padding_share(self._of_epoch(epoch), self._lengths)
+
+    def _of_epoch(self, epoch: int) -> list[Indices]:
+        """The batches of a pass; only the latest asked for is kept."""
+        if epoch != self._epoch:
+            generator = np.random.default_rng(key(self._seed, "epoch", epoch))
+            batches = _cut(_jittered_order(self._lengths, generator), self._lengths, self._tokens)
+            self._batches = [batches[index] for index in generator.permutation(len(batches))]
+            self._epoch = epoch
+            if epoch == len(self._first_steps) - 1:
+                self._first_steps.append(self._first_steps[-1] + len(batches))
+        return self._batches
+
+
+def in_order(lengths: Lengths, *, tokens: int) -> list[Indices]:
+    """Batches by length with every row once, the same each time: for held-out data."""
+    order = _snake(lengths.target, lengths.source)
+    return _cut(order, lengths, tokens)
+
+
+def padding_share(batches: Iterable[Indices], lengths: Lengths) -> float:
+    """Share of the positions of both sides of these batches that hold no token."""
+    used = total = 0
+    for rows in batches:
+        for side in lengths:
+            used += int(side[rows].sum())
+            total += len(rows) * int(side[rows].max())
+    return 1 - used / total if total else 0.0
+
+
+def _jittered_order(lengths: Lengths, generator: np.random.Generator) -> Indices:
+    """Rows by length with other neighbours in each pass: now one side leads and now the other,
+    equal rows are shuffled, and the side that follows is blurred by less than a token."""
+    rows = len(lengths.source)
+    shuffled = generator.permutation(rows)
+    leading, following = generator.permutation(2)
+    blurred = lengths[following][shuffled] + generator.uniform(-BLUR, BLUR, rows)
+    return np.asarray(shuffled[_snake(lengths[leading][shuffled], blurred)], dtype=np.int64)
+
+
+def _snake(primary: NDArray[np.number], secondary: NDArray[np.number]) -> Indices:
+    """Order by the first key; within it the second goes up and down in turn, so that a batch across
+    two values of the first still has neighbours in the second."""
+    _, group = np.unique(primary, return_inverse=True)
+    return np.lexsort((np.where(group % 2 == 0, secondary, -secondary), group))
+
+
+def _cut(order: Indices, lengths: Lengths, tokens: int) -> list[Indices]:
+    """Cut an order into the longest stretches that keep the budget."""
+    longer = lengths.longer[order].astype(np.int64)
+    batches = []
+    start = 0
+    while start < len(order):
+        most = max(1, tokens // int(longer[start]))
+        longest = np.maximum.accumulate(longer[start : start + most])
+        fitting = longest * np.arange(1, len(longest) + 1) <= tokens
+        end = start + max(1, int(np.count_nonzero(fitting)))
+        batches.append(order[start:end])
+        start = end
+    return batches

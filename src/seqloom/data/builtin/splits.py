@@ -1,0 +1,73 @@
+"""A built-in data set as three lists of pairs, and how it is written to files."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seqloom.errors import DataError
+
+__all__ = ["Splits", "write_splits"]
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Splits:
+    """A data set cut into training, validation and test pairs, none of which shares a source."""
+
+    name: str
+    train: Pairs
+    valid: Pairs
+    test: Pairs
+    columns: tuple[str, str]  # what the two sides hold, for tables a person reads
+    attribution: str = ""  # what the licence asks to be shown; empty where it asks nothing
+    credits: Mapping[str, str] = field(default_factory=dict)  # source -> who wrote the pair
+
+
+def write_splits(splits: Splits, directory: Path) -> list[Path]:
+    """Write train.tsv, valid.tsv and test.tsv with a header, and ATTRIBUTION.txt where asked for.
+
+    A file that is already there stays as it is when equal, and is an error when not.
+    """
+    contents = {
+        f"{name}.tsv": _table(rows, splits.credits)
+        for name, rows in (("train", splits.train), ("valid", splits.valid), ("test", splits.test))
+    }
+    if splits.attribution:
+        contents["ATTRIBUTION.txt"] = splits.attribution.rstrip("\n") + "\n"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            _refuse_to_overwrite(directory / name, content)
+        return [_write(directory / name, content) for name, content in contents.items()]
+    except OSError as error:
+        raise DataError(
+            f"{directory}: cannot be written ({error.strerror}); choose another folder"
+        ) from error
+
+
+def _table(rows: Pairs, credits: Mapping[str, str]) -> str:
+    header = ("source", "target", "attribution") if credits else ("source", "target")
+    lines = ["\t".join(header)]
+    for source, target in rows:
+        cells = (source, target, credits[source]) if credits else (source, target)
+        if any(mark in cell for cell in cells for mark in "\t\n\r"):
+            raise DataError(f"{source!r}: a tab or line end inside a cell cannot be written as TSV")
+        lines.append("\t".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def _refuse_to_overwrite(path: Path, content: str) -> None:
+    if path.exists() and (not path.is_file() or path.read_bytes() != content.encode()):
+        raise DataError(f"{path}: exists already with other content; choose another folder")
+
+
+def _write(path: Path, content: str) -> Path:
+    """Write the whole file or nothing."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".seqloom-") as scratch:
+        draft = Path(scratch, path.name)
+        draft.write_bytes(content.encode())
+        os.replace(draft, path)
+    return path

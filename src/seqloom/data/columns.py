@@ -1,0 +1,89 @@
+"""Which two columns of a table are the source and the target: by name, or by position from 1."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seqloom.config import DataConfig
+from seqloom.data.report import Place
+from seqloom.errors import DataError
+
+__all__ = ["Header", "Wanted"]
+
+USUAL_NAMES = {
+    *("source", "target", "src", "tgt", "trg", "input", "output", "inputs", "outputs"),
+    *("text", "texts", "label", "labels"),
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The two columns as the user named them."""
+
+    source: str
+    target: str
+    header: str
+
+    @classmethod
+    def of(cls, config: DataConfig) -> "Wanted":
+        """What the configuration asks for."""
+        return cls(config.source, config.target, config.header)
+
+    @property
+    def named(self) -> bool:
+        """Whether a column is asked for by its name, which takes a header."""
+        return not (self.source.isdecimal() and self.target.isdecimal())
+
+    def find(self, column: str, names: Sequence[str], place: Place | str) -> int:
+        """The index of a column, or an error that suggests the nearest name."""
+        if column.isdecimal():
+            if 1 <= int(column) <= len(names):
+                return int(column) - 1
+            held = f"{len(names)} column" + "s" * (len(names) != 1)
+            raise DataError(f"{place}: there is no column {column} among {held}; {_cure(names)}")
+        matches = [index for index, name in enumerate(names) if name == column]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            positions = " and ".join(str(index + 1) for index in matches)
+            cure = "rename one or ask by position"
+            raise DataError(f"{place}: columns {positions} are both named {column!r}; {cure}")
+        near = difflib.get_close_matches(column, names, n=1, cutoff=0.0)
+        cure = f"did you mean {near[0]!r}?" if near else "name a column or its position"
+        raise DataError(f"{place}: there is no column {column!r}; {cure}")
+
+
+@dataclass(frozen=True)
+class Header:
+    """How many columns a table has and which of them are wanted; `names` says line 1 is no row."""
+
+    source: int
+    target: int
+    width: int
+    names: bool
+
+    @classmethod
+    def of_first_line(cls, wanted: Wanted, cells: list[str], place: Place) -> "Header":
+        """Settle columns and header from the first line."""
+        cells = [cell.strip() for cell in cells]
+        if wanted.named and wanted.header == "no":
+            named = wanted.target if wanted.source.isdecimal() else wanted.source
+            cure = "ask by position or set data.header to yes"
+            raise DataError(f"{place}: column {named!r} needs a header; {cure}")
+        source = wanted.find(wanted.source, cells, place)
+        target = wanted.find(wanted.target, cells, place)
+        usual = {cells[source].lower(), cells[target].lower()} <= USUAL_NAMES
+        names = wanted.header == "yes" or (wanted.header == "auto" and (wanted.named or usual))
+        return cls(source, target, len(cells), names)
+
+
+def _cure(names: Sequence[str]) -> str:
+    cures = {
+        "\t": "it holds tabs, so name the file .tsv",
+        ",": "it holds commas, so name the file .csv",
+        ";": "it holds semicolons, so put commas or tabs in their place",
+    }
+    fitting = [
+        cure for separator, cure in cures.items() if len(names) == 1 and separator in names[0]
+    ]
+    return fitting[0] if fitting else "positions count from 1"

@@ -1,0 +1,175 @@
+"""A data set as token ids: encoded once, kept in flat files, mapped into memory when used.
+
+    corpus/  corpus.json              what it holds, and of what it was made
+             {source,target}.tokens   all ids one after another, each row ending in END
+             {source,target}.offsets  where each row begins, and where the last one ends (int64)
+             lines                    the line each row was read from (int64)
+
+It is written under another name and renamed when whole, so a build that was killed is never used.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.data.batches import Indices, Lengths
+from seqloom.data.encoding import FILES, SIDES, Columns, write_corpus
+from seqloom.data.report import Place, Report
+from seqloom.data.table import Row
+from seqloom.errors import RunError
+from seqloom.fields.specials import EMPTY
+
+__all__ = ["Batch", "Corpus"]
+
+KINDS = {"uint16": 2, "int32": 4, "int64": 8}  # bytes an item
+
+
+class Batch(NamedTuple):
+    """Some rows as int64 arrays, padded with EMPTY; a row ends in END and has no START."""
+
+    source: NDArray[np.int64]  # (B,S)
+    source_lengths: NDArray[np.int64]  # (B,)
+    target: NDArray[np.int64]  # (B,T)
+    target_lengths: NDArray[np.int64]  # (B,)
+    indices: NDArray[np.int64]  # (B,)
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """corpus.json: of what it was made, and each file's type and number of items."""
+
+    fingerprint: str
+    file: str
+    files: dict[str, tuple[str, int]]
+
+
+class Corpus:
+    """Rows of token ids on disk; `lengths`, END included, are in memory."""
+
+    def __init__(self, contents: _Contents, maps: Mapping[str, NDArray[np.integer]]) -> None:
+        """Use `open`, `build` or `reuse`."""
+        self.fingerprint = contents.fingerprint
+        self._file = contents.file
+        self._lines = maps["lines"]
+        self._tokens = {side: maps[f"{side}.tokens"] for side in SIDES}
+        self._offsets = {side: maps[f"{side}.offsets"] for side in SIDES}
+        source, target = (np.diff(self._offsets[side]).astype(np.int32) for side in SIDES)
+        self.lengths = Lengths(source, target)
+
+    @classmethod
+    def build(
+        cls,
+        rows: Iterable[Row],
+        columns: Columns,
+        *,
+        directory: Path,
+        report: Report,
+        fingerprint: str,
+    ) -> "Corpus":
+        """Encode rows in a stream and put the result in `directory`, in place of what was there.
+
+        There may be one builder of a directory at a time; what a killed one left is cleared away.
+        """
+        try:
+            unfinished = _new_directory(directory)
+        except OSError as error:
+            raise _not_written(directory, error) from None
+        try:
+            written = write_corpus(rows, columns, directory=unfinished, report=report)
+            contents = {"fingerprint": fingerprint, **written}
+            (unfinished / "corpus.json").write_text(json.dumps(contents), encoding="utf-8")
+            if directory.exists():
+                shutil.rmtree(directory)
+            unfinished.rename(directory)
+        except OSError as error:
+            raise _not_written(directory, error) from None
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+        return cls.open(directory)
+
+    @classmethod
+    def open(cls, directory: Path) -> "Corpus":
+        """What `build` left in `directory`, after a look at whether it is whole."""
+        contents = _contents(directory)
+        maps = {
+            name: np.memmap(directory / name, np.dtype(kind), "r")
+            for name, (kind, _) in contents.files.items()
+        }
+        for side in SIDES:
+            offsets = maps[f"{side}.offsets"]
+            ends = (0, len(maps[f"{side}.tokens"]))
+            rising = len(offsets) == len(maps["lines"]) + 1 and (np.diff(offsets) > 0).all()
+            if not rising or (offsets[0], offsets[-1]) != ends:
+                raise _not_whole(directory)
+        return cls(contents, maps)
+
+    @classmethod
+    def reuse(cls, directory: Path, fingerprint: str) -> "Corpus | None":
+        """The corpus in `directory` if it is whole and was made of just this; otherwise None."""
+        try:
+            corpus = cls.open(directory)
+        except RunError:
+            return None
+        return corpus if corpus.fingerprint == fingerprint else None
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def place(self, index: int) -> Place:
+        """Where a row was read, for messages."""
+        return Place(self._file, int(self._lines[index]))
+
+    def batch(self, indices: Indices) -> Batch:
+        """These rows, in this order."""
+        source, source_lengths = self._padded("source", indices)
+        target, target_lengths = self._padded("target", indices)
+        return Batch(source, source_lengths, target, target_lengths, indices)
+
+    def _padded(self, side: str, indices: Indices) -> tuple[Indices, Indices]:
+        starts = np.asarray(self._offsets[side][indices])
+        lengths = np.asarray(self._offsets[side][indices + 1]) - starts
+        steps = np.arange(lengths.max(initial=0))
+        real = steps < lengths[:, None]  # (B,S)
+        ids = np.full(real.shape, EMPTY, dtype=np.int64)
+        ids[real] = self._tokens[side][(starts[:, None] + steps)[real]]
+        return ids, lengths
+
+
+def _contents(directory: Path) -> _Contents:
+    """The description of a corpus, each file of which has the size it should have."""
+    try:
+        text = (directory / "corpus.json").read_text(encoding="utf-8")
+        contents = _Contents(**json.loads(text))
+        whole = set(contents.files) == FILES and all(
+            kind in KINDS and (directory / name).stat().st_size == KINDS[kind] * count > 0
+            for name, (kind, count) in contents.files.items()
+        )
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        whole = False
+    if not whole:
+        raise _not_whole(directory)
+    return contents
+
+
+def _new_directory(directory: Path) -> Path:
+    """An empty directory beside this one, after clearing away what killed builds left."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in directory.parent.glob(f".{directory.name}-*"):
+        shutil.rmtree(leftover)
+    return Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+
+
+def _not_written(directory: Path, error: OSError) -> RunError:
+    cause = error.strerror or error
+    return RunError(f"{directory}: cannot be written ({cause}); free space or choose another place")
+
+
+def _not_whole(directory: Path) -> RunError:
+    return RunError(f"{directory}: is not a whole corpus; remove it and it is made again")

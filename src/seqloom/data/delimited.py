@@ -1,0 +1,156 @@
+"""TSV and CSV: physical lines become records of cells.
+
+TSV has no quoting, since sentences hold quotes: a tab always parts two cells. CSV is quoted as
+spreadsheets do it: a quote opens a cell only at its start, `""` stands for one quote, a line end
+inside quotes is part of the text, and the place of a record is the line it starts on.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from seqloom.config import DataConfig
+from seqloom.data.columns import Header, Wanted
+from seqloom.data.report import Fault, Place, Reason
+from seqloom.errors import DataError
+
+__all__ = ["Record", "csv_records", "pairs", "tsv_records"]
+
+
+class Record(NamedTuple):
+    """The cells of one row and the place where it starts."""
+
+    place: Place
+    cells: list[str]
+
+
+def tsv_records(lines: Iterable[str | Fault], file: str) -> Iterator[Record | Fault]:
+    """One record for each line."""
+    for number, line in enumerate(lines, 1):
+        if isinstance(line, Fault):
+            yield line
+        else:
+            yield _record(Place(file, number), line.split("\t"))
+
+
+def csv_records(
+    lines: Iterable[str | Fault], file: str, *, max_line: int
+) -> Iterator[Record | Fault]:
+    """One record for each row, which may take several lines; a quote left open is an error."""
+    row: _OpenRow | None = None
+    for number, line in enumerate(lines, 1):
+        if row is None and isinstance(line, str) and '"' not in line:
+            yield _record(Place(file, number), line.split(","))
+            continue
+        row = row or _OpenRow(Place(file, number), max_line)
+        row.read(line)
+        if not row.quoted:
+            yield row.result()
+            row = None
+    if row is not None:
+        raise row.open_quote("never closed")
+
+
+def pairs(
+    records: Iterable[Record | Fault], config: DataConfig, *, separator: str
+) -> Iterator[Record | Fault]:
+    """The two wanted cells of each record; the first one fixes how many cells there are."""
+    header: Header | None = None
+    cure = _CURES[separator]
+    rows = 0
+    for record in records:
+        rows += 1
+        if isinstance(record, Fault):
+            yield record
+            continue
+        place, cells = record
+        if header is None:
+            header = Header.of_first_line(Wanted.of(config), cells, place)
+            if header.names:
+                continue
+        if len(cells) != header.width:
+            message = f"expected {header.width} columns, found {len(cells)}; {cure}"
+            yield Fault(Reason.COLUMNS, place, message)
+        else:
+            yield Record(place, [cells[header.source], cells[header.target]])
+    if rows == 1 and header is not None and header.names:
+        raise DataError(f"{place.file}: holds a header and no rows; add rows below it")
+
+
+_CURES = {
+    "\t": "write tabs inside a text as spaces",
+    ",": "put texts with commas in double quotes",
+}
+
+
+def _record(place: Place, cells: list[str]) -> Record | Fault:
+    if len(cells) == 1 and not cells[0].strip():
+        return Fault(Reason.BLANK, place, "the line is blank; remove it")
+    return Record(place, cells)
+
+
+@dataclass
+class _OpenRow:
+    """A CSV row while its lines come in; reading is linear in their length."""
+
+    place: Place
+    max_line: int
+    length: int = 0
+    quoted: bool = False
+    cells: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    fault: Fault | None = None
+
+    def read(self, line: str | Fault) -> None:
+        """Take one more line in; a faulty one spoils the row but not the knowledge of its end."""
+        if isinstance(line, Fault):
+            if line.text is None:
+                raise DataError(f"{line.place}: {line.message}, or save the file as TSV")
+            self.fault = self.fault or line
+            line = line.text
+        self.length += len(line) + 1
+        if self.length > self.max_line + 1:
+            raise self.open_quote(f"not closed within {self.max_line:,} characters")
+        if self.quoted:
+            self.parts.append("\n")
+        position = 0
+        while position <= len(line):
+            position = self._quoted(line, position) if self.quoted else self._bare(line, position)
+
+    def result(self) -> Record | Fault:
+        """The finished row."""
+        return self.fault or _record(self.place, self.cells)
+
+    def open_quote(self, how: str) -> DataError:
+        """A quote swallows what follows it, so no later row can be trusted."""
+        cure = "close it, double it, or save the file as TSV, where quotes are plain text"
+        return DataError(f"{self.place}: a quote in this row is {how}; {cure}")
+
+    def _bare(self, line: str, start: int) -> int:
+        """Read a cell from its start, or what follows a closing quote; the next position."""
+        if not self.parts and line.startswith('"', start):
+            self.quoted = True
+            self.parts.append("")
+            return start + 1
+        end = line.find(",", start)
+        end = len(line) if end < 0 else end
+        if self.parts and end > start:
+            message = "text follows a closing quote; double the quotes inside a text"
+            self.fault = self.fault or Fault(Reason.QUOTE, self.place, message)
+        self.parts.append(line[start:end])
+        self.cells.append("".join(self.parts))
+        self.parts = []
+        return end + 1
+
+    def _quoted(self, line: str, start: int) -> int:
+        """Read up to the closing quote, a doubled quote or the line's end; the next position."""
+        end = line.find('"', start)
+        if end < 0:
+            self.parts.append(line[start:])
+            return len(line) + 1
+        self.parts.append(line[start:end])
+        if line.startswith('"', end + 1):
+            self.parts.append('"')
+            return end + 2
+        self.quoted = False
+        return end + 1

@@ -1,0 +1,215 @@
+"""From a path to lines of text: bytes split on `\\n` only, strict UTF-8, every oddity named.
+
+One item comes out for each physical line, a `str` or a `Fault`, so a caller's count is the file's.
+A fault of the whole file (missing, UTF-16, cut-off gzip) is a `DataError` whatever the options say.
+"""
+
+import codecs
+import difflib
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from seqloom.data.report import Fault, Place, Reason
+from seqloom.errors import DataError
+
+__all__ = ["check_file", "count_lines", "open_text", "text_lines"]
+
+Stream: TypeAlias = "io.BufferedReader[Any]"
+
+GZIP = b"\x1f\x8b"
+HEAD = 8_192
+CHUNK = 1 << 20
+ENCODINGS = {  # UTF-32 first: its little-endian mark begins like that of UTF-16
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+SIGNATURES = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"PAR1": "a Parquet file",
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"%PDF": "a PDF document",
+    b"BZh": "bzip2 data",
+    b"\xfd7zXZ": "xz data",
+    b"\x28\xb5\x2f\xfd": "Zstandard data",
+    b"SQLite format 3": "an SQLite database",
+}
+READ_ERRORS = (EOFError, OSError, zlib.error)
+CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
+
+
+def check_file(path: Path) -> None:
+    """Refuse whatever is not a regular file, and suggest the nearest name for a missing one."""
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; name a file in it")
+    if not path.exists():
+        raise DataError(f"{path}: no such file; {_suggestion(path)}")
+    if not path.is_file():
+        raise DataError(f"{path}: is not a regular file; copy its contents into one")
+
+
+@contextmanager
+def open_text(path: Path | None) -> Iterator[Stream]:
+    """The bytes of a text file, unpacked if gzipped and past its byte-order mark; None is stdin."""
+    name = _name(path)
+    with _source(path) as raw:
+        head = _peek(raw, name)
+        if path is not None and path.suffix == ".gz" and head and not head.startswith(GZIP):
+            raise DataError(f"{name}: is not gzip data though its name ends in .gz; rename it")
+        packed = head.startswith(GZIP)
+        stream = cast(Stream, gzip.GzipFile(fileobj=raw)) if packed else raw
+        head = _peek(stream, name)
+        _refuse_other_kinds(name, head)
+        if head.startswith(codecs.BOM_UTF8):
+            stream.read(len(codecs.BOM_UTF8))
+        yield stream
+
+
+def text_lines(path: Path | None, *, max_line: int) -> Iterator[str | Fault]:
+    """Each physical line without its end (`\\n` or `\\r\\n`), or what makes it unusable."""
+    name = _name(path)
+    number = 0
+    with open_text(path) as stream:
+        while True:
+            number += 1
+            try:
+                raw = stream.readline(max_line + 2)
+                complete = raw.endswith(b"\n") or len(raw) < max_line + 2
+                quotes = not complete and _skip_to_end_of_line(stream)
+            except READ_ERRORS as error:
+                raise _read_error(error, f"{name}:{number}") from None
+            if not raw:
+                return
+            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+            if not complete or len(raw) > max_line:
+                yield _too_long(Place(name, number), max_line, quotes=quotes or b'"' in raw)
+            else:
+                yield _decode(raw, name, number)
+
+
+def count_lines(path: Path) -> int:
+    """How many items `text_lines` will give, from the line ends alone."""
+    count, last = 0, b"\n"
+    with open_text(path) as stream:
+        while True:
+            try:
+                chunk = stream.read(CHUNK)
+            except READ_ERRORS as error:
+                raise _read_error(error, f"{path}:{count + 1}") from None
+            if not chunk:
+                return count + (last != b"\n")
+            count, last = count + chunk.count(b"\n"), chunk[-1:]
+
+
+def _name(path: Path | None) -> str:
+    return "standard input" if path is None else str(path)
+
+
+@contextmanager
+def _source(path: Path | None) -> Iterator[Stream]:
+    if path is None:
+        yield cast(Stream, sys.stdin.buffer)
+        return
+    if path.is_dir() or not path.exists():
+        check_file(path)
+    try:
+        stream = cast(Stream, path.open("rb", buffering=CHUNK))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be opened ({error.strerror}); check it") from None
+    with stream:
+        yield stream
+
+
+def _peek(stream: Stream, name: str) -> bytes:
+    """The first bytes, which stay to be read; no more than have arrived where it is a pipe."""
+    try:
+        return stream.peek(HEAD)[:HEAD]
+    except READ_ERRORS as error:
+        raise _read_error(error, name) from None
+
+
+def _read_error(error: Exception, place: str) -> DataError:
+    """What went wrong while bytes came in, in one sentence."""
+    match error:
+        case EOFError():
+            return DataError(f"{place}: the gzip data is cut off here; copy the file again")
+        case gzip.BadGzipFile() | zlib.error():
+            return DataError(f"{place}: the gzip data is damaged here; copy the file again")
+        case _:
+            return DataError(f"{place}: cannot be read ({error}); check the disk")
+
+
+def _skip_to_end_of_line(stream: Stream) -> bool:
+    """Leave the rest of an endless line unread; whether it held a quote."""
+    quotes = False
+    while rest := stream.readline(CHUNK):
+        quotes = quotes or b'"' in rest
+        if rest.endswith(b"\n"):
+            break
+    return quotes
+
+
+def _decode(raw: bytes, name: str, number: int) -> str | Fault:
+    if b"\0" in raw:
+        position = raw.index(b"\0") + 1
+        message = f"byte {position} of the line is NUL, which no text holds; remove it"
+        return Fault(Reason.NUL, Place(name, number), message, raw.decode("utf-8", "replace"))
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = (
+            f"byte {error.start + 1} of the line (0x{raw[error.start]:02X}) is not UTF-8; "
+            "convert the file, for example with iconv -f LATIN1 -t UTF-8"
+        )
+        return Fault(Reason.ENCODING, Place(name, number), message, raw.decode("utf-8", "replace"))
+
+
+def _too_long(place: Place, max_line: int, *, quotes: bool) -> Fault:
+    message = f"the line is longer than {max_line:,} bytes; split it, raise data.max_line"
+    return Fault(Reason.LONG_LINE, place, message, None if quotes else "")
+
+
+def _refuse_other_kinds(name: str, head: bytes) -> None:
+    """Name a file that is no UTF-8 text at all by its first bytes."""
+    encoding = next((kind for mark, kind in ENCODINGS.items() if head.startswith(mark)), None)
+    if encoding or _looks_like_utf16(head):
+        encoding = encoding or "UTF-16"
+        cure = f"save it as UTF-8, for example with iconv -f {encoding} -t UTF-8"
+        raise DataError(f"{name}: is {encoding} text, not UTF-8; {cure}")
+    controls = len(head) - len(head.translate(None, CONTROLS))
+    if controls >= 8 and controls > len(head) / 20 and not _is_text(head):
+        kind = next((kind for mark, kind in SIGNATURES.items() if head.startswith(mark)), None)
+        raise DataError(f"{name}: is {kind or 'binary data'}, not text; name a text file")
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether the first bytes are UTF-8 without NUL, up to a character cut in two at their end."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in head
+
+
+def _looks_like_utf16(head: bytes) -> bool:
+    """Whether nearly every second byte is NUL, as in UTF-16 of a Latin script without a mark."""
+    half = len(head) // 2
+    zeros = sorted((head[0 : 2 * half : 2].count(0), head[1 : 2 * half : 2].count(0)))
+    return half >= 2 and zeros[0] <= half / 20 and zeros[1] >= half * 0.7
+
+
+def _suggestion(path: Path) -> str:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return f"there is no folder {path.parent} either"
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f"did you mean {path.parent / near[0]}?" if near else "check the path"

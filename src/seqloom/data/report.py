@@ -1,0 +1,90 @@
+"""What was read and what was left out: places, reasons, and the tally of a pass over the data."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from seqloom.errors import DataError
+
+__all__ = ["Dropped", "Fault", "Place", "Reason", "Report"]
+
+
+class Place(NamedTuple):
+    """A line of a file, counted from 1; in a Parquet file or a list, a row."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Reason(StrEnum):
+    """Why a row cannot be used."""
+
+    BLANK = "blank line"
+    COLUMNS = "wrong number of columns"
+    EMPTY_SOURCE = "empty source"
+    EMPTY_TARGET = "empty target"
+    ENCODING = "not valid Unicode"
+    JSON = "not valid JSON"
+    LONG_LINE = "line too long"
+    LONG_SOURCE = "more source tokens than data.max_source"
+    LONG_TARGET = "more target tokens than data.max_target"
+    MISSING = "column missing"
+    NUL = "NUL character"
+    QUOTE = "text after a closing quote"
+    TYPE = "value that is not text"
+
+
+class Fault(NamedTuple):
+    """One row that cannot be used: an error when strict, a count when bad rows are skipped.
+
+    `text` is the line as far as it can be read, for the quotes in it; None where they are unknown.
+    """
+
+    reason: Reason
+    place: Place
+    message: str
+    text: str | None = ""
+
+    def error(self) -> DataError:
+        """The sentence that stops a strict reading."""
+        return DataError(f"{self.place}: {self.message}, or pass --skip-bad")
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """How many rows one reason cost, and where the first of them is."""
+
+    count: int
+    first: Place
+
+
+@dataclass
+class Report:
+    """The tally of one pass, filled in while rows are read."""
+
+    kept: int = 0
+    dropped: dict[Reason, Dropped] = field(default_factory=dict)
+
+    @property
+    def lost(self) -> int:
+        """Rows left out, for whatever reason."""
+        return sum(each.count for each in self.dropped.values())
+
+    def drop(self, reason: Reason, place: Place) -> None:
+        """Count one row that is left out."""
+        before = self.dropped.get(reason)
+        self.dropped[reason] = (
+            Dropped(before.count + 1, before.first) if before else Dropped(1, place)
+        )
+
+    def lines(self) -> list[str]:
+        """The tally in words, one reason a line, the costliest first."""
+        ranked = sorted(self.dropped.items(), key=lambda item: (-item[1].count, item[0]))
+        return [
+            f"rows kept: {self.kept:,}",
+            f"rows dropped: {self.lost:,}",
+            *(f"  {each.count:,} × {reason}, first at {each.first}" for reason, each in ranked),
+        ]

@@ -1,0 +1,62 @@
+"""A held-out part where none is given, chosen by what the rows say.
+
+Rows with the same source fall on the same side, so nothing held out was seen in training. The order
+in which sources are chosen depends on each of them and the seed alone, not on where they stand.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.config import DataConfig
+from seqloom.data.survey import Survey, text_hash
+from seqloom.data.table import Row
+from seqloom.keys import key
+
+__all__ = ["Split", "hold_out"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """The hashes of the sources that are held out."""
+
+    held_out: frozenset[int]
+
+    def is_valid(self, source: str) -> bool:
+        """Whether a row with this source is held out."""
+        return text_hash(source) in self.held_out
+
+    def train(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows to learn from."""
+        return (row for row in rows if not self.is_valid(row.source))
+
+    def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows held out."""
+        return (row for row in rows if self.is_valid(row.source))
+
+
+def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split:
+    """Hold out about `valid_share` of the rows and at most `valid_rows`.
+
+    At least one row is held out and one is left where there are two different sources; none is
+    with a share of 0. A source that many rows repeat stays in training, unless all are like that.
+    """
+    hashes, counts = np.unique(survey.source_hashes, return_counts=True)
+    if len(hashes) < 2 or config.valid_share == 0:
+        return Split(frozenset())
+    most = max(1, min(config.valid_rows, int(config.valid_share * survey.facts.rows)))
+    often = max(1, most // 10, int(counts.min()))
+    order = np.argsort(_mixed(hashes, key(seed, "held out")), kind="stable")
+    order = order[counts[order] <= often]
+    chosen = max(1, int(np.searchsorted(np.cumsum(counts[order]), most, side="right")))
+    return Split(frozenset(hashes[order[:chosen]].tolist()))
+
+
+def _mixed(hashes: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
+    """Other numbers in place of these, one to one, so that each seed has an order of its own."""
+    mixed = hashes ^ np.uint64(salt)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(33))

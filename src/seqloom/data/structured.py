@@ -1,0 +1,153 @@
+"""JSONL and Parquet: rows whose cells are typed and may have names."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from seqloom.data.columns import Wanted
+from seqloom.data.delimited import Record
+from seqloom.data.report import Fault, Place, Reason
+from seqloom.errors import DataError
+
+__all__ = ["json_pairs", "parquet_pairs"]
+
+BATCH = 1_024
+JSON_KINDS = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
+
+
+def json_pairs(lines: Iterable[str | Fault], wanted: Wanted, file: str) -> Iterator[Record | Fault]:
+    """The two wanted values of each line, an object or an array; positions in an object are those
+    of the first line's keys."""
+    keys: _Keys | None = None
+    for number, line in enumerate(lines, 1):
+        place = Place(file, number)
+        value = line if isinstance(line, Fault) else _parse(line, place)
+        if isinstance(value, Fault):
+            yield value
+            continue
+        keys = keys or _Keys(value, wanted, place)
+        yield keys.pick(value, place)
+
+
+def parquet_pairs(path: Path, wanted: Wanted) -> Iterator[Record | Fault]:
+    """The two wanted columns of a Parquet file, a batch of rows in memory at a time."""
+    from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
+
+    try:
+        with parquet.ParquetFile(path) as table:
+            names = table.schema_arrow.names
+            indices = [
+                wanted.find(name, names, str(path)) for name in (wanted.source, wanted.target)
+            ]
+            for index in indices:
+                _require_text(table.schema_arrow.field(index), path)
+            yield from _parquet_rows(table, [names[index] for index in indices], str(path))
+    except (ArrowException, OSError) as error:
+        cause = str(error).splitlines()[0].rstrip(".")
+        raise DataError(f"{path}: is not a whole Parquet file ({cause}); write it again") from None
+
+
+class _Keys:
+    """How to find the two values, settled by the first row."""
+
+    def __init__(self, first: dict[str, Any] | list[Any], wanted: Wanted, place: Place) -> None:
+        self.width = len(first)
+        self.kind = type(first)
+        names = list(first) if isinstance(first, dict) else [""] * len(first)
+        if isinstance(first, list) and wanted.named:
+            raise DataError(f"{place}: is an array, whose columns have no names; ask by position")
+        self.indices = [wanted.find(name, names, place) for name in (wanted.source, wanted.target)]
+        self.names = [names[index] for index in self.indices]
+
+    def pick(self, row: dict[str, Any] | list[Any], place: Place) -> Record | Fault:
+        """The two values of a row, or what is wrong with it."""
+        if type(row) is not self.kind:
+            message = f"is {JSON_KINDS[type(row)]} where the first row is {JSON_KINDS[self.kind]}"
+            return Fault(Reason.JSON, place, f"{message}; write all rows alike")
+        if isinstance(row, dict):
+            lacking = [name for name in self.names if name not in row]
+            if lacking:
+                message = f"there is no column {lacking[0]!r}; add it"
+                return Fault(Reason.MISSING, place, message)
+            return _texts(place, self.names, [row[name] for name in self.names])
+        if len(row) != self.width:
+            message = f"expected {self.width} columns, found {len(row)}; write all rows alike"
+            return Fault(Reason.COLUMNS, place, message)
+        labels = [str(index + 1) for index in self.indices]
+        return _texts(place, labels, [row[index] for index in self.indices])
+
+
+def _texts(place: Place, labels: list[str], values: list[Any]) -> Record | Fault:
+    for label, value in zip(labels, values, strict=True):
+        if not isinstance(value, str):
+            kind = JSON_KINDS.get(type(value), "a number")
+            message = f"column {label!r} holds {kind}, not text; put it in quotes"
+            return Fault(Reason.TYPE, place, message)
+    return Record(place, values)
+
+
+def _parse(line: str, place: Place) -> dict[str, Any] | list[Any] | Fault:
+    if not line.strip():
+        return Fault(Reason.BLANK, place, "the line is blank; remove it")
+    try:
+        value = json.loads(line, object_pairs_hook=_unambiguous)
+    except json.JSONDecodeError as error:
+        message = f"is not valid JSON at character {error.pos + 1}"
+        return Fault(Reason.JSON, place, f"{message}; write one object or array a line")
+    except (ValueError, RecursionError) as error:
+        cause = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return Fault(Reason.JSON, place, f"is not usable JSON: {cause}; mend it")
+    if isinstance(value, dict | list):
+        return value
+    kind = JSON_KINDS.get(type(value), "a string" if isinstance(value, str) else "a number")
+    message = f"is {kind}, not a row; write one object or array a line"
+    return Fault(Reason.JSON, place, message)
+
+
+def _unambiguous(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(items)
+    if len(row) != len(items):
+        raise ValueError("a name appears twice in one object")
+    return row
+
+
+def _require_text(column: Any, path: Path) -> None:
+    from pyarrow import types
+
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
+        cure = "choose a column of strings"
+        raise DataError(f"{path}: column {column.name!r} holds {column.type}, not text; {cure}")
+
+
+def _parquet_rows(table: Any, names: list[str], file: str) -> Iterator[Record | Fault]:
+    number = 0
+    for batch in table.iter_batches(batch_size=BATCH, columns=sorted(set(names))):
+        columns = [_values(batch.column(batch.schema.get_field_index(name))) for name in names]
+        for values in zip(*columns, strict=True):
+            number += 1
+            place = Place(file, number)
+            if any(isinstance(value, bytes) for value in values):
+                message = "a text of the row is not UTF-8; write it again as a string"
+                yield Fault(Reason.ENCODING, place, message)
+            else:
+                yield _texts(place, names, list(values))
+
+
+def _values(column: Any) -> list[str | bytes | None]:
+    """The cells of a column; one that is not UTF-8 stays bytes."""
+    from pyarrow import binary
+
+    try:
+        values: list[str | bytes | None] = column.to_pylist()
+        return values
+    except UnicodeDecodeError:
+        return [_text_or_bytes(cell) for cell in column.cast(binary()).to_pylist()]
+
+
+def _text_or_bytes(cell: bytes | None) -> str | bytes | None:
+    try:
+        return cell if cell is None else cell.decode("utf-8")
+    except UnicodeDecodeError:
+        return cell

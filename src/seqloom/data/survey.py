@@ -1,0 +1,172 @@
+"""One pass over a data set before anything is learnt from it: sizes, lengths, duplicates, a sample.
+
+Memory does not grow with the length of the texts: a row leaves 16 bytes behind (two hashes), and at
+most `SAMPLE` rows are kept whole.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from random import Random
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.config import DataConfig, Facts, Side
+from seqloom.data.report import Report
+from seqloom.data.table import Data, read_rows
+from seqloom.fields import split_words
+from seqloom.keys import key
+
+__all__ = ["Distribution", "Overlap", "Reservoir", "Survey", "overlap", "survey", "text_hash"]
+
+SAMPLE = 100_000
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How a length is spread over the rows."""
+
+    mean: float
+    least: int
+    median: int
+    most_of_95: int
+    most_of_99: int
+    most: int
+
+    @classmethod
+    def of(cls, counts: Mapping[int, int]) -> Self:
+        """From how often each length occurs; a quantile is a length that occurs."""
+        lengths = np.array(sorted(counts))
+        upto = np.cumsum([counts[length] for length in lengths.tolist()])
+        rows = int(upto[-1])
+        mean = sum(length * count for length, count in counts.items()) / rows
+        ranks = np.ceil(np.array([0.0, 0.5, 0.95, 0.99, 1.0]) * rows).clip(1)
+        return cls(mean, *lengths[np.searchsorted(upto, ranks)].tolist())
+
+    def __str__(self) -> str:
+        return (
+            f"mean {self.mean:.1f}, from {self.least:,} to {self.most:,}, half up to "
+            f"{self.median:,}, 95 % up to {self.most_of_95:,}, 99 % up to {self.most_of_99:,}"
+        )
+
+
+class Reservoir:
+    """A bounded sample of a stream of rows, each as likely to be in it as another."""
+
+    def __init__(self, capacity: int, *, seed: int) -> None:
+        self.rows: list[tuple[str, str]] = []
+        self._capacity = capacity
+        self._seen = 0
+        self._random = Random(key(seed, "sample"))
+
+    def add(self, row: tuple[str, str]) -> None:
+        """Take the row in, perhaps in place of another, or pass it by."""
+        self._seen += 1
+        if self._seen <= self._capacity:
+            self.rows.append(row)
+        elif (place := self._random.randrange(self._seen)) < self._capacity:
+            self.rows[place] = row
+
+
+class Overlap(NamedTuple):
+    """Rows of one data set that another holds as well."""
+
+    rows: int
+    sources: int
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass found; characters are of all rows, words of the sampled ones."""
+
+    facts: Facts
+    report: Report
+    sample: list[tuple[str, str]]
+    characters: tuple[Distribution, Distribution]
+    words: tuple[Distribution, Distribution]
+    row_hashes: Hashes
+    source_hashes: Hashes
+
+    @property
+    def duplicate_rows(self) -> int:
+        """Rows that repeat an earlier one, source and target alike."""
+        return len(self.row_hashes) - len(np.unique(self.row_hashes))
+
+    @property
+    def duplicate_sources(self) -> int:
+        """Rows whose source an earlier row has too."""
+        return len(self.source_hashes) - len(np.unique(self.source_hashes))
+
+    def lines(self) -> list[str]:
+        """The findings in words."""
+        sides = zip(("source", "target"), self.characters, self.words, strict=True)
+        return [
+            *self.report.lines(),
+            f"repeated rows: {self.duplicate_rows:,}",
+            f"repeated sources: {self.duplicate_sources:,}",
+            *(
+                f"{side} {unit}: {spread}"
+                for side, characters, words in sides
+                for unit, spread in (("characters", characters), ("words", words))
+            ),
+        ]
+
+
+def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
+    """Read the data once, as training will, and describe it."""
+    report = Report()
+    reservoir = Reservoir(SAMPLE, seed=seed)
+    lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
+    row_hashes, source_hashes = array("Q"), array("Q")
+    for source, target, _ in read_rows(data, config, report):
+        lengths[0][len(source)] += 1
+        lengths[1][len(target)] += 1
+        row_hashes.append(text_hash(f"{source}\0{target}"))
+        source_hashes.append(text_hash(source))
+        reservoir.add((source, target))
+    characters = Distribution.of(lengths[0]), Distribution.of(lengths[1])
+    sides, words = zip(
+        *(_side([row[n] for row in reservoir.rows], characters[n].mean) for n in (0, 1)),
+        strict=True,
+    )
+    return Survey(
+        facts=Facts(report.kept, *sides),
+        report=report,
+        sample=reservoir.rows,
+        characters=characters,
+        words=(words[0], words[1]),
+        row_hashes=np.sort(np.frombuffer(row_hashes, np.uint64)),
+        source_hashes=np.sort(np.frombuffer(source_hashes, np.uint64)),
+    )
+
+
+def overlap(data: Survey, other: Survey) -> Overlap:
+    """How many rows of `other` (held-out data, say) `data` has too: whole, or by their source."""
+    return Overlap(
+        int(np.isin(other.row_hashes, data.row_hashes).sum()),
+        int(np.isin(other.source_hashes, data.source_hashes).sum()),
+    )
+
+
+def text_hash(text: str) -> int:
+    """A 64-bit number of a text, the same on every machine."""
+    return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
+
+
+def _side(texts: Iterable[str], mean_characters: float) -> tuple[Side, Distribution]:
+    characters: set[str] = set()
+    words: set[str] = set()
+    counts: Counter[int] = Counter()
+    for text in texts:
+        found = split_words(text)
+        characters.update(text)
+        words.update(found)
+        counts[len(found)] += 1
+    spread = Distribution.of(counts)
+    side = Side(mean_characters, spread.mean, len(characters), len(words), counts.total())
+    return side, spread

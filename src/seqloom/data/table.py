@@ -1,0 +1,188 @@
+"""Rows of (source, target) from files or from memory, in a stream; the one way data comes in.
+
+Strict by default: the first unusable row is an error. With `data.skip_bad` such rows are counted in
+the report and left out, while faults of a whole file stay errors, so no row is ever misaligned.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from seqloom.config import DataConfig
+from seqloom.data.columns import Wanted
+from seqloom.data.delimited import Record, csv_records, pairs, tsv_records
+from seqloom.data.files import check_file, count_lines, text_lines
+from seqloom.data.report import Fault, Place, Reason, Report
+from seqloom.data.structured import json_pairs, parquet_pairs
+from seqloom.errors import DataError
+
+__all__ = ["Data", "Row", "data_files", "describe_data", "read_lines", "read_rows"]
+
+Data = str | Path | Sequence[tuple[str, str]]
+"""`pairs.tsv`, or two parallel files as `train.de,train.en`, or pairs in memory."""
+
+IN_MEMORY = "<pairs>"
+
+
+class Row(NamedTuple):
+    """One usable example and where it was read."""
+
+    source: str
+    target: str
+    place: Place
+
+
+def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
+    """Every usable row in order; the report is filled in as they are read (RELIABILITY B1)."""
+    before = report.kept
+    for record in _records(data, config):
+        row = record if isinstance(record, Fault) else _checked(record, config.max_line)
+        if isinstance(row, Row):
+            report.kept += 1
+            yield row
+        elif config.skip_bad:
+            report.drop(row.reason, row.place)
+        else:
+            raise row.error()
+    if report.kept == before:
+        raise DataError(f"{describe_data(data)}: {_why_nothing(report)}")
+
+
+def read_lines(path: Path | None, *, max_line: int, report: Report | None = None) -> Iterator[str]:
+    """One item for each line of a file, or of standard input for None.
+
+    An unusable line is an error; given a report, it is counted there and comes out as an empty
+    line, so that the lines written still match the lines read.
+    """
+    for line in text_lines(path, max_line=max_line):
+        if isinstance(line, str):
+            if report is not None:
+                report.kept += 1
+            yield line
+        elif report is None:
+            raise line.error()
+        else:
+            report.drop(line.reason, line.place)
+            yield ""
+
+
+def data_files(data: Data) -> tuple[Path, ...]:
+    """The files that hold the data: none, one table, or two sides; a missing one is an error."""
+    if not isinstance(data, str | Path):
+        return ()
+    name = str(data)
+    if "," not in name or Path(name).exists():
+        files: tuple[Path, ...] = (Path(name),)
+    else:
+        files = _sides(name)
+    for path in files:
+        check_file(path)
+    return files
+
+
+def describe_data(data: Data) -> str:
+    """What errors and reports call the data."""
+    return str(data) if isinstance(data, str | Path) else IN_MEMORY
+
+
+def _sides(name: str) -> tuple[Path, ...]:
+    """The two files that a name with a comma means: where both exist, else at the first comma."""
+    commas = [index for index, letter in enumerate(name) if letter == ","]
+    splits = [(Path(name[:index].strip()), Path(name[index + 1 :].strip())) for index in commas]
+    return next((both for both in splits if all(side.exists() for side in both)), splits[0])
+
+
+def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
+    files = data_files(data)
+    if not isinstance(data, str | Path):
+        return _memory(data)
+    if len(files) == 2:
+        return _parallel(files[0], files[1], config)
+    return _table(files[0], config)
+
+
+def _table(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+    """The records of one file, whose name tells its format; an unknown ending means TSV."""
+    file = str(path)
+    match path.name.lower().removesuffix(".gz").rpartition(".")[2]:
+        case "parquet":
+            return parquet_pairs(path, Wanted.of(config))
+        case "jsonl" | "ndjson" | "json":
+            lines = text_lines(path, max_line=config.max_line)
+            return json_pairs(lines, Wanted.of(config), file)
+        case "csv":
+            lines = text_lines(path, max_line=config.max_line)
+            rows = csv_records(lines, file, max_line=config.max_line)
+            return pairs(rows, config, separator=",")
+        case _:
+            rows = tsv_records(text_lines(path, max_line=config.max_line), file)
+            return pairs(rows, config, separator="\t")
+
+
+def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record | Fault]:
+    """Line n of one file with line n of the other, counted to the end before the first is given."""
+    counts = count_lines(first), count_lines(second)
+    if counts[0] != counts[1]:
+        longer, shorter = (first, second) if counts[0] > counts[1] else (second, first)
+        more, fewer = max(counts), min(counts)
+        raise DataError(
+            f"{longer}: has {more:,} line{'s' * (more != 1)} where {shorter} has {fewer:,}; "
+            "find the first line that does not match and mend it"
+        )
+    wanted = Wanted.of(config)
+    names = [str(first), str(second)]
+    order = [
+        wanted.find(name, names, f"{first},{second}") for name in (wanted.source, wanted.target)
+    ]
+    sides = (text_lines(path, max_line=config.max_line) for path in (first, second))
+    for number, texts in enumerate(zip_longest(*sides), 1):
+        if None in texts:
+            raise DataError(f"{first}: it or {second} changed while being read; start again")
+        faults = [text for text in texts if isinstance(text, Fault)]
+        place = Place(names[order[0]], number)
+        yield faults[0] if faults else Record(place, [str(texts[index]) for index in order])
+
+
+def _memory(rows: Sequence[tuple[str, str]]) -> Iterator[Record | Fault]:
+    for number, row in enumerate(rows, 1):
+        place = Place(IN_MEMORY, number)
+        texts = list(row) if isinstance(row, tuple | list) else []
+        if len(texts) == 2 and all(isinstance(text, str) for text in texts):
+            yield Record(place, texts)
+        else:
+            yield Fault(Reason.TYPE, place, "is not a pair of strings; give (source, target)")
+
+
+def _checked(record: Record, max_line: int) -> Row | Fault:
+    """A row whose two texts are there, are Unicode and are not too long."""
+    place, (source, target) = record
+    for text, side in ((source, "source"), (target, "target")):
+        if not text or text.isspace():
+            reason = Reason.EMPTY_SOURCE if side == "source" else Reason.EMPTY_TARGET
+            return Fault(reason, place, f"the {side} is empty; fill it in")
+        if "\0" in text:
+            return Fault(Reason.NUL, place, f"the {side} holds a NUL character; remove it")
+        if len(text) > max_line:
+            message = f"the {side} is longer than {max_line:,} characters; raise data.max_line"
+            return Fault(Reason.LONG_LINE, place, message)
+        if not _encodable(text):
+            message = f"the {side} holds half of a surrogate pair; remove it"
+            return Fault(Reason.ENCODING, place, message)
+    return Row(source, target, place)
+
+
+def _encodable(text: str) -> bool:
+    """Whether the text is Unicode; JSON escapes and Python strings can hold half a character."""
+    try:
+        return text.isascii() or bool(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        return False
+
+
+def _why_nothing(report: Report) -> str:
+    if not report.dropped:
+        return "is empty; it should hold one pair a line"
+    reason, dropped = next(iter(report.dropped.items()))
+    first = f"the first because of {reason} at {dropped.first}"
+    return f"none of its {report.lost:,} rows can be used, {first}; mend it"

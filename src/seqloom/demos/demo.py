@@ -1,0 +1,110 @@
+"""A demonstration trains on a built-in data set and shows what came of it."""
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console as Terminal
+from rich.table import Table
+
+from seqloom.data.builtin import BUILTIN, Splits, write_splits
+from seqloom.errors import ConfigError, DataError
+from seqloom.insight import AttentionMap, draw, render_text
+from seqloom.prediction import Output
+from seqloom.run import Console, Trained, evaluate, load, train
+
+__all__ = ["DEMOS", "run_demo"]
+
+SHOWN = 10  # held-out examples in the table
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What a demonstration sets apart from the automatic choices, and an input to try."""
+
+    options: Mapping[str, Any]
+    example: str
+
+
+_LOWER = {"lowercase": True}
+
+DEMOS: Mapping[str, Demo] = {
+    "french": Demo({"source": _LOWER, "target": _LOWER}, "elle ne sait pas où il est."),
+    "dates": Demo({}, "mardi 3 mars 2026"),
+}
+
+
+def run_demo(name: str, run: Path | None = None) -> None:
+    """Train, or find what an earlier call trained, and show it."""
+    if name not in DEMOS:
+        raise ConfigError(f"there is no demo {name!r}: choose {' or '.join(DEMOS)}")
+    began = time.monotonic()
+    try:
+        splits = BUILTIN[name]()
+    except DataError as error:
+        if name == "dates":
+            raise
+        print(f"seqloom: {error}\nSo here is the demo that needs no download.", file=sys.stderr)
+        run_demo("dates", run)
+        return
+    place = run or Path("runs") / f"demo-{name}"
+    folder = place.with_name(f"{place.name}-data")
+    write_splits(splits, folder)
+    with Console() as console:
+        trained = train(
+            str(folder / "train.tsv"),
+            place,
+            valid=str(folder / "valid.tsv"),
+            options=DEMOS[name].options,
+            watch=console,
+        )
+    _show(splits, trained, DEMOS[name], folder)
+    print(f"\n{(time.monotonic() - began) / 60:.1f} minutes in all")
+
+
+def _show(splits: Splits, trained: Trained, demo: Demo, folder: Path) -> None:
+    model = load(trained.run)
+    step = max(1, len(splits.test) // SHOWN)
+    chosen = splits.test[::step][:SHOWN]
+    outputs = model.predict([source for source, _ in chosen], attention=True)
+    Terminal().print(_table(splits, chosen, outputs))
+    _show_attention(model(demo.example), trained.run / "attention.png")
+    print(f"\nOn {len(splits.test):,} test pairs that were never seen in training:")
+    print("\n".join(f"  {line}" for line in evaluate(model, str(folder / "test.tsv")).lines()))
+    if splits.attribution:
+        print(f"\n{splits.attribution.strip()}")
+    _say_next(trained.run, folder, demo)
+
+
+def _table(splits: Splits, rows: list[tuple[str, str]], outputs: list[Output]) -> Table:
+    table = Table(title="Held-out examples", title_justify="left", header_style="bold")
+    for heading in (splits.columns[0], "Seqloom", splits.columns[1], ""):
+        table.add_column(heading, overflow="fold")
+    for (source, target), output in zip(rows, outputs, strict=True):
+        table.add_row(source, output.text, target, "✓" if output.text == target else "")
+    return table
+
+
+def _show_attention(output: Output, picture: Path) -> None:
+    if output.attention is None:
+        return
+    words = tuple(token.text for token in output.tokens)
+    attention = AttentionMap(output.source, words, output.attention)
+    print(f"\nWhere the model looked while it wrote “{output.text}”:\n")
+    print(render_text(attention))
+    draw(attention, picture)
+    print(f"\nThe same as a picture: {picture}")
+
+
+def _say_next(run: Path, folder: Path, demo: Demo) -> None:
+    print(
+        f"\nWhat to try next:\n"
+        f"  echo '{demo.example}' | seqloom predict {run}\n"
+        f"  echo '{demo.example}' | seqloom predict {run} --json --n-best 3\n"
+        f"  seqloom evaluate {run} {folder / 'test.tsv'}\n"
+        f"  seqloom describe {run}\n"
+        f"  seqloom train YOUR-PAIRS.tsv --run runs/mine"
+    )

@@ -1,0 +1,6 @@
+"""The four special symbols (SPEC S1.3): the same ids in every vocabulary, never made from text."""
+
+__all__ = ["EMPTY", "END", "SPECIAL_SYMBOLS", "START", "UNK"]
+
+EMPTY, UNK, START, END = 0, 1, 2, 3
+SPECIAL_SYMBOLS = ("<empty>", "<unk>", "<start>", "<end>")

@@ -1,0 +1,216 @@
+"""What every way of cutting text offers, and the two simplest: bytes and characters (SPEC S1.3)."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.config.schema import TextConfig
+from seqloom.errors import ConfigError, DataError, RunError
+from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
+
+__all__ = [
+    "BYTE_CONTENTS",
+    "ByteTokenizer",
+    "CharacterTokenizer",
+    "Ids",
+    "Saved",
+    "Tokenizer",
+    "bounded",
+    "most_frequent",
+    "saved_symbols",
+    "visible",
+]
+
+Ids = NDArray[np.int32]
+Counted = TypeVar("Counted", bound=Hashable)
+
+BYTE_CONTENTS = (
+    *(symbol.encode() for symbol in SPECIAL_SYMBOLS),
+    *(bytes((byte,)) for byte in range(256)),
+)
+"""What the first ids of bytes and subwords stand for: the special symbols, then every byte."""
+
+_SPECIALS = len(SPECIAL_SYMBOLS)
+_MOST_COUNTED = 4_000_000  # distinct symbols held while counting
+_LONGEST_SYMBOL = 4_096
+
+
+class Saved(NamedTuple):
+    """What a tokenizer is made of: values for JSON and, for subwords, the model file's content."""
+
+    facts: Mapping[str, Any]
+    model: bytes = b""
+
+
+class Tokenizer(Protocol):
+    """Normalised text to ids and back; ids below four are special and never come from text."""
+
+    @property
+    def size(self) -> int:
+        """Number of ids, the special ones included."""
+
+    @classmethod
+    def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
+        """Make a vocabulary in one pass over the texts, in memory that does not grow with them."""
+
+    @classmethod
+    def restore(cls, config: TextConfig, saved: Saved) -> Self:
+        """The tokenizer that `saved` came from; RunError where it cannot have come from one."""
+
+    def saved(self) -> Saved:
+        """All that `restore` needs."""
+
+    def encode_many(self, texts: Sequence[str]) -> list[Ids]:
+        """The ids of each text."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids among which only `<unk>` may be special."""
+
+    def show(self, token: int) -> str:
+        """One token that is not special, as a reader would like to see it."""
+
+
+@dataclass(frozen=True)
+class ByteTokenizer:
+    """The 256 bytes of UTF-8, each one token."""
+
+    size: int = len(BYTE_CONTENTS)
+
+    @classmethod
+    def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
+        """There is nothing to learn; the texts are not read."""
+        return cls()
+
+    @classmethod
+    def restore(cls, config: TextConfig, saved: Saved) -> Self:
+        """Nothing is saved beyond the unit's name."""
+        return cls()
+
+    def saved(self) -> Saved:
+        """Nothing beyond the unit's name."""
+        return Saved({})
+
+    def encode_many(self, texts: Sequence[str]) -> list[Ids]:
+        """Each byte moved up past the special ids."""
+        return [
+            np.frombuffer(text.encode(), dtype=np.uint8).astype(np.int32) + np.int32(_SPECIALS)
+            for text in texts
+        ]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text; bytes that are not UTF-8 become U+FFFD."""
+        content = b"".join([BYTE_CONTENTS[token] for token in ids])
+        return content.decode(errors="replace")
+
+    def show(self, token: int) -> str:
+        """The letter of a printable ASCII byte, otherwise its number."""
+        byte = token - _SPECIALS
+        return chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>"
+
+
+class CharacterTokenizer:
+    """One code point is one token; those outside the vocabulary are `<unk>`."""
+
+    def __init__(self, symbols: Sequence[str]) -> None:
+        self._symbols = [*SPECIAL_SYMBOLS, *symbols]
+        self._ids = {symbol: token for token, symbol in enumerate(symbols, start=_SPECIALS)}
+
+    @property
+    def size(self) -> int:
+        """The characters and the special symbols."""
+        return len(self._symbols)
+
+    @classmethod
+    def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
+        """The most frequent characters, within the limits of the configuration."""
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(text)
+        return cls(most_frequent(counts, config))
+
+    @classmethod
+    def restore(cls, config: TextConfig, saved: Saved) -> Self:
+        """The saved characters."""
+        symbols = saved_symbols(config, saved)
+        if not all(len(symbol) == 1 for symbol in symbols):
+            raise RunError("a symbol is not one character; restore the file from a copy")
+        return cls(symbols)
+
+    def saved(self) -> Saved:
+        """The characters in the order of their ids."""
+        return Saved({"symbols": self._symbols[_SPECIALS:]})
+
+    def encode_many(self, texts: Sequence[str]) -> list[Ids]:
+        """The id of each character."""
+        find = self._ids.get
+        return [np.array([find(char, UNK) for char in text], dtype=np.int32) for text in texts]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The characters in a row."""
+        return "".join([self._symbols[token] for token in ids])
+
+    def show(self, token: int) -> str:
+        """The character, made visible."""
+        return visible(self._symbols[token])
+
+
+def most_frequent(
+    counts: Counter[str], config: TextConfig, *, always: Sequence[str] = ()
+) -> list[str]:
+    """`always`, then the commonest symbols; ties by code point, whatever the texts' order."""
+    room = config.size - _SPECIALS - len(always)
+    if room < 1:
+        least = _SPECIALS + len(always) + 1
+        raise ConfigError(
+            f"size = {config.size}: unit {config.unit} needs {least} symbols or more; raise size"
+        )
+    if not counts:
+        raise DataError(
+            f"unit {config.unit}: all texts are empty, so there is no vocabulary to make; "
+            "give texts with content"
+        )
+    known = set(always)
+    kept = [s for s, count in counts.items() if count >= config.min_count and s not in known]
+    kept.sort(key=lambda symbol: (-counts[symbol], symbol))
+    return [*always, *kept[:room]]
+
+
+def bounded(counts: Counter[Counted], *, limit: int = _MOST_COUNTED) -> Counter[Counted]:
+    """`counts`, without its rarest members when there are too many to hold."""
+    floor = 1
+    while len(counts) > limit:
+        counts = Counter({symbol: count for symbol, count in counts.items() if count > floor})
+        floor *= 2
+    return counts
+
+
+def saved_symbols(config: TextConfig, saved: Saved) -> list[str]:
+    """The symbols of a saved vocabulary, or RunError where no vocabulary has such symbols."""
+    symbols = saved.facts.get("symbols")
+    if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+        raise RunError("the symbols are not a list of strings; restore the file from a copy")
+    if len(symbols) + _SPECIALS > config.size:
+        raise RunError("there are more symbols than its size allows; restore the file from a copy")
+    if len(set(symbols)) != len(symbols):
+        raise RunError("a symbol is there twice; restore the file from a copy")
+    if any(len(symbol) > _LONGEST_SYMBOL for symbol in symbols):
+        raise RunError("a symbol is too long; restore the file from a copy")
+    if any("\ud800" <= char <= "\udfff" for symbol in symbols for char in symbol):
+        raise RunError("a symbol is not Unicode text; restore the file from a copy")
+    return symbols
+
+
+def visible(symbol: str) -> str:
+    """A symbol for tables and pictures: spaces as U+2423, what cannot be printed as its escape."""
+    return "".join(_visible(char) for char in symbol)
+
+
+def _visible(char: str) -> str:
+    if unicodedata.category(char) == "Zs":
+        return "\u2423"
+    return char if char.isprintable() else char.encode("unicode_escape").decode()

@@ -1,0 +1,185 @@
+"""Words and marks, cut so that the exact spacing comes back (SPEC S1.3, RELIABILITY B2).
+
+Text is a chain of tokens with a gap of white space (often none) before each. Ordinary gaps are not
+written: words stand apart by one space, and the vocabulary knows for each mark which gap usually
+comes before and after it in the data (none before an English `?`, a space before a French one,
+nothing after `l'`). A gap that differs is written as tokens of its own: white space as it is, and
+the empty symbol where there is less of it than usual.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from seqloom.config.schema import TextConfig
+from seqloom.errors import RunError
+from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
+from seqloom.fields.tokenizers import (
+    Ids,
+    Saved,
+    bounded,
+    most_frequent,
+    saved_symbols,
+    visible,
+)
+from seqloom.fields.word_pattern import UNSPACED, word_pattern
+
+__all__ = ["WordTokenizer", "split_words"]
+
+_JOIN, _SPACE = "", " "
+_GAPS = (_SPACE, _JOIN, "\u00a0", "\u202f")  # what may be usual beside a mark; the first wins ties
+_JOIN_SHOWN = "\uffed"
+_SPECIALS = len(SPECIAL_SYMBOLS)
+
+
+def split_words(text: str) -> list[str]:
+    """The words and marks of a text, without the white space between them."""
+    return word_pattern().findall(text)
+
+
+class WordTokenizer:
+    """Words and marks; those outside the vocabulary are `<unk>`, their spacing is kept."""
+
+    def __init__(self, symbols: Sequence[str], usual: Mapping[str, Sequence[str]]) -> None:
+        """`usual` has the gaps before and after each symbol that does not stand between spaces."""
+        self._usual = usual
+        self._symbols = [*SPECIAL_SYMBOLS, *symbols]
+        self._ids = {symbol: token for token, symbol in enumerate(symbols, start=_SPECIALS)}
+        beside = [usual.get(symbol, (_SPACE, _SPACE)) for symbol in self._symbols]
+        self._before = [gap for gap, _ in beside]
+        self._after = [gap for _, gap in beside]
+        self._spacing = {self._ids[symbol] for symbol in symbols if not symbol.strip()}
+
+    @property
+    def size(self) -> int:
+        """The words, the marks, the spacing and the special symbols."""
+        return len(self._symbols)
+
+    @classmethod
+    def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
+        """The most frequent words and marks, and the usual gaps beside them."""
+        counts: Counter[str] = Counter()
+        gaps = _Gaps()
+        for text in texts:
+            chain = list(_chain(text))
+            counts.update(token for _, token in chain if token)
+            counts.update(char for gap, _ in chain if gap != _SPACE for char in gap)
+            gaps.count(chain)
+            counts = bounded(counts)
+        symbols = most_frequent(counts, config, always=(_JOIN, _SPACE))
+        return cls(symbols, gaps.usual(symbols))
+
+    @classmethod
+    def restore(cls, config: TextConfig, saved: Saved) -> Self:
+        """The saved words and their usual gaps."""
+        symbols = saved_symbols(config, saved)
+        if symbols[:2] != [_JOIN, _SPACE]:
+            raise RunError("the symbols for spacing are missing; restore the file from a copy")
+        return cls(symbols, _checked_gaps(saved.facts.get("gaps"), set(symbols)))
+
+    def saved(self) -> Saved:
+        """The symbols in the order of their ids, and the gaps."""
+        gaps = {symbol: list(pair) for symbol, pair in self._usual.items()}
+        return Saved({"symbols": self._symbols[_SPECIALS:], "gaps": gaps})
+
+    def encode_many(self, texts: Sequence[str]) -> list[Ids]:
+        """The ids of the words and marks, and of every gap that is not the usual one."""
+        return [np.array(self._encode(text), dtype=np.int32) for text in texts]
+
+    def _encode(self, text: str) -> list[int]:
+        ids: list[int] = []
+        last: int | None = None
+        for gap, word in _chain(text):
+            token = self._ids.get(word, UNK)
+            if not word:
+                ids.extend(self._spaces(gap))
+                break
+            if gap != self._usual_gap(last, token):
+                ids.extend(self._spaces(gap) if gap else [self._ids[_JOIN]])
+            ids.append(token)
+            last = token
+        return ids
+
+    def _usual_gap(self, left: int | None, right: int) -> str:
+        if left is None:
+            return _JOIN
+        before = self._before[right]
+        return before if before != _SPACE else self._after[left]
+
+    def _spaces(self, gap: str) -> Iterator[int]:
+        """White space as tokens; one that is not known still must not attract usual gaps."""
+        for char in gap:
+            token = self._ids.get(char, UNK)
+            yield from [token] if token != UNK else [self._ids[_JOIN], UNK, self._ids[_JOIN]]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text with all its spacing."""
+        parts: list[str] = []
+        last: int | None = None
+        for token in ids:
+            if token in self._spacing:
+                last = None
+            else:
+                parts.append(self._usual_gap(last, token))
+                last = token
+            parts.append(self._symbols[token])
+        return "".join(parts)
+
+    def show(self, token: int) -> str:
+        """The word itself; spacing made visible."""
+        return visible(self._symbols[token]) or _JOIN_SHOWN
+
+
+def _chain(text: str) -> Iterator[tuple[str, str]]:
+    """Each token with the white space before it; last, where there is any, that at the end."""
+    end = 0
+    for match in word_pattern().finditer(text):
+        yield text[end : match.start()], match.group()
+        end = match.end()
+    if end < len(text):
+        yield text[end:], ""
+
+
+class _Gaps:
+    """Counts of the gaps beside marks and beside characters of scripts that use no spaces."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str, str]] = Counter()  # side, symbol, gap
+
+    def count(self, chain: Sequence[tuple[str, str]]) -> None:
+        """A gap between a word and a mark tells of the mark; one between two marks, nothing."""
+        for (_, left), (gap, right) in pairwise(chain):
+            if not right or gap not in _GAPS:
+                continue
+            end, start = left[-1], right[0]
+            if UNSPACED.match(end) or (_is_mark(end) and not _is_mark(start)):
+                self._counts["after", left, gap] += 1
+            if UNSPACED.match(start) or (_is_mark(start) and not _is_mark(end)):
+                self._counts["before", right, gap] += 1
+        self._counts = bounded(self._counts)
+
+    def usual(self, symbols: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """The two usual gaps of each symbol that does not stand between spaces."""
+        pairs = {s: (self._commonest("before", s), self._commonest("after", s)) for s in symbols}
+        return {symbol: pair for symbol, pair in pairs.items() if pair != (_SPACE, _SPACE)}
+
+    def _commonest(self, side: str, symbol: str) -> str:
+        return max(_GAPS, key=lambda gap: self._counts[side, symbol, gap])
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char)[0] not in "LNM"
+
+
+def _checked_gaps(gaps: Any, symbols: set[str]) -> dict[str, tuple[str, str]]:
+    """The saved gaps as types, or RunError."""
+    if not isinstance(gaps, dict) or not gaps.keys() <= symbols:
+        raise RunError("the gaps beside its symbols are damaged; restore the file from a copy")
+    for pair in gaps.values():
+        if not isinstance(pair, list) or len(pair) != 2 or not all(gap in _GAPS for gap in pair):
+            raise RunError("a gap beside a symbol is damaged; restore the file from a copy")
+    return {symbol: (pair[0], pair[1]) for symbol, pair in gaps.items()}

@@ -1,0 +1,51 @@
+"""Which installed fonts can show a text, so that pictures have letters and not boxes."""
+
+from collections.abc import Collection
+
+__all__ = ["families_for", "without_missing"]
+
+FIRST = "DejaVu Sans"
+
+
+def families_for(characters: Collection[str]) -> tuple[list[str], set[str]]:
+    """Font families to try in turn, and the characters that none of the installed ones has.
+
+    matplotlib's own font comes first; others join only where they add a character.
+    """
+    from matplotlib.font_manager import fontManager
+
+    fonts = sorted(
+        (
+            font
+            for font in fontManager.ttflist
+            if font.style == "normal" and "Resort" not in font.name
+        ),
+        key=lambda font: (font.name != FIRST, "Sans" not in font.name, font.name),
+    )
+    families: list[str] = []
+    missing = {character for character in characters if not character.isspace()}
+    for font in fonts:
+        if families and not missing:
+            break
+        if font.name in families:
+            continue
+        shown = missing & _shown_by(font.fname)
+        if shown or font.name == FIRST:
+            families.append(font.name)
+            missing -= shown
+    return families, missing
+
+
+def without_missing(label: str, missing: Collection[str]) -> str:
+    """The label with its unshowable characters as U+XXXX."""
+    return "".join(f"U+{ord(c):04X}" if c in missing else c for c in label)
+
+
+def _shown_by(path: str) -> set[str]:
+    """The characters of a font file; none where it cannot be read."""
+    from matplotlib.font_manager import get_font
+
+    try:
+        return set(map(chr, get_font(path).get_charmap()))
+    except (OSError, RuntimeError):
+        return set()

@@ -1,0 +1,28 @@
+"""The share of outputs that equal their references."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.metrics.score import Score, check_rows, score_rows
+
+__all__ = ["accuracy"]
+
+
+def accuracy(
+    outputs: Sequence[str] | Sequence[int],
+    references: Sequence[str] | Sequence[int],
+    *,
+    seed: int | None = 1,
+) -> Score:
+    """Per cent of the outputs that are equal to their references; no interval without a seed."""
+    check_rows(outputs, references)
+    equal = [output == reference for output, reference in zip(outputs, references, strict=True)]
+    rows = len(equal)
+
+    def measure(hits: NDArray[np.float64]) -> float:
+        return 100 * float(hits[0]) / rows
+
+    value, low, high = score_rows(np.array(equal, np.float64)[:, None], measure, seed=seed)
+    return Score("accuracy", value, low, high, signature=f"rows:{rows}")

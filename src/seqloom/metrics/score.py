@@ -1,0 +1,71 @@
+"""A metric's value with its 95 % interval, found by drawing the rows anew many times.
+
+A metric here is a function of sums over rows, so a resample is row counts times a matrix.
+"""
+
+from collections.abc import Callable, Sized
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.errors import DataError
+from seqloom.keys import key
+
+__all__ = ["Score", "check_rows", "score_rows"]
+
+RESAMPLES = 1_000
+INTERVAL = (0.025, 0.975)
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a metric says of a set of rows; the signature tells how it was computed."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    signature: str
+    digits: int = 1
+
+    def __str__(self) -> str:
+        value, low, high = (f"{each:.{self.digits}f}" for each in (self.value, self.low, self.high))
+        return f"{self.name} {value} ({low}–{high})"
+
+
+def check_rows(one: Sized, other: Sized) -> None:
+    """Refuse to compare nothing, or columns that do not belong together."""
+    if len(one) != len(other):
+        raise DataError(
+            f"columns of {len(one)} and {len(other)} rows cannot be compared; "
+            "give both the same number of rows"
+        )
+    if not len(one):
+        raise DataError("there are no rows to score; give at least one")
+
+
+def score_rows(
+    statistics: NDArray[np.float64],
+    measure: Callable[[NDArray[np.float64]], float],
+    *,
+    seed: int | None,
+) -> tuple[float, float, float]:
+    """The measure of the rows' summed statistics, and its 95 % bootstrap interval.
+
+    The interval always holds the value. The same seed and number of rows give the same resamples,
+    so that metrics and models can be compared pair by pair; without a seed nothing is drawn, and
+    both ends are the value.
+    """
+    value = measure(statistics.sum(axis=0))
+    if seed is None:
+        return value, value, value
+    rows = len(statistics)
+    generator = np.random.default_rng(key(seed, "bootstrap"))
+    drawn = [
+        measure(np.bincount(generator.integers(rows, size=rows), minlength=rows) @ statistics)
+        for _ in range(RESAMPLES)
+    ]
+    # Order statistics, not interpolated ones: a measure may be infinite.
+    low, high = np.quantile(drawn, INTERVAL, method="nearest")
+    return value, min(value, float(low)), max(value, float(high))

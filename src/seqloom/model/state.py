@@ -1,0 +1,99 @@
+"""The values that move between encoder, decoder and search (SPEC S3, S7).
+
+Letters: B sentences, K rows for each, R = B·K rows, S source steps, T target steps, D width, V
+vocabulary. Rows are sentence-major, so (R, ...) and (B, K, ...) are views of each other.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+__all__ = ["Code", "Decoder", "Encoder", "Features", "Memory", "Source", "State", "each_tensor"]
+
+Own = TypeVar("Own")
+Shared = TypeVar("Shared")
+St = TypeVar("St")
+
+Code = tuple[Float[Tensor, "B L D"], ...]
+"""The last state of every recurrent layer: (hidden,) or (hidden, cell)."""
+
+
+class Source(NamedTuple):
+    """A batch of encoded inputs; positions past a length are `<empty>` and mean nothing."""
+
+    tokens: Int[Tensor, "B S"]
+    lengths: Int[Tensor, "B"]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an encoder hands over; a decoder takes what it needs of it."""
+
+    sentences: int
+    states: Float[Tensor, "B S D"] | None = None
+    mask: Bool[Tensor, "B S"] | None = None  # True at real positions
+    code: Code | None = None
+
+
+class Features(NamedTuple):
+    """What a decoder made of its inputs, before the output layer."""
+
+    hidden: Float[Tensor, "R T D"]
+    attention: Float[Tensor, "R T S"] | None = None  # only where the state was started with trace
+
+
+@dataclass(frozen=True)
+class State(Generic[Own, Shared]):
+    """Where a decoder stands: `own` tensors have a row per path, `shared` ones a row per sentence.
+
+    Both are named tuples of tensors, or of tuples of tensors. A state is a value, but `read`
+    consumes it (caches are written in place): to go on in two ways, `select` first.
+    """
+
+    own: Own
+    shared: Shared
+    trace: bool = False
+
+    def select(
+        self, rows: Int[Tensor, "R2"], sentences: Int[Tensor, "B2"] | None = None
+    ) -> "State[Own, Shared]":
+        """The state of these rows, in this order; `sentences` says which stay, if not all do."""
+        shared = self.shared
+        if sentences is not None:
+            shared = each_tensor(lambda tensor: tensor.index_select(0, sentences), shared)
+        own = each_tensor(lambda tensor: tensor.index_select(0, rows), self.own)
+        return replace(self, own=own, shared=shared)
+
+
+def each_tensor(change: Any, values: Any) -> Any:
+    """The same (named) tuples with `change` applied to each tensor in them."""
+    if isinstance(values, Tensor):
+        return change(values)
+    changed = [each_tensor(change, value) for value in values]
+    return type(values)(*changed) if hasattr(values, "_fields") else tuple(changed)
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Reads a whole input."""
+
+    def encode(self, source: Source) -> Memory: ...
+
+
+@runtime_checkable
+class Decoder(Protocol[St]):
+    """Writes an output step by step; every search drives every decoder through these three."""
+
+    def start(self, memory: Memory, *, trace: bool = False) -> St:
+        """The state before the first input, one row a sentence."""
+        ...
+
+    def read(self, inputs: Int[Tensor, "R T"], state: St) -> tuple[Features, St]:
+        """Take in T more tokens for each row. One read of T equals T reads of one."""
+        ...
+
+    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
+        """Unnormalised log-probabilities of the next token, for any leading shape."""
+        ...

@@ -1,0 +1,1 @@
+"""Parts with parameters: units, stacks, attention, positions, Transformer blocks."""

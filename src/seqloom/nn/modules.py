@@ -1,0 +1,15 @@
+"""Lists of modules whose kind a type checker knows."""
+
+from collections.abc import Iterator
+from typing import TypeVar, cast
+
+from torch import nn
+
+__all__ = ["each"]
+
+Kind = TypeVar("Kind", bound=nn.Module)
+
+
+def each(modules: nn.Module, kind: type[Kind]) -> Iterator[Kind]:
+    """The modules of a list, which are all of this kind."""
+    return cast("Iterator[Kind]", modules.children())

@@ -1,0 +1,38 @@
+"""Signals as a flag that is read once a step (RELIABILITY, signals)."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["StopRequest", "stop_signals"]
+
+
+class StopRequest:
+    """Whether someone has asked to stop."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+
+@contextmanager
+def stop_signals() -> Iterator[StopRequest]:
+    """SIGINT and SIGTERM ask to stop; a second one ends the process at once."""
+    request = StopRequest()
+
+    def ask(number: int, _: FrameType | None) -> None:
+        if request.asked:
+            os._exit(128 + number)
+        request.asked = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

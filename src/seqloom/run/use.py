@@ -1,0 +1,148 @@
+"""A finished run in use: load it, score and evaluate with it, describe it."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from seqloom.config import DataConfig, merge, validate
+from seqloom.data import Data, Report, Row, read_rows
+from seqloom.errors import RunError
+from seqloom.metrics import Score, perplexity, text_scores
+from seqloom.model import build
+from seqloom.prediction import Model
+from seqloom.run.prepare import load_config, load_fields
+from seqloom.run.progress import Progress
+from seqloom.run.weights import load_weights
+from seqloom.search import Search
+from seqloom.store import RunDirectory, Step
+
+__all__ = ["Evaluation", "describe", "evaluate", "load", "score_rows"]
+
+GROUP = 2_048  # rows scored together
+
+
+def load(run: str | Path) -> Model:
+    """The model of a run: the step that did best on held-out data, averaged if so configured."""
+    directory = RunDirectory(Path(run))
+    config = load_config(directory)
+    source, target = load_fields(directory, config)
+    step = best_step(directory)
+    network = build(config.model, source_size=source.size, target_size=target.size)
+    name = "average" if "average" in step.names() else "model"
+    load_weights(network, step.load(name), place=str(step.path))
+    return Model(config, source, target, network.eval())
+
+
+def best_step(directory: RunDirectory) -> Step:
+    """The validated step with the best result, or else the newest that verifies."""
+    latest = directory.latest()
+    if latest is None:
+        raise RunError(f"{directory.path}: no step can be read; train it first, or again")
+    monitor = load_config(directory).training.monitor
+    best = Progress.from_dict(latest.progress()).best(monitor)
+    found = [step for step in directory.steps() if best and step.number == best.step]
+    for step in found:
+        try:
+            step.verify()
+        except RunError:
+            continue
+        return step
+    return latest
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a model does on a data set."""
+
+    rows: int
+    scores: tuple[Score, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"rows": self.rows, "scores": [asdict(score) for score in self.scores]}
+
+    def lines(self) -> list[str]:
+        """A line for each metric, with its 95 % interval and how it was computed."""
+        shown = [f"{score!s:<32} {score.signature}" for score in self.scores]
+        return [f"{self.rows:,} rows", *shown]
+
+
+def evaluate(
+    model: Model,
+    data: Data,
+    *,
+    options: Mapping[str, Any] | None = None,
+    search: Search | None = None,
+    lowercase: bool = False,
+) -> Evaluation:
+    """The metrics that fit the target field, each with a 95 % bootstrap interval."""
+    rows = [(row.source, row.target) for row in _rows(model, data, options)]
+    outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
+    references = [target for _, target in rows]
+    scored = model.score(rows)
+    return Evaluation(
+        len(rows),
+        (
+            *text_scores(outputs, references, lowercase=lowercase),
+            perplexity([each.log_probability for each in scored], [len(s.tokens) for s in scored]),
+        ),
+    )
+
+
+def score_rows(
+    model: Model, data: Data, *, options: Mapping[str, Any] | None = None
+) -> Iterator[dict[str, Any]]:
+    """For each row its log-probability and that of each of its tokens, in a stream."""
+    rows = iter(_rows(model, data, options))
+    while group := list(islice(rows, GROUP)):
+        pairs = [(row.source, row.target) for row in group]
+        for row, scored in zip(group, model.score(pairs), strict=True):
+            yield {
+                "source": row.source,
+                "target": row.target,
+                "score": scored.log_probability,
+                "perplexity": math.exp(-scored.log_probability / len(scored.tokens)),
+                "tokens": [asdict(token) for token in scored.tokens],
+            }
+
+
+def describe(run: str | Path) -> list[str]:
+    """A run in words: fields, parts with their parameter counts, held-out results."""
+    model = load(run)
+    directory = RunDirectory(Path(run))
+    step = best_step(directory)
+    progress = Progress.from_dict(step.progress())
+    lines = [f"{directory.path}: step {step.number}"]
+    for side, field in (("source", model.source), ("target", model.target)):
+        lines.append(f"{side}: {field.config.unit}s, {field.size:,} symbols")
+    lines += ["", "parameters by part"]
+    lines += [f"{count:>12,}  {name}" for name, count in _parts(model.network)]
+    lines += ["", "held-out results"]
+    lines += [
+        f"{each.step:>8,}  perplexity {math.exp(min(each.loss, 99)):.2f}  chrF {each.chrf:.1f}  "
+        f"BLEU {each.bleu:.1f}  exact {each.exact:.1f} %{'  used' * (each.step == step.number)}"
+        for each in progress.validations
+    ]
+    return lines
+
+
+def _parts(network: nn.Module) -> Iterator[tuple[str, int]]:
+    """Parts two levels deep with the parameters that are theirs first; shared ones count once."""
+    counts: dict[str, int] = {}
+    for name, parameter in network.named_parameters():
+        part = ".".join(name.split(".")[:2])
+        counts[part] = counts.get(part, 0) + parameter.numel()
+    yield from counts.items()
+    yield "total", sum(counts.values())
+
+
+def _rows(model: Model, data: Data, options: Mapping[str, Any] | None) -> Iterator[Row]:
+    """Rows read as the run's own data was, unless the options say otherwise."""
+    tables = merge(model.config.model_dump(mode="json"), options or {})
+    config: DataConfig = validate(tables, place="options").data
+    return read_rows(data, config, Report())

@@ -1,0 +1,219 @@
+"""The run directory: the only thing that training hands over (DESIGN, "run directory").
+
+    config.toml    what the run is; written last, so a run that has it is complete
+    fields/        source and target columns as they were learnt
+    cache/         encoded data, rebuilt when missing
+    events.jsonl   what happened
+    lock           held by the one process that writes
+    step-000500/   a saved step
+
+What begins with `.seqloom-` is unfinished: no reader looks at it, and the next writer removes it.
+"""
+
+import fcntl
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from seqloom.errors import RunError
+from seqloom.store import durable
+from seqloom.store.checked import read_plain
+from seqloom.store.events import append_event, cut_events, read_events
+from seqloom.store.steps import Skipped, Step, step_name, write_step
+from seqloom.store.tensors import Tensors
+
+__all__ = ["RunDirectory"]
+
+OURS = {"config.toml", "fields", "cache", "events.jsonl", "lock"}
+VERIFIED_KEPT = 2
+UNFINISHED = ".seqloom-"
+DISPLACED = ".seqloom-displaced-"
+
+
+class RunDirectory:
+    """A run's files: saved whole or not at all, and checked before they are believed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def exists(self) -> bool:
+        """Whether a complete run is here."""
+        return os.path.lexists(self.path / "config.toml")
+
+    @property
+    def fields_directory(self) -> Path:
+        """Where the learnt fields lie, in `source` and `target`."""
+        return self._own_directory("fields")
+
+    @property
+    def cache_directory(self) -> Path:
+        """Where encoded data lies; it may be removed at any time."""
+        return self._own_directory("cache")
+
+    def create(self, config_text: str) -> None:
+        """Make it a run: the fields written so far reach the disk, then config.toml appears."""
+        self._require_own()
+        beside = self.path / f"{UNFINISHED}{os.getpid()}-config"
+        with durable.run_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            if self.fields_directory.exists():
+                durable.sync_tree(self.fields_directory)
+            durable.remove_tree(beside)
+            durable.write_file(beside, config_text.encode())
+            durable.rename(beside, self.path / "config.toml")
+            durable.sync_directory(self.path)
+            durable.sync_directory(self.path.parent)
+
+    def config_text(self) -> str:
+        """The text of config.toml."""
+        path = self.path / "config.toml"
+        if not self.exists:
+            raise RunError(
+                f"{self.path}: no run is here; make one with: seqloom train DATA --run {self.path}"
+            )
+        try:
+            return read_plain(path).decode()
+        except UnicodeDecodeError as error:
+            raise RunError(f"{path}: not UTF-8 at byte {error.start}; restore the file") from error
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the one writer until the block or the process ends; RunError at once if another is."""
+        self._require_own()
+        path = self.path / "lock"
+        with ExitStack() as cleanup:
+            with durable.run_errors(path):
+                self.path.mkdir(parents=True, exist_ok=True)
+                flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                handle = os.open(path, flags, 0o666)
+                cleanup.callback(os.close, handle)
+                self._acquire(handle)
+                self._tidy()
+            yield
+
+    def save_step(
+        self, step: int, files: Mapping[str, Tensors], *, progress: dict[str, Any]
+    ) -> Path:
+        """Save `files` (model, optimizer, perhaps average) and progress: all of it, or nothing.
+
+        DivergedError, naming the tensor, if a value is not finite; RunError if the disk refuses.
+        """
+        path = self.path / step_name(step)
+        unfinished = self.path / f"{UNFINISHED}{os.getpid()}-{path.name}"
+        displaced = self.path / f"{DISPLACED}{path.name}"
+        with durable.run_errors(path), ExitStack() as undo:
+            undo.callback(_discard, unfinished)
+            durable.remove_tree(unfinished)
+            write_step(unfinished, step, files=files, progress=progress)
+            if os.path.lexists(path):
+                durable.remove_tree(displaced)
+                durable.rename(path, displaced)
+                undo.callback(_restore, displaced, path)
+            durable.rename(unfinished, path)
+            undo.pop_all()
+            durable.sync_directory(self.path)
+            durable.remove_tree(displaced)
+        return path
+
+    def steps(self) -> list[Step]:
+        """All step directories, oldest first, sound or not."""
+        with durable.run_errors(self.path):
+            found = [Step.at(path) for path in self.path.iterdir()]
+        return sorted((step for step in found if step), key=lambda step: step.number)
+
+    def latest(self, skipped: list[Skipped] | None = None) -> Step | None:
+        """The newest step that verifies; those passed over go into `skipped` with the reason."""
+        return next(self._verified(skipped), None)
+
+    def prune(self, keep: Collection[int]) -> None:
+        """Remove the other steps, but never the two newest that verify."""
+        sound = self._verified()
+        kept = {*keep, *(step.number for step in islice(sound, VERIFIED_KEPT))}
+        with durable.run_errors(self.path):
+            for step in self.steps():
+                if step.number not in kept:
+                    unwanted = self.path / f"{UNFINISHED}{os.getpid()}-{step.path.name}"
+                    durable.remove_tree(unwanted)
+                    durable.rename(step.path, unwanted)
+                    durable.remove_tree(unwanted)
+            durable.sync_directory(self.path)
+
+    def append_event(self, event: dict[str, Any]) -> None:
+        """Add one line to events.jsonl."""
+        append_event(self.path / "events.jsonl", event)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """What happened, in order; a line that was cut off is passed over."""
+        return read_events(self.path / "events.jsonl")
+
+    def cut_events(self, after_step: int) -> None:
+        """Forget the events of later steps."""
+        beside = self.path / f"{UNFINISHED}{os.getpid()}-events"
+        cut_events(self.path / "events.jsonl", beside, after_step=after_step)
+
+    def _verified(self, skipped: list[Skipped] | None = None) -> Iterator[Step]:
+        for step in reversed(self.steps()):
+            try:
+                step.verify()
+            except RunError as error:
+                if skipped is not None:
+                    skipped.append(Skipped(step.number, str(error)))
+            else:
+                yield step
+
+    def _own_directory(self, name: str) -> Path:
+        path = self.path / name
+        if path.is_symlink():
+            raise RunError(f"{path}: a symbolic link; put a directory in its place")
+        return path
+
+    def _require_own(self) -> None:
+        """Do not move into a directory that holds something else."""
+        if self.exists or not os.path.lexists(self.path):
+            return
+        with durable.run_errors(self.path):
+            for entry in self.path.iterdir():
+                ours = entry.name in OURS or entry.name.startswith(".") or Step.at(entry)
+                if not ours:
+                    raise RunError(
+                        f"{self.path}: holds {entry.name}, which is not part of a run; "
+                        "choose an empty or new --run directory"
+                    )
+
+    def _acquire(self, handle: int) -> None:
+        if not S_ISREG(os.fstat(handle).st_mode):
+            raise RunError(f"{self.path / 'lock'}: not a plain file; remove it")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(handle, 20, 0).decode(errors="replace").strip()
+            by = f"process {holder}" if holder.isdecimal() else "another process"
+            raise RunError(
+                f"{self.path}: {by} is writing to this run; wait for it or choose another --run"
+            ) from error
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+
+    def _tidy(self) -> None:
+        """Remove what a dead writer left; a step that was to be replaced and was not comes back."""
+        for entry in sorted(self.path.iterdir()):
+            place = self.path / entry.name.removeprefix(DISPLACED)
+            if place != entry and Step.at(place) and not os.path.lexists(place):
+                durable.rename(entry, place)
+            elif entry.name.startswith(UNFINISHED):
+                durable.remove_tree(entry)
+
+
+def _discard(path: Path) -> None:
+    with suppress(OSError):
+        durable.remove_tree(path)
+
+
+def _restore(old: Path, path: Path) -> None:
+    with suppress(OSError):
+        durable.rename(old, path)

@@ -1,0 +1,222 @@
+"""A saved step: a directory of tensors and progress that its manifest vouches for.
+
+A step is written under a name that no reader looks at and renamed when the disk has all of it, so
+whoever finds `step-000500` finds it whole. The manifest (size and sha256 of each file) comes last.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import torch
+from torch import Tensor
+
+from seqloom.errors import DivergedError, RunError
+from seqloom.store import durable
+from seqloom.store.checked import (
+    LARGEST_JSON,
+    encode_json,
+    open_plain,
+    parse_json,
+    read_plain,
+)
+from seqloom.store.tensors import LARGEST_START, Tensors, check_start, pack, require_finite, unpack
+
+__all__ = ["Skipped", "Step", "average", "step_name", "write_step"]
+
+FORMAT = 1
+LARGEST_FILE = 8 << 30
+CHUNK = 1 << 20
+MANIFEST = "manifest.json"
+PROGRESS = "progress.json"
+TENSOR_FILE = re.compile(r"([a-z][a-z0-9_]{0,40})\.safetensors")
+STEP = re.compile(r"step-([0-9]{6,12})")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Skipped(NamedTuple):
+    """A step that was passed over, and why, in one sentence."""
+
+    step: int
+    why: str
+
+
+class Entry(NamedTuple):
+    """What the manifest says about one file."""
+
+    size: int
+    sha256: str
+
+
+def step_name(number: int) -> str:
+    """The directory name of a step: `step-000500`."""
+    return f"step-{number:06d}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step directory; whatever is read from it is checked against the manifest first."""
+
+    number: int
+    path: Path
+
+    @classmethod
+    def at(cls, path: Path) -> "Step | None":
+        """The step that a path is named for, if any."""
+        match = STEP.fullmatch(path.name)
+        if match is None or path.name != step_name(int(match[1])):
+            return None
+        return cls(int(match[1]), path)
+
+    def names(self) -> list[str]:
+        """The sets of tensors it holds: `model`, `optimizer`, perhaps `average`."""
+        matches = [TENSOR_FILE.fullmatch(file) for file in self._manifest()]
+        return [match[1] for match in matches if match]
+
+    def load(self, name: str = "model") -> dict[str, Tensor]:
+        """One set of its tensors, on the CPU; RunError unless every byte is as it was saved."""
+        file = f"{name}.safetensors"
+        return unpack(self._read(file), place=self.path / file)
+
+    def progress(self) -> dict[str, Any]:
+        """What was saved beside the tensors: counters, held-out results."""
+        return parse_json(self._read(PROGRESS), self.path / PROGRESS)
+
+    def verify(self) -> None:
+        """RunError unless every file is there with the size and sha256 that the manifest gives."""
+        for name, entry in self._manifest().items():
+            with self._open(name, entry) as file:
+                digest = sha256()
+                while chunk := file.read(CHUNK):
+                    digest.update(chunk)
+            self._check_digest(name, digest.hexdigest(), entry)
+
+    def _manifest(self) -> dict[str, Entry]:
+        if self.path.is_symlink() or not self.path.is_dir():
+            raise RunError(f"{self.path}: not a directory; remove it")
+        path = self.path / MANIFEST
+        data = read_plain(path)
+        entries = _parse_manifest(parse_json(data, path), path)
+        if data != _manifest_bytes(self.number, entries):
+            raise RunError(f"{path}: not as it was written for this step; remove the step")
+        return entries
+
+    def _read(self, name: str) -> bytes:
+        entry = self._manifest().get(name)
+        if entry is None:
+            raise RunError(f"{self.path}: has no {name}; choose another step")
+        with self._open(name, entry) as file:
+            data = file.read(entry.size)
+        self._check_digest(name, sha256(data).hexdigest(), entry)
+        return data
+
+    @contextmanager
+    def _open(self, name: str, entry: Entry) -> Iterator[BinaryIO]:
+        """A file whose size and beginning are right, so that reading the rest is worth while."""
+        path = self.path / name
+        with open_plain(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != entry.size:
+                raise RunError(
+                    f"{path}: {size} bytes where {entry.size} were saved; remove the step"
+                )
+            if name != PROGRESS:
+                check_start(file.read(LARGEST_START), size, place=path)
+                file.seek(0)
+            yield file
+
+    def _check_digest(self, name: str, digest: str, entry: Entry) -> None:
+        if digest != entry.sha256:
+            raise RunError(f"{self.path / name}: its bytes have changed; remove the step")
+
+
+def _parse_manifest(value: dict[str, Any], path: Path) -> dict[str, Entry]:
+    files = value.get("files")
+    entries = {}
+    for name, fields in files.items() if isinstance(files, dict) else ():
+        match fields:
+            case {"size": int(size), "sha256": str(digest)} if DIGEST.fullmatch(digest):
+                entries[name] = Entry(size, digest)
+            case _:
+                raise RunError(f"{path}: says nothing sound about {name!r}; remove the step")
+        _check_size(name, size, path)
+    _check_names(entries, path)
+    return entries
+
+
+def _check_names(names: Collection[str], path: Path) -> None:
+    """RunError if a step may not hold files of these names, or if it lacks one."""
+    if not {"model.safetensors", PROGRESS} <= set(names):
+        raise RunError(f"{path}: names no model or no progress; remove the step")
+    for name in names:
+        if name != PROGRESS and not TENSOR_FILE.fullmatch(name):
+            raise RunError(f"{path}: {name!r} cannot be one of its files; remove the step")
+
+
+def _check_size(name: str, size: int, path: Path) -> None:
+    largest = LARGEST_JSON if name == PROGRESS else LARGEST_FILE
+    if not 0 <= size <= largest:
+        raise RunError(f"{path}: {name!r} has {size} bytes, of at most {largest}; remove the step")
+
+
+def _manifest_bytes(number: int, entries: Mapping[str, Entry]) -> bytes:
+    files = {name: entry._asdict() for name, entry in sorted(entries.items())}
+    return encode_json({"format": FORMAT, "step": number, "files": files}, indent=1)
+
+
+def write_step(
+    directory: Path, number: int, *, files: Mapping[str, Tensors], progress: dict[str, Any]
+) -> None:
+    """Make a directory with all of a step in it and wait until the disk has it."""
+    for name, tensors in files.items():
+        require_finite(tensors, place=f"step {number}: {name}")
+    try:
+        contents = encode_json(progress, indent=1)
+    except ValueError as error:
+        raise DivergedError(
+            f"step {number}: progress is not finite ({error}), so the step is not saved; "
+            "go on from the last saved step with a lower training.rate"
+        ) from error
+    _check_names([*(f"{name}.safetensors" for name in files), PROGRESS], directory)
+    durable.make_directory(directory)
+    entries = {
+        f"{name}.safetensors": _put(directory / f"{name}.safetensors", pack(tensors))
+        for name, tensors in files.items()
+    }
+    entries[PROGRESS] = _put(directory / PROGRESS, contents)
+    durable.write_file(directory / MANIFEST, _manifest_bytes(number, entries))
+    durable.sync_directory(directory)
+
+
+def _put(path: Path, data: bytes) -> Entry:
+    _check_size(path.name, len(data), path)
+    durable.write_file(path, data)
+    return Entry(len(data), sha256(data).hexdigest())
+
+
+def average(sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of the same tensors over several sets, in float64.
+
+    Tensors that are not floating point (counters, masks) are those of the last set.
+    """
+    totals: dict[str, Tensor] = {}
+    last: Mapping[str, Tensor] = {}
+    count = 0
+    for count, last in enumerate(sets, 1):
+        if totals and _shapes(last) != _shapes(totals):
+            raise RunError("steps of different shapes cannot be averaged; take them from one run")
+        for name, tensor in last.items():
+            totals[name] = tensor.double() + totals[name] if count > 1 else tensor.double()
+    return {
+        name: (totals[name] / count).to(tensor.dtype) if tensor.is_floating_point() else tensor
+        for name, tensor in last.items()
+    }
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}

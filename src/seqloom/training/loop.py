@@ -1,0 +1,110 @@
+"""The loop computes updates and yields them; saving, validating and stopping are the caller's."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from seqloom.errors import DivergedError, RunError
+from seqloom.keys import key
+from seqloom.training.loss import Example, backward
+from seqloom.training.optimizer import Optimizer
+from seqloom.training.ranks import ALONE, Ranks
+
+__all__ = ["Portion", "Update", "fit"]
+
+
+class Portion(NamedTuple):
+    """One rank's part of an update, and the real target tokens of all ranks together."""
+
+    examples: list[Example]
+    tokens: int
+    rows: list[int]  # numbers of all its training rows, to name them when something goes wrong
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one update did."""
+
+    step: int  # updates made so far, this one included
+    loss: float  # smoothed, per token
+    tokens: int
+    gradient_norm: float
+    rate: float
+    seconds: float
+    skipped: bool
+
+
+def fit(
+    optimizer: Optimizer,
+    portion: Callable[[int], Portion],
+    *,
+    seed: int,
+    start: int = 0,
+    ranks: Ranks = ALONE,
+) -> Iterator[Update]:
+    """Updates number `start`, `start + 1`, ... up to the configured number.
+
+    Randomness is set anew at each update from (seed, step, rank), so stopping between two of them
+    and starting again changes nothing. When the first rank's caller stops asking, all ranks end.
+    """
+    skipped = 0
+    try:
+        for step in range(start, optimizer.config.updates):
+            if not ranks.agree_to_go_on():
+                return
+            began = time.perf_counter()
+            torch.manual_seed(key(seed, "dropout", step, ranks.rank))
+            work = portion(step)
+            loss = _gradients(optimizer, work, ranks)
+            norm = optimizer.clip()
+            finite = math.isfinite(loss) and math.isfinite(norm)
+            rate = optimizer.update(step) if finite else 0.0
+            skipped += not finite
+            if skipped > optimizer.config.skip_nonfinite:
+                raise _diverged(optimizer.model, step + 1, loss, work)
+            seconds = time.perf_counter() - began
+            yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite)
+        if ranks.rank:
+            ranks.agree_to_go_on()
+    finally:
+        if ranks.rank == 0:
+            with suppress(RunError):
+                ranks.agree_to_go_on(False)
+
+
+def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> float:
+    """Fill in every parameter's gradient, all ranks' together; the loss per token."""
+    smoothing = optimizer.config.label_smoothing
+    optimizer.zero()
+    model = optimizer.model.train()
+    sums = [
+        backward(model, each, smoothing=smoothing, divisor=work.tokens) for each in work.examples
+    ]
+    return ranks.sum_gradients(model, sum(each.loss for each in sums)) / work.tokens
+
+
+def _diverged(model: nn.Module, step: int, loss: float, work: Portion) -> DivergedError:
+    """The error that names the step, the first part that is not finite, and the rows."""
+    parameters = dict(model.named_parameters())
+    weights = [f"weight {name}" for name, value in parameters.items() if not _finite(value)]
+    gradients = [
+        f"gradient of {name}"
+        for name, value in parameters.items()
+        if value.grad is not None and not _finite(value.grad)
+    ]
+    where = [*weights, *gradients, "loss"][0]
+    rows = ", ".join(str(row + 1) for row in work.rows[:5]) + ", ..." * (len(work.rows) > 5)
+    return DivergedError(
+        f"update {step}: the {where} is not finite (loss {loss:.4g}, training rows {rows}); lower "
+        "training.rate, or set training.skip_nonfinite to leave such updates out"
+    )
+
+
+def _finite(values: torch.Tensor) -> bool:
+    return bool(values.isfinite().all())

@@ -1,0 +1,40 @@
+"""What holds for every test: shapes are checked, and shared data is read only where it is offered.
+
+The import hook comes first: it must be in place before the packages it names are imported.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+install_import_hook(
+    ["seqloom.nn", "seqloom.model", "seqloom.search", "seqloom.training"], "beartype.beartype"
+)
+
+# Durations depend on the machine, and no test does.
+settings.register_profile("seqloom", deadline=None, print_blob=True)
+settings.load_profile("seqloom")
+
+SHARED_DATA = "SEQLOOM_SHARED_DATA"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs shared data where there is none, and say how to have it."""
+    if os.environ.get(SHARED_DATA):
+        return
+    skip = pytest.mark.skip(reason=f"needs {SHARED_DATA}; scripts/check --full sets it")
+    for item in items:
+        if item.get_closest_marker("shared_data"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of data sets that the project does not contain; only for marked tests."""
+    folder = Path(os.environ.get(SHARED_DATA, ""))
+    if not os.environ.get(SHARED_DATA) or not folder.is_dir():
+        pytest.fail(f"{SHARED_DATA} must name a folder, and the test be marked shared_data")
+    return folder

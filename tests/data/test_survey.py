@@ -1,0 +1,156 @@
+"""The survey counts what a plain count gives, and the split keeps like sources together."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqloom.config import DataConfig
+from seqloom.data import (
+    Distribution,
+    Overlap,
+    Place,
+    Row,
+    Survey,
+    hold_out,
+    overlap,
+    survey,
+)
+from seqloom.data.survey import Reservoir
+from seqloom.errors import DataError
+
+Pairs = list[tuple[str, str]]
+few_words = st.sampled_from(["ja", "nein", "vielleicht morgen", "wer weiß ?"])
+pair_lists = st.lists(st.tuples(few_words, few_words), min_size=1, max_size=30)
+
+
+def look(pairs: Pairs) -> Survey:
+    return survey(pairs, DataConfig(), seed=1)
+
+
+def rows_of(pairs: Pairs) -> list[Row]:
+    return [Row(*pair, Place("pairs.tsv", number)) for number, pair in enumerate(pairs, 1)]
+
+
+@given(pairs=pair_lists)
+def test_facts_by_a_plain_count(pairs: Pairs) -> None:
+    found = look(pairs)
+    assert found.facts.rows == found.report.kept == len(pairs)
+    for side, facts in enumerate((found.facts.source, found.facts.target)):
+        texts = [pair[side] for pair in pairs]
+        split = [text.split() for text in texts]
+        assert facts.characters == pytest.approx(np.mean([len(text) for text in texts]))
+        assert facts.words == pytest.approx(np.mean([len(words) for words in split]))
+        assert facts.distinct_characters == len(set("".join(texts)))
+        assert facts.distinct_words == len({word for words in split for word in words})
+        assert facts.sampled_rows == len(pairs)
+    assert found.duplicate_rows == len(pairs) - len(set(pairs))
+    assert found.duplicate_sources == len(pairs) - len({source for source, _ in pairs})
+    assert sorted(found.sample) == sorted(pairs)
+
+
+@given(train=pair_lists, valid=pair_lists)
+def test_overlap_by_a_plain_count(train: Pairs, valid: Pairs) -> None:
+    sources = {source for source, _ in train}
+    expected = Overlap(
+        sum(pair in train for pair in valid), sum(source in sources for source, _ in valid)
+    )
+    assert overlap(look(train), look(valid)) == expected
+
+
+@given(lengths=st.lists(st.integers(0, 50), min_size=1))
+def test_quantiles_are_those_of_numpy(lengths: list[int]) -> None:
+    found = Distribution.of(Counter(lengths))
+    quantiles = np.quantile(lengths, [0, 0.5, 0.95, 0.99, 1], method="inverted_cdf")
+    assert [found.least, found.median, found.most_of_95, found.most_of_99, found.most] == list(
+        quantiles
+    )
+    assert found.mean == pytest.approx(np.mean(lengths))
+
+
+def test_sample_is_bounded_fair_and_seeded() -> None:
+    """Each row is as likely as another to be in it, wherever it stands."""
+
+    def sample(seed: int) -> Pairs:
+        reservoir = Reservoir(50, seed=seed)
+        for number in range(500):
+            reservoir.add((f"{number}", "t"))
+        return reservoir.rows
+
+    chosen = [sample(seed) for seed in range(40)]
+    assert all(len(rows) == len(set(rows)) == 50 for rows in chosen)
+    assert chosen[3] == sample(3)
+    late = sum(int(source) >= 250 for rows in chosen for source, _ in rows)
+    assert abs(late - 1_000) < 5 * np.sqrt(2_000 * 0.25)
+
+
+def test_lines_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("ein Haus\ta house\nein Haus\ta house\nja\n\tno\nja\tyes\n", encoding="utf-8")
+    found = survey(path, DataConfig(skip_bad=True), seed=1)
+    assert found.lines() == [
+        "rows kept: 3",
+        "rows dropped: 2",
+        f"  1 × empty source, first at {path}:4",
+        f"  1 × wrong number of columns, first at {path}:3",
+        "repeated rows: 1",
+        "repeated sources: 1",
+        "source characters: mean 6.0, from 2 to 8, half up to 8, 95 % up to 8, 99 % up to 8",
+        "source words: mean 1.7, from 1 to 2, half up to 2, 95 % up to 2, 99 % up to 2",
+        "target characters: mean 5.7, from 3 to 7, half up to 7, 95 % up to 7, 99 % up to 7",
+        "target words: mean 1.7, from 1 to 2, half up to 2, 95 % up to 2, 99 % up to 2",
+    ]
+
+
+def test_a_strict_survey_stops_at_the_first_fault(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a\tb\nc\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"pairs\.tsv:2: expected 2 columns, found 1"):
+        survey(path, DataConfig(), seed=1)
+
+
+@given(pairs=pair_lists, seed=st.integers(0, 5), share=st.sampled_from([0.05, 0.3, 0.9]))
+def test_split_keeps_like_sources_together(pairs: Pairs, seed: int, share: float) -> None:
+    """Each row falls on one side, both sides have rows, and no source is on both."""
+    config = DataConfig(valid_share=share)
+    split = hold_out(look(pairs), config, seed=seed)
+    train, valid = list(split.train(rows_of(pairs))), list(split.valid(rows_of(pairs)))
+    assert sorted(train + valid) == sorted(rows_of(pairs))
+    assert not {row.source for row in train} & {row.source for row in valid}
+    assert train
+    assert bool(valid) == (len({source for source, _ in pairs}) >= 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "cap", "expected"),
+    [(1_000, 0.05, 2_000, 50), (1_000, 0.5, 70, 70), (10, 0.05, 2_000, 1), (1_000, 0.0, 9, 0)],
+)
+def test_split_has_the_size_asked_for(rows: int, share: float, cap: int, expected: int) -> None:
+    """The share of the rows or the cap, whichever is less, where sources differ."""
+    pairs = [(f"s{n}", "t") for n in range(rows)]
+    config = DataConfig(valid_share=share, valid_rows=cap)
+    split = hold_out(look(pairs), config, seed=1)
+    assert len(list(split.valid(rows_of(pairs)))) == expected
+
+
+def test_split_is_no_larger_than_asked_with_repeated_sources() -> None:
+    """One source has half of the rows; it stays in training."""
+    pairs = [("often", f"t{n}") for n in range(500)] + [(f"s{n}", "t") for n in range(500)]
+    for seed in range(20):
+        split = hold_out(look(pairs), DataConfig(valid_share=0.1), seed=seed)
+        valid = list(split.valid(rows_of(pairs)))
+        assert len(valid) == 100
+        assert not split.is_valid("often")
+
+
+def test_split_depends_on_the_seed_and_hardly_on_other_rows() -> None:
+    """A row more does not reshuffle the rest."""
+    pairs = [(f"s{n}", "t") for n in range(1_000)]
+    config = DataConfig(valid_share=0.1)
+    before = hold_out(look(pairs), config, seed=1).held_out
+    assert hold_out(look(pairs[::-1]), config, seed=1).held_out == before
+    assert len(hold_out(look([*pairs, ("new", "t")]), config, seed=1).held_out & before) >= 99
+    assert len(hold_out(look(pairs), config, seed=2).held_out & before) < 30

@@ -1,0 +1,103 @@
+"""Text metrics agree with sacrebleu, and their intervals behave as intervals do."""
+
+import pytest
+import sacrebleu
+
+from seqloom.errors import DataError
+from seqloom.metrics import Score, text_scores
+
+REFERENCES = [
+    "The cat sat on the mat, as it does every day.",
+    "It is raining cats and dogs.",
+    "She was alone in the house.",
+    "Nobody knows who wrote this letter, nor when.",
+    "We drink coffee.",
+    "",
+]
+OUTPUTS = [
+    "The cat sat on a mat as it does every day.",
+    "It is raining cats and dogs.",
+    "she was alone in the House.",
+    "Who wrote this letter nobody knows.",
+    "Tea?",
+    "An output without a reference.",
+]
+
+
+def by_name(scores: list[Score]) -> dict[str, Score]:
+    return {score.name: score for score in scores}
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 5, 6])
+def test_bleu_and_chrf_are_those_of_sacrebleu(lowercase: bool, rows: int) -> None:
+    outputs, references = OUTPUTS[:rows], REFERENCES[:rows]
+    scores = by_name(text_scores(outputs, references, lowercase=lowercase))
+    bleu = sacrebleu.BLEU(lowercase=lowercase)
+    chrf = sacrebleu.CHRF(lowercase=lowercase)
+    for name, metric in (("BLEU", bleu), ("chrF", chrf)):
+        expected = metric.corpus_score(outputs, [references]).score
+        assert scores[name].value == pytest.approx(expected, abs=1e-9)
+        assert scores[name].signature == str(metric.get_signature())
+
+
+@pytest.mark.parametrize(("lowercase", "hits"), [(False, 1), (True, 2)])
+def test_exact_match_counts_equal_texts(lowercase: bool, hits: int) -> None:
+    score = by_name(text_scores(OUTPUTS, REFERENCES, lowercase=lowercase))["exact match"]
+    assert score.value == pytest.approx(100 * hits / len(REFERENCES))
+    assert score.signature == f"case:{'lc' if lowercase else 'mixed'}|rows:{len(REFERENCES)}"
+
+
+def test_perfect_outputs_score_100_without_doubt() -> None:
+    sentences = REFERENCES[:4]
+    for score in text_scores(sentences, sentences):
+        assert (score.value, score.low, score.high) == pytest.approx((100, 100, 100))
+
+
+def test_nothing_in_common_scores_0() -> None:
+    for score in text_scores(["aaa bbb", "ccc"], ["xxx yyy", "zzz"]):
+        assert (score.value, score.low, score.high) == (0, 0, 0)
+
+
+def test_the_interval_holds_the_value_and_narrows_with_the_square_root_of_the_rows() -> None:
+    few = by_name(text_scores(OUTPUTS * 5, REFERENCES * 5))
+    many = by_name(text_scores(OUTPUTS * 80, REFERENCES * 80))
+    for name, score in few.items():
+        assert score.low < score.value < score.high
+        assert many[name].low < many[name].value < many[name].high
+        ratio = (score.high - score.low) / (many[name].high - many[name].low)
+        assert 3 < ratio < 5.5, f"{name}: 16 times the rows should give a quarter of the width"
+
+
+def test_the_interval_is_that_of_sacrebleu_up_to_the_draws() -> None:
+    """sacrebleu's bootstrap draws other numbers, so its half width agrees only roughly."""
+    outputs, references = OUTPUTS * 30, REFERENCES * 30
+    score = by_name(text_scores(outputs, references))["BLEU"]
+    theirs = sacrebleu.BLEU().corpus_score(outputs, [references], n_bootstrap=1000)
+    assert (score.high - score.low) / 2 == pytest.approx(theirs._ci, rel=0.15)
+
+
+def test_the_seed_decides_the_interval_and_nothing_else() -> None:
+    first, again, other = (text_scores(OUTPUTS, REFERENCES, seed=seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+    assert [score.value for score in first] == [score.value for score in other]
+
+
+def test_without_intervals_the_values_are_the_same() -> None:
+    with_intervals = text_scores(OUTPUTS, REFERENCES)
+    without = text_scores(OUTPUTS, REFERENCES, intervals=False)
+    assert [score.value for score in without] == [score.value for score in with_intervals]
+    assert all(score.low == score.value == score.high for score in without)
+
+
+def test_outputs_and_references_must_pair_up() -> None:
+    with pytest.raises(DataError, match="columns of 2 and 3 rows cannot be compared"):
+        text_scores(["a", "b"], ["a", "b", "c"])
+    with pytest.raises(DataError, match="no rows to score"):
+        text_scores([], [])
+
+
+def test_a_score_reads_as_value_and_interval() -> None:
+    assert str(Score("BLEU", 38.06, 36.94, 39.41, "nrefs:1")) == "BLEU 38.1 (36.9–39.4)"
+    assert str(Score("perplexity", 5.3151, 5.1, 5.6, "", digits=2)) == "perplexity 5.32 (5.10–5.60)"

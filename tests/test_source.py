@@ -1,0 +1,227 @@
+"""What the source must be: free of dangerous calls (RELIABILITY E1), ordered, exact in names."""
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src"
+MODULES = sorted(SOURCE.rglob("*.py"))
+# The rows of DESIGN's data flow: a module imports only from its own row and those before it.
+ROOMS = [
+    "errors",
+    "keys",
+    "config",
+    "fields",
+    "data",
+    "nn",
+    "model",
+    "training",
+    "store",
+    "metrics",
+    "search",
+    "prediction",
+    "insight",
+    "export",
+    "serving",
+    "run",
+    "demos",
+    "cli",
+]
+OUTSIDE = ["__init__", "__main__"]  # the package's face; it may name every room
+UNSAFE_MODULES = {
+    "pickle",
+    "cPickle",
+    "_pickle",
+    "dill",
+    "cloudpickle",
+    "shelve",
+    "marshal",
+    "joblib",
+}
+UNSAFE_CALLS = {
+    "eval",
+    "exec",
+    "compile",
+    "torch.load",
+    "torch.save",
+    "torch.jit.load",
+    "torch.serialization.load",
+    "numpy.fromregex",
+    "os.system",
+    "os.popen",
+    "yaml.load",
+    "pandas.read_pickle",
+}
+UNSAFE_SETTINGS = {"shell", "allow_pickle"}
+
+each_module = pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: str(path.relative_to(SOURCE / "seqloom"))
+)
+
+
+def aliases(tree: ast.AST) -> dict[str, str]:
+    """What each imported name stands for, in full: `np` is numpy, `load` is torch.load."""
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                names[name.asname or name.name.split(".")[0]] = (
+                    name.name if name.asname else name.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom):
+            for name in node.names:
+                names[name.asname or name.name] = f"{node.module}.{name.name}"
+    return names
+
+
+def full_name(node: ast.expr, names: dict[str, str]) -> str:
+    """A dotted expression with its first part resolved."""
+    if isinstance(node, ast.Attribute):
+        return f"{full_name(node.value, names)}.{node.attr}"
+    return names.get(node.id, node.id) if isinstance(node, ast.Name) else "?"
+
+
+def is_false(setting: ast.keyword) -> bool:
+    """Whether an argument is switched off in so many letters."""
+    return isinstance(setting.value, ast.Constant) and setting.value.value is False
+
+
+def dangers(tree: ast.AST) -> Iterator[str]:
+    """Every construct that E1 forbids, with its line."""
+    names = aliases(tree)
+    unsafe_names = {name for name in names.values() if name.split(".")[0] in UNSAFE_MODULES}
+    yield from (f"imports {name}" for name in sorted(unsafe_names))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            yield f"{node.lineno}: assert"
+        if isinstance(node, ast.Attribute | ast.Name) and full_name(node, names) in UNSAFE_CALLS:
+            yield f"{node.lineno}: {full_name(node, names)}"
+        if isinstance(node, ast.keyword) and node.arg in UNSAFE_SETTINGS and not is_false(node):
+            yield f"{node.value.lineno}: {node.arg}"
+        if isinstance(node, ast.Constant) and node.value in UNSAFE_MODULES:
+            yield f"{node.lineno}: names {node.value}"
+
+
+@each_module
+def test_nothing_dangerous(path: Path) -> None:
+    """E1: no pickle, torch.load, eval, exec, shell or assert."""
+    assert list(dangers(ast.parse(path.read_bytes()))) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "import torch as t\nt.load('x')",
+        "from torch import load as read\nread('x')",
+        "import importlib\nimportlib.import_module('pickle')",
+        "eval('1')",
+        "run = exec",
+        "subprocess.run('ls', shell=True)",
+        "subprocess.run('ls', shell=flag)",
+        "import numpy as np\nnp.load('x', allow_pickle=True)",
+        "def check(x):\n    assert x",
+    ],
+)
+def test_the_danger_is_seen(code: str) -> None:
+    """E1: the scan above finds what it is there to find."""
+    assert list(dangers(ast.parse(code)))
+
+
+def room(path: Path) -> str:
+    """The room of a module: the name right below the package."""
+    return path.relative_to(SOURCE / "seqloom").parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """Every module of ours that is imported, wherever in the file, with the name taken from it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((name.name, None) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            yield from ((module, name.name) for name in node.names)
+
+
+@each_module
+def test_imports_never_point_back(path: Path) -> None:
+    """A module imports only from its own room and from those before it in DESIGN's order."""
+    here = room(path)
+    if here in OUTSIDE:
+        return
+    for module, name in imported(ast.parse(path.read_bytes())):
+        assert not module.startswith("."), f"{path}: a relative import of {module}"
+        parts = module.split(".")
+        if parts[0] == "seqloom":
+            there = parts[1] if len(parts) > 1 else name
+            assert there in ROOMS, f"{path}: imports {module} {name or ''}"
+            assert ROOMS.index(there) <= ROOMS.index(here), f"{path}: {here} imports {there}"
+
+
+def declared(path: Path, tree: ast.Module) -> list[str]:
+    """The module's `__all__`, a plain list of names; one that is only a docstring needs none."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            names = ast.literal_eval(node.value)
+            assert isinstance(names, list)
+            return names
+    assert len(tree.body) <= 1, f"{path}: has no __all__"
+    return []
+
+
+def bound(tree: ast.Module) -> Iterator[str]:
+    """Every name that a module binds at its top."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name
+            case ast.Import() | ast.ImportFrom():
+                yield from (name.asname or name.name for name in node.names)
+            case ast.Assign() | ast.AnnAssign():
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in targets:
+                    yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+
+
+@each_module
+def test_all_is_exact(path: Path) -> None:
+    """`__all__` names each thing once, and it exists; a package offers all it takes from within."""
+    if path.name == "__main__.py":
+        return
+    tree = ast.parse(path.read_bytes())
+    names = declared(path, tree)
+    assert len(names) == len(set(names))
+    if path == SOURCE / "seqloom" / "__init__.py":
+        return  # its names are loaded when they are first asked for
+    assert set(names) <= set(bound(tree))
+    if path.name == "__init__.py":
+        ours = {name for module, name in imported(tree) if module.startswith("seqloom.")}
+        assert ours <= set(names)
+
+
+def test_the_face_of_the_package() -> None:
+    """Every name that the package promises is there when it is asked for."""
+    package = importlib.import_module("seqloom")
+    assert all(hasattr(package, name) for name in package.__all__)
+
+
+def test_only_declared_names_are_imported() -> None:
+    """What one module takes from another is in the other's `__all__`, or is a module itself."""
+    offers = {}
+    for path in MODULES:
+        parts = list(path.relative_to(SOURCE).with_suffix("").parts)
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if parts[-1] != "__main__":
+            offers[module] = set(declared(path, ast.parse(path.read_bytes())))
+    strangers = [
+        f"{path.relative_to(SOURCE)}: {name} from {module}"
+        for path in MODULES
+        for module, name in imported(ast.parse(path.read_bytes()))
+        if name is not None and module in offers and f"{module}.{name}" not in offers
+        if name not in offers[module]
+    ]
+    assert strangers == []
