@@ -138,13 +138,13 @@ def room(path: Path) -> str:
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
-    """Every module of ours that is imported, wherever in the file, with the name taken from it."""
+    """Every module imported anywhere in a file, with the name taken; the version is a mere fact."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((name.name, None) for name in node.names)
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
-            yield from ((module, name.name) for name in node.names)
+            yield from ((module, name.name) for name in node.names if name.name != "__version__")
 
 
 @each_module

@@ -22,6 +22,7 @@ app = typer.Typer(
     name="seqloom",
     help="Learn to turn one sequence into another from your own examples.",
     no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -54,6 +55,18 @@ SetOption = Annotated[
 ValidOption = Annotated[
     str | None, typer.Option("--valid", metavar="DATA", help="held-out data, in the same form")
 ]
+
+
+@app.callback()
+def seqloom(
+    version: Annotated[bool, typer.Option("--version", help="show the version and exit")] = False,
+) -> None:
+    """Learn to turn one sequence into another from your own examples."""
+    if version:
+        from seqloom import __version__
+
+        print(__version__)
+        raise typer.Exit
 
 
 @app.command()

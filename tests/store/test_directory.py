@@ -137,20 +137,25 @@ def test_a_step_that_could_not_be_read_is_not_saved(tmp_path: Path) -> None:
         assert files_below(run.path) == before
 
 
-def test_whatever_is_renamed_is_on_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Files and their directory are synced, the manifest last; then the rename; then the parent."""
-    run = new_run(tmp_path / "run", 1)
-    synced: list[tuple[int, int]] = []
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The inode and size of whatever the disk was asked to have, in order."""
+    seen: list[tuple[int, int]] = []
     sync = os.fsync
 
     def recording(handle: int) -> None:
         state = os.fstat(handle)
-        synced.append((state.st_ino, state.st_size))
+        seen.append((state.st_ino, state.st_size))
         sync(handle)
 
     monkeypatch.setattr(os, "fsync", recording)
+    return seen
+
+
+def test_whatever_is_renamed_is_on_the_disk(tmp_path: Path, synced: list[tuple[int, int]]) -> None:
+    """Files and their directory are synced, the manifest last; then the rename; then the parent."""
+    run = new_run(tmp_path / "run", 1)
+    synced.clear()
     seen = operations(lambda: save(run, 2))
     step = run.path / "step-000002"
     rename = seen.index(("rename", step))
@@ -166,6 +171,24 @@ def test_whatever_is_renamed_is_on_the_disk(
         run.path.stat().st_ino,
     ]
     assert [operation for operation, _ in seen[rename:]] == ["rename", "sync"]
+
+
+def test_a_new_run_and_cut_events_are_on_the_disk(
+    tmp_path: Path, synced: list[tuple[int, int]]
+) -> None:
+    """Fields are synced, then config.toml, then its directory; events that were cut likewise."""
+    run = RunDirectory(tmp_path / "run")
+    field = run.fields_directory / "source" / "field.json"
+    field.parent.mkdir(parents=True)
+    field.write_text("{}")
+    run.create("seed = 1\n")
+    expected = [field, field.parent, run.fields_directory, run.path / "config.toml", run.path]
+    assert [inode for inode, _ in synced[:5]] == [path.stat().st_ino for path in expected]
+    run.append_event({"step": 3})
+    synced.clear()
+    run.cut_events(1)
+    expected = [run.path / "events.jsonl", run.path]
+    assert [inode for inode, _ in synced] == [path.stat().st_ino for path in expected]
 
 
 def test_pruning_keeps_what_is_asked_and_two_sound_steps(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """RELIABILITY A7: a hostile run directory is refused quickly, and nothing outside it is touched."""
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seqloom.errors import RunError
-from seqloom.store import RunDirectory, Skipped
+from seqloom.store import RunDirectory, Skipped, durable
 from tests.store.hostile import SPOILED_RUNS, SPOILED_STEPS, Builder
 from tests.store.support import assert_is, new_run, save
 
@@ -134,3 +135,17 @@ def test_a_configuration_that_is_no_text(sound: Path, tmp_path: Path) -> None:
         (run.path / "config.toml").write_bytes(data)
         with pytest.raises(RunError, match=r"config\.toml"):
             run.config_text()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_nothing_is_appended_through_a_link_or_a_pipe(
+    kind: str, tmp_path: Path, canary: Path
+) -> None:
+    """Appending refuses at once what is not a file, even if nobody looked before."""
+    path = tmp_path / "events.jsonl"
+    if kind == "link":
+        path.symlink_to(canary)
+    else:
+        os.mkfifo(path)
+    with pytest.raises(OSError, match=r"symbolic|No such device"):
+        durable.append(path, b"more")

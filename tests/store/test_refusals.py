@@ -73,6 +73,7 @@ def test_refusal_while_replacing_or_pruning(code: int, tmp_path: Path) -> None:
         refusal = OSError(code, os.strerror(code))
         with Failing(at, refusal), pytest.raises(RunError):
             work(run)
+        assert_is(run.latest(), 4)
         with run.lock():
             skipped: list[Skipped] = []
             assert_is(run.latest(skipped), 4)

@@ -16,6 +16,7 @@ from seqloom.config.schema import (
 )
 from seqloom.config.text import (
     Overrides,
+    check_names,
     dump,
     flatten,
     load,
@@ -43,6 +44,7 @@ __all__ = [
     "TrainingConfig",
     "TransformerDecoderConfig",
     "TransformerEncoderConfig",
+    "check_names",
     "dump",
     "flatten",
     "load",

@@ -23,6 +23,7 @@ class Side:
 
     characters: float  # mean length of a row
     words: float  # mean number of words and marks in a row
+    spaces: float  # mean number of white space characters in a row
     distinct_characters: int
     distinct_words: int
     sampled_rows: int  # rows the distinct counts were made from
@@ -56,30 +57,27 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     texts = {name: overrides[name] for name in ("source", "target") if name in overrides}
     unit = validate(merge(chosen, texts), place="configuration").target.unit
     tokens = max(1.0, facts.rows * tokens_per_row(facts.target, unit))
-    chosen = merge(chosen, _model(preset, tokens))
+    chosen = merge(chosen, _model(preset, facts.rows * facts.target.words))
     chosen = merge(chosen, {"training": _training(tokens)})
     return validate(merge(chosen, overrides), place="configuration")
 
 
 def _texts(facts: Facts) -> Overrides:
     """Units: words where they are few, characters for short strings, otherwise subwords."""
-    sides = (facts.source, facts.target)
-    if any(side.short and not side.closed for side in sides) and all(s.short for s in sides):
-        return {
-            "source": {"unit": "word" if _spelt(facts.source) else "character"},
-            "target": {"unit": "word" if _spelt(facts.target) else "character"},
-            "model": {"share_vocabulary": False},
-        }
-    if all(side.closed for side in sides):
-        text = {"unit": "word", "size": 2_100}
-        return {"source": text, "target": text, "model": {"share_vocabulary": False}}
+    sides = {"source": facts.source, "target": facts.target}
+    alone = {"share_vocabulary": False}
+    if all(side.closed and side.spaces >= 2 for side in sides.values()):
+        return {**{name: {"unit": "word"} for name in sides}, "model": alone}
+    if all(side.short for side in sides.values()):
+        units = {n: {"unit": "word" if _spelt(s) else "character"} for n, s in sides.items()}
+        return {**units, "model": alone}
     text = {"unit": "subword", "size": _subwords(facts.rows)}
-    return {"source": text, "target": text, "model": {"share_vocabulary": True}}
+    return {**dict.fromkeys(sides, text), "model": {"share_vocabulary": True}}
 
 
 def _spelt(side: Side) -> bool:
-    """Whether a short row is already a list of symbols set apart by spaces (phones, say)."""
-    return side.closed and side.words >= 3 and side.distinct_words <= 300
+    """Whether a row is already a list of symbols set apart by spaces (phones, say)."""
+    return side.closed and side.words >= 2 and side.spaces >= 0.95 * (side.words - 1)
 
 
 def _subwords(rows: int) -> int:
@@ -99,10 +97,10 @@ def tokens_per_row(side: Side, unit: str) -> float:
             return 1.3 * side.words + 1
 
 
-def _model(preset: str, tokens: float) -> Overrides:
-    """Sizes that grow with the number of target tokens, and dropout that falls."""
+def _model(preset: str, words: float) -> Overrides:
+    """Sizes that grow with the number of target words, and dropout to suit."""
     sizes = ((200_000, 128, 0.1), (2_000_000, 192, 0.3), (20_000_000, 256, 0.2))
-    width, dropout = next(((w, d) for limit, w, d in sizes if tokens < limit), (512, 0.1))
+    width, dropout = next(((w, d) for limit, w, d in sizes if words < limit), (512, 0.1))
     if preset == "lstm":
         stack = {"kind": "recurrent", "dropout": dropout}
         return {

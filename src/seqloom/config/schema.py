@@ -172,7 +172,7 @@ class TrainingConfig(Section):
     label_smoothing: Share = Field(0.1, description="probability spread over the whole vocabulary")
     validate_every: Positive = Field(500, description="updates between two looks at held-out data")
     monitor: Literal["loss", "metric"] = Field(
-        "loss", description="what decides which step is best: held-out loss or metric"
+        "metric", description="what decides which step is best: held-out loss or metric (chrF)"
     )
     patience: Count = Field(
         5, description="validations without improvement before stopping; 0 never stops"

@@ -16,6 +16,7 @@ from seqloom.errors import ConfigError
 
 __all__ = [
     "Overrides",
+    "check_names",
     "dump",
     "flatten",
     "load",
@@ -78,6 +79,14 @@ def validate(tables: Mapping[str, Any], *, place: str) -> Config:
         return Config.model_validate(tables)
     except ValidationError as error:
         raise ConfigError(f"{place}: {_sentence(error.errors()[0])}") from None
+
+
+def check_names(tables: Mapping[str, Any], *, place: str) -> None:
+    """ConfigError at the first name that is no option, before anything else is looked at."""
+    known = set(_names_and_sections())
+    for name, _ in _leaves(tables, ""):
+        if name not in known:
+            raise ConfigError(f"{place}: {_no_such_option(_printable(name))}")
 
 
 def dump(config: Config) -> str:
@@ -153,8 +162,7 @@ def _sentence(error: ErrorDetails) -> str:
     name = _shown_name(error["loc"])
     match error["type"]:
         case "extra_forbidden":
-            near = difflib.get_close_matches(name, _names_and_sections(), n=1, cutoff=0.0)
-            return f"there is no option {name}; did you mean {near[0]}?"
+            return _no_such_option(name)
         case "union_tag_invalid":
             context = error.get("ctx", {})
             tag = reprlib.repr(context.get("tag"))
@@ -181,8 +189,16 @@ def _shown_name(location: tuple[int | str, ...]) -> str:
         for before, part in zip(("", *location), location, strict=False)
         if not (before in {"encoder", "decoder"} and part in {"recurrent", "transformer"})
     ]
-    name = ".".join(parts)
+    return _printable(".".join(parts))
+
+
+def _printable(name: str) -> str:
     return name if name.isprintable() and len(name) <= 80 else reprlib.repr(name)
+
+
+def _no_such_option(name: str) -> str:
+    near = difflib.get_close_matches(name, _names_and_sections(), n=1, cutoff=0.0)
+    return f"there is no option {name}; did you mean {near[0]}?"
 
 
 def _names_and_sections() -> list[str]:

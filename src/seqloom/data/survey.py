@@ -162,11 +162,13 @@ def _side(texts: Iterable[str], mean_characters: float) -> tuple[Side, Distribut
     characters: set[str] = set()
     words: set[str] = set()
     counts: Counter[int] = Counter()
+    spaces = 0
     for text in texts:
         found = split_words(text)
         characters.update(text)
         words.update(found)
         counts[len(found)] += 1
-    spread = Distribution.of(counts)
-    side = Side(mean_characters, spread.mean, len(characters), len(words), counts.total())
-    return side, spread
+        spaces += sum(map(str.isspace, text))
+    spread, rows = Distribution.of(counts), counts.total()
+    gaps = spaces / rows
+    return Side(mean_characters, spread.mean, gaps, len(characters), len(words), rows), spread

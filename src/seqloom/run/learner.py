@@ -1,5 +1,6 @@
 """What one worker holds of a run: model, optimiser, its share of the data, how far it has come."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -73,8 +74,9 @@ class Learner:
             start=self.progress.step,
             ranks=ranks,
         )
+        earlier, began = self.progress.seconds, time.monotonic()
         for update in loop:
-            seconds = self.progress.seconds + update.seconds
+            seconds = earlier + time.monotonic() - began
             self.progress = replace(self.progress, step=update.step, seconds=seconds)
             yield update
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from seqloom.config import Config, dump, flatten, merge, parse, plan, validate
+from seqloom.config import Config, check_names, dump, flatten, merge, parse, plan, validate
 from seqloom.data import (
     Columns,
     Corpus,
@@ -60,6 +60,7 @@ class Request:
     @property
     def begun(self) -> Config:
         """The part of the configuration that is needed to read the data for the first time."""
+        check_names(self.options, place="options")
         early = {name: self.options[name] for name in ("data", "seed") if name in self.options}
         return validate(early, place="options")
 

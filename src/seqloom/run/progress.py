@@ -35,7 +35,7 @@ class Progress:
     """How far a run has come."""
 
     step: int = 0
-    seconds: float = 0.0  # spent in updates, over all sittings
+    seconds: float = 0.0  # of training and validating, over all sittings
     validations: tuple[Validation, ...] = ()
     surroundings: Mapping[str, Any] = field(default_factory=dict)
 

@@ -94,7 +94,7 @@ class _Training:
             if update.step % EVENT_EVERY == 0:
                 self.directory.append_event({"event": "update", **dataclasses.asdict(update)})
             if update.step % training.validate_every == 0 or update.step == training.updates:
-                with threads(os.cpu_count() or 1):
+                with threads(len(os.sched_getaffinity(0))):
                     self._validate()
                 if self._finished:
                     return
@@ -161,10 +161,10 @@ class _Training:
         return Validation(step, negative / tokens, chrf.value, bleu.value, exact.value), samples
 
     def _interrupted(self) -> Interrupted:
-        step, path = self.learner.progress.step, self.directory.path
-        if not any(each.number == step for each in self.directory.steps()):
-            progress = self.learner.progress.as_dict()
-            self.directory.save_step(step, self.learner.files(), progress=progress)
+        progress, path = self.learner.progress, self.directory.path
+        step = progress.step
+        if not any(each.step == step for each in progress.validations):  # else it was just saved
+            self.directory.save_step(step, self.learner.files(), progress=progress.as_dict())
         return Interrupted(
             f"stopped; step {step} is saved in {path}: give the same command again to go on"
         )

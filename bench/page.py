@@ -1,0 +1,110 @@
+"""Writes docs/results.md from bench/results/*.json; nothing on that page is typed by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench" / "results"
+
+INTRODUCTION = """# Results
+
+Every figure here was measured by the command beside it and written by `python bench/page.py`.
+Intervals are 95 % bootstrap intervals over the test rows. Where a figure misses what was aimed at,
+the row says so.
+"""
+
+
+def score(result: dict[str, Any], name: str) -> str:
+    """A metric with its interval."""
+    (found,) = [each for each in result["scores"] if each["name"] == name]
+    return f"{found['value']:.1f} ({found['low']:.1f}–{found['high']:.1f})"
+
+
+def value(result: dict[str, Any], name: str) -> float:
+    """A metric's value."""
+    return float(next(each["value"] for each in result["scores"] if each["name"] == name))
+
+
+def verdict(reached: bool) -> str:
+    """Whether an aim was reached."""
+    return "reached" if reached else "missed"
+
+
+def start_row(result: dict[str, Any]) -> list[str]:
+    imported, helped = result["import"], result["help"]
+    return [
+        f"| `import seqloom` | {imported * 1e3:.0f} ms | below 300 | {verdict(imported < 0.3)} |",
+        f"| `seqloom --help` | {helped * 1e3:.0f} ms | below 500 | {verdict(helped < 0.5)} |",
+    ]
+
+
+def timed_row(result: dict[str, Any], what: str, metric: str, aim: tuple[float, float]) -> str:
+    """A training with its time and score against (minutes, score)."""
+    minutes, reached = result["seconds"] / 60, value(result, metric)
+    good = minutes <= aim[0] and reached >= aim[1]
+    return (
+        f"| {what} | {minutes:.1f} minutes, {metric} {score(result, metric)} | "
+        f"at most {aim[0]:g} minutes, at least {aim[1]:g} | {verdict(good)} |"
+    )
+
+
+ROWS = {
+    "french": ("`seqloom demo`: French to English, 636 unseen test pairs", "BLEU", (4, 58)),
+    "dates": (
+        "`seqloom demo dates`: dates and styles never seen together",
+        "exact match",
+        (2, 98),
+    ),
+    "transformer": (
+        "Multi30k German to English, `--model transformer`, beam 5, lower-cased",
+        "BLEU",
+        (60, 40),
+    ),
+    "lstm": (
+        "Multi30k German to English, `--model lstm`, beam 5, lower-cased",
+        "BLEU",
+        (60, 35),
+    ),
+}
+
+
+def table(results: dict[str, dict[str, Any]]) -> list[str]:
+    """One row a figure."""
+    lines = ["", "| what | measured | aim | |", "| --- | --- | --- | --- |"]
+    if "start" in results:
+        lines += start_row(results["start"])
+    lines += [timed_row(results[name], *ROWS[name]) for name in ROWS if name in results]
+    return lines
+
+
+def details(results: dict[str, dict[str, Any]]) -> list[str]:
+    """Every metric of each result, with the command and the machine."""
+    lines = []
+    for name, result in results.items():
+        around = result["surroundings"]
+        lines += [
+            f"\n## {name}\n",
+            f"`python bench/foundation.py {name}`, {around['date']}, {around['cores']} cores of "
+            f"{around['processor']}, Python {around['python']}, torch {around['torch']}\n",
+        ]
+        lines += [
+            f"- {each['name']} {each['value']:.2f} ({each['low']:.2f}–{each['high']:.2f}), "
+            f"`{each['signature']}`"
+            for each in result.get("scores", [])
+        ]
+    return lines
+
+
+def main() -> None:
+    """Write the page."""
+    names = ["start", *ROWS]
+    paths = {name: RESULTS / f"{name}.json" for name in names}
+    results = {n: json.loads(path.read_text()) for n, path in paths.items() if path.exists()}
+    page = [INTRODUCTION.rstrip(), *table(results), *details(results)]
+    (ROOT / "docs").mkdir(exist_ok=True)
+    (ROOT / "docs" / "results.md").write_text("\n".join(page) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""SPEC S6.1: loss and gradients worked in chunks, against plain cross-entropy over all logits."""
+
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from seqloom.fields import EMPTY, END, START
+from seqloom.model import SequenceModel
+from seqloom.training.loss import CHUNK, Example, Sums, backward, measure, row_log_probabilities
+from tests.model.models import VARIANTS, model_of, sources
+
+SOURCE_SIZE, TARGET_SIZE = 9, 11
+KINDS = [VARIANTS[n] for n in (0, 9, 16, -1)]
+each_model = pytest.mark.parametrize(
+    "config", KINDS, ids=["dot", "general", "norm first", "norm after"]
+)
+each_smoothing = pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+
+
+class Setting(NamedTuple):
+    """A model and a batch of several chunks."""
+
+    model: SequenceModel
+    example: Example
+
+
+@pytest.fixture(params=KINDS, ids=["dot", "general", "norm first", "norm after"])
+def setting(request: pytest.FixtureRequest) -> Setting:
+    torch.manual_seed(1)
+    model = model_of(request.param, source_size=SOURCE_SIZE, target_size=TARGET_SIZE)
+    return Setting(model, example(sentences=90, longest=30))
+
+
+def example(*, sentences: int, longest: int) -> Example:
+    """Targets of one token to `longest`, `<end>` among them, the longest of them that long."""
+    lengths = torch.randint(1, longest + 1, (sentences, 1))
+    lengths[0] = longest
+    steps = torch.arange(longest)
+    target = torch.randint(END + 1, TARGET_SIZE, (sentences, longest))
+    target = target.masked_fill(steps == lengths - 1, END).masked_fill(steps >= lengths, EMPTY)
+    return Example(sources(sentences, size=SOURCE_SIZE), target)
+
+
+def logits(model: SequenceModel, batch: Example) -> Tensor:
+    """All logits at once under teacher forcing, (B, T, V)."""
+    inputs = functional.pad(batch.target[:, :-1], (1, 0), value=START)
+    state = model.decoder.start(model.encoder.encode(batch.source))
+    features, _ = model.decoder.read(inputs, state)
+    return model.decoder.write(features.hidden)
+
+
+def plain(model: SequenceModel, batch: Example, smoothing: float) -> Tensor:
+    """The summed loss as torch has it."""
+    return functional.cross_entropy(
+        logits(model, batch).flatten(0, 1),
+        batch.target.flatten(),
+        ignore_index=EMPTY,
+        label_smoothing=smoothing,
+        reduction="sum",
+    )
+
+
+def gradients(model: SequenceModel) -> dict[str, Tensor]:
+    """The gradient of every parameter; then there are none."""
+    found = {
+        name: torch.zeros_like(each) if each.grad is None else each.grad.clone()
+        for name, each in model.named_parameters()
+    }
+    model.zero_grad()
+    return found
+
+
+def assert_sums(actual: Sums, expected: Sums) -> None:
+    assert actual == pytest.approx(expected, rel=1e-12)
+
+
+def test_loss_and_gradients_are_those_of_plain_cross_entropy(setting: Setting) -> None:
+    """Over more positions than a chunk has, for every parameter, in float64."""
+    model, batch = setting
+    tokens = int(batch.target.ne(EMPTY).sum())
+    assert tokens > CHUNK
+    for smoothing in (0.0, 0.1):
+        sums = backward(model, batch, smoothing=smoothing, divisor=7.0)
+        mine = gradients(model)
+        loss = plain(model, batch, smoothing)
+        (loss / 7.0).backward()
+        expected = gradients(model)
+        assert_sums(sums, Sums(loss.item(), plain(model, batch, 0.0).item(), tokens))
+        for name, gradient in mine.items():
+            torch.testing.assert_close(gradient, expected[name], rtol=1e-9, atol=1e-9)
+
+
+def test_measure_gives_the_sums_of_backward_and_no_gradient(setting: Setting) -> None:
+    model, batch = setting
+    measured = measure(model, batch, smoothing=0.1)
+    assert all(each.grad is None for each in model.parameters())
+    assert_sums(measured, backward(model, batch, smoothing=0.1, divisor=1.0))
+
+
+def test_rows_sum_to_the_measured_log_probability(setting: Setting) -> None:
+    """SPEC S7.4: the probability of each token; padding has none to give."""
+    model, (source, target) = setting
+    with torch.no_grad():
+        state = model.decoder.start(model.encoder.encode(source))
+        rows = row_log_probabilities(model.decoder, state, target)
+        expected = logits(model, Example(source, target)).log_softmax(-1)
+    expected = expected.gather(2, target[:, :, None]).squeeze(2).masked_fill(target == EMPTY, 0.0)
+    torch.testing.assert_close(rows, expected, rtol=0, atol=1e-11)
+    assert bool((rows[target == EMPTY] == 0).all())
+    measured = measure(model, Example(source, target), smoothing=0.3)
+    assert measured.negative_log_probability == pytest.approx(-float(rows.sum()), rel=1e-12)
+
+
+def test_padding_costs_nothing(setting: Setting) -> None:
+    """More `<empty>` after the longest target changes neither the sums nor a gradient."""
+    model, batch = setting
+    wider = Example(batch.source, functional.pad(batch.target, (0, 5), value=EMPTY))
+    sums = backward(model, batch, smoothing=0.1, divisor=1.0)
+    mine = gradients(model)
+    assert_sums(backward(model, wider, smoothing=0.1, divisor=1.0), sums)
+    for name, gradient in gradients(model).items():
+        torch.testing.assert_close(gradient, mine[name], rtol=1e-9, atol=1e-9)
+
+
+def test_gradients_add_up_over_the_parts_of_a_batch(setting: Setting) -> None:
+    """Accumulation: two halves with one divisor give the whole batch's gradient (SPEC S6.6)."""
+    model, (source, target) = setting
+    backward(model, Example(source, target), smoothing=0.1, divisor=100.0)
+    whole = gradients(model)
+    for half in (slice(0, 40), slice(40, None)):
+        part = Example(type(source)(source.tokens[half], source.lengths[half]), target[half])
+        backward(model, part, smoothing=0.1, divisor=100.0)
+    for name, gradient in gradients(model).items():
+        torch.testing.assert_close(gradient, whole[name], rtol=1e-9, atol=1e-9)
+
+
+def test_an_even_model_is_as_unsure_as_its_vocabulary_is_large() -> None:
+    """All weights 0: each token costs ln V nats, smoothed or not."""
+    torch.manual_seed(1)
+    model = model_of(KINDS[0], source_size=SOURCE_SIZE, target_size=TARGET_SIZE)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    batch = example(sentences=3, longest=4)
+    tokens = int(batch.target.ne(EMPTY).sum())
+    cost = tokens * torch.tensor(TARGET_SIZE, dtype=torch.float64).log().item()
+    assert_sums(measure(model, batch, smoothing=0.1), Sums(cost, cost, tokens))
+
+
+def test_in_single_precision_the_loss_is_close() -> None:
+    torch.manual_seed(1)
+    model = model_of(KINDS[-1], source_size=SOURCE_SIZE, target_size=TARGET_SIZE)
+    batch = example(sentences=40, longest=10)
+    exact = measure(model, batch, smoothing=0.1)
+    rounded = measure(model.float(), batch, smoothing=0.1)
+    assert rounded == pytest.approx(exact, rel=1e-5)
