@@ -4,10 +4,10 @@
 on, in float64 to 1e-9, then in float32 to 1e-4. Each law is a function of its own below.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ __all__ = ["Subject", "check_decoder", "check_wide_beam"]
 
 EXACT = 1e-9  # of float64
 CLOSE = 1e-4  # of float32
+FORBIDDEN = (EMPTY, START)  # with `<unk>`, a word like any other here, there is more to search
 POWERS = (0.0, 1.0)  # of the length that outputs are compared by
 
 
@@ -61,7 +62,7 @@ class Subject:
         return self.draw(EMPTY, self.vocabulary, rows, steps)
 
     def search(self, search: Search, longest: Tensor) -> list[list[Hypothesis]]:
-        return run_to_end(search, self.decoder, self.state(), Limits(longest))
+        return run_to_end(search, self.decoder, self.state(), Limits(longest, forbidden=FORBIDDEN))
 
 
 @torch.no_grad()
@@ -190,7 +191,10 @@ def check_beam_of_one_is_greedy(subject: Subject) -> None:
 def check_scores_are_rescored(subject: Subject) -> None:
     """What a search reports of an output is what reading that output gives (SPEC S7.4)."""
     longest = subject.draw(1, 6, len(subject.sentences))
-    searches = [(Greedy(), 0.0), *((Beam(4, length_power=p, n_best=3), p) for p in POWERS)]
+    searches: list[tuple[Search, float]] = [
+        (Greedy(), 0.0),
+        *((Beam(4, length_power=p, n_best=3), p) for p in POWERS),
+    ]
     for search, power in searches:
         for number, found in enumerate(subject.search(search, longest)):
             for output in found:
@@ -203,8 +207,8 @@ def check_scores_are_rescored(subject: Subject) -> None:
 def check_wide_beam(subject: Subject) -> None:
     """A beam that can hold every path finds the best of all outputs, in order (RELIABILITY C1)."""
     longest = subject.draw(1, 4, len(subject.sentences))
-    usable = subject.vocabulary - len((EMPTY, START, END))
-    width = sum(usable**length for length in range(int(longest.max()) + 1))
+    words = subject.vocabulary - len((*FORBIDDEN, END))
+    width = sum(words**length for length in range(int(longest.max()) + 1))
     scored = [brute_force(subject, number, int(most)) for number, most in enumerate(longest)]
     for power in POWERS:
         found = subject.search(Beam(width, length_power=power, n_best=3), longest)
@@ -237,10 +241,10 @@ def check_single_precision(subject: Subject) -> None:
 
 def brute_force(subject: Subject, number: int, longest: int) -> dict[tuple[int, ...], float]:
     """The log-probability of every output of a sentence that ends within `longest` tokens."""
-    usable = [token for token in range(subject.vocabulary) if token not in (EMPTY, START, END)]
+    words = [token for token in range(subject.vocabulary) if token not in (*FORBIDDEN, END)]
     scores: dict[tuple[int, ...], float] = {}
     for length in range(longest):
-        outputs = list(product(usable, repeat=length))
+        outputs = list(product(words, repeat=length))
         written = torch.tensor([[*output, END] for output in outputs])
         inputs = torch.cat([torch.full_like(written[:, :1], START), written[:, :-1]], dim=1)
         features = subject.recompute(torch.full((len(outputs),), number), inputs)
@@ -258,7 +262,7 @@ def assert_rescored(subject: Subject, number: int, output: Hypothesis) -> None:
     inputs = torch.tensor([[START, *written[:-1]]])
     features = subject.recompute(torch.tensor([number]), inputs)
     scores = log_probabilities(subject, features)[0, range(len(written)), written]
-    assert_close(torch.tensor(output.token_scores, dtype=scores.dtype), scores)
+    assert_close(exactly(output.token_scores), scores)
     assert abs(output.score - float(scores.sum())) < EXACT
     assert output.attention is not None
     assert features.attention is not None
@@ -274,7 +278,7 @@ def singles(subject: Subject) -> Iterator[Subject]:
 
 
 def repadded(subject: Subject) -> Subject:
-    """The same sentences with three more columns, and any tokens at all in the padding."""
+    """The same sentences with three more columns, and any special symbol in the padding."""
     tokens, lengths = subject.source
     wider = torch.nn.functional.pad(tokens, (0, 3))
     real = torch.arange(wider.shape[1]) < lengths[:, None]
@@ -318,15 +322,17 @@ def assert_same(actual: Features, expected: Features) -> None:
         assert_close(actual.attention, expected.attention)
 
 
-def assert_outputs_same(
-    actual: list[list[Hypothesis]], expected: list[list[Hypothesis]]
-) -> None:
+def assert_outputs_same(actual: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
     assert [[each.tokens for each in found] for found in actual] == [
         [each.tokens for each in found] for found in expected
     ]
-    for one, other in zip(sum(actual, []), sum(expected, []), strict=True):
+    for one, other in zip(chain(*actual), chain(*expected), strict=True):
         assert one.finished == other.finished
-        assert_close(torch.tensor(one.token_scores), torch.tensor(other.token_scores))
+        assert_close(exactly(one.token_scores), exactly(other.token_scores))
+
+
+def exactly(scores: Sequence[float]) -> Tensor:
+    return torch.tensor(scores, dtype=torch.float64)
 
 
 def assert_close(actual: Tensor, expected: Tensor, tolerance: float = EXACT) -> None:

@@ -33,7 +33,12 @@ from seqloom.keys import key
 from tests.counts import count
 
 SENTENCES = Side(
-    characters=60, words=12, distinct_characters=80, distinct_words=9_000, sampled_rows=2_000
+    characters=60,
+    words=12,
+    spaces=10,
+    distinct_characters=80,
+    distinct_words=9_000,
+    sampled_rows=2_000,
 )
 FACTS = Facts(rows=29_000, source=SENTENCES, target=SENTENCES)
 
@@ -53,7 +58,7 @@ def values_of(field: FieldInfo) -> st.SearchStrategy[Any]:
     bounds = {type(each): each for each in field.metadata}
     if field.annotation is float:
         low = bounds[Gt].gt if Gt in bounds else bounds[Ge].ge
-        high = bounds[Lt].lt if Lt in bounds else 1e6
+        high = bounds[Lt].lt if Lt in bounds else bounds[Le].le if Le in bounds else 1e6
         return st.floats(low, high, exclude_min=Gt in bounds, exclude_max=Lt in bounds)
     if field.annotation is int:
         return st.integers(bounds[Ge].ge, bounds[Le].le if Le in bounds else 10**9)
@@ -269,6 +274,11 @@ def test_a_file_may_start_with_a_byte_order_mark_but_must_be_there_and_be_text(
 @settings(max_examples=50)
 @given(overrides=tables_of(Config), preset=st.sampled_from(PRESETS))
 def test_a_plan_keeps_every_choice_of_the_user(overrides: Overrides, preset: str) -> None:
+    config = validate(merge(dict.fromkeys(("source", "target"), {}), overrides), place="given")
+    if overrides.get("model", {}).get("share_vocabulary") and config.source != config.target:
+        with pytest.raises(ConfigError, match="cut alike"):
+            plan(overrides, FACTS, preset=preset)
+        return
     chosen = dict(leaves(plan(overrides, FACTS, preset=preset).model_dump(mode="json")))
     assert {name: chosen[name] for name, _ in leaves(overrides)} == dict(leaves(overrides))
 

@@ -1,7 +1,7 @@
 """The commands; each is a few lines over `seqloom.run`, imported when a command needs it."""
 
 import json
-import os
+import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ import typer
 from seqloom.errors import ConfigError, SeqloomError
 
 if TYPE_CHECKING:
-    from seqloom.config import Overrides
+    from seqloom.config import Overrides, SearchConfig
     from seqloom.prediction import Output
     from seqloom.search import Search
 
@@ -95,7 +95,7 @@ def check(
 
     options = _options(assignments, source, target, skip_bad)
     for line in check_data(Request(data, valid, model, options)):
-        print(line)
+        print(line, flush=True)
 
 
 @app.command()
@@ -149,19 +149,24 @@ def predict(
 ) -> None:
     """Write one output line for each input line; a blank line stays blank."""
     from seqloom.data import Report, read_lines
+    from seqloom.prediction import GROUP
     from seqloom.run import load
 
-    if n_best > 1 and not as_json:
-        raise ConfigError("--n-best above 1 needs --json: one line cannot hold several outputs")
+    if not as_json and (n_best > 1 or attention):
+        raise ConfigError("--n-best above 1 and --attention need --json: a line is one output")
+    _as_a_filter()
     model = load(run)
     report = Report() if skip_bad else None
     lines = read_lines(file, max_line=model.config.data.max_line, report=report)
-    chosen = _search(search, beam, n_best, model.config.search.length_power)
-    outputs = model.stream(lines, search=chosen, n_best=n_best, attention=attention)
+    chosen = _search(search, beam, model.config.search)
+    typed = file is None and sys.stdin.isatty()
+    outputs = model.stream(
+        lines, search=chosen, n_best=n_best, attention=attention, group=1 if typed else GROUP
+    )
     truncated = _write(outputs, as_json)
     if truncated:
         limit = model.config.data.max_source
-        print(f"{truncated} inputs were cut to {limit} tokens (data.max_source)", file=sys.stderr)
+        print(f"{truncated:,} inputs were cut to {limit} tokens (data.max_source)", file=sys.stderr)
     if report is not None and report.lost:
         print("\n".join(report.lines()[1:]), file=sys.stderr)
 
@@ -177,6 +182,7 @@ def score(
     """Give the log-probability of each given pair, as JSON lines with every token's own."""
     from seqloom.run import load, score_rows
 
+    _as_a_filter()
     for line in score_rows(load(run), data, options=_options([], source, target, skip_bad)):
         print(json.dumps(line, ensure_ascii=False))
 
@@ -198,7 +204,7 @@ def evaluate(
     from seqloom.run import load
 
     model = load(run)
-    chosen = _search(search, beam, 1, model.config.search.length_power)
+    chosen = _search(search, beam, model.config.search)
     options = _options([], source, target, skip_bad)
     evaluation = run_evaluate(model, data, options=options, search=chosen, lowercase=lowercase)
     if as_json:
@@ -245,6 +251,7 @@ def options() -> None:
     """List every option with its default and meaning."""
     from seqloom.config import option_rows
 
+    _as_a_filter()
     for name, default, description in option_rows():
         print(f"{name} = {default}\n    {description}")
 
@@ -256,12 +263,6 @@ def main() -> None:
     except SeqloomError as error:
         print(f"seqloom: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("seqloom: interrupted", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
 
 
 def _options(
@@ -279,18 +280,25 @@ def _options(
     return merge(parse_assignments(assignments or []), {"data": columns} if columns else {})
 
 
-def _search(kind: str | None, beam: int | None, n_best: int, power: float) -> "Search | None":
+def _search(kind: str | None, beam: int | None, config: "SearchConfig") -> "Search | None":
     """The search that the options ask for; None leaves it to the run."""
     from seqloom.search import Beam, Greedy
 
     match kind:
         case None if beam is None:
             return None
-        case "greedy":
+        case "greedy" if beam is None:
             return Greedy()
+        case "greedy":
+            raise ConfigError("--beam has no meaning with --search greedy: leave one out")
         case None | "beam":
-            return Beam(max(beam or 5, n_best), power)
+            return Beam(beam or config.beam, config.length_power)
     raise ConfigError(f"--search {kind}: choose greedy or beam")
+
+
+def _as_a_filter() -> None:
+    """End quietly, as other filters do, when whoever reads our output has gone."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def _write(outputs: "Iterable[Output]", as_json: bool) -> int:
@@ -306,7 +314,7 @@ def _write(outputs: "Iterable[Output]", as_json: bool) -> int:
 
 
 def _one_line(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return text.replace("\n", "\\n").replace("\r", "\\r")
 
 
 if __name__ == "__main__":

@@ -17,13 +17,11 @@ from seqloom.config import (
 from seqloom.fields import END
 from seqloom.keys import key
 from seqloom.model import SequenceModel, Source, build
+from tests.nn.parts import stirred
 
 __all__ = ["VARIANTS", "Case", "case", "model_of", "sources"]
 
-torch.set_num_threads(1)  # for tensors this small, threads only wait for one another
-
 DROPOUT = 0.3  # evaluation must leave it out
-NOISE = 0.3  # added to first weights, so that none is zero and distributions are far from even
 
 
 def recurrent(
@@ -94,11 +92,7 @@ def case(number: int) -> Case:
 
 def model_of(config: ModelConfig, *, source_size: int, target_size: int) -> SequenceModel:
     """The model in float64 and in use, with weights far from their first values."""
-    model = build(config, source_size=source_size, target_size=target_size).double().eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter), alpha=NOISE)
-    return model
+    return stirred(build(config, source_size=source_size, target_size=target_size)).eval()
 
 
 def sources(count: int, *, size: int) -> Source:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from seqloom.config import ModelConfig
-from seqloom.errors import ConfigError
+from seqloom.errors import ConfigError, SeqloomError
 from seqloom.fields import END
 from seqloom.model import Decoder, Encoder, SequenceModel, Source, build
 from tests.model.models import VARIANTS, model_of, recurrent
@@ -64,7 +64,11 @@ def test_a_shared_vocabulary_is_one_table_and_a_tied_output_its_transpose() -> N
         (shared, tied): size(
             build(
                 configured(
-                    embedding=8, share_vocabulary=shared, tie_output=tied, encoder=part, decoder=part
+                    embedding=8,
+                    share_vocabulary=shared,
+                    tie_output=tied,
+                    encoder=part,
+                    decoder=part,
                 ),
                 source_size=10,
                 target_size=10,
@@ -156,6 +160,14 @@ def test_a_very_long_neighbour_changes_nothing(config: ModelConfig) -> None:
     torch.testing.assert_close(
         hidden(model, Source(tokens[1:, :3], torch.tensor([3]))), alone, rtol=0, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("config", [VARIANTS[0], VARIANTS[-1]], ids=["recurrent", "transformer"])
+def test_a_source_without_a_single_token_is_refused(config: ModelConfig) -> None:
+    """RELIABILITY C4: there would be nothing to attend to, and every weight would be 0/0."""
+    model = model_of(config, source_size=9, target_size=6)
+    with pytest.raises((SeqloomError, ValueError)):
+        hidden(model, Source(torch.tensor([[4, END], [0, 0]]), torch.tensor([2, 0])))
 
 
 def hidden(model: SequenceModel, source: Source) -> torch.Tensor:

@@ -11,6 +11,8 @@ from tests.checks import Subject, check_decoder, check_wide_beam
 from tests.counts import count
 from tests.model.models import VARIANTS, case
 
+pytestmark = pytest.mark.faults
+
 CASES = count(50, 500)
 
 

@@ -157,7 +157,5 @@ def test_an_encoder_without_a_mask_fails(config: Any) -> None:
 def test_a_decoder_around_a_decoder_passes() -> None:
     """What the broken ones are made of is sound, so it was the break that failed."""
     check(
-        model_with(
-            TRANSFORMER, lambda model: SequenceModel(model.encoder, Wrapped(model.decoder))
-        )
+        model_with(TRANSFORMER, lambda model: SequenceModel(model.encoder, Wrapped(model.decoder)))
     )

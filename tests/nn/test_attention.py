@@ -8,13 +8,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqloom.nn.attention import Additive, Dot, General, Score, attend
+from tests.nn.parts import values
+
+pytestmark = pytest.mark.faults
 
 QUERY, KEY = 3, 5
-
-
-def values(*shape: int) -> Tensor:
-    torch.manual_seed(sum(shape))
-    return torch.randn(shape, dtype=torch.float64)
 
 
 def scores(score: Score, queries: Tensor, keys: Tensor) -> Tensor:
@@ -109,15 +107,14 @@ def test_gradients_are_the_numerical_ones(score: torch.nn.Module) -> None:
     queries, keys = values(2, 2, width).requires_grad_(), values(2, 3, KEY).requires_grad_()
     mask = torch.tensor([[True, True, True], [True, False, False]])
     names = [name for name, _ in score.named_parameters()]
-    module = score.double()
+    module = Attention(score.double(), mask)
 
     def context(queries: Tensor, keys: Tensor, *weights: Tensor) -> Tensor:
-        return torch.func.functional_call(
-            Attention(module, mask), {f"score.{n}": w for n, w in zip(names, weights, strict=True)},
-            (queries, keys),
-        )
+        parameters = {f"score.{name}": weight for name, weight in zip(names, weights, strict=True)}
+        found: Tensor = torch.func.functional_call(module, parameters, (queries, keys))
+        return found
 
-    assert torch.autograd.gradcheck(context, (queries, keys, *module.parameters()))
+    assert torch.autograd.gradcheck(context, (queries, keys, *score.parameters()))
 
 
 class Attention(torch.nn.Module):

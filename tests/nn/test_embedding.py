@@ -1,4 +1,4 @@
-"""SPEC S1.4: a token's vector is a projection of its one-hot vector, and may be the output's too."""
+"""SPEC S1.4: a token's vector is a projection of its one-hot vector; the output may share it."""
 
 import torch
 from torch.nn import functional

@@ -2,11 +2,13 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seqloom.nn.embedding import Embedding, OutputLayer
 from seqloom.nn.recurrent import RecurrentStack, reverse
+from seqloom.nn.units import Lstm
+from tests.nn.parts import in_torch_s_order, lstm_weights, stirred, values
 
 INPUTS, WIDTH = 3, 4
 each_direction = pytest.mark.parametrize("both", [True, False], ids=["both", "forward"])
@@ -18,29 +20,19 @@ def stack(
 ) -> RecurrentStack:
     torch.manual_seed(layers)
     built = RecurrentStack(inputs, width, layers=layers, both_directions=both, dropout=dropout)
-    return built.double()
-
-
-def values(*shape: int) -> Tensor:
-    torch.manual_seed(len(shape))
-    return torch.randn(shape, dtype=torch.float64)
+    return stirred(built)
 
 
 def torch_stack(built: RecurrentStack, both: bool, layers: int) -> nn.LSTM:
-    """Torch's own with the same weights; it orders gates i, f, candidate, o."""
+    """Torch's own with the same weights; its second biases are zero."""
     reference = nn.LSTM(INPUTS, WIDTH, layers, batch_first=True, bidirectional=both).double()
-    units = [unit for directions in built.layers for unit in directions.children()]
+    units = [unit for unit in built.modules() if isinstance(unit, Lstm)]
     sides = [f"_l{layer}{side}" for layer in range(layers) for side in ("", "_reverse")[: 1 + both]]
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     for unit, side in zip(units, sides, strict=True):
-        parts = {
-            "weight_ih": unit.project.weight,
-            "weight_hh": unit.recur,
-            "bias_ih": unit.project.bias,
-            "bias_hh": torch.zeros_like(unit.project.bias),
-        }
-        for name, part in parts.items():
-            turned = torch.cat([part.detach().chunk(4)[gate] for gate in (0, 1, 3, 2)])
-            getattr(reference, name + side).data.copy_(turned)
+        weights = [in_torch_s_order(part.detach()) for part in lstm_weights(unit)]
+        for name, weight in zip(names, [*weights, torch.zeros(4 * WIDTH)], strict=True):
+            getattr(reference, name + side).data.copy_(weight)
     return reference
 
 
@@ -99,7 +91,7 @@ def test_the_stack_of_the_texts_has_its_shapes_and_sizes() -> None:
 
 def test_reverse_turns_what_is_real_and_leaves_padding_behind() -> None:
     """SPEC S10: "I am going to read another chapter" → "chapter another read to going am I"."""
-    words = "I am going to read another chapter".split()
+    words = ["I", "am", "going", "to", "read", "another", "chapter"]
     row = torch.arange(9.0).view(1, 9, 1)
     turned = reverse(row, torch.tensor([7])).flatten().int().tolist()
     assert " ".join(words[n] for n in turned[:7]) == "chapter another read to going am I"

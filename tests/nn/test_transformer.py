@@ -7,6 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.nn.transformer import Block, BlockSize, Cache, CrossAttention, SelfAttention
+from tests.nn.parts import stirred, values
+
+pytestmark = pytest.mark.faults
 
 WIDTH, INNER, HEADS = 8, 12, 2
 MASK = torch.arange(6) < torch.tensor([6, 2, 4])[:, None]
@@ -17,36 +20,23 @@ def block(norm_first: bool, source: int | None = None) -> Block:
     """A block none of whose weights has its first value."""
     torch.manual_seed(1)
     size = BlockSize(WIDTH, INNER, HEADS, source)
-    return moved(Block(size, norm_first=norm_first, dropout=0.3)).eval()
+    return stirred(Block(size, norm_first=norm_first, dropout=0.3)).eval()
 
 
 def self_attention() -> SelfAttention:
     torch.manual_seed(1)
-    return moved(SelfAttention(WIDTH, HEADS))
+    return stirred(SelfAttention(WIDTH, HEADS))
 
 
 def cross_attention(source: int) -> CrossAttention:
     torch.manual_seed(1)
-    return moved(CrossAttention(WIDTH, source, HEADS))
-
-
-def moved[Kind: nn.Module](module: Kind) -> Kind:
-    module.double()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.add_(torch.randn_like(parameter), alpha=0.3)
-    return module
+    return stirred(CrossAttention(WIDTH, source, HEADS))
 
 
 def nothing_read(rows: int) -> tuple[Cache, Tensor]:
     """The cache and the positions of rows that have read nothing."""
     empty = torch.empty(rows, 0, HEADS, WIDTH // HEADS, dtype=torch.float64)
     return Cache(empty, empty), torch.zeros(rows, dtype=torch.int64)
-
-
-def values(*shape: int) -> Tensor:
-    torch.manual_seed(sum(shape))
-    return torch.randn(shape, dtype=torch.float64)
 
 
 def close(actual: Tensor, expected: Tensor) -> None:
@@ -73,11 +63,10 @@ def copy_attention(reference: nn.MultiheadAttention, matrices: list[Tensor], out
 
 def copy_rest(reference: nn.Module, built: Block) -> None:
     """The same inner network and norms in torch's own block."""
-    first, last = built.network[0], built.network[-1]
-    pairs = [(getattr(reference, "linear1"), first), (getattr(reference, "linear2"), last)]
-    pairs += [(getattr(reference, f"norm{n + 1}"), norm) for n, norm in enumerate(built.norms)]
-    for theirs, ours in pairs:
-        theirs.load_state_dict(ours.state_dict())
+    parts = {"linear1": built.network[0], "linear2": built.network[-1]}
+    parts |= {f"norm{number}": norm for number, norm in enumerate(built.norms, start=1)}
+    for name, part in parts.items():
+        reference.get_submodule(name).load_state_dict(part.state_dict())
 
 
 @each_norm
@@ -131,9 +120,7 @@ def test_self_attention_is_a_softmax_for_each_head() -> None:
             part = slice(head * m, (head + 1) * m)
             scores = queries[row, :, part] @ keys[row, :, part].T / math.sqrt(m)
             weights = scores.masked_fill(~MASK[row], -torch.inf).softmax(-1)
-            expected[row] += (
-                weights @ contents[row, :, part] @ attention.combine.weight[:, part].T
-            )
+            expected[row] += weights @ contents[row, :, part] @ attention.combine.weight[:, part].T
     close(attention(inputs, MASK[:, None, None]), expected)
 
 

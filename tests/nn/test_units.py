@@ -7,6 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.nn.units import Lstm
+from tests.nn.parts import in_torch_s_order, lstm_weights, stirred, values
+
+pytestmark = pytest.mark.faults
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
 each_precision = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
@@ -15,32 +18,22 @@ each_precision = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 def lstm(inputs: int, width: int, dtype: torch.dtype = torch.float64) -> Lstm:
     """A unit none of whose weights is zero."""
     torch.manual_seed(width)
-    unit = Lstm(inputs, width).to(dtype)
-    with torch.no_grad():
-        for parameter in unit.parameters():
-            parameter.add_(torch.randn_like(parameter), alpha=0.3)
-    return unit
-
-
-def weights(unit: Lstm) -> tuple[Tensor, Tensor, Tensor]:
-    """From the input, from the hidden state, and the bias; gates in the order i, f, o, candidate."""
-    return unit.project.weight, unit.recur, unit.project.bias
+    return stirred(Lstm(inputs, width)).to(dtype)
 
 
 def given(unit: Lstm, rows: int, steps: int) -> tuple[Tensor, Tensor, Tensor]:
     """Inputs, a first hidden state and a first cell that all want gradients."""
-    like = unit.recur
-    shapes = (rows, steps, unit.project.in_features), (rows, unit.width), (rows, unit.width)
-    torch.manual_seed(rows)
-    inputs, hidden, cell = (torch.randn(shape, dtype=like.dtype) for shape in shapes)
+    inputs = values(rows, steps, unit.project.in_features)
+    first = values(2, rows, unit.width)
+    hidden, cell = first[0], first[1]
+    dtype = unit.recur.dtype
+    inputs, hidden, cell = (each.to(dtype) for each in (inputs, hidden, cell))
     return inputs.requires_grad_(), hidden.requires_grad_(), cell.requires_grad_()
 
 
 def torch_lstm(unit: Lstm) -> nn.LSTM:
-    """Torch's own with the same weights: it orders gates i, f, candidate, o and has two biases."""
-    from_input, from_hidden, bias = (
-        torch.cat([part.chunk(4)[gate] for gate in (0, 1, 3, 2)]) for part in weights(unit)
-    )
+    """Torch's own with the same weights; its second bias is zero."""
+    from_input, from_hidden, bias = (in_torch_s_order(part) for part in lstm_weights(unit))
     reference = nn.LSTM(from_input.shape[1], unit.width, batch_first=True).to(from_input.dtype)
     values = [from_input, from_hidden, bias, torch.zeros_like(bias)]
     with torch.no_grad():
@@ -55,10 +48,13 @@ def test_outputs_and_states_are_those_of_torch(dtype: torch.dtype) -> None:
     inputs, hidden, cell = given(unit, rows=4, steps=6)
     outputs, states = unit(inputs, (hidden, cell))
     expected, (last_hidden, last_cell) = torch_lstm(unit)(inputs, (hidden[None], cell[None]))
-    close = {"rtol": 0, "atol": TOLERANCE[dtype]}
-    torch.testing.assert_close(outputs, expected, **close)
-    torch.testing.assert_close(states[0][:, -1], last_hidden[0], **close)
-    torch.testing.assert_close(states[1][:, -1], last_cell[0], **close)
+    pairs = [
+        (outputs, expected),
+        (states[0][:, -1], last_hidden[0]),
+        (states[1][:, -1], last_cell[0]),
+    ]
+    for mine, theirs in pairs:
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=TOLERANCE[dtype])
 
 
 @each_precision
@@ -69,7 +65,7 @@ def test_gradients_are_those_of_torch(dtype: torch.dtype) -> None:
     start = given(unit, rows=4, steps=6)
     outputs, (_, cells) = unit(start[0], start[1:])
     loss = outputs.square().sum() + (3 * cells[:, -1]).sin().sum()
-    mine = torch.autograd.grad(loss, [*start, *weights(unit)])
+    mine = torch.autograd.grad(loss, [*start, *lstm_weights(unit)])
     outputs, (_, cell) = reference(start[0], (start[1][None], start[2][None]))
     loss = outputs.square().sum() + (3 * cell).sin().sum()
     # Both biases of torch's unit have the same gradient; one of them is enough.
@@ -77,9 +73,8 @@ def test_gradients_are_those_of_torch(dtype: torch.dtype) -> None:
     for gradient, expected in zip(mine[:3], theirs[:3], strict=True):
         torch.testing.assert_close(gradient, expected, rtol=0, atol=20 * TOLERANCE[dtype])
     for gradient, expected in zip(mine[3:], theirs[3:], strict=True):
-        i, f, candidate, o = expected.chunk(4)
-        turned = torch.cat([i, f, o, candidate])
-        torch.testing.assert_close(gradient, turned, rtol=0, atol=50 * TOLERANCE[dtype])
+        turned = in_torch_s_order(gradient)
+        torch.testing.assert_close(turned, expected, rtol=0, atol=50 * TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("steps", [1, 4])
@@ -88,10 +83,10 @@ def test_the_gradient_written_by_hand_is_the_numerical_one(steps: int) -> None:
     unit = lstm(2, 3)
     names = [name for name, _ in unit.named_parameters()]
 
-    def outputs(inputs: Tensor, hidden: Tensor, cell: Tensor, *values: Tensor) -> object:
-        parameters = dict(zip(names, values, strict=True))
+    def outputs(inputs: Tensor, hidden: Tensor, cell: Tensor, *given: Tensor) -> list[Tensor]:
+        parameters = dict(zip(names, given, strict=True))
         found, (_, cells) = torch.func.functional_call(unit, parameters, (inputs, (hidden, cell)))
-        return found, cells
+        return [found, cells]
 
     start = given(unit, rows=2, steps=steps)
     assert torch.autograd.gradcheck(outputs, (*start, *unit.parameters()))
@@ -102,7 +97,7 @@ def test_every_step_obeys_the_equations() -> None:
     unit = lstm(3, 4)
     inputs, hidden, cell = given(unit, rows=5, steps=7)
     outputs, (_, cells) = unit(inputs, (hidden, cell))
-    from_input, from_hidden, bias = weights(unit)
+    from_input, from_hidden, bias = lstm_weights(unit)
     for step in range(inputs.shape[1]):
         summed = inputs[:, step] @ from_input.T + hidden @ from_hidden.T + bias
         enter, keep, show, candidate = summed.chunk(4, dim=1)
@@ -115,12 +110,12 @@ def test_every_step_obeys_the_equations() -> None:
 
 
 def test_a_unit_worked_by_hand() -> None:
-    """Weights 0 open every gate by half; a candidate of 1 gives cells ½, ¾, ⅞ and their tanh / 2."""
+    """Weights 0 open all gates by half; a candidate of 1 gives cells ½, ¾, ⅞, outputs tanh(c)/2."""
     unit = lstm(1, 1)
     with torch.no_grad():
         for parameter in unit.parameters():
             parameter.zero_()
-        weights(unit)[2][3] = 40.0
+        lstm_weights(unit)[2][3] = 40.0
     inputs = torch.randn(1, 3, 1, dtype=torch.float64)
     outputs, (_, cells) = unit(inputs, unit.zero_state(inputs))
     assert cells.flatten().tolist() == pytest.approx([1 / 2, 3 / 4, 7 / 8])

@@ -1,6 +1,6 @@
-"""A single-threaded process that has trained once and forks a command at a time.
+"""A process that has everything imported, and no thread at work, and forks a command at a time.
 
-Importing torch and its first use cost seconds, so commands that are to be killed start from here. Jobs come in on
+Importing torch costs seconds, so commands that are to be killed start from here. Jobs come in on
 standard input and exit codes go out on standard output, one JSON value a line.
 """
 
@@ -10,10 +10,10 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from seqloom.store import durable
@@ -91,6 +91,7 @@ def _command(job: dict[str, Any]) -> None:
     """Become the command, with nothing of this process but its imports."""
     from seqloom.cli import main
 
+    os.setsid()
     for stream, path in ((1, os.devnull), (2, job["errors"]), (0, os.devnull)):
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC if path != os.devnull else os.O_RDWR
         os.dup2(os.open(path, flags, 0o600), stream)
@@ -101,24 +102,45 @@ def _command(job: dict[str, Any]) -> None:
 
 
 def _await(child: int, fault: dict[str, Any]) -> int:
-    """Kill the child after so many seconds, if told to, and wait for it."""
+    """Kill the child after so many seconds, or send a signal when it has got somewhere; wait."""
     if "after" in fault:
         time.sleep(fault["after"])
         os.kill(child, signal.SIGKILL)
+    if "when" in fault:
+        while not (os.path.exists(fault["when"]) or (fault["when"] == "worker" and _kin(child))):
+            time.sleep(0.02)
+        time.sleep(fault.get("later", 0.0))
+        match fault["to"]:
+            case "group":
+                os.killpg(child, fault["signal"])
+            case "first":
+                os.kill(child, fault["signal"])
+            case "workers":
+                for worker in _kin(child):
+                    os.kill(worker, fault["signal"])
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
+
+
+def _kin(process: int) -> list[int]:
+    """The processes that it has started and that are still there."""
+    return [
+        int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    ]
 
 
 def _serve() -> None:
     import torch
 
-    from seqloom.run import train
-    from tests.run.support import PAIRS, options
+    import seqloom.run
+    from seqloom.metrics import text_scores
 
     torch.set_num_threads(1)
-    os.cpu_count = lambda: 1
-    with TemporaryDirectory() as folder:
-        train(PAIRS, folder, options=options(updates=1))
+    os.sched_getaffinity = lambda _: {0}
+    # Whatever is imported at first use; backward is left out, since it would start a thread.
+    torch.optim.AdamW([torch.zeros(1, requires_grad=True)], fused=True).zero_grad()
+    text_scores(["a"], ["a"], intervals=False)
+    seqloom.run.check_data  # noqa: B018
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()
@@ -128,6 +150,8 @@ def _serve() -> None:
                 _command(job)
             except SystemExit as ending:
                 code = ending.code if isinstance(ending.code, int) else 0
+            except BaseException:
+                traceback.print_exc()
             finally:
                 sys.stderr.flush()
                 os._exit(code)

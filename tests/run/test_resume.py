@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seqloom.run import load, train
-from seqloom.run.watch import Silent
+from seqloom.run.watch import Plan, Silent
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.run.support import (
@@ -72,9 +72,7 @@ def test_stopped_once(preset: str, average: str, tmp_path: Path) -> None:
             train(PAIRS, run, options=chosen(preset, average), watch=at(step, crash))
         trained(run, chosen(preset, average))
         assert_same(run, tmp_path / "whole")
-        assert list(RunDirectory(run).events()) == list(
-            RunDirectory(tmp_path / "whole").events()
-        )
+        assert list(RunDirectory(run).events()) == list(RunDirectory(tmp_path / "whole").events())
 
 
 def test_the_same_seed_gives_the_same_run_and_another_another(tmp_path: Path) -> None:
@@ -115,8 +113,8 @@ def test_a_damaged_newest_step_is_passed_over_and_named(tmp_path: Path) -> None:
     notes: list[str] = []
 
     class Notes(Silent):
-        def starts(self, plan: object) -> None:
-            notes.extend(plan.notes)  # type: ignore[attr-defined]
+        def starts(self, plan: Plan) -> None:
+            notes.extend(plan.notes)
 
     train(PAIRS, tmp_path / "run", options=options(), watch=Notes())
     assert any(note.startswith("step 6 was passed over: ") for note in notes)
@@ -142,7 +140,7 @@ def test_a_damaged_step_to_average_with_does_not_end_the_run(tmp_path: Path) -> 
 def test_steps_kept(tmp_path: Path) -> None:
     """The best, those to average with, and the two newest stay; the used one is the best."""
     run = tmp_path / "run"
-    trained(run, options(updates=12, validate_every=2, average_steps=3))
+    trained(run, options(updates=12, validate_every=2, average_steps=3, monitor="loss"))
     numbers = [step.number for step in RunDirectory(run).steps()]
     best = min(history(run), key=lambda each: each["loss"])["step"]
     assert numbers == sorted({best, 10, 12})

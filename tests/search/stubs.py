@@ -1,4 +1,4 @@
-"""Decoders without a network: their next logits are given by hand, so every search can be foreseen."""
+"""Decoders without a network: the next logits are given by hand, so a search can be foreseen."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,15 +7,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from seqloom.fields import END, START
+from seqloom.fields import EMPTY, END, START
 from seqloom.keys import key
 from seqloom.model import Features, Memory, State
 from seqloom.search import Hypothesis, Limits, Search, run_to_end
 
-__all__ = ["Script", "Scripted", "logarithms", "outputs", "random_script", "search_all"]
+__all__ = ["Script", "Scripted", "limits", "logarithms", "outputs", "random_script", "search_all"]
 
 Script = Callable[[int, tuple[int, ...]], Sequence[float]]
 """From a sentence's number and the tokens written so far to the logits of the next."""
+
+FORBIDDEN = (EMPTY, START)
 
 torch.set_num_threads(1)  # for tensors this small, threads only wait for one another
 
@@ -83,12 +85,21 @@ def random_script(seed: int, *, size: int, levels: int, impossible: float = 0.0)
 
 
 def search_all(
-    search: Search, script: Script, longest: Sequence[int], *, forbidden: tuple[int, ...] = (0, 2)
+    search: Search,
+    script: Script,
+    longest: Sequence[int],
+    *,
+    forbidden: tuple[int, ...] = FORBIDDEN,
 ) -> list[list[Hypothesis]]:
     """The results of a search over as many sentences as there are limits."""
     decoder = Scripted(script)
-    limits = Limits(torch.tensor(longest), START, END, forbidden)
-    return run_to_end(search, decoder, decoder.start(Memory(len(longest))), limits)
+    state = decoder.start(Memory(len(longest)))
+    return run_to_end(search, decoder, state, limits(longest, forbidden=forbidden))
+
+
+def limits(longest: Sequence[int], *, forbidden: tuple[int, ...] = FORBIDDEN) -> Limits:
+    """What may be written: everything but the two symbols that cannot be meant."""
+    return Limits(torch.tensor(longest, dtype=torch.int64), START, END, forbidden)
 
 
 def outputs(found: list[list[Hypothesis]]) -> list[list[tuple[tuple[int, ...], float, bool]]]:

@@ -4,18 +4,19 @@ import math
 from collections.abc import Sequence
 
 import pytest
-import torch
 
 from seqloom.errors import DivergedError
 from seqloom.fields import EMPTY, END, START, UNK
 from seqloom.model import Memory
-from seqloom.search import Beam, Greedy, Hypothesis, Limits, Search
-from tests.search.stubs import Script, Scripted, logarithms, random_script, search_all
+from seqloom.search import Beam, Greedy, Hypothesis, Search
+from tests.search.stubs import Script, Scripted, limits, logarithms, random_script, search_all
+
+pytestmark = pytest.mark.faults
 
 SEARCHES: list[Search] = [
     Greedy(),
-    Beam(1),
-    Beam(2),
+    Beam(1, length_power=0.0),
+    Beam(2, length_power=0.0),
     Beam(3, length_power=1.0, n_best=3),
     Beam(50, length_power=0.5, n_best=50),
 ]
@@ -26,7 +27,7 @@ each_search = pytest.mark.parametrize("search", SEARCHES, ids=str)
 def within_limits(search: Search, script: Script, longest: Sequence[int]) -> list[list[Hypothesis]]:
     """The results, after no more steps than the longest output may have tokens."""
     decoder = Scripted(script)
-    frontier = search.begin(decoder.start(Memory(len(longest))), Limits(torch.tensor(longest)))
+    frontier = search.begin(decoder.start(Memory(len(longest))), limits(longest))
     for _ in range(max(longest)):
         if frontier.done:
             break
@@ -86,7 +87,7 @@ def test_a_beam_wider_than_the_vocabulary_holds_every_path(width: int) -> None:
     def script(_: int, written: tuple[int, ...]) -> list[float]:
         return logarithms({END: 0.5, WORD: 0.3, 5: 0.2}, size=6)
 
-    (found,) = search_all(Beam(width, n_best=width), script, [3])
+    (found,) = search_all(Beam(width, length_power=0.0, n_best=width), script, [3])
     assert len({each.tokens for each in found}) == len(found) == 7
     assert sum(math.exp(each.score) for each in found) == pytest.approx(1 - 0.5**3)
 
@@ -115,8 +116,7 @@ def test_a_vocabulary_of_one_word_that_never_ends(search: Search) -> None:
 
 def test_no_sentences_have_no_results() -> None:
     for search in SEARCHES:
-        limits = Limits(torch.empty(0, dtype=torch.int64))
-        frontier = search.begin(Scripted(lambda *_: []).start(Memory(0)), limits)
+        frontier = search.begin(Scripted(lambda *_: []).start(Memory(0)), limits([]))
         assert frontier.done
         assert search.results(frontier) == []
 

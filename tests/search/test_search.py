@@ -7,11 +7,20 @@ from itertools import pairwise
 import pytest
 import torch
 
+from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK
 from seqloom.model import Memory
-from seqloom.search import Beam, Greedy, Limits, Search
+from seqloom.search import Beam, Greedy, Limits, Search, run_to_end
 from tests.counts import count
-from tests.search.stubs import Script, Scripted, logarithms, outputs, random_script, search_all
+from tests.search.stubs import (
+    Script,
+    Scripted,
+    limits,
+    logarithms,
+    outputs,
+    random_script,
+    search_all,
+)
 
 NOSE, KNOWS, FIRST, SECOND = 4, 5, 6, 7
 EVEN = [0.0] * 8
@@ -30,7 +39,7 @@ def he_knows(_: int, written: tuple[int, ...]) -> list[float]:
 def test_greedy_takes_the_nose_and_a_beam_of_two_knows() -> None:
     """SPEC S10, why greedy fails: greedy finds .10, a beam of 2 finds .32."""
     ((greedy,),) = search_all(Greedy(), he_knows, [5])
-    ((beam,),) = search_all(Beam(2), he_knows, [5])
+    ((beam,),) = search_all(Beam(2, length_power=0.0), he_knows, [5])
     assert (greedy.tokens, round(math.exp(greedy.score), 12)) == ((NOSE, FIRST), 0.10)
     assert (beam.tokens, round(math.exp(beam.score), 12)) == ((KNOWS, FIRST), 0.32)
     assert [round(math.exp(each), 12) for each in beam.token_scores] == [0.4, 0.8, 1.0]
@@ -67,6 +76,7 @@ def plain_beam(script: Script, sentence: int, *, width: int, longest: int) -> li
     return paths
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("number", range(count(40, 400)))
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_the_batched_beam_is_the_plain_loop(number: int, power: float) -> None:
@@ -92,7 +102,7 @@ def test_the_batched_beam_is_the_plain_loop(number: int, power: float) -> None:
             assert [each.score for each in results] == [-math.inf]
 
 
-@pytest.mark.parametrize("search", [Greedy(), Beam(1)])
+@pytest.mark.parametrize("search", [Greedy(), Beam(1, length_power=0.0)])
 def test_among_equals_the_lower_number_wins(search: Search) -> None:
     """SPEC S7.3: with even logits the first token that may be written is, at every step."""
     assert search_all(search, lambda *_: EVEN, [4])[0][0].tokens == (UNK,) * 4
@@ -101,8 +111,8 @@ def test_among_equals_the_lower_number_wins(search: Search) -> None:
 def test_forks_of_equal_score_are_kept_in_the_order_of_their_tokens() -> None:
     """With even logits a beam of K keeps the K lowest tokens, of the first parent first."""
     decoder = Scripted(lambda *_: EVEN)
-    search = Beam(4, n_best=4)
-    frontier = search.begin(decoder.start(Memory(1)), Limits(torch.tensor([5])))
+    search = Beam(4, length_power=0.0, n_best=4)
+    frontier = search.begin(decoder.start(Memory(1)), limits([5]))
     frontier = search.advance(decoder, frontier)
     assert frontier.paths.tokens.tolist() == [[UNK], [END], [NOSE], [KNOWS]]
     frontier = search.advance(decoder, frontier)
@@ -126,7 +136,9 @@ def test_the_best_outputs_are_the_same_however_many_are_asked_for(
         assert all(len(set(found)) == len(found) for found in more)
 
 
-@pytest.mark.parametrize("search", [Greedy(), Beam(2), Beam(5, length_power=1.0, n_best=3)])
+@pytest.mark.parametrize(
+    "search", [Greedy(), Beam(2, length_power=0.0), Beam(5, length_power=1.0, n_best=3)]
+)
 @pytest.mark.parametrize("number", range(10))
 def test_a_sentence_is_found_alike_in_every_batch(number: int, search: Search) -> None:
     """RELIABILITY C2: batch mates, their order and their limits change nothing."""
@@ -151,7 +163,7 @@ def test_finished_sentences_leave_the_batch(search: Search) -> None:
         return logarithms({END: 1.0} if done else {NOSE: 0.6, KNOWS: 0.4}, size=8)
 
     decoder = Scripted(script)
-    frontier = search.begin(decoder.start(Memory(4)), Limits(torch.full((4,), 9)))
+    frontier = search.begin(decoder.start(Memory(4)), limits([9] * 4))
     for step in range(4):
         assert frontier.sentences.tolist() == list(range(step, 4))
         assert len(frontier.state.own.tokens) == len(frontier.sentences) * frontier.width
@@ -172,7 +184,7 @@ def test_a_length_power_prefers_what_is_likelier_per_token() -> None:
         }
         return logarithms(table.get(written, {NOSE: 0.5, FIRST: 0.5}), size=8)
 
-    assert search_all(Beam(4), script, [4])[0][0].tokens == ()
+    assert search_all(Beam(4, length_power=0.0), script, [4])[0][0].tokens == ()
     best = search_all(Beam(4, length_power=1.0), script, [4])[0][0]
     assert best.tokens == (NOSE, KNOWS)
     assert best.rank_score == pytest.approx(math.log(0.28) / 3)
@@ -184,6 +196,20 @@ def test_what_may_not_be_written_keeps_its_share_of_the_probability() -> None:
     def script(_: int, written: tuple[int, ...]) -> list[float]:
         return logarithms({EMPTY: 0.5, START: 0.2, END: 0.2, NOSE: 0.1}, size=8)
 
-    for search in (Greedy(), Beam(1), Beam(3)):
+    for search in (Greedy(), Beam(1), Beam(3, length_power=0.0)):
         best = search_all(search, script, [3])[0][0]
         assert (best.tokens, round(math.exp(best.score), 12)) == ((), 0.2)
+
+
+@pytest.mark.parametrize("search", [Greedy(), Beam(3)])
+def test_unless_told_otherwise_only_words_and_the_end_are_written(search: Search) -> None:
+    """SPEC S1.3: neither `<empty>`, `<start>` nor `<unk>` is an output, however likely."""
+    decoder = Scripted(lambda *_: logarithms({EMPTY: 0.3, UNK: 0.3, START: 0.3, NOSE: 0.1}, size=8))
+    ((found,),) = run_to_end(search, decoder, decoder.start(Memory(1)), Limits(torch.tensor([3])))
+    assert found.tokens == (NOSE,) * 3
+
+
+@pytest.mark.parametrize(("width", "n_best"), [(2, 3), (0, 1), (3, 0)])
+def test_a_beam_that_cannot_give_what_is_asked_is_refused(width: int, n_best: int) -> None:
+    with pytest.raises(ConfigError):
+        Beam(width, n_best=n_best)

@@ -14,10 +14,6 @@ from tests.model.models import VARIANTS, model_of, sources
 
 SOURCE_SIZE, TARGET_SIZE = 9, 11
 KINDS = [VARIANTS[n] for n in (0, 9, 16, -1)]
-each_model = pytest.mark.parametrize(
-    "config", KINDS, ids=["dot", "general", "norm first", "norm after"]
-)
-each_smoothing = pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
 
 
 class Setting(NamedTuple):
@@ -77,6 +73,10 @@ def assert_sums(actual: Sums, expected: Sums) -> None:
     assert actual == pytest.approx(expected, rel=1e-12)
 
 
+def assert_equal(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
+
+
 def test_loss_and_gradients_are_those_of_plain_cross_entropy(setting: Setting) -> None:
     """Over more positions than a chunk has, for every parameter, in float64."""
     model, batch = setting
@@ -87,10 +87,20 @@ def test_loss_and_gradients_are_those_of_plain_cross_entropy(setting: Setting) -
         mine = gradients(model)
         loss = plain(model, batch, smoothing)
         (loss / 7.0).backward()
-        expected = gradients(model)
         assert_sums(sums, Sums(loss.item(), plain(model, batch, 0.0).item(), tokens))
-        for name, gradient in mine.items():
-            torch.testing.assert_close(gradient, expected[name], rtol=1e-9, atol=1e-9)
+        assert_equal(mine, gradients(model))
+
+
+def test_in_training_the_gradient_is_that_of_the_values_kept(setting: Setting) -> None:
+    """Under one seed both ways drop the same values, so nothing is read twice or left out."""
+    model, batch = setting
+    model.train()
+    torch.manual_seed(3)
+    backward(model, batch, smoothing=0.1, divisor=1.0)
+    mine = gradients(model)
+    torch.manual_seed(3)
+    plain(model, batch, 0.1).backward()
+    assert_equal(mine, gradients(model))
 
 
 def test_measure_gives_the_sums_of_backward_and_no_gradient(setting: Setting) -> None:
@@ -121,8 +131,7 @@ def test_padding_costs_nothing(setting: Setting) -> None:
     sums = backward(model, batch, smoothing=0.1, divisor=1.0)
     mine = gradients(model)
     assert_sums(backward(model, wider, smoothing=0.1, divisor=1.0), sums)
-    for name, gradient in gradients(model).items():
-        torch.testing.assert_close(gradient, mine[name], rtol=1e-9, atol=1e-9)
+    assert_equal(gradients(model), mine)
 
 
 def test_gradients_add_up_over_the_parts_of_a_batch(setting: Setting) -> None:
@@ -133,8 +142,7 @@ def test_gradients_add_up_over_the_parts_of_a_batch(setting: Setting) -> None:
     for half in (slice(0, 40), slice(40, None)):
         part = Example(type(source)(source.tokens[half], source.lengths[half]), target[half])
         backward(model, part, smoothing=0.1, divisor=100.0)
-    for name, gradient in gradients(model).items():
-        torch.testing.assert_close(gradient, whole[name], rtol=1e-9, atol=1e-9)
+    assert_equal(gradients(model), whole)
 
 
 def test_an_even_model_is_as_unsure_as_its_vocabulary_is_large() -> None:

@@ -36,8 +36,13 @@ class Side:
 
     @property
     def short(self) -> bool:
-        """Whether a row is a word or a name rather than a sentence."""
-        return self.characters <= 40 and self.words <= 8
+        """Whether a row is a word, a name or a date rather than a sentence."""
+        return self.characters <= 40 and self.words <= 5.5
+
+    @property
+    def spelt(self) -> bool:
+        """Whether a row is already a list of symbols set apart by spaces (phones, say)."""
+        return self.closed and self.words >= 2 and self.spaces >= 0.95 * (self.words - 1)
 
 
 @dataclass(frozen=True)
@@ -55,29 +60,37 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
         raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
     chosen: Overrides = _texts(facts)
     texts = {name: overrides[name] for name in ("source", "target") if name in overrides}
-    unit = validate(merge(chosen, texts), place="configuration").target.unit
-    tokens = max(1.0, facts.rows * tokens_per_row(facts.target, unit))
+    cut = validate(merge(chosen, texts), place="configuration")
+    if cut.source != cut.target:
+        chosen = merge(chosen, {"model": {"share_vocabulary": False}})
+    tokens = max(1.0, facts.rows * tokens_per_row(facts.target, cut.target.unit))
     chosen = merge(chosen, _model(preset, facts.rows * facts.target.words))
     chosen = merge(chosen, {"training": _training(tokens)})
-    return validate(merge(chosen, overrides), place="configuration")
+    config = validate(merge(chosen, overrides), place="configuration")
+    if config.model.share_vocabulary and config.source != config.target:
+        raise ConfigError(
+            "model.share_vocabulary needs source and target to be cut alike: give both the same "
+            "options, or set model.share_vocabulary=false"
+        )
+    return config
 
 
 def _texts(facts: Facts) -> Overrides:
-    """Units: words where they are few, characters for short strings, otherwise subwords."""
-    sides = {"source": facts.source, "target": facts.target}
-    alone = {"share_vocabulary": False}
-    if all(side.closed and side.spaces >= 2 for side in sides.values()):
-        return {**{name: {"unit": "word"} for name in sides}, "model": alone}
-    if all(side.short for side in sides.values()):
-        units = {n: {"unit": "word" if _spelt(s) else "character"} for n, s in sides.items()}
-        return {**units, "model": alone}
-    text = {"unit": "subword", "size": _subwords(facts.rows)}
-    return {**dict.fromkeys(sides, text), "model": {"share_vocabulary": True}}
+    """How each column is cut; columns of sentences share their subwords."""
+    units = {"source": _unit(facts.source), "target": _unit(facts.target)}
+    sizes = {"size": _subwords(facts.rows)}
+    texts = {n: {"unit": unit, **(sizes if unit == "subword" else {})} for n, unit in units.items()}
+    return {**texts, "model": {"share_vocabulary": set(units.values()) == {"subword"}}}
 
 
-def _spelt(side: Side) -> bool:
-    """Whether a row is already a list of symbols set apart by spaces (phones, say)."""
-    return side.closed and side.words >= 2 and side.spaces >= 0.95 * (side.words - 1)
+def _unit(side: Side) -> str:
+    """Symbols that are set apart as they are, characters for short strings, words where they are
+    few, otherwise subwords."""
+    if side.spelt:
+        return "word"
+    if side.short:
+        return "character"
+    return "word" if side.closed else "subword"
 
 
 def _subwords(rows: int) -> int:
@@ -124,7 +137,7 @@ def _model(preset: str, words: float) -> Overrides:
 def _training(tokens: float) -> Overrides:
     """As many passes as the data repays, in batches that leave enough updates."""
     batch = next((b for limit, b in ((200_000, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
-    passes = min(40.0, max(2.0, 16_000_000 / tokens))
+    passes = min(40.0, max(2.0, 9_000_000 / tokens))
     updates = max(500, round(passes * tokens / (0.85 * batch) / 100) * 100)
     return {
         "updates": updates,

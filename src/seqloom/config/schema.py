@@ -24,6 +24,9 @@ __all__ = [
 ]
 
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+Dropped = Annotated[float, Field(ge=0.0, le=0.9)]
+Width = Annotated[int, Field(ge=1, le=16_384)]
+Layers = Annotated[int, Field(ge=1, le=64)]
 LARGEST = 2**63 - 1  # what TOML promises to hold
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
@@ -89,10 +92,10 @@ class RecurrentEncoderConfig(Section):
 
     kind: Literal["recurrent"] = Field("recurrent", description="the family of layers")
     unit: Literal["lstm"] = Field("lstm", description="the recurrent unit")
-    width: Positive = Field(256, description="size of the hidden state of one direction")
-    layers: Positive = Field(2, description="number of stacked layers")
+    width: Width = Field(256, description="size of the hidden state of one direction")
+    layers: Layers = Field(2, description="number of stacked layers")
     both_directions: bool = Field(True, description="read the source from both ends")
-    dropout: Share = Field(0.2, description="share of values dropped between layers in training")
+    dropout: Dropped = Field(0.2, description="share of values dropped between layers in training")
 
 
 class RecurrentDecoderConfig(Section):
@@ -100,9 +103,9 @@ class RecurrentDecoderConfig(Section):
 
     kind: Literal["recurrent"] = Field("recurrent", description="the family of layers")
     unit: Literal["lstm"] = Field("lstm", description="the recurrent unit")
-    width: Positive = Field(512, description="size of the hidden state")
-    layers: Positive = Field(1, description="number of stacked layers")
-    dropout: Share = Field(0.2, description="share of values dropped in training")
+    width: Width = Field(512, description="size of the hidden state")
+    layers: Layers = Field(1, description="number of stacked layers")
+    dropout: Dropped = Field(0.2, description="share of values dropped in training")
     attention: AttentionConfig = AttentionConfig()
 
 
@@ -110,14 +113,16 @@ class TransformerEncoderConfig(Section):
     """Transformer blocks over the source (SPEC S5.4)."""
 
     kind: Literal["transformer"] = Field("transformer", description="the family of layers")
-    width: Positive = Field(256, description="size of a position's vector")
-    inner: Positive = Field(1024, description="size of the network inside a block")
-    heads: Positive = Field(4, description="attention heads; must divide the width")
-    layers: Positive = Field(3, description="number of blocks")
+    width: Width = Field(256, description="size of a position's vector")
+    inner: Annotated[int, Field(ge=1, le=65_536)] = Field(
+        1024, description="size of the network inside a block"
+    )
+    heads: Layers = Field(4, description="attention heads; must divide the width")
+    layers: Layers = Field(3, description="number of blocks")
     norm: Literal["first", "after"] = Field(
         "first", description="layer norm before or after the sum"
     )
-    dropout: Share = Field(0.1, description="share of values dropped in training")
+    dropout: Dropped = Field(0.1, description="share of values dropped in training")
 
 
 class TransformerDecoderConfig(TransformerEncoderConfig):
@@ -125,17 +130,17 @@ class TransformerDecoderConfig(TransformerEncoderConfig):
 
 
 EncoderConfig = Annotated[
-    RecurrentEncoderConfig | TransformerEncoderConfig, Field(discriminator="kind")
+    TransformerEncoderConfig | RecurrentEncoderConfig, Field(discriminator="kind")
 ]
 DecoderConfig = Annotated[
-    RecurrentDecoderConfig | TransformerDecoderConfig, Field(discriminator="kind")
+    TransformerDecoderConfig | RecurrentDecoderConfig, Field(discriminator="kind")
 ]
 
 
 class ModelConfig(Section):
     """Embeddings, one encoder, one decoder."""
 
-    embedding: Positive = Field(256, description="size of a token's vector")
+    embedding: Width = Field(256, description="size of a token's vector")
     share_vocabulary: bool = Field(
         True, description="one vocabulary and one embedding table for source and target"
     )
@@ -193,7 +198,9 @@ class TrainingConfig(Section):
 class SearchConfig(Section):
     """How outputs are looked for unless a command says otherwise (SPEC S7)."""
 
-    beam: Positive = Field(5, description="paths kept at each step; 1 is greedy")
+    beam: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        5, description="paths kept at each step; 1 is greedy"
+    )
     length_power: Annotated[float, Field(ge=0)] = Field(
         1.0, description="scores are divided by length to this power when outputs are compared"
     )

@@ -197,8 +197,14 @@ def _printable(name: str) -> str:
 
 
 def _no_such_option(name: str) -> str:
-    near = difflib.get_close_matches(name, _names_and_sections(), n=1, cutoff=0.0)
-    return f"there is no option {name}; did you mean {near[0]}?"
+    """The nearest whole name, or else the nearest last part of one."""
+    near = difflib.get_close_matches(name, _names_and_sections(), n=1, cutoff=0.6)
+    if not near:
+        ends = {each.rpartition(".")[2]: each for each in option_names()}
+        last = difflib.get_close_matches(name.rpartition(".")[2], ends, n=1, cutoff=0.5)
+        near = [ends[each] for each in last]
+    cure = f"did you mean {near[0]}?" if near else "seqloom options lists them all"
+    return f"there is no option {name}; {cure}"
 
 
 def _names_and_sections() -> list[str]:

@@ -53,7 +53,8 @@ class Batches:
         """The rows of global batch number `step`, counted from 0, sorted by length."""
         epoch = self.epoch(step)
         rows = self._of_epoch(epoch)[step - self._first_steps[epoch]]
-        return rows[np.argsort(self._lengths.longer[rows], kind="stable")]
+        longer = np.maximum(self._lengths.source[rows], self._lengths.target[rows])
+        return rows[np.argsort(longer, kind="stable")]
 
     def share(self, step: int, *, rank: int, world: int) -> Indices:
         """Every `world`-th row of the batch from row `rank` on; empty where rows are too few."""

@@ -76,6 +76,7 @@ def write_corpus(
                 target.add(target_ids[: columns.config.max_target])
                 lines.append(row.place.line)
             elif columns.config.overlong == "drop":
+                report.kept -= 1
                 report.drop(fault.reason, fault.place)
             else:
                 raise DataError(f"{fault.place}: {fault.message}")

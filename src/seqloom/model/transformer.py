@@ -20,13 +20,11 @@ __all__ = ["TransformerDecoder", "TransformerEncoder", "TransformerState"]
 class PositionedEmbedding(nn.Module):
     """Token vectors scaled by √D, plus sines and cosines of the position, from 1 (SPEC S5.3)."""
 
-    table: Tensor
-
     def __init__(self, embedding: Embedding, *, dropout: float) -> None:
         super().__init__()
         self.embedding = embedding
         self.dropout = Dropout(dropout)
-        self.register_buffer("table", self._rows(512), persistent=False)
+        self.known: Tensor | None = None  # vectors of the first positions, once they are needed
 
     def forward(
         self, tokens: Int[Tensor, "R T"], positions: Int[Tensor, "R"] | None = None
@@ -34,16 +32,15 @@ class PositionedEmbedding(nn.Module):
         """`positions` is how much each row has read before; nothing, if not given."""
         steps = torch.arange(tokens.shape[1], device=tokens.device)
         at = steps if positions is None else positions[:, None] + steps
-        last = int(at.max())
-        if last >= len(self.table):
-            self.table = self._rows(2 * last)
         vectors = self.embedding(tokens) * math.sqrt(self.embedding.table.shape[1])
-        return self.dropout(vectors + self.table[at])
+        return self.dropout(vectors + self._positions(int(at.max()) + 1, vectors)[at])
 
-    def _rows(self, count: int) -> Tensor:
-        table = self.embedding.table
-        steps = torch.arange(1, count + 1, device=table.device)
-        return sinusoids(steps, table.shape[1]).to(table.dtype)
+    def _positions(self, count: int, like: Tensor) -> Tensor:
+        known = self.known
+        if known is None or len(known) < count or known.dtype != like.dtype:
+            steps = torch.arange(1, max(512, 2 * count) + 1, device=like.device)
+            self.known = known = sinusoids(steps, like.shape[-1]).to(like)
+        return known
 
 
 class TransformerEncoder(nn.Module):

@@ -4,13 +4,16 @@ import resource
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import torch
 
-from seqloom.config import Config, Facts, plan, tokens_per_row
-from seqloom.data import Survey, overlap
-from seqloom.fields import END
+from seqloom.config import Config, merge, plan
+from seqloom.data import Survey, describe_data, overlap
+from seqloom.errors import DataError
+from seqloom.fields import END, TextField
 from seqloom.model import Source, build
-from seqloom.run.prepare import Request
+from seqloom.run.prepare import Request, learn_fields
+from seqloom.run.workers import worker_count
 from seqloom.training import Example, Optimizer, Portion, fit
 
 __all__ = ["check_data"]
@@ -19,27 +22,37 @@ TRIAL = 4  # updates that are timed
 
 
 def check_data(request: Request) -> Iterator[str]:
-    """Findings as lines of text, in the order they become known."""
-    found = request.survey()
+    """Findings as lines of text, in the order they become known.
+
+    DataError at the end where training would stop at a bad row; here all of them are counted first.
+    """
+    lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
+    found = lenient.survey()
     yield from found.lines()
+    lost = found.report.lost
     if request.valid is not None:
-        yield from _held_out(found, replace(request, data=request.valid).survey())
+        other = replace(lenient, data=request.valid).survey()
+        yield from _held_out(found, other)
+        lost += other.report.lost
     config = plan(request.options, found.facts, preset=request.preset)
     yield ""
     yield from _choices(config)
-    yield from _estimate(config, found.facts)
+    yield from _trial(config, found)
+    if lost and not config.data.skip_bad:
+        raise DataError(
+            f"{describe_data(request.data)}: {lost:,} rows cannot be used; mend them, or pass "
+            "--skip-bad to train without them"
+        )
 
 
 def _held_out(found: Survey, other: Survey) -> Iterator[str]:
     shared = overlap(found, other)
-    yield f"held-out rows: {other.report.kept:,}"
+    yield from (f"held-out {line}" for line in other.report.lines())
     yield f"held-out rows that are also in the training data: {shared.rows:,}"
     yield f"held-out sources that are also in the training data: {shared.sources:,}"
 
 
 def _choices(config: Config) -> Iterator[str]:
-    for side, text in (("source", config.source), ("target", config.target)):
-        yield f"{side} would be cut into {text.unit}s, at most {text.size:,} of them"
     encoder, decoder = config.model.encoder, config.model.decoder
     yield (
         f"model: {encoder.kind}, width {encoder.width}, {encoder.layers}+{decoder.layers} layers; "
@@ -47,29 +60,43 @@ def _choices(config: Config) -> Iterator[str]:
     )
 
 
-def _estimate(config: Config, facts: Facts) -> Iterator[str]:
-    """Time and memory, from a few updates of the planned model on made-up rows."""
-    source, target = (
-        round(tokens_per_row(side, text.unit))
-        for side, text in ((facts.source, config.source), (facts.target, config.target))
-    )
-    with torch.random.fork_rng():
-        network = build(
-            config.model, source_size=config.source.size, target_size=config.target.size
+def _trial(config: Config, found: Survey) -> Iterator[str]:
+    """Lengths in tokens, and time and memory from a few updates of the planned model."""
+    fields = learn_fields(config, found)
+    limits = config.data.max_source, config.data.max_target
+    means = []
+    for side, name in enumerate(("source", "target")):
+        encoded = fields[side].encode_many([row[side] for row in found.sample])
+        lengths = np.array([len(ids) for ids in encoded])
+        means.append(round(float(lengths.mean())) + 1)
+        yield (
+            f"{name}: {fields[side].config.unit}s, {fields[side].size:,} different; a row has "
+            f"{lengths.mean():.1f} on average, and {(lengths > limits[side]).sum():,} of "
+            f"{len(lengths):,} rows have more than data.max_{name} = {limits[side]:,}"
         )
-        rows = max(1, config.training.batch_tokens // max(source, target))
-        batch = Example(
-            Source(
-                torch.randint(END, config.source.size, (rows, source)), torch.full((rows,), source)
-            ),
-            torch.randint(END, config.target.size, (rows, target)),
-        )
-        updates = fit(
-            Optimizer(network, config.training),
-            lambda _: Portion([batch], rows * target, []),
-            seed=config.seed,
-        )
-        seconds = [update.seconds for update, _ in zip(updates, range(TRIAL), strict=False)]
-    minutes = min(seconds) * config.training.updates / 60
+    seconds = _seconds_per_update(config, fields, (means[0], means[1]))
+    minutes = seconds * config.training.updates / 60
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    yield f"training would take about {minutes:,.0f} minutes here and {memory:.1f} GiB of memory"
+    workers = worker_count(config.training)
+    yield (
+        f"training would take about {minutes:,.0f} minutes here and {memory * workers:.1f} GiB of "
+        f"memory, in {workers} process{'es' * (workers > 1)}"
+    )
+
+
+def _seconds_per_update(
+    config: Config, fields: tuple[TextField, TextField], lengths: tuple[int, int]
+) -> float:
+    """The time of one update on made-up rows of the mean length; workers share the positions."""
+    source, target = lengths
+    rows = max(1, config.training.batch_tokens // max(lengths))
+    with torch.random.fork_rng():
+        network = build(config.model, source_size=fields[0].size, target_size=fields[1].size)
+        tokens = torch.randint(END, fields[0].size, (rows, source))
+        batch = Example(
+            Source(tokens, torch.full((rows,), source)),
+            torch.randint(END, fields[1].size, (rows, target)),
+        )
+        work = Portion([batch] * config.training.accumulate, rows * target, lambda: "made-up rows")
+        updates = fit(Optimizer(network, config.training), lambda _: work, seed=config.seed)
+        return min(update.seconds for update, _ in zip(updates, range(TRIAL), strict=False))

@@ -36,6 +36,7 @@ class Console:
         )
         self.task = self.bar.add_task("training", total=None, visible=False, figures="")
         self.loss = self.speed = math.nan
+        self.held_out = ""
         self.began = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -65,10 +66,11 @@ class Console:
     def updated(self, update: Update) -> None:
         self.loss = _blend(self.loss, update.loss)
         self.speed = _blend(self.speed, update.tokens / update.seconds)
-        figures = f"loss {self.loss:.3f}  {self.speed:,.0f} tokens/s"
+        figures = f"loss {self.loss:.3f}{self.held_out}  {self.speed:,.0f} tokens/s"
         self.bar.update(self.task, completed=update.step, figures=figures)
 
     def validated(self, validation: Validation, samples: list[Sample], *, best: bool) -> None:
+        self.held_out = f"  held-out chrF {validation.chrf:.1f}"
         minutes = (time.monotonic() - self.began) / 60
         self.terminal.print(
             Text.assemble(

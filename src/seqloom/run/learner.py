@@ -39,7 +39,7 @@ class Learner:
         self.batches = Batches(
             corpus.lengths, tokens=config.training.batch_tokens, seed=config.seed
         )
-        self.progress = Progress()
+        self.progress = Progress(data=corpus.fingerprint)
 
     @classmethod
     def open(cls, directory: RunDirectory) -> "Learner":
@@ -61,6 +61,7 @@ class Learner:
         load_weights(self.network, step.load("model"), place=str(step.path))
         self.optimizer.restore(step.load("optimizer"))
         self.progress = Progress.from_dict(step.progress())
+        self.optimizer.skipped = self.progress.skipped
         return notes
 
     def updates(self, ranks: Ranks) -> Iterator[Update]:
@@ -77,7 +78,10 @@ class Learner:
         earlier, began = self.progress.seconds, time.monotonic()
         for update in loop:
             seconds = earlier + time.monotonic() - began
-            self.progress = replace(self.progress, step=update.step, seconds=seconds)
+            skipped = self.optimizer.skipped
+            self.progress = replace(
+                self.progress, step=update.step, seconds=seconds, skipped=skipped
+            )
             yield update
 
     def files(self) -> dict[str, dict[str, Tensor]]:
@@ -93,7 +97,12 @@ class Learner:
         tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)
         shares = [rows[ranks.rank :: ranks.world] for rows in whole]
         examples = [example(self.corpus.batch(rows)) for rows in shares if len(rows)]
-        return Portion(examples, tokens, np.concatenate(whole).tolist())
+        return Portion(examples, tokens, lambda: self._places(np.concatenate(whole)))
+
+    def _places(self, rows: np.ndarray) -> str:
+        places = [self.corpus.place(row) for row in rows[:5].tolist()]
+        lines = ", ".join(str(place.line) for place in places)
+        return f"{places[0].file}, lines {lines}{', ...' * (len(rows) > len(places))}"
 
 
 def new_network(config: Config, source_size: int, target_size: int) -> SequenceModel:

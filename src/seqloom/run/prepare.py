@@ -4,9 +4,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
+import torch
 
-from seqloom.config import Config, check_names, dump, flatten, merge, parse, plan, validate
+from seqloom.config import (
+    Config,
+    Facts,
+    Side,
+    check_names,
+    dump,
+    flatten,
+    merge,
+    parse,
+    plan,
+    validate,
+)
 from seqloom.data import (
     Columns,
     Corpus,
@@ -20,12 +31,18 @@ from seqloom.data import (
     read_rows,
     survey,
 )
-from seqloom.errors import ConfigError, DataError
+from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields import TextField
+from seqloom.model import build
+from seqloom.run.progress import Progress
 from seqloom.run.watch import Watch
 from seqloom.store import RunDirectory
+from seqloom.store.durable import remove_tree, run_errors
 
-__all__ = ["Prepared", "Request", "load_config", "load_fields", "prepare"]
+__all__ = ["Prepared", "Request", "learn_fields", "load_config", "load_fields", "prepare"]
+
+CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on
+_ANY = Side(50.0, 10.0, 9.0, 50, 10_000, 1_000)
 
 
 @dataclass(frozen=True)
@@ -39,14 +56,6 @@ class Prepared:
     valid: Corpus
     notes: tuple[str, ...]
 
-    def held_out_texts(self, count: int) -> tuple[list[str], list[str]]:
-        """The first held-out sources and references, as the fields give them back."""
-        batch = self.valid.batch(np.arange(min(count, len(self.valid))))
-        return (
-            [self.source.decode(row) for row in batch.source.tolist()],
-            [self.target.decode(row) for row in batch.target.tolist()],
-        )
-
 
 @dataclass(frozen=True)
 class Request:
@@ -57,44 +66,55 @@ class Request:
     preset: str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def begun(self) -> Config:
-        """The part of the configuration that is needed to read the data for the first time."""
+    def checked(self) -> Config:
+        """What can be said of the configuration without data; ConfigError where it cannot be."""
         check_names(self.options, place="options")
-        early = {name: self.options[name] for name in ("data", "seed") if name in self.options}
-        return validate(early, place="options")
+        likely = plan(self.options, Facts(1_000, _ANY, _ANY), preset=self.preset)
+        with torch.device("meta"):
+            build(likely.model, source_size=8, target_size=8)
+        return likely
 
     def survey(self) -> Survey:
-        """One look at the training data."""
-        return survey(self.data, self.begun.data, seed=self.begun.seed)
+        """One look at the data, with the options checked before."""
+        likely = self.checked()
+        return survey(self.data, likely.data, seed=likely.seed)
 
 
 def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared:
     """Make or find a run's configuration and fields, and its data in encoded form."""
     found: Survey | None = None
-    if directory.exists:
-        config = _same_config(directory, request.options)
-        source, target = load_fields(directory, config)
-    else:
+    latest = directory.latest() if directory.exists else None
+    if latest is None:
+        request.checked()
         watch.says("reading the data")
         found = request.survey()
         config = plan(request.options, found.facts, preset=request.preset)
         watch.says("learning the vocabulary")
-        source, target = _learn_fields(directory, config, found)
+        source, target = _new_fields(directory, config, found)
         directory.create(dump(config))
-    columns = Columns(source, target, config.data)
-    parts = _Parts(request, columns, config.seed, found)
-    report = Report()
-    train = parts.corpus(directory, "train", report, watch)
-    held_out = parts.corpus(directory, "valid", Report(), watch)
-    notes = tuple(report.lines()) if report.lost else ()
-    return Prepared(config, source, target, train, held_out, notes)
+    else:
+        config = _continued(directory, request, watch)
+        source, target = load_fields(directory, config)
+    parts = _Parts(request, Columns(source, target, config.data), config.seed, found)
+    reports = Report(), Report()
+    train = parts.corpus(directory, "train", reports[0], watch)
+    valid = parts.corpus(directory, "valid", reports[1], watch)
+    if latest and Progress.from_dict(latest.progress()).data != train.fingerprint:
+        raise DataError(
+            f"{describe_data(request.data)}: not the data that {directory.path} was trained on so "
+            "far; choose another --run, or bring the old data back"
+        )
+    notes = [line for report in reports if report.lost for line in report.lines()]
+    return Prepared(config, source, target, train, valid, tuple(notes))
 
 
 def load_config(directory: RunDirectory) -> Config:
     """The configuration of an existing run."""
     place = f"{directory.path / 'config.toml'}"
-    return validate(parse(directory.config_text(), place=place), place=place)
+    try:
+        return validate(parse(directory.config_text(), place=place), place=place)
+    except ConfigError as error:
+        raise RunError(str(error)) from None
 
 
 def load_fields(directory: RunDirectory, config: Config) -> tuple[TextField, TextField]:
@@ -103,6 +123,16 @@ def load_fields(directory: RunDirectory, config: Config) -> tuple[TextField, Tex
     if config.model.share_vocabulary:
         return source, source
     return source, TextField.load(directory.fields_directory / "target")
+
+
+def learn_fields(config: Config, found: Survey) -> tuple[TextField, TextField]:
+    """New fields from the sampled rows; one object where they share a vocabulary."""
+    sources, targets = ([row[side] for row in found.sample] for side in (0, 1))
+    if config.model.share_vocabulary:
+        shared = TextField.learn(config.source, [*sources, *targets], seed=config.seed)
+        return shared, shared
+    source = TextField.learn(config.source, sources, seed=config.seed)
+    return source, TextField.learn(config.target, targets, seed=config.seed)
 
 
 @dataclass(frozen=True)
@@ -124,11 +154,6 @@ class _Parts:
         corpus = Corpus.reuse(place, mark)
         if corpus is not None:
             return corpus
-        if place.exists() and directory.latest() is not None:
-            raise DataError(
-                f"{describe_data(data)}: not the data that {directory.path} was trained on so far; "
-                "choose another --run, or bring the old data back"
-            )
         watch.says(f"encoding the {'training' if side == 'train' else 'held-out'} rows")
         rows = self._rows(side, data, report)
         return Corpus.build(rows, self.columns, directory=place, report=report, fingerprint=mark)
@@ -138,7 +163,7 @@ class _Parts:
         rows = read_rows(data, config, report)
         if self.request.valid is not None:
             return rows
-        found = self.survey or self.request.survey()
+        found = self.survey or survey(data, config, seed=self.seed)
         split = hold_out(found, config, seed=self.seed)
         if not split.held_out:
             raise DataError(
@@ -148,35 +173,39 @@ class _Parts:
         return split.train(rows) if side == "train" else split.valid(rows)
 
 
-def _learn_fields(
+def _new_fields(
     directory: RunDirectory, config: Config, found: Survey
 ) -> tuple[TextField, TextField]:
-    sources, targets = ([row[side] for row in found.sample] for side in (0, 1))
+    source, target = learn_fields(config, found)
     folder = directory.fields_directory
-    if config.model.share_vocabulary:
-        if config.source != config.target:
-            raise ConfigError(
-                "model.share_vocabulary needs source and target to be cut alike: "
-                "give both the same options, or set model.share_vocabulary=false"
-            )
-        field = TextField.learn(config.source, [*sources, *targets], seed=config.seed)
-        field.save(folder / "source")
-        return field, field
-    source = TextField.learn(config.source, sources, seed=config.seed)
-    target = TextField.learn(config.target, targets, seed=config.seed)
+    with run_errors(folder):
+        remove_tree(folder)
     source.save(folder / "source")
-    target.save(folder / "target")
+    if target is not source:
+        target.save(folder / "target")
     return source, target
 
 
-def _same_config(directory: RunDirectory, options: Mapping[str, Any]) -> Config:
-    """The run's configuration; an option that says otherwise is an error, not a surprise."""
+def _continued(directory: RunDirectory, request: Request, watch: Watch) -> Config:
+    """The run's configuration with what may change changed; anything else is an error."""
     config = load_config(directory)
-    asked = validate(merge(config.model_dump(mode="json"), options), place="options")
-    for name, value in flatten(asked).items():
-        if flatten(config).get(name) != value:
+    check_names(request.options, place="options")
+    asked = validate(merge(config.model_dump(mode="json"), request.options), place="options")
+    kind = {"lstm": "recurrent"}.get(request.preset, request.preset)
+    if kind not in ("auto", config.model.encoder.kind):
+        raise ConfigError(
+            f"{directory.path} holds a {config.model.encoder.kind} model: leave --model "
+            f"{request.preset} out to go on, or choose another --run"
+        )
+    before, after = flatten(config), flatten(asked)
+    changed = [name for name, value in after.items() if before.get(name) != value]
+    for name in changed:
+        if not name.startswith(CHANGEABLE):
             raise ConfigError(
-                f"{directory.path} was begun with {name} = {flatten(config).get(name)!r}: leave "
-                f"{name} = {value!r} out to go on, or choose another --run"
+                f"{directory.path} was begun with {name} = {before.get(name)!r}: leave "
+                f"{name} = {after[name]!r} out to go on, or choose another --run"
             )
-    return config
+        watch.says(f"from here on {name} = {after[name]!r} in place of {before.get(name)!r}")
+    if changed:
+        directory.create(dump(asked))
+    return asked

@@ -36,12 +36,14 @@ class Progress:
 
     step: int = 0
     seconds: float = 0.0  # of training and validating, over all sittings
+    skipped: int = 0  # updates left out because their gradient was not finite
+    data: str = ""  # fingerprint of the rows learnt from
     validations: tuple[Validation, ...] = ()
     surroundings: Mapping[str, Any] = field(default_factory=dict)
 
     def best(self, monitor: Monitor) -> Validation | None:
-        """The validation to use; the earliest among equals."""
-        ranked = sorted(self.validations, key=lambda each: (-each.value(monitor), each.step))
+        """The validation to use; among equals the one with the lower loss."""
+        ranked = sorted(self.validations, key=lambda each: (-each.value(monitor), each.loss))
         return ranked[0] if ranked else None
 
     def without_progress(self, monitor: Monitor) -> int:
@@ -64,12 +66,27 @@ class Progress:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Progress":
-        """The inverse of `as_dict`."""
+        """The inverse of `as_dict`; RunError where a name or a type is not what it was."""
         try:
             validations = tuple(Validation(**each) for each in values["validations"])
-            return cls(values["step"], values["seconds"], validations, values["surroundings"])
+            progress = cls(**{**values, "validations": validations})
         except (KeyError, TypeError) as error:
             raise RunError(f"progress.json does not say what it should ({error})") from None
+        if not (_sound(progress, Progress()) and all(_sound(v, _SOME) for v in validations)):
+            raise RunError("progress.json holds a value of the wrong type; use another step")
+        return progress
+
+
+_SOME = Validation(0, 0.0, 0.0, 0.0, 0.0)
+
+
+def _sound(values: Any, like: Any) -> bool:
+    """Whether each field has the type it has in `like`; a whole number will do for a fraction."""
+    pairs = ((getattr(values, f.name), getattr(like, f.name)) for f in dataclasses.fields(like))
+    return all(
+        isinstance(value, int | float if isinstance(model, float) else type(model))
+        for value, model in pairs
+    )
 
 
 def surroundings() -> dict[str, Any]:

@@ -10,6 +10,9 @@ from types import FrameType
 __all__ = ["StopRequest", "stop_signals"]
 
 
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 class StopRequest:
     """Whether someone has asked to stop."""
 
@@ -19,18 +22,19 @@ class StopRequest:
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
-    """SIGINT and SIGTERM ask to stop; a second one ends the process at once."""
+    """SIGINT, SIGTERM and SIGHUP ask to stop; a second one ends the process at once."""
     request = StopRequest()
 
     def ask(number: int, _: FrameType | None) -> None:
         if request.asked:
             os._exit(128 + number)
         request.asked = True
+        os.write(2, b"\nstopping and saving after this update; once more stops at once\n")
 
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, ask) for number in STOPPING}
     try:
         yield request
     finally:

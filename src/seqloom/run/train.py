@@ -1,14 +1,14 @@
 """Training a run: where data, model, loop, metrics and store meet."""
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from seqloom.data import Data, in_order
 from seqloom.errors import Interrupted, RunError
@@ -20,7 +20,7 @@ from seqloom.run.progress import Validation, surroundings
 from seqloom.run.signals import StopRequest, stop_signals
 from seqloom.run.watch import Plan, Sample, Silent, Watch
 from seqloom.run.weights import load_weights
-from seqloom.run.workers import local_workers, threads
+from seqloom.run.workers import cores, local_workers, threads
 from seqloom.search import Greedy
 from seqloom.store import RunDirectory, average
 from seqloom.training import Ranks, measure
@@ -56,11 +56,16 @@ def train(
     """
     watch = watch or Silent()
     directory = RunDirectory(Path(run))
-    with directory.lock(), torch.random.fork_rng(), stop_signals() as stop:
-        prepared = prepare(directory, Request(data, valid, model, options or {}), watch)
-        if stop.asked:
-            raise Interrupted(f"stopped before the first update; {directory.path} can go on")
-        return _Training(directory, prepared, watch).run(stop)
+    request = Request(_kept(data), None if valid is None else _kept(valid), model, options or {})
+    with directory.lock(), torch.random.fork_rng():
+        prepared = prepare(directory, request, watch)
+        with stop_signals() as stop:
+            return _Training(directory, prepared, watch).run(stop)
+
+
+def _kept(data: Data) -> Data:
+    """Data that can be read more than once."""
+    return data if isinstance(data, str | Path) else list(data)
 
 
 class _Training:
@@ -94,7 +99,7 @@ class _Training:
             if update.step % EVENT_EVERY == 0:
                 self.directory.append_event({"event": "update", **dataclasses.asdict(update)})
             if update.step % training.validate_every == 0 or update.step == training.updates:
-                with threads(len(os.sched_getaffinity(0))):
+                with threads(cores()):
                     self._validate()
                 if self._finished:
                     return
@@ -133,32 +138,68 @@ class _Training:
         training, progress = self.config.training, self.learner.progress
         choice = training.monitor, training.average, training.average_steps
         files = self.learner.files()
-        mates = progress.averaged_with(*choice)
+        loss = self._loss_with(files["model"])
+        mates = self._saved_weights(progress.averaged_with(*choice))
         if mates:
-            sets = [step.load("model") for step in self.directory.steps() if step.number in mates]
-            files["average"] = average([*sets, files["model"]])
-        load_weights(self.used.network, files.get("average", files["model"]), place="average")
-        validation, samples = self._held_out(progress.step)
+            mean = average([*mates, files["model"]])
+            averaged = self._loss_with(mean)
+            if averaged < loss:
+                loss, files["average"] = averaged, mean
+            else:
+                load_weights(self.used.network, files["model"], place="model")
+        validation, samples = self._written_out(progress.step, loss)
         progress = replace(progress, validations=(*progress.validations, validation))
         self.learner.progress = progress
         self.directory.save_step(progress.step, files, progress=progress.as_dict())
         self.directory.append_event({"event": "validation", **dataclasses.asdict(validation)})
         best = progress.best(training.monitor) or validation
-        self.directory.prune({best.step, *progress.averaged_with(*choice)})
+        before = replace(progress, validations=progress.validations[:-1])  # should this step fail
+        keep = {*progress.averaged_with(*choice), *before.averaged_with(*choice)}
+        self.directory.prune({best.step, *keep})
         self.watch.validated(validation, samples, best=best == validation)
 
-    def _held_out(self, step: int) -> tuple[Validation, list[Sample]]:
+    def _saved_weights(self, numbers: list[int]) -> list[dict[str, Tensor]]:
+        """The weights of these steps, as far as they can be read."""
+        found = []
+        for step in self.directory.steps():
+            if step.number in numbers:
+                try:
+                    found.append(step.load("model"))
+                except RunError as error:
+                    self.watch.says(f"{error}; the average goes without it")
+        return found
+
+    def _loss_with(self, tensors: Mapping[str, Tensor]) -> float:
+        """The held-out loss per token of these weights, which are left in place."""
         valid, network = self.prepared.valid, self.used.network.eval()
+        load_weights(network, tensors, place="held-out loss")
         negative = tokens = 0.0
         for rows in in_order(valid.lengths, tokens=self.config.training.batch_tokens):
             sums = measure(network, example(valid.batch(rows)), smoothing=0.0)
             negative, tokens = negative + sums.negative_log_probability, tokens + sums.tokens
-        sources, references = self.prepared.held_out_texts(SAMPLED_ROWS)
-        outputs = [output.text for output in self.used.predict(sources, search=Greedy())]
-        bleu, chrf, exact = text_scores(outputs, references, intervals=False)
-        shown = zip(sources, references, outputs, strict=True)
-        samples = [Sample(*each) for each in islice(shown, self.config.training.samples)]
-        return Validation(step, negative / tokens, chrf.value, bleu.value, exact.value), samples
+        return negative / tokens
+
+    def _written_out(self, step: int, loss: float) -> tuple[Validation, list[Sample]]:
+        samples = self._samples()
+        bleu, chrf, exact = text_scores(
+            [each.output for each in samples], [each.reference for each in samples], intervals=False
+        )
+        validation = Validation(step, loss, chrf.value, bleu.value, exact.value)
+        return validation, samples[: self.config.training.samples]
+
+    def _samples(self) -> list[Sample]:
+        """Held-out rows, spread over all of them, and what the model writes for each."""
+        valid, model = self.prepared.valid, self.used
+        rows = np.linspace(0, len(valid) - 1, min(SAMPLED_ROWS, len(valid))).astype(np.int64)
+        batch = valid.batch(rows)
+        sources = [
+            ids[:length] for ids, length in zip(batch.source, batch.source_lengths, strict=True)
+        ]
+        outputs = model.predict_tokens(sources, search=Greedy())
+        return [
+            Sample(model.source.decode(source), model.target.decode(target), output.text)
+            for source, target, output in zip(sources, batch.target, outputs, strict=True)
+        ]
 
     def _interrupted(self) -> Interrupted:
         progress, path = self.learner.progress, self.directory.path

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from seqloom.config import DataConfig, merge, validate
@@ -17,7 +18,7 @@ from seqloom.model import build
 from seqloom.prediction import Model
 from seqloom.run.prepare import load_config, load_fields
 from seqloom.run.progress import Progress
-from seqloom.run.weights import load_weights
+from seqloom.run.weights import check_fit, load_weights
 from seqloom.search import Search
 from seqloom.store import RunDirectory, Step
 
@@ -32,9 +33,12 @@ def load(run: str | Path) -> Model:
     config = load_config(directory)
     source, target = load_fields(directory, config)
     step = best_step(directory)
-    network = build(config.model, source_size=source.size, target_size=target.size)
-    name = "average" if "average" in step.names() else "model"
-    load_weights(network, step.load(name), place=str(step.path))
+    tensors = step.load("average" if "average" in step.names() else "model")
+    with torch.device("meta"):
+        network = build(config.model, source_size=source.size, target_size=target.size)
+    check_fit(network, tensors, place=str(step.path))
+    network.to_empty(device="cpu")
+    load_weights(network, tensors, place=str(step.path))
     return Model(config, source, target, network.eval())
 
 
@@ -59,17 +63,17 @@ def best_step(directory: RunDirectory) -> Step:
 class Evaluation:
     """How a model does on a data set."""
 
-    rows: int
+    report: Report
     scores: tuple[Score, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"rows": self.rows, "scores": [asdict(score) for score in self.scores]}
+        return {"rows": self.report.kept, "scores": [asdict(score) for score in self.scores]}
 
     def lines(self) -> list[str]:
         """A line for each metric, with its 95 % interval and how it was computed."""
-        shown = [f"{score!s:<32} {score.signature}" for score in self.scores]
-        return [f"{self.rows:,} rows", *shown]
+        rows = self.report.lines() if self.report.lost else [f"{self.report.kept:,} rows"]
+        return [*rows, *(f"{score!s:<32} {score.signature}" for score in self.scores)]
 
 
 def evaluate(
@@ -81,12 +85,13 @@ def evaluate(
     lowercase: bool = False,
 ) -> Evaluation:
     """The metrics that fit the target field, each with a 95 % bootstrap interval."""
-    rows = [(row.source, row.target) for row in _rows(model, data, options)]
+    report = Report()
+    rows = [(row.source, row.target) for row in _rows(model, data, options, report)]
     outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
     references = [target for _, target in rows]
     scored = model.score(rows)
     return Evaluation(
-        len(rows),
+        report,
         (
             *text_scores(outputs, references, lowercase=lowercase),
             perplexity([each.log_probability for each in scored], [len(s.tokens) for s in scored]),
@@ -98,11 +103,12 @@ def score_rows(
     model: Model, data: Data, *, options: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
     """For each row its log-probability and that of each of its tokens, in a stream."""
-    rows = iter(_rows(model, data, options))
+    rows = iter(_rows(model, data, options, Report()))
     while group := list(islice(rows, GROUP)):
         pairs = [(row.source, row.target) for row in group]
         for row, scored in zip(group, model.score(pairs), strict=True):
             yield {
+                "place": str(row.place),
                 "source": row.source,
                 "target": row.target,
                 "score": scored.log_probability,
@@ -116,7 +122,8 @@ def describe(run: str | Path) -> list[str]:
     model = load(run)
     directory = RunDirectory(Path(run))
     step = best_step(directory)
-    progress = Progress.from_dict(step.progress())
+    latest = directory.latest() or step
+    progress = Progress.from_dict(latest.progress())
     lines = [f"{directory.path}: step {step.number}"]
     for side, field in (("source", model.source), ("target", model.target)):
         lines.append(f"{side}: {field.config.unit}s, {field.size:,} symbols")
@@ -141,8 +148,10 @@ def _parts(network: nn.Module) -> Iterator[tuple[str, int]]:
     yield "total", sum(counts.values())
 
 
-def _rows(model: Model, data: Data, options: Mapping[str, Any] | None) -> Iterator[Row]:
+def _rows(
+    model: Model, data: Data, options: Mapping[str, Any] | None, report: Report
+) -> Iterator[Row]:
     """Rows read as the run's own data was, unless the options say otherwise."""
     tables = merge(model.config.model_dump(mode="json"), options or {})
     config: DataConfig = validate(tables, place="options").data
-    return read_rows(data, config, Report())
+    return read_rows(data, config, report)

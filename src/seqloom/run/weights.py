@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from seqloom.errors import RunError
 
-__all__ = ["load_weights", "weights"]
+__all__ = ["check_fit", "load_weights", "weights"]
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
@@ -18,6 +18,13 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 @torch.no_grad()
 def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str) -> None:
     """Put saved weights into a model of just their names and shapes."""
+    check_fit(model, tensors, place=place)
+    for name, parameter in model.named_parameters():
+        parameter.copy_(tensors[name])
+
+
+def check_fit(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str) -> None:
+    """RunError unless the tensors have just the names and shapes of the model's parameters."""
     parameters = dict(model.named_parameters())
     wrong = sorted(parameters.keys() ^ tensors.keys())
     wrong += [
@@ -27,5 +34,3 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str)
     ]
     if wrong:
         raise RunError(f"{place}: {wrong[0]} does not fit the model that config.toml describes")
-    for name, parameter in parameters.items():
-        parameter.copy_(tensors[name])

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -16,12 +17,12 @@ from pathlib import Path
 import torch
 
 from seqloom.config import TrainingConfig
-from seqloom.errors import SeqloomError
+from seqloom.errors import RunError, SeqloomError
 from seqloom.run.learner import Learner
 from seqloom.store import RunDirectory
 from seqloom.training import ALONE, Ranks, meeting
 
-__all__ = ["local_workers", "threads", "work"]
+__all__ = ["cores", "local_workers", "threads", "work", "worker_count"]
 
 WORTH_WORKERS = 4_000_000  # target positions in a whole run, below which starting costs more
 
@@ -31,7 +32,14 @@ def worker_count(config: TrainingConfig) -> int:
     if config.workers:
         return config.workers
     positions = config.updates * config.batch_tokens * config.accumulate
-    return len(os.sched_getaffinity(0)) if positions >= WORTH_WORKERS else 1
+    return cores() if positions >= WORTH_WORKERS else 1
+
+
+def cores() -> int:
+    """The processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -44,8 +52,11 @@ def local_workers(directory: RunDirectory, config: TrainingConfig) -> Iterator[R
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="seqloom-"))
         place = Path(folder) / "meeting"
-        for rank in range(1, world):
-            stack.enter_context(_started(directory.path, place, rank, world))
+        workers = [
+            stack.enter_context(_started([str(directory.path), str(place), str(rank), str(world)]))
+            for rank in range(1, world)
+        ]
+        _wait_until_ready(place, workers)
         stack.enter_context(threads(1))
         yield stack.enter_context(meeting(place, 0, world))
 
@@ -62,14 +73,17 @@ def threads(count: int) -> Iterator[None]:
 
 
 @contextmanager
-def _started(directory: Path, place: Path, rank: int, world: int) -> Iterator[None]:
-    arguments = [str(directory), str(place), str(rank), str(world)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker process that imports this very package and nothing from the current folder."""
+    here = Path(__file__).parents[2]
+    paths = [str(here), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.Popen(
-        [sys.executable, "-m", "seqloom", "worker", *arguments], env=environment
+        [sys.executable, "-P", "-m", "seqloom", "worker", "--", *arguments],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
+        stdin=subprocess.DEVNULL,
     )
     try:
-        yield
+        yield process
     finally:
         try:
             process.wait(timeout=10)
@@ -78,11 +92,25 @@ def _started(directory: Path, place: Path, rank: int, world: int) -> Iterator[No
             process.wait()
 
 
+def _wait_until_ready(place: Path, workers: list[subprocess.Popen[bytes]]) -> None:
+    """Until every worker has said that it can begin; RunError if one has ended instead."""
+    while not all(_ready(place, rank).exists() for rank in range(1, len(workers) + 1)):
+        if any(worker.poll() is not None for worker in workers):
+            raise RunError("a worker could not be started; set training.workers=1 to do without")
+        time.sleep(0.02)
+
+
+def _ready(place: Path, rank: int) -> Path:
+    return place.with_name(f"ready-{rank}")
+
+
 def work(directory: Path, place: Path, rank: int, world: int) -> None:
     """Be one of the further workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     torch.set_num_threads(1)
-    with suppress(SeqloomError), meeting(place, rank, world) as ranks:
-        for _ in Learner.open(RunDirectory(directory)).updates(ranks):
+    learner = Learner.open(RunDirectory(directory))
+    _ready(place, rank).touch()
+    with suppress(SeqloomError), meeting(place, rank, world) as ranks:  # the first tells of it
+        for _ in learner.updates(ranks):
             pass

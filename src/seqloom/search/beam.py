@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier, Hypothesis, Limits, hypotheses, next_logits
@@ -24,8 +25,12 @@ class Beam:
     """
 
     width: int = 5
-    length_power: float = 0.0
+    length_power: float = 1.0
     n_best: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n_best <= self.width:
+            raise ConfigError(f"a beam of {self.width} cannot give {self.n_best} outputs: widen it")
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
         return Frontier.start(state, limits)

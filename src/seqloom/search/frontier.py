@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seqloom.errors import DivergedError
-from seqloom.fields import EMPTY, END, START
+from seqloom.fields import EMPTY, END, START, UNK
 from seqloom.model import Decoder
 
 __all__ = [
@@ -35,7 +35,7 @@ class Limits(NamedTuple):
     longest: Int[Tensor, "B"]  # tokens, `<end>` included
     start: int = START
     end: int = END
-    forbidden: tuple[int, ...] = (EMPTY, START)
+    forbidden: tuple[int, ...] = (EMPTY, START, UNK)
 
 
 @dataclass(frozen=True)

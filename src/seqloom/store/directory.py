@@ -72,6 +72,8 @@ class RunDirectory:
     def config_text(self) -> str:
         """The text of config.toml."""
         path = self.path / "config.toml"
+        if self.path.is_file():
+            raise RunError(f"{self.path}: a file, not the directory of a run; name the directory")
         if not self.exists:
             raise RunError(
                 f"{self.path}: no run is here; make one with: seqloom train DATA --run {self.path}"

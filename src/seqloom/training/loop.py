@@ -24,7 +24,7 @@ class Portion(NamedTuple):
 
     examples: list[Example]
     tokens: int
-    rows: list[int]  # numbers of all its training rows, to name them when something goes wrong
+    describe: Callable[[], str]  # names its rows, when something goes wrong
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,6 @@ def fit(
     Randomness is set anew at each update from (seed, step, rank), so stopping between two of them
     and starting again changes nothing. When the first rank's caller stops asking, all ranks end.
     """
-    skipped = 0
     try:
         for step in range(start, optimizer.config.updates):
             if not ranks.agree_to_go_on():
@@ -62,11 +61,10 @@ def fit(
             torch.manual_seed(key(seed, "dropout", step, ranks.rank))
             work = portion(step)
             loss = _gradients(optimizer, work, ranks)
-            norm = optimizer.clip()
+            norm = optimizer.gradient_norm()
             finite = math.isfinite(loss) and math.isfinite(norm)
-            rate = optimizer.update(step) if finite else 0.0
-            skipped += not finite
-            if skipped > optimizer.config.skip_nonfinite:
+            rate = optimizer.update(step, norm) if finite else optimizer.skip()
+            if optimizer.skipped > optimizer.config.skip_nonfinite:
                 raise _diverged(optimizer.model, step + 1, loss, work)
             seconds = time.perf_counter() - began
             yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite)
@@ -99,9 +97,8 @@ def _diverged(model: nn.Module, step: int, loss: float, work: Portion) -> Diverg
         if value.grad is not None and not _finite(value.grad)
     ]
     where = [*weights, *gradients, "loss"][0]
-    rows = ", ".join(str(row + 1) for row in work.rows[:5]) + ", ..." * (len(work.rows) > 5)
     return DivergedError(
-        f"update {step}: the {where} is not finite (loss {loss:.4g}, training rows {rows}); lower "
+        f"update {step}: the {where} is not finite (loss {loss:.4g}; {work.describe()}); lower "
         "training.rate, or set training.skip_nonfinite to leave such updates out"
     )
 

@@ -107,7 +107,7 @@ def _cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[T
 class _CrossEntropy(torch.autograd.Function):
     """Smoothed cross-entropy of each row, and the log-probability of its target.
 
-    The logits are consumed: the gradient takes their place, so a chunk is held only once.
+    The gradient is made where the log-probabilities were, so nothing else is kept for it.
     """
 
     @staticmethod

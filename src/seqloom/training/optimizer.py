@@ -25,6 +25,7 @@ class Optimizer:
         ]
         self.model = model
         self.config = config
+        self.skipped = 0  # updates left out so far
         self._adam = torch.optim.AdamW(
             groups, lr=config.rate, betas=config.betas, eps=1e-9, fused=True
         )
@@ -33,18 +34,27 @@ class Optimizer:
         """Forget the gradients."""
         self._adam.zero_grad(set_to_none=True)
 
-    def clip(self) -> float:
-        """Scale the gradient down to the configured norm; the norm it had (SPEC S6.5)."""
-        limit = self.config.clip_norm or math.inf
-        return float(nn.utils.clip_grad_norm_(self.model.parameters(), limit))
+    def gradient_norm(self) -> float:
+        """The length of all gradients taken as one vector (SPEC S6.5)."""
+        gradients = [each.grad for each in self.model.parameters() if each.grad is not None]
+        return float(nn.utils.get_total_norm(gradients))
 
-    def update(self, step: int) -> float:
-        """Change the weights; the learning rate that was used."""
+    def update(self, step: int, norm: float) -> float:
+        """Clip a gradient of this norm and change the weights; the learning rate that was used."""
+        if 0 < self.config.clip_norm < norm:
+            for parameter in self.model.parameters():
+                if parameter.grad is not None:
+                    parameter.grad.mul_(self.config.clip_norm / norm)
         rate = learning_rate(self.config, step)
         for group in self._adam.param_groups:
             group["lr"] = rate
         self._adam.step()
         return rate
+
+    def skip(self) -> float:
+        """Leave an update out; the learning rate that was used, which is none."""
+        self.skipped += 1
+        return 0.0
 
     def tensors(self) -> dict[str, Tensor]:
         """What it remembers, under names such as `decoder.norm.weight/exp_avg`."""
@@ -56,12 +66,17 @@ class Optimizer:
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Take back what `tensors` gave."""
-        parameters = dict(self.model.named_parameters())
-        for name, tensor in tensors.items():
-            owner, _, part = name.rpartition("/")
-            if owner not in parameters:
-                raise RunError(f"the saved optimiser knows {owner}, which the model lacks")
-            self._adam.state[parameters[owner]][part] = tensor.clone()
+        for name, parameter in self.model.named_parameters():
+            shapes = {
+                "step": torch.Size(),
+                "exp_avg": parameter.shape,
+                "exp_avg_sq": parameter.shape,
+            }
+            for part, shape in shapes.items():
+                tensor = tensors.get(f"{name}/{part}")
+                if tensor is None or tensor.shape != shape:
+                    raise RunError(f"the saved optimiser has no {part} that fits {name}")
+                self._adam.state[parameter][part] = tensor.clone()
 
 
 def learning_rate(config: TrainingConfig, step: int) -> float:

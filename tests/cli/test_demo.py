@@ -1,0 +1,68 @@
+"""`seqloom demo`: what a first visitor sees, with a model that is given no time to learn."""
+
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqloom.data import builtin
+from seqloom.demos import demo
+from tests.cli.support import Command
+from tests.run.support import options
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Few dates, few updates, and nothing kept between tests."""
+    chosen: dict[str, Any] = {**options(updates=2, validate_every=2), "data": {}}
+    small = {name: replace(each, options=chosen) for name, each in demo.DEMOS.items()}
+    few = {**builtin.BUILTIN, "dates": lambda: builtin.dates(train=200, held_out=40)}
+    monkeypatch.setattr(demo, "DEMOS", small)
+    monkeypatch.setattr(demo, "BUILTIN", few)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def check_shown(out: str, run: Path) -> None:
+    """A table, a picture, a score, and what to type next."""
+    assert "Held-out examples" in out
+    assert "ISO 8601" in out
+    assert "Where the model looked" in out
+    assert (run / "attention.png").read_bytes().startswith(b"\x89PNG")
+    assert str(run / "attention.png") in out
+    assert "On 40 test pairs" in out
+    assert "BLEU" in out
+    for typed in ("predict", "evaluate", "describe", "train"):
+        assert f"seqloom {typed} " in out
+
+
+def test_dates(command: Command, tmp_path: Path) -> None:
+    result = command("demo", "dates", "--run", tmp_path / "dates")
+    assert result.code == 0, result.err
+    check_shown(result.out, tmp_path / "dates")
+
+
+def test_the_second_time_nothing_is_trained(command: Command) -> None:
+    first = command("demo", "dates")
+    again = command("demo", "dates")
+    assert (first.code, again.code) == (0, 0)
+    assert "going on after update 2" in again.err
+    check_shown(again.out, Path("runs/demo-dates"))
+
+
+def test_without_an_index_the_other_demo_runs(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says in a sentence that the index cannot be reached, and shows dates."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # and does not listen
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{closed.getsockname()[1]}/simple")
+        monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        result = command("demo")
+    assert result.code == 0, result.err
+    assert "the demo that needs no download" in result.err
+    check_shown(result.out, Path("runs/demo-dates"))

@@ -1,0 +1,92 @@
+"""What is chosen when nothing is: laws of `plan` over facts about data (SPEC S1.3)."""
+
+from dataclasses import replace
+
+import pytest
+
+from seqloom.config import DataConfig, Facts, Side, TextConfig, plan
+from seqloom.data import survey
+from seqloom.errors import ConfigError
+from tests.run.support import PAIRS
+
+NAMES = Side(
+    characters=9.0,
+    words=1.3,
+    spaces=0.3,
+    distinct_characters=60,
+    distinct_words=9_000,
+    sampled_rows=10_000,
+)
+PHONES = replace(NAMES, characters=14.0, words=6.0, spaces=5.0, distinct_words=45)
+PHRASES = replace(NAMES, characters=30.0, words=7.0, spaces=5.5, distinct_words=500)
+SENTENCES = replace(NAMES, characters=70.0, words=13.0, spaces=11.5, distinct_words=15_000)
+
+TABLE = [
+    (NAMES, NAMES, "character", "character"),
+    (NAMES, PHONES, "character", "word"),
+    (PHRASES, PHRASES, "word", "word"),
+    (SENTENCES, SENTENCES, "subword", "subword"),
+    (NAMES, SENTENCES, "subword", "subword"),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "first", "second"), TABLE)
+def test_units(source: Side, target: Side, first: str, second: str) -> None:
+    """Short strings by character, closed vocabularies by word, sentences by subword."""
+    config = plan({}, Facts(20_000, source, target))
+    assert (config.source.unit, config.target.unit) == (first, second)
+    assert config.model.share_vocabulary == (first == second == "subword")
+
+
+@pytest.mark.parametrize("preset", ["auto", "lstm", "transformer"])
+@pytest.mark.parametrize("side", [NAMES, PHRASES, SENTENCES])
+def test_more_data_never_means_a_smaller_model(side: Side, preset: str) -> None:
+    plans = [plan({}, Facts(10**power, side, side), preset=preset) for power in range(1, 8)]
+    widths = [each.model.encoder.width for each in plans]
+    assert widths == sorted(widths)
+    assert {each.model.encoder.kind for each in plans} == {
+        "recurrent" if preset == "lstm" else "transformer"
+    }
+    assert all(each.training.warmup < each.training.updates for each in plans)
+    assert all(each.training.validate_every <= each.training.updates for each in plans)
+    sizes = [each.source.size for each in plans]
+    assert sizes == sorted(sizes)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"source": {"unit": "byte"}},
+        {"model": {"embedding": 32, "encoder": {"width": 32}, "decoder": {"width": 32}}},
+        {"training": {"updates": 7, "batch_tokens": 99}},
+        {"model": {"encoder": {"kind": "recurrent", "width": 5}}},
+        {"search": {"beam": 2}},
+        {"seed": 9},
+    ],
+    ids=lambda own: next(iter(own)),
+)
+def test_the_users_options_win(own: dict[str, object]) -> None:
+    """Whatever is set is so, and what is not set is chosen as before."""
+    for side in (NAMES, PHRASES, SENTENCES):
+        config = plan(own, Facts(20_000, side, side)).model_dump()
+        assert contains(config, own)
+
+
+def contains(table: object, part: object) -> bool:
+    if isinstance(part, dict):
+        return isinstance(table, dict) and all(contains(table[n], v) for n, v in part.items())
+    return bool(table == part)
+
+
+def test_an_unknown_preset() -> None:
+    with pytest.raises(ConfigError, match="--model gru: choose one of auto, lstm, transformer"):
+        plan({}, Facts(10, NAMES, NAMES), preset="gru")
+
+
+def test_facts_come_from_the_data() -> None:
+    """Three letters a side, each row another: characters."""
+    facts = survey(PAIRS, DataConfig(), seed=1).facts
+    config = plan({}, facts)
+    assert facts.rows == len(PAIRS)
+    assert facts.source.characters == 3.0
+    assert config.source == TextConfig(unit="character")

@@ -1,0 +1,162 @@
+"""Several workers: the same training, the same guarantees (DESIGN, "scale-out"; RELIABILITY A9)."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tomli_w
+
+from seqloom.errors import DivergedError, RunError
+from seqloom.run import train
+from seqloom.training import Update
+from tests.run.nursery import Ended, Nursery, nursery
+from tests.run.support import (
+    PAIRS,
+    Watching,
+    assert_same,
+    at,
+    history,
+    last,
+    options,
+    sitting,
+    trained,
+    write_pairs,
+)
+
+pytestmark = pytest.mark.faults
+PATIENCE = 60  # seconds, for processes that have to import torch on a busy machine
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    with nursery(tmp_path_factory.mktemp("nursery")) as process:
+        yield process
+
+
+def workers(run: Path) -> list[int]:
+    """The further workers of a run that are alive, on the whole machine."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if b"worker" in words and os.fsencode(run) in words:
+                found.append(int(folder.name))
+    return found
+
+
+def none_left(run: Path) -> bool:
+    """Whether all workers of a run are gone, or go soon."""
+    end = time.monotonic() + PATIENCE
+    while workers(run) and time.monotonic() < end:
+        time.sleep(0.05)
+    left = workers(run)
+    for each in left:
+        os.kill(each, signal.SIGKILL)
+    return not left
+
+
+def losses(run: Path, count: int) -> list[float]:
+    found: list[float] = []
+
+    def remember(update: Update) -> None:
+        found.append(update.loss)
+
+    chosen = options(dropout=0.0, updates=20, validate_every=20, accumulate=2, workers=count)
+    train(PAIRS, run, options=chosen, watch=Watching(remember))
+    return found
+
+
+def test_one_worker_and_two_agree(tmp_path: Path) -> None:
+    """Without dropout the loss of every update is the same to rounding."""
+    one, two = (losses(tmp_path / str(count), count) for count in (1, 2))
+    assert len(one) == len(two) == 20
+    assert two == pytest.approx(one, abs=1e-5)
+    assert workers(tmp_path / "2") == []
+
+
+def test_two_workers_stopped_and_bereaved(tmp_path: Path) -> None:
+    """A9: a lost worker ends in one sentence; going on, and a signal, change no bit."""
+    chosen = options(updates=8, validate_every=4, workers=2)
+    trained(tmp_path / "whole", chosen)
+    run = tmp_path / "run"
+
+    def kill() -> None:
+        for worker in workers(run):
+            os.kill(worker, signal.SIGKILL)
+
+    with pytest.raises(RunError) as caught:
+        train(PAIRS, run, options=chosen, watch=at(5, kill))
+    assert str(caught.value).startswith("a worker was lost")
+    assert "pair.cc" not in str(caught.value)
+    assert last(run).number == 4
+    sitting(run, chosen, until=6)
+    trained(run, chosen)
+    assert_same(run, tmp_path / "whole")
+    assert none_left(run)
+
+
+def test_divergence_ends_all_workers(tmp_path: Path) -> None:
+    """A8: every worker sees the same loss, so all end."""
+    chosen = options(rate=1e38, clip_norm=0, warmup=0, workers=2)
+    with pytest.raises(DivergedError, match="update [0-9]+: "):
+        trained(tmp_path / "run", chosen)
+    assert none_left(tmp_path / "run")
+
+
+class Command:
+    """`seqloom train` with two workers."""
+
+    def __init__(self, started: Nursery, folder: Path) -> None:
+        config = folder / "options.toml"
+        config.write_text(tomli_w.dumps(options(updates=100_000, patience=0, workers=2)))
+        self.started = started
+        self.run = folder / "run"
+        data = str(write_pairs(folder / "pairs.tsv"))
+        self.arguments = ["train", data, "--run", str(self.run), "--config", str(config)]
+
+    def __call__(self, **fault: object) -> Ended:
+        return self.started.run(*self.arguments, **fault)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=lambda each: each.name)
+def test_a_terminal_that_signals_all_workers(
+    number: signal.Signals, started: Nursery, tmp_path: Path
+) -> None:
+    """A4: Ctrl-C, or closing the window, reaches every process; the step is saved."""
+    command = Command(started, tmp_path)
+    ended = command(when=str(command.run / "step-000004"), later=0.5, signal=number, to="group")
+    assert ended.code == 130, ended.errors
+    assert f"step {last(command.run).number} is saved" in ended.sentence
+    assert history(command.run)
+    assert none_left(command.run)
+
+
+def test_ctrl_c_while_workers_start(started: Nursery, tmp_path: Path) -> None:
+    """A4: there is no step to save, and nobody waits for anybody."""
+    command = Command(started, tmp_path)
+    ended = command(when="worker", later=0.3, signal=signal.SIGINT, to="group")
+    assert ended.code == 130, ended.errors
+    assert len(ended.sentence.splitlines()) == 1
+    assert none_left(command.run)
+
+
+def test_a_worker_that_dies_while_it_starts(started: Nursery, tmp_path: Path) -> None:
+    """A9: exit 4 and one sentence, not a wait of hours."""
+    command = Command(started, tmp_path)
+    ended = command(when="worker", later=0.3, signal=signal.SIGKILL, to="workers")
+    assert ended.code == 4, ended.errors
+    assert "a worker could not be started" in ended.sentence
+
+
+def test_workers_do_not_outlive_the_first(started: Nursery, tmp_path: Path) -> None:
+    """Killed while they start, it leaves none behind."""
+    command = Command(started, tmp_path)
+    ended = command(when="worker", later=0.3, signal=signal.SIGKILL, to="first")
+    assert ended.code == -signal.SIGKILL
+    assert none_left(command.run)

@@ -1,0 +1,168 @@
+"""The documentation is true: its commands and options exist, its links lead somewhere."""
+
+import itertools
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer.main
+from typer.core import TyperGroup
+
+from seqloom.cli import app
+from seqloom.config import option_names
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+COMMAND = typer.main.get_command(app)
+FENCE = re.compile(r"^ *```")
+INLINE = re.compile(r"`([^`]+)`")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+SECTIONS = "data|source|target|model|training|search"
+OPTION = re.compile(rf"(?:{SECTIONS})\.[a-z_.]+(?:=.*)?")
+FILES = (".py", ".safetensors", ".tsv", ".txt", ".md", ".csv", ".jsonl")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+class Piece(NamedTuple):
+    """Some text that a reader might type, and where it stands."""
+
+    place: str
+    text: str
+
+
+def lines(page: Path) -> Iterator[tuple[int, str, bool]]:
+    """Each line with its number and whether it is inside a fence."""
+    inside = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if FENCE.match(line):
+            inside = not inside
+        else:
+            yield number, line, inside
+
+
+def commands(page: Path) -> Iterator[Piece]:
+    """Every `seqloom ...` that the page tells a reader to type, in a fence or in a sentence."""
+    for number, line, inside in lines(page):
+        texts = [line] if inside else INLINE.findall(line)
+        for text in texts:
+            for part in text.removeprefix("$ ").strip().split(" | "):
+                if part.startswith("seqloom ") and not part.startswith("seqloom: "):
+                    yield Piece(f"{page.name}:{number}", part.split(" #")[0].split(" > ")[0])
+
+
+def wrong_with(words: list[str]) -> str | None:
+    """What the command line would stumble over before any file is looked at."""
+    if not isinstance(COMMAND, TyperGroup):
+        return "seqloom has no commands"
+    first = words[1]
+    if first.startswith("-"):
+        known = {name for each in COMMAND.params for name in each.opts} | {"-h", "--help"}
+        return None if first in known else f"no option {first}"
+    if first == "COMMAND":
+        return None
+    if first not in COMMAND.commands:
+        return f"no command {first}"
+    known = {name for each in COMMAND.commands[first].params for name in each.opts}
+    for word in words[2:]:
+        if word.startswith("-") and word.partition("=")[0] not in known | {"-h", "--help"}:
+            return f"{first} has no option {word}"
+    settings = [after for before, after in itertools.pairwise(words) if before == "--set"]
+    unknown = [each for each in settings if each.partition("=")[0] not in option_names()]
+    return f"no option {unknown[0]}" if unknown else None
+
+
+@each_page
+def test_every_command_line_can_be_typed(page: Path) -> None:
+    """Its command and the names of its options exist."""
+    wrong = {
+        f"{piece.place}: {piece.text}": problem
+        for piece in commands(page)
+        if (problem := wrong_with(shlex.split(piece.text)))
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "seqloom trian x",
+        "seqloom train x --runs y",
+        "seqloom train x --run y --set training.update=3",
+        "seqloom --versoin",
+    ],
+)
+def test_a_wrong_command_line_is_seen(line: str) -> None:
+    """The test above finds what it is there to find."""
+    assert wrong_with(shlex.split(line))
+
+
+@each_page
+def test_every_option_named_exists(page: Path) -> None:
+    """What looks like an option in a sentence is one, or the name of a group of them."""
+    names = set(option_names())
+    groups = {name.rpartition(".")[0] for name in names}
+    unknown = [
+        f"{page.name}:{number}: {text}"
+        for number, line, inside in lines(page)
+        if not inside
+        for text in INLINE.findall(line)
+        if OPTION.fullmatch(text) and not text.endswith(FILES)
+        if text.partition("=")[0] not in names | groups
+    ]
+    assert unknown == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The names under which a page's headings can be reached."""
+    titles = [
+        line.lstrip("# ") for _, line, inside in lines(page) if not inside and line[:1] == "#"
+    ]
+    plain = (re.sub(r"[^\w\s-]", "", title.lower()) for title in titles)
+    return {title.strip().replace(" ", "-") for title in plain}
+
+
+@each_page
+def test_every_internal_link_leads_somewhere(page: Path) -> None:
+    """The file exists, and the heading in it."""
+    broken = []
+    for number, line, inside in lines(page):
+        for target in [] if inside else LINK.findall(line):
+            path, _, anchor = target.partition("#")
+            if re.match(r"[a-z]+:", target):
+                continue
+            file = page.parent / path if path else page
+            if not file.exists() or (anchor and anchor not in anchors(file)):
+                broken.append(f"{page.name}:{number}: {target}")
+    assert broken == []
+
+
+@each_page
+def test_every_script_and_target_exists(page: Path) -> None:
+    """`scripts/x` is a file, and `make x` a target of the Makefile."""
+    text = page.read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"`scripts/([a-z]+)", text)) <= {
+        path.name for path in (ROOT / "scripts").iterdir()
+    }
+    assert set(re.findall(r"(?:`|^)make ([a-z]+)", text, re.MULTILINE)) <= targets
+
+
+def test_what_follows_from_the_code_is_current() -> None:
+    """docs/options.md and the table of automatic choices are as scripts/manual writes them."""
+    check = [sys.executable, str(ROOT / "scripts" / "manual"), "--check"]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    """No page of docs/ is an orphan."""
+    linked = {target.partition("#")[0] for target in LINK.findall(PAGES[0].read_text("utf-8"))}
+    pages = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    assert pages <= linked
