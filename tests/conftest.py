@@ -10,6 +10,9 @@ import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+# One thread: tests are small, and threads that wait for one another make a busy machine crawl.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 install_import_hook(
     ["seqloom.nn", "seqloom.model", "seqloom.search", "seqloom.training"], "beartype.beartype"
 )

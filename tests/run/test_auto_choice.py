@@ -26,7 +26,7 @@ TABLE = [
     (NAMES, PHONES, "character", "word"),
     (PHRASES, PHRASES, "word", "word"),
     (SENTENCES, SENTENCES, "subword", "subword"),
-    (NAMES, SENTENCES, "subword", "subword"),
+    (NAMES, SENTENCES, "character", "subword"),
 ]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from seqloom.errors import DivergedError, RunError
 from seqloom.run import learner, load, train
@@ -129,9 +130,13 @@ def test_a_diverged_run_goes_on_from_the_step_before(
 
 def spoil_next(victim: learner.Learner) -> None:
     """Make the gradient of one more update a NaN."""
-    handle = next(victim.network.parameters()).register_hook(
-        lambda gradient: (handle.remove(), gradient * math.nan)[1]
-    )
+    handles: list[RemovableHandle] = []
+
+    def spoil(gradient: torch.Tensor) -> torch.Tensor:
+        handles.pop().remove()
+        return gradient * math.nan
+
+    handles.append(next(victim.network.parameters()).register_hook(spoil))
 
 
 def test_some_may_be_left_out(learners: list[learner.Learner], tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -27,8 +26,7 @@ class RecurrentEncoder(nn.Module):
     def encode(self, source: Source) -> Memory:
         inputs = self.dropout(self.embedding(source.tokens))
         states, code = self.stack(inputs, lengths=source.lengths)
-        steps = torch.arange(source.tokens.shape[1], device=source.tokens.device)
-        mask = steps < source.lengths[:, None]
+        mask = source.mask
         return Memory(len(source.lengths), self.dropout(states), mask, code)
 
 
@@ -43,7 +41,7 @@ class Bridge(nn.Module):
             nn.Linear(source[0] * source[1], target[0] * target[1]) for _ in range(parts)
         )
 
-    def forward(self, code: Code) -> Code:
+    def forward(self, code: Code) -> tuple[Float[Tensor, "B L2 D2"], ...]:
         """The hidden state is squashed by tanh as a unit's output is; a cell is not."""
         mapped = [layer(part.flatten(1)) for layer, part in zip(self.maps, code, strict=True)]
         mapped[0] = mapped[0].tanh()

@@ -7,8 +7,11 @@ vocabulary. Rows are sentence-major, so (R, ...) and (B, K, ...) are views of ea
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from seqloom.errors import DataError
 
 __all__ = ["Code", "Decoder", "Encoder", "Features", "Memory", "Source", "State", "each_tensor"]
 
@@ -25,6 +28,13 @@ class Source(NamedTuple):
 
     tokens: Int[Tensor, "B S"]
     lengths: Int[Tensor, "B"]
+
+    @property
+    def mask(self) -> Bool[Tensor, "B S"]:
+        """True at real positions, of which every input has one."""
+        if bool((self.lengths < 1).any()):
+            raise DataError("an input without a single token cannot be read; end it in <end>")
+        return torch.arange(self.tokens.shape[1], device=self.tokens.device) < self.lengths[:, None]
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,7 @@ class TransformerEncoder(nn.Module):
         self.norm = norm
 
     def encode(self, source: Source) -> Memory:
-        steps = torch.arange(source.tokens.shape[1], device=source.tokens.device)
-        mask = steps < source.lengths[:, None]
+        mask = source.mask
         padded = None if bool(mask.all()) else mask[:, None, None]
         hidden = self.embed(source.tokens)
         for block in each(self.blocks, Block):

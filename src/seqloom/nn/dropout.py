@@ -15,7 +15,7 @@ class Dropout(nn.Module):
 
     def __init__(self, share: float) -> None:
         super().__init__()
-        self.kept_of_256 = 256 - round(256 * share)
+        self.kept_of_256 = max(1, 256 - round(256 * share))
 
     def forward(self, values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         if not self.training or self.kept_of_256 == 256:

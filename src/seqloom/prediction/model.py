@@ -161,7 +161,7 @@ class Model:
         source = _padded([each.tokens for each in batch])
         memory = self.network.encoder.encode(source)
         options = self.config.search
-        longest = (source.lengths * options.max_ratio).long() + options.max_extra
+        longest = (source.lengths * options.max_ratio).long().clamp(min=1) + options.max_extra
         state = self.network.decoder.start(memory, trace=asked.attention)
         return run_to_end(asked.search, self.network.decoder, state, Limits(longest))
 

@@ -43,7 +43,8 @@ class Beam:
         offsets = torch.arange(len(totals), device=totals.device)[:, None] * frontier.width
         rows = (offsets + parents).flatten()
         ended = frontier.finished.gather(1, parents)
-        picked = tokens.view(len(totals), -1).gather(1, choice).masked_fill(ended, EMPTY)
+        picked = tokens.reshape(len(totals), -1).gather(1, choice).masked_fill(ended, EMPTY)
+        picked = picked.masked_fill(~ended & (totals == -torch.inf), frontier.limits.end)
         gain = gains.view(len(totals), -1).gather(1, choice).masked_fill(ended, 0.0)
         seen = None if attention is None else attention.index_select(0, rows)
         moved = replace(

@@ -203,7 +203,7 @@ def next_logits(
     logits = decoder.write(features.hidden[:, -1])
     total = logits.logsumexp(dim=-1)
     total = total.masked_fill(total == -torch.inf, 0.0)  # nothing is possible, nothing is gained
-    if bool(total.isnan().any()):
+    if not bool(total.isfinite().all()):
         raise DivergedError("the model gives probabilities that are not numbers; train it again")
     logits[:, list(frontier.limits.forbidden)] = -torch.inf
     return logits, total, state, features.attention
