@@ -103,7 +103,8 @@ def test_tensors_that_do_not_fit_are_refused() -> None:
     next(fit(optimizer, whole, seed=1))
     saved = optimizer.tensors()
     name = next(name for name in saved if name.endswith("exp_avg"))
-    for tensors in ({}, {**saved, name: torch.zeros(1)}):
+    without = {key: value for key, value in saved.items() if key != name}
+    for tensors in (without, {**saved, name: torch.zeros(1)}):
         with pytest.raises(RunError):
             Optimizer(network(), training()).restore(tensors)
 

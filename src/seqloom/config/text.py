@@ -171,7 +171,16 @@ def _sentence(error: ErrorDetails) -> str:
             return f"{name}.kind is missing; set it beside the other options of {name}"
         case _:
             shown = _shown_value(error["input"])
-            return f"{name} = {shown}: {error['msg'][0].lower()}{error['msg'][1:]}"
+            wrong = _KINDS.get(error["type"].partition("_")[0])
+            return f"{name} = {shown}: {wrong or error['msg'][0].lower() + error['msg'][1:]}"
+
+
+_KINDS = {
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "bool": "must be true or false",
+    "string": "must be text",
+}
 
 
 def _shown_value(value: Any) -> str:

@@ -86,4 +86,6 @@ def _cure(names: Sequence[str]) -> str:
     fitting = [
         cure for separator, cure in cures.items() if len(names) == 1 and separator in names[0]
     ]
+    if len(names) == 1 and not fitting:
+        return "put a tab between source and target, or give two files as source.txt,target.txt"
     return fitting[0] if fitting else "positions count from 1"

@@ -95,7 +95,9 @@ class Model:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """The log-probability of each given output, token by token (SPEC S7.4)."""
-        sources = [_ended(ids) for ids in self.source.encode_many([pair[0] for pair in pairs])]
+        limit = self.config.data.max_source
+        inputs = self.source.encode_many([pair[0] for pair in pairs])
+        sources = [_ended(ids[:limit]) for ids in inputs]
         targets = [_ended(ids) for ids in self.target.encode_many([pair[1] for pair in pairs])]
         lengths = [max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
         results: dict[int, Scored] = {}

@@ -85,7 +85,6 @@ def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared
     found: Survey | None = None
     latest = directory.latest() if directory.exists else None
     if latest is None:
-        request.checked()
         watch.says("reading the data")
         found = request.survey()
         config = plan(request.options, found.facts, preset=request.preset)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["StopRequest", "stop_signals"]
+__all__ = ["STOPPING", "StopRequest", "stop_signals"]
 
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seqloom.data import Data, in_order
+from seqloom.data import Data, data_files, in_order
 from seqloom.errors import Interrupted, RunError
 from seqloom.metrics import text_scores
 from seqloom.prediction import Model
@@ -57,6 +57,9 @@ def train(
     watch = watch or Silent()
     directory = RunDirectory(Path(run))
     request = Request(_kept(data), None if valid is None else _kept(valid), model, options or {})
+    if not directory.exists:
+        request.checked()
+        data_files(request.data)
     with directory.lock(), torch.random.fork_rng():
         prepared = prepare(directory, request, watch)
         with stop_signals() as stop:
@@ -87,7 +90,7 @@ class _Training:
         self.directory.cut_events(self.learner.progress.step)
         self.watch.starts(self._plan(notes))
         if not self._finished:
-            with local_workers(self.directory, self.config.training) as ranks:
+            with local_workers(self.directory, self.config.training, stop) as ranks:
                 self._compare_surroundings(ranks)
                 self._go_on(ranks, stop)
         return self._trained()

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,8 +18,9 @@ from pathlib import Path
 import torch
 
 from seqloom.config import TrainingConfig
-from seqloom.errors import RunError, SeqloomError
+from seqloom.errors import Interrupted, RunError, SeqloomError
 from seqloom.run.learner import Learner
+from seqloom.run.signals import STOPPING, StopRequest
 from seqloom.store import RunDirectory
 from seqloom.training import ALONE, Ranks, meeting
 
@@ -43,7 +45,9 @@ def cores() -> int:
 
 
 @contextmanager
-def local_workers(directory: RunDirectory, config: TrainingConfig) -> Iterator[Ranks]:
+def local_workers(
+    directory: RunDirectory, config: TrainingConfig, stop: StopRequest
+) -> Iterator[Ranks]:
     """Start the other workers, be the first of them, and wait for them at the end."""
     world = worker_count(config)
     if world == 1:
@@ -56,7 +60,7 @@ def local_workers(directory: RunDirectory, config: TrainingConfig) -> Iterator[R
             stack.enter_context(_started([str(directory.path), str(place), str(rank), str(world)]))
             for rank in range(1, world)
         ]
-        _wait_until_ready(place, workers)
+        _wait_until_ready(place, workers, stop)
         stack.enter_context(threads(1))
         yield stack.enter_context(meeting(place, 0, world))
 
@@ -74,29 +78,34 @@ def threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process that imports this very package and nothing from the current folder."""
+    """A worker process that imports this very package and nothing from the current folder.
+
+    It is out of reach of the terminal's signals, and ends when its standard input does.
+    """
     here = Path(__file__).parents[2]
     paths = [str(here), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "seqloom", "worker", "--", *arguments],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
+        process_group=0,
     )
     try:
         yield process
     finally:
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        with process:  # closes its standard input, then waits for it
+            pass
 
 
-def _wait_until_ready(place: Path, workers: list[subprocess.Popen[bytes]]) -> None:
+def _wait_until_ready(
+    place: Path, workers: list[subprocess.Popen[bytes]], stop: StopRequest
+) -> None:
     """Until every worker has said that it can begin; RunError if one has ended instead."""
     while not all(_ready(place, rank).exists() for rank in range(1, len(workers) + 1)):
         if any(worker.poll() is not None for worker in workers):
             raise RunError("a worker could not be started; set training.workers=1 to do without")
+        if stop.asked:
+            raise Interrupted("stopped before an update was made; the same command goes on")
         time.sleep(0.02)
 
 
@@ -106,11 +115,18 @@ def _ready(place: Path, rank: int) -> Path:
 
 def work(directory: Path, place: Path, rank: int, world: int) -> None:
     """Be one of the further workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_first, daemon=True).start()
     torch.set_num_threads(1)
     learner = Learner.open(RunDirectory(directory))
     _ready(place, rank).touch()
     with suppress(SeqloomError), meeting(place, rank, world) as ranks:  # the first tells of it
         for _ in learner.updates(ranks):
             pass
+
+
+def _end_with_the_first() -> None:
+    """Wait until the first process has closed our standard input, or is gone."""
+    sys.stdin.buffer.read()
+    os._exit(0)

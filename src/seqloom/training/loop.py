@@ -81,10 +81,9 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> float:
     smoothing = optimizer.config.label_smoothing
     optimizer.zero()
     model = optimizer.model.train()
-    sums = [
-        backward(model, each, smoothing=smoothing, divisor=work.tokens) for each in work.examples
-    ]
-    return ranks.sum_gradients(model, sum(each.loss for each in sums)) / work.tokens
+    tokens = float(work.tokens)
+    sums = [backward(model, each, smoothing=smoothing, divisor=tokens) for each in work.examples]
+    return ranks.sum_gradients(model, sum(each.loss for each in sums)) / tokens
 
 
 def _diverged(model: nn.Module, step: int, loss: float, work: Portion) -> DivergedError:

@@ -65,7 +65,9 @@ class Optimizer:
         }
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take back what `tensors` gave."""
+        """Take back what `tensors` gave; nothing, where no update was made before."""
+        if not tensors:
+            return
         for name, parameter in self.model.named_parameters():
             shapes = {
                 "step": torch.Size(),

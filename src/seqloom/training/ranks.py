@@ -77,6 +77,4 @@ def _lost_worker() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise RunError(
-            f"a worker was lost ({str(error).splitlines()[0]}); give the same command to go on"
-        ) from error
+        raise RunError("a worker was lost; give the same command again to go on") from error
