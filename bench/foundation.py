@@ -108,6 +108,9 @@ def surroundings() -> dict[str, Any]:
 
 def main(names: list[str]) -> None:
     """Measure what is asked for, keep it, and write the page anew."""
+    unknown = set(names) - set(MEASURES)
+    if unknown:
+        sys.exit(f"there is no {', '.join(sorted(unknown))} to measure: {', '.join(MEASURES)}")
     RESULTS.mkdir(exist_ok=True)
     for name in names or list(MEASURES):
         result = {"surroundings": surroundings(), **MEASURES[name]()}

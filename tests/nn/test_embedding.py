@@ -17,7 +17,7 @@ def test_an_embedding_is_a_projection_of_the_one_hot_vector() -> None:
     part = embedding()
     one_hot = functional.one_hot(TOKENS, 7).double()
     (table,) = part.parameters()
-    torch.testing.assert_close(part(TOKENS), one_hot @ table)
+    torch.testing.assert_close(part(TOKENS), one_hot @ table * table.shape[1] ** 0.5)
 
 
 def test_a_tied_output_layer_multiplies_by_the_table_and_adds_its_own_bias() -> None:

@@ -65,7 +65,9 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
         chosen = merge(chosen, {"model": {"share_vocabulary": False}})
     tokens = max(1.0, facts.rows * tokens_per_row(facts.target, cut.target.unit))
     chosen = merge(chosen, _model(preset, facts.rows * facts.target.words))
-    chosen = merge(chosen, {"training": _training(tokens)})
+    given = validate(merge(chosen, overrides), place="configuration").training
+    own = {name: getattr(given, name) for name in overrides.get("training", {})}
+    chosen = merge(chosen, {"training": _training(preset, tokens, own)})
     config = validate(merge(chosen, overrides), place="configuration")
     if config.model.share_vocabulary and config.source != config.target:
         raise ConfigError(
@@ -134,15 +136,20 @@ def _model(preset: str, words: float) -> Overrides:
     return {"model": {"embedding": width, "encoder": stack, "decoder": stack}}
 
 
-def _training(tokens: float) -> Overrides:
-    """As many passes as the data repays, in batches that leave enough updates."""
+def _training(preset: str, tokens: float, own: Mapping[str, Any]) -> Overrides:
+    """As many passes as the data repays, in batches that leave enough updates.
+
+    What follows from the batch and the number of updates follows the user's `own`, where set.
+    """
     batch = next((b for limit, b in ((200_000, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
+    batch = own.get("batch_tokens", batch)
     passes = min(40.0, max(2.0, 9_000_000 / tokens))
     updates = max(500, round(passes * tokens / (0.85 * batch) / 100) * 100)
+    updates = own.get("updates", updates)
     return {
         "updates": updates,
         "batch_tokens": batch,
-        "rate": 2e-3,
+        "rate": 4e-3 if preset == "lstm" else 2e-3,
         "warmup": min(1_000, updates // 10),
         "validate_every": max(50, min(1_000, updates // 15)),
     }

@@ -30,10 +30,29 @@ class Demo:
 
 
 _LOWER = {"lowercase": True}
+_LITTLE = {"dropout": 0.03}  # dates have no noise to guard against
 
 DEMOS: Mapping[str, Demo] = {
-    "french": Demo({"source": _LOWER, "target": _LOWER}, "elle ne sait pas où il est."),
-    "dates": Demo({}, "mardi 3 mars 2026"),
+    "french": Demo(
+        {
+            "source": _LOWER,
+            "target": _LOWER,
+            "training": {"updates": 1_800, "validate_every": 300},
+        },
+        "elle ne sait pas où il est.",
+    ),
+    "dates": Demo(
+        {
+            "model": {"encoder": _LITTLE, "decoder": _LITTLE},
+            "training": {
+                "batch_tokens": 1_024,
+                "updates": 1_300,
+                "rate": 3e-3,
+                "validate_every": 325,
+            },
+        },
+        "mardi 3 mars 2026",
+    ),
 }
 
 

@@ -1,6 +1,5 @@
 """Transformer encoder and decoder under the protocol of `model.state` (SPEC S5)."""
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -18,7 +17,7 @@ __all__ = ["TransformerDecoder", "TransformerEncoder", "TransformerState"]
 
 
 class PositionedEmbedding(nn.Module):
-    """Token vectors scaled by √D, plus sines and cosines of the position, from 1 (SPEC S5.3)."""
+    """Token vectors plus sines and cosines of the position, from 1 (SPEC S5.3)."""
 
     def __init__(self, embedding: Embedding, *, dropout: float) -> None:
         super().__init__()
@@ -32,7 +31,7 @@ class PositionedEmbedding(nn.Module):
         """`positions` is how much each row has read before; nothing, if not given."""
         steps = torch.arange(tokens.shape[1], device=tokens.device)
         at = steps if positions is None else positions[:, None] + steps
-        vectors = self.embedding(tokens) * math.sqrt(self.embedding.table.shape[1])
+        vectors = self.embedding(tokens)
         return self.dropout(vectors + self._positions(int(at.max()) + 1, vectors)[at])
 
     def _positions(self, count: int, like: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from seqloom.training import ALONE, Ranks, meeting
 
 __all__ = ["cores", "local_workers", "threads", "work", "worker_count"]
 
-WORTH_WORKERS = 4_000_000  # target positions in a whole run, below which starting costs more
+WORTH_WORKERS = 1_000_000  # target positions in a whole run, below which starting costs more
 
 
 def worker_count(config: TrainingConfig) -> int:
