@@ -258,8 +258,9 @@ def _label(axes: "Axes", layout: _Layout, columns: Sequence[str], rows: Sequence
     axes.xaxis.tick_top()
     axes.set_xticks(across, [columns[i] for i in across])
     axes.set_yticks(down, [rows[i] for i in down])
-    for text in axes.get_xticklabels():
-        if len(text.get_text()) > 2:
+    labels = axes.get_xticklabels()
+    if any(len(text.get_text()) > 2 for text in labels):
+        for text in labels:
             text.set(rotation=turn, rotation_mode="anchor", ha="left")
             text.set_verticalalignment("center" if turn == 90 else "baseline")
     axes.tick_params(length=0, pad=4, labelsize=layout.letters)
