@@ -4,6 +4,7 @@ The import hook comes first: it must be in place before the packages it names ar
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ settings.register_profile("seqloom", deadline=None, print_blob=True)
 settings.load_profile("seqloom")
 
 SHARED_DATA = "SEQLOOM_SHARED_DATA"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_core() -> Iterator[None]:
+    """Models are tiny here, so none of them is worth a second worker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "sched_getaffinity", lambda _: {0})
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,26 +1,13 @@
-"""Commands as a shell would run them, in this process and with one thread."""
+"""Commands as a shell would run them, in this process."""
 
 import io
-import os
 import signal
 import sys
-from collections.abc import Iterator
 
 import pytest
-import torch
 
 from seqloom.cli import main
 from tests.cli.support import Command, Result
-
-
-@pytest.fixture(autouse=True, scope="package")
-def one_core() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "sched_getaffinity", lambda _: {0})
-        yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

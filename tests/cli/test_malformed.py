@@ -31,14 +31,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def lay_out(kind: Kind) -> None:
-    for name, contents in kind.files.items():
-        if contents is None:
-            Path(name).mkdir()
-        else:
-            Path(name).write_bytes(contents)
-
-
 def reading(kind: Kind, *, skip_bad: bool) -> list[str]:
     """The options that make a command read the kind as it is meant to be read."""
     chosen = options(updates=1)
@@ -66,7 +58,7 @@ def reading(kind: Kind, *, skip_bad: bool) -> list[str]:
 @each_way
 def test_check(kind: Kind, command: Command, *, skip_bad: bool) -> None:
     """All that is dropped, and where; exit 3 if training would stop there, or cannot start."""
-    lay_out(kind)
+    kind.lay_out()
     expected = kind.rows(skip_bad=True)
     result = command("check", kind.data, *reading(kind, skip_bad=skip_bad))
     if expected.sentence is not None:
@@ -83,7 +75,7 @@ def test_check(kind: Kind, command: Command, *, skip_bad: bool) -> None:
 @each_way
 def test_train(kind: Kind, command: Command, *, skip_bad: bool) -> None:
     """The sentence, exit 3 and no run; or a run on exactly the rows kept, and what was dropped."""
-    lay_out(kind)
+    kind.lay_out()
     expected = kind.rows(skip_bad=skip_bad)
     result = command("train", kind.data, "--run", "run", *reading(kind, skip_bad=skip_bad))
     if expected.sentence is not None:
@@ -105,7 +97,7 @@ def test_train(kind: Kind, command: Command, *, skip_bad: bool) -> None:
 @each_way
 def test_predict(kind: Kind, run: Path, command: Command, *, skip_bad: bool) -> None:
     """One line for each line read; on a sentence, exit 3 and no line beyond those before it."""
-    lay_out(kind)
+    kind.lay_out()
     expected = kind.lines(skip_bad=skip_bad)
     arguments = ["--search", "greedy", *(["--skip-bad"] if skip_bad else [])]
     result = command("predict", run, kind.input, *arguments)

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from seqloom.config import DataConfig
 from seqloom.data import Reason
@@ -49,6 +50,14 @@ class Kind:
     lines_strict: Lines
     lines_skip: Lines | None = None
     columns: tuple[str, str] = ("1", "2")
+
+    def lay_out(self) -> None:
+        """Put the files into the current folder."""
+        for name, contents in self.files.items():
+            if contents is None:
+                Path(name).mkdir()
+            else:
+                Path(name).write_bytes(contents)
 
     def config(self, *, skip_bad: bool) -> DataConfig:
         """How training and checking are told to read it."""

@@ -33,14 +33,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def lay_out(kind: Kind) -> None:
-    for name, contents in kind.files.items():
-        if contents is None:
-            Path(name).mkdir()
-        else:
-            Path(name).write_bytes(contents)
-
-
 def taken(items: Iterator[Any], into: list[Any]) -> str | None:
     """Read to the end into a list; the sentence, if one stopped it."""
     try:
@@ -77,7 +69,7 @@ def test_there_are_twenty_kinds() -> None:
 @pytest.mark.parametrize("skip_bad", [False, True], ids=["strict", "skip"])
 def test_reading(kind: Kind, *, skip_bad: bool) -> None:
     """Rows as they come, up to the sentence that ends them; skipping leaves out bad rows only."""
-    lay_out(kind)
+    kind.lay_out()
     assert rows_of(kind, skip_bad=skip_bad) == kind.rows(skip_bad=skip_bad)
 
 
@@ -85,7 +77,7 @@ def test_reading(kind: Kind, *, skip_bad: bool) -> None:
 @pytest.mark.parametrize("skip_bad", [False, True], ids=["strict", "skip"])
 def test_checking(kind: Kind, *, skip_bad: bool) -> None:
     """The survey ends in the sentence, or counts what is kept and dropped."""
-    lay_out(kind)
+    kind.lay_out()
     expected = kind.rows(skip_bad=skip_bad)
     found: list[Survey] = []
     reading = (survey(kind.data, kind.config(skip_bad=skip_bad), seed=1) for _ in range(1))
@@ -99,7 +91,7 @@ def test_checking(kind: Kind, *, skip_bad: bool) -> None:
 @pytest.mark.parametrize("skip_bad", [False, True], ids=["strict", "skip"])
 def test_training(kind: Kind, folder: Path, *, skip_bad: bool) -> None:
     """The corpus holds the rows kept, source beside target; after a sentence there is none."""
-    lay_out(kind)
+    kind.lay_out()
     expected = kind.rows(skip_bad=skip_bad)
     config = kind.config(skip_bad=skip_bad)
     field = TextField.learn(TextConfig(unit="byte"), [], seed=1)
@@ -126,6 +118,6 @@ def test_training(kind: Kind, folder: Path, *, skip_bad: bool) -> None:
 @pytest.mark.parametrize("skip_bad", [False, True], ids=["strict", "skip"])
 def test_predicting(kind: Kind, *, skip_bad: bool) -> None:
     """One output is owed for each line, so skipping turns an unreadable line into an empty one."""
-    lay_out(kind)
+    kind.lay_out()
     report = Report() if skip_bad else None
     assert lines_of(kind, report) == kind.lines(skip_bad=skip_bad)
