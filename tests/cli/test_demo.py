@@ -59,7 +59,7 @@ def test_without_an_index_the_other_demo_runs(
     """It says in a sentence that the index cannot be reached, and shows dates."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # and does not listen
-        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{closed.getsockname()[1]}/simple")
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{closed.getsockname()[1]}/index")
         monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
         monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
         result = command("demo")

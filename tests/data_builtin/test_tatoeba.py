@@ -71,7 +71,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             pages = {
-                "/simple/nmt/": ("text/html", f'<a href="/files/{FILE}">{FILE}</a>'.encode()),
+                "/index/nmt/": ("text/html", f'<a href="/files/{FILE}">{FILE}</a>'.encode()),
                 f"/files/{FILE}": ("application/octet-stream", state.content),
             }
             kind, body = pages.get(self.path, ("text/plain", b""))
@@ -86,7 +86,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.address = f"http://127.0.0.1:{server.server_port}/simple"
+    state.address = f"http://127.0.0.1:{server.server_port}/index"
     use_only(state.address, monkeypatch)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -149,7 +149,7 @@ def test_an_index_without_the_file_says_so(index: Index, tmp_path: Path) -> None
 def test_the_extra_index_is_asked_next(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/index")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"file:///nowhere {index.address}")
     archive = described(index.content)
     assert tatoeba(tmp_path, archive=archive, announce=index.messages.append).train
@@ -159,7 +159,7 @@ def test_an_unreachable_index_is_one_clear_error_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The demo falls back on this; a password in the address is not repeated."""
-    use_only("http://someone:secret@127.0.0.1:9/simple", monkeypatch)
+    use_only("http://someone:secret@127.0.0.1:9/index", monkeypatch)
     started = time.monotonic()
     with pytest.raises(DataError, match=r"127\.0\.0\.1 cannot be reached") as caught:
         tatoeba(tmp_path)
@@ -197,11 +197,11 @@ def test_pip_configuration_is_followed(tmp_path: Path) -> None:
     """A variable wins over a file; no-index means that nobody is asked."""
     file = tmp_path / "pip.conf"
     file.write_text(
-        "[global]\nindex-url = https://one.example/simple\ncert = /some/bundle\n"
-        "extra-index-url =\n  https://two.example/simple\n  file:///three\n"
+        "[global]\nindex-url = https://one.example/index\ncert = /some/bundle\n"
+        "extra-index-url =\n  https://two.example/index\n  file:///three\n"
     )
     settings = {"PIP_CONFIG_FILE": str(file)}
-    both = ("https://one.example/simple", "https://two.example/simple")
+    both = ("https://one.example/index", "https://two.example/index")
     assert pip_indexes(settings) == Indexes(both, "/some/bundle")
     assert pip_indexes({**settings, "PIP_INDEX_URL": "https://own.example"}).addresses[0] == (
         "https://own.example"
