@@ -4,7 +4,9 @@ PYTHON ?= python3
 NAME ?=
 BIN := .venv/bin
 STAMP := .venv/installed
-PIP := $(BIN)/python -m pip --quiet --quiet --no-input --disable-pip-version-check
+PIP := $(BIN)/python -m pip --quiet --quiet --no-input --disable-pip-version-check --retries 10
+# A package index that fails for a moment can look like a conflict of versions, so each step is tried twice.
+INSTALL = $(PIP) install --constraint constraints.txt $(1) || { sleep 5; $(PIP) install --constraint constraints.txt $(1); }
 
 .PHONY: help demo test check install clean
 
@@ -36,7 +38,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Creating .venv"
 	@"$(PYTHON)" -m venv .venv
 	@echo "Installing PyTorch, the largest part"
-	@$(PIP) install --constraint constraints.txt torch
+	@$(call INSTALL,torch)
 	@echo "Installing Seqloom and the rest"
-	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@$(call INSTALL,--editable '.[dev]')
 	@touch $@
