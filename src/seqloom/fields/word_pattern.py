@@ -45,9 +45,9 @@ def word_pattern() -> re.Pattern[str]:
     marks = _marks()
     word = rf"[^\W{_UNSPACED}]"
     letter = rf"[^\W\d_{_UNSPACED}]"
-    joined = f"[{marks}\u200c\u200d]{{1,16}}+{word}{{0,16}}+"
-    run = f"{word}{{1,64}}+(?:{joined}){{0,32}}+"
-    mark = rf"[^\w\s][{marks}{_SKIN_TONES}]{{0,16}}+"
+    joined = f"[{marks}\u200c\u200d]{{1,16}}{word}{{0,16}}"
+    run = f"{word}{{1,64}}(?:{joined}){{0,32}}"
+    mark = rf"[^\w\s][{marks}{_SKIN_TONES}]{{0,16}}"
     ending = f"(?i:{_AFTER_APOSTROPHE})(?!{word})"
     hung = f"(?i:{_AFTER_HYPHEN})(?!{word})"
     inside = (
@@ -57,14 +57,14 @@ def word_pattern() -> re.Pattern[str]:
     )
     kinds = (
         f"(?i:{_BEFORE_APOSTROPHE}){_APOSTROPHE}(?!{ending}|(?i:t)(?!{word}))(?= ?{letter})",
-        f"{run}(?:(?:{inside}){run}){{0,8}}+",
+        f"{run}(?:(?:{inside}){run}){{0,8}}",
         f"{_APOSTROPHE}{ending}",
         rf"(?<=[^\W\d_]){_HYPHEN}{hung}",
-        f"[{_KATAKANA}]{{1,32}}+[{marks}]{{0,16}}+",
-        f"[{_UNSPACED}][{marks}]{{0,16}}+",
+        f"[{_KATAKANA}]{{1,32}}[{marks}]{{0,16}}",
+        f"[{_UNSPACED}][{marks}]{{0,16}}",
         r"\.\.\.|--",
         "[\U0001f1e6-\U0001f1ff]{2}",
-        f"{mark}(?:\u200d{mark}){{0,8}}+",
+        f"{mark}(?:\u200d{mark}){{0,8}}",
     )
     return re.compile("|".join(kinds))
 
