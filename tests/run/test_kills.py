@@ -119,14 +119,12 @@ def test_two_signals_in_a_save(number: signal.Signals, started: Nursery, tmp_pat
         check_resumes(command, run)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15)])
-def test_a_signal_before_the_first_update(
-    number: int, code: int, started: Nursery, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_first_update(number: int, started: Nursery, tmp_path: Path) -> None:
     """A4: while the data is prepared there is nothing to save; it ends at once, and can go on."""
     command = Command(started, tmp_path, "transformer")
     operations = command.operations()
     run = tmp_path / "early"
-    assert command(run, operation=operations.index("rename"), signals=[number]).code == code
+    assert command(run, operation=operations.index("rename"), signals=[number]).code == 130
     assert RunDirectory(run).steps() == []
     check_resumes(command, run)

@@ -7,17 +7,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from seqloom.errors import Interrupted
+
 __all__ = ["STOPPING", "StopRequest", "stop_signals"]
 
 
+NOTHING_YET = "stopped before the first update; the same command begins again"
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:
-    """Whether someone has asked to stop."""
+    """Whether someone has asked to stop; while there is nothing to save, it is done at once."""
 
     def __init__(self) -> None:
         self.asked = False
+        self.at_once = True
+
+    def can_wait(self) -> None:
+        """From now on there is something to save first."""
+        if self.asked:
+            raise Interrupted(NOTHING_YET)
+        self.at_once = False
 
 
 @contextmanager
@@ -29,6 +39,8 @@ def stop_signals() -> Iterator[StopRequest]:
         if request.asked:
             os._exit(128 + number)
         request.asked = True
+        if request.at_once:
+            raise Interrupted(NOTHING_YET)
         os.write(2, b"\nstopping and saving after this update; once more stops at once\n")
 
     if threading.current_thread() is not threading.main_thread():

@@ -60,10 +60,10 @@ def train(
     if not directory.exists:
         request.checked()
         data_files(request.data)
-    with directory.lock(), torch.random.fork_rng():
-        prepared = prepare(directory, request, watch)
-        with stop_signals() as stop:
-            return _Training(directory, prepared, watch).run(stop)
+    with directory.lock(), torch.random.fork_rng(), stop_signals() as stop:
+        training = _Training(directory, prepare(directory, request, watch), watch)
+        stop.can_wait()
+        return training.run(stop)
 
 
 def _kept(data: Data) -> Data:
