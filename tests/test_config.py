@@ -20,6 +20,7 @@ from seqloom.config import (
     Overrides,
     Side,
     dump,
+    flatten,
     load,
     merge,
     option_names,
@@ -57,14 +58,21 @@ def values_of(field: FieldInfo) -> st.SearchStrategy[Any]:
         return st.sampled_from(get_args(field.annotation))
     bounds = {type(each): each for each in field.metadata}
     if field.annotation is float:
-        low = bounds[Gt].gt if Gt in bounds else bounds[Ge].ge
+        low = bounds[Gt].gt if Gt in bounds else bounds[Ge].ge if Ge in bounds else -1_000
         high = bounds[Lt].lt if Lt in bounds else bounds[Le].le if Le in bounds else 1e6
         return st.floats(low, high, exclude_min=Gt in bounds, exclude_max=Lt in bounds)
     if field.annotation is int:
         return st.integers(bounds[Ge].ge, bounds[Le].le if Le in bounds else 10**9)
     if get_origin(field.annotation) is tuple:
-        return st.lists(st.floats(0, 0.99), min_size=2, max_size=2)
+        return members_of(get_args(field.annotation)[0])
     return st.booleans() if field.annotation is bool else st.text(max_size=20)
+
+
+def members_of(kind: Any) -> st.SearchStrategy[list[Any]]:
+    """Lists of names, or pairs of shares."""
+    if get_origin(kind) is Literal:
+        return st.lists(st.sampled_from(get_args(kind)), max_size=3)
+    return st.lists(st.floats(0, 0.99), min_size=2, max_size=2)
 
 
 def tables_of(section: type[BaseModel]) -> st.SearchStrategy[Overrides]:
@@ -160,7 +168,10 @@ def test_an_unknown_name_is_answered_with_the_nearest(assignment: str, nearest: 
     ("text", "message"),
     [
         ("seed = -1", "run.toml: seed = -1: input should be greater than or equal to 0"),
-        ("[training]\nbetas = [0.9, 2.0]", r"run.toml: training.betas.1 = 2.0: .* less than 1"),
+        (
+            "[training.optimizer]\nbetas = [0.9, 2.0]",
+            r"run.toml: training.optimizer.betas.1 = 2.0: .* less than 1",
+        ),
         ("[model.encoder]\nkind = 'gru'", "run.toml: model.encoder.kind is 'gru'; it may be"),
         ("[model.encoder]\nwidth = 5", "run.toml: model.encoder.kind is missing"),
         ("seed = ,", "run.toml: not valid TOML: .*line 1"),
@@ -286,10 +297,10 @@ def test_a_plan_keeps_every_choice_of_the_user(overrides: Overrides, preset: str
 @pytest.mark.parametrize("preset", PRESETS)
 def test_one_option_of_a_part_can_be_set_without_naming_its_kind(preset: str) -> None:
     overrides = parse_assignments(["model.encoder.layers=7", "model.decoder.dropout=0.3"])
-    model = plan(overrides, FACTS, preset=preset).model
-    assert (model.encoder.layers, model.decoder.dropout) == (7, 0.3)
+    chosen = flatten(plan(overrides, FACTS, preset=preset))
+    assert (chosen["model.encoder.layers"], chosen["model.decoder.dropout"]) == (7, 0.3)
 
 
 def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match="--model gru: choose one of auto, lstm, transformer"):
-        plan({}, FACTS, preset="gru")
+    with pytest.raises(ConfigError, match="--model rnn: choose one of auto, transformer, "):
+        plan({}, FACTS, preset="rnn")

@@ -9,7 +9,7 @@ from torch.nn import functional
 from seqloom.config import ModelConfig
 from seqloom.fields import END
 from seqloom.model import SequenceModel, Source
-from tests.model.models import VARIANTS, model_of, recurrent, transformer
+from tests.model.models import NAMED, model_of, recurrent, transformer
 
 SOURCE = Source(torch.tensor([[4, 7, 4, END], [8, END, 0, 0]]), torch.tensor([4, 2]))
 
@@ -29,7 +29,7 @@ def test_a_transformer_reads_scaled_vectors_plus_positions_from_one() -> None:
     """SPEC S5.3: √D x + r_t, t from 1, on both sides, and however a target is cut into reads."""
     torch.manual_seed(1)
     width = 8
-    model = model_of(transformer("first", (2, 2), 2, width=width), source_size=9, target_size=6)
+    model = model_of(transformer({}, {}), source_size=9, target_size=6)
     without_blocks(model)
     even = torch.arange(0, width, 2)
     angles = torch.arange(1, 5)[:, None] / 10_000 ** (even / width)
@@ -64,17 +64,20 @@ def test_a_transformer_reads_scaled_vectors_plus_positions_from_one() -> None:
 def test_a_first_hidden_state_is_squashed_and_a_first_cell_is_not() -> None:
     """SPEC S3.1: the code reaches the decoder through a learned map, each part as a unit has it."""
     torch.manual_seed(1)
-    model = model_of(recurrent("general", True, (2, 1), width=4), source_size=9, target_size=6)
+    model = model_of(recurrent({"layers": 2}, {}), source_size=9, target_size=6)
     memory = model.encoder.encode(SOURCE)
     assert memory.code is not None
     larger = replace(memory, code=tuple(1_000 * part for part in memory.code))
-    hidden, cell = model.decoder.start(larger).own.parts
+    hidden, cell = model.decoder.start(larger).own.layers
     assert float(hidden.abs().max()) <= 1 < float(cell.abs().max())
-    plain, _ = model.decoder.start(memory).own.parts
+    plain, _ = model.decoder.start(memory).own.layers
     assert float(plain.abs().max()) < 1
 
 
-@pytest.mark.parametrize("config", [VARIANTS[0], VARIANTS[-1]], ids=["recurrent", "transformer"])
+SEEING = ["gru from map", "general global fed", "elman reads and writes", "plain sinusoids"]
+
+
+@pytest.mark.parametrize("config", [NAMED[name] for name in SEEING], ids=SEEING)
 @torch.no_grad()
 def test_the_output_depends_on_every_real_position_of_the_source(config: ModelConfig) -> None:
     """A mask that hides too much would leave a law of padding true and the model blind."""

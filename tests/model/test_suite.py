@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from seqloom.model import Features, Memory, SequenceModel, Source
 from tests.checks import check_decoder
-from tests.model.models import VARIANTS, model_of, sources
+from tests.model.models import NAMED, model_of, sources
 
-RECURRENT, TRANSFORMER = VARIANTS[8], VARIANTS[-1]
+RECURRENT, TRANSFORMER = NAMED["lstm from map"], NAMED["plain sinusoids"]
 Select = Callable[[Any, Tensor, Tensor | None], Any]
 
 

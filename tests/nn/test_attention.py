@@ -1,130 +1,202 @@
-"""SPEC S4: scores against their formulas, attention against an explicit softmax."""
+"""SPEC S4: every kind of attention against its laws, NumPy, torch and hand-worked cases."""
 
 import math
 
+import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from seqloom.nn.attention import Additive, Dot, General, Score, attend
-from tests.nn.parts import values
+from seqloom.errors import DataError
+from seqloom.nn.attention import Additive, Attention, Dot, Heads, TimeFocus
+from tests.attention_checks import check_attention
+from tests.counts import count
+from tests.nn.attention_kinds import KEY, KINDS, Kind, attention_of, reference
+from tests.nn.parts import stirred, values
 
 pytestmark = pytest.mark.faults
 
-QUERY, KEY = 3, 5
+FIRST = torch.zeros(1, dtype=torch.int64)  # one row that has made no step
+
+# Five is prime to the number of scores, heads, foci and reaches, so each of them is among the few.
+CHOSEN = KINDS[:: count(5, 1)]
 
 
-def scores(score: Score, queries: Tensor, keys: Tensor) -> Tensor:
-    return score.compare(queries, score.prepare(keys))
+def mask_of(*lengths: int) -> Tensor:
+    return torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
 
 
-def test_dot_is_the_inner_product_and_scaled_that_over_the_root_of_the_size() -> None:
-    """SPEC S4.1."""
-    queries, keys = values(2, 4, KEY), values(2, 6, KEY)
-    plain = scores(Dot(KEY, scaled=False), queries, keys)
-    for sentence in range(2):
-        for q in range(4):
-            for k in range(6):
-                expected = sum(queries[sentence, q] * keys[sentence, k])
-                assert float(plain[sentence, q, k]) == pytest.approx(float(expected))
-    scaled = scores(Dot(KEY, scaled=True), queries, keys)
-    torch.testing.assert_close(scaled, plain / math.sqrt(KEY))
+@pytest.mark.parametrize("kind", CHOSEN, ids=str)
+def test_every_kind_keeps_the_laws(kind: Kind) -> None:
+    """RELIABILITY C4: score × heads × focus × reach."""
+    attention = attention_of(kind, seed=KINDS.index(kind))
+    lengths = torch.tensor([4, 1, 6])
+    check_attention(attention, values(3, 6, KEY), lengths, query=kind.query, seed=3)
 
 
-def test_general_is_a_product_with_a_matrix_between() -> None:
-    """SPEC S4.1: qᵀ W k, for unequal sizes too, without bias."""
-    torch.manual_seed(1)
-    score, queries, keys = General(QUERY, KEY).double(), values(2, 4, QUERY), values(2, 6, KEY)
-    (matrix,) = score.parameters()
-    assert matrix.shape == (QUERY, KEY)
-    expected = torch.einsum("bqd,de,bse->bqs", queries, matrix, keys)
-    torch.testing.assert_close(scores(score, queries, keys), expected)
+@pytest.mark.parametrize("kind", CHOSEN, ids=str)
+def test_every_kind_is_what_its_formulas_say(kind: Kind) -> None:
+    """RELIABILITY C4: a reference in NumPy, one query and one key at a time."""
+    attention = attention_of(kind, seed=KINDS.index(kind))
+    weights = {name: value.numpy() for name, value in attention.state_dict().items()}
+    states, queries, lengths = values(2, 5, KEY), values(4, 3, kind.query), (5, 3)
+    positions = torch.tensor([0, 2, 1, 6])
+    with torch.no_grad():
+        prepared = attention.prepare(states, mask_of(*lengths))
+        contexts, shares = attention(queries, prepared, positions)
+    for row, step in np.ndindex(4, 3):
+        length = lengths[row // 2]
+        seen = states[row // 2, :length].numpy()
+        at = int(positions[row]) + step
+        context, share = reference(kind, weights, queries[row, step].numpy(), seen, at)
+        np.testing.assert_allclose(contexts[row, step].numpy(), context, atol=1e-12)
+        np.testing.assert_allclose(shares[row, step, :length].numpy(), share, atol=1e-12)
 
 
-def test_additive_is_a_weighted_tanh_of_the_sum() -> None:
-    """SPEC S4.1: wᵀ tanh(W_a q + W_b k), without bias."""
-    torch.manual_seed(1)
-    score, queries, keys = Additive(QUERY, KEY, 4).double(), values(2, 3, QUERY), values(2, 6, KEY)
-    from_query, from_key, weigh = (parameter.detach() for parameter in score.parameters())
-    found = scores(score, queries, keys).detach()
-    for sentence in range(2):
-        for q in range(3):
-            for k in range(6):
-                inner = from_query @ queries[sentence, q] + from_key @ keys[sentence, k]
-                expected = float(weigh[0] @ inner.tanh())
-                assert float(found[sentence, q, k]) == pytest.approx(expected)
+def test_scores_of_ln_1_2_3_weigh_as_1_2_3() -> None:
+    """SPEC S4: w = softmax(a), u = Σ w v; without the third position they weigh as 1 and 2."""
+    states = torch.tensor([[[math.log(1), 6.0], [math.log(2), 12.0], [math.log(3), 0.0]]] * 2)
+    queries = torch.tensor([[[1.0, 0.0]]] * 2)
+    attention = Attention(Dot())
+    context, weights = attention(
+        queries, attention.prepare(states, mask_of(3, 2)), torch.zeros(2, dtype=torch.int64)
+    )
+    expected = torch.tensor([[[1 / 6, 2 / 6, 3 / 6]], [[1 / 3, 2 / 3, 0]]])
+    torch.testing.assert_close(weights, expected)
+    torch.testing.assert_close(context[:, 0, 1], torch.tensor([5.0, 10.0]))
 
 
-def test_attention_is_a_softmax_over_real_positions() -> None:
-    """SPEC S4: w = softmax(a), u = Σ w v; padding has weight exactly 0."""
-    found, contents = values(2, 3, 6), values(2, 6, 4)
-    lengths = torch.tensor([6, 2])
-    mask = torch.arange(6) < lengths[:, None]
-    context, weights = attend(found, contents, mask)
-    for sentence, length in enumerate(lengths.tolist()):
-        powers = found[sentence, :, :length].exp()
-        expected = powers / powers.sum(1, keepdim=True)
-        torch.testing.assert_close(weights[sentence, :, :length], expected)
-        torch.testing.assert_close(context[sentence], expected @ contents[sentence, :length])
-        assert bool((weights[sentence, :, length:] == 0).all())
+def test_the_attention_matrix_of_the_texts_comes_back_from_its_logarithms() -> None:
+    """SPEC S10: attention matrix, nous aimons l' apprentissage en profondeur `<stop>` by we love
+    deep learning `<stop>`; each row sums to 1."""
+    matrix = torch.tensor(
+        [
+            [0.93, 0.02, 0.01, 0.02, 0.02],
+            [0.44, 0.46, 0.04, 0.05, 0.01],
+            [0.23, 0.26, 0.23, 0.25, 0.03],
+            [0.01, 0.04, 0.45, 0.47, 0.03],
+            [0.01, 0.02, 0.39, 0.55, 0.03],
+            [0.02, 0.01, 0.67, 0.28, 0.02],
+            [0.01, 0.01, 0.01, 0.01, 0.96],
+        ],
+        dtype=torch.float64,
+    )
+    torch.testing.assert_close(matrix.sum(1), torch.ones(7, dtype=torch.float64))
+    words, attention = torch.eye(5, dtype=torch.float64)[None], Attention(Dot())
+    context, weights = attention(matrix.log()[None], attention.prepare(words, mask_of(5)), FIRST)
+    torch.testing.assert_close(weights[0], matrix)
+    torch.testing.assert_close(context[0], matrix)
 
 
-def test_padding_s_content_does_not_reach_the_context() -> None:
-    found, contents = values(2, 3, 6), values(2, 6, 4)
-    mask = torch.arange(6) < torch.tensor([6, 2])[:, None]
-    context, _ = attend(found, contents, mask)
-    other, _ = attend(found, torch.where(mask[:, :, None], contents, 1e300), mask)
-    assert torch.equal(context, other)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.causal and kind.heads < 3], ids=str
+)
+def test_causal_attention_starts_at_the_first_value(kind: Kind) -> None:
+    """SPEC S4.4, S10: u_1 = v_1, whatever the score, and for every head."""
+    attention, states = attention_of(kind, seed=1), values(1, 4, KEY)
+    context, _ = attention(values(1, 1, kind.query), attention.prepare(states, mask_of(4)), FIRST)
+    torch.testing.assert_close(context[0, 0], states[0, 0].repeat(kind.heads))
 
 
-def test_attention_with_scaled_dot_is_torch_s() -> None:
-    queries, keys, contents = values(2, 4, KEY), values(2, 6, KEY), values(2, 6, 3)
-    mask = torch.arange(6) < torch.tensor([6, 2])[:, None]
-    context, _ = attend(scores(Dot(KEY, scaled=True), queries, keys), contents, mask)
-    expected = functional.scaled_dot_product_attention(queries, keys, contents, mask[:, None])
+def test_causal_attention_of_equal_scores_is_the_running_mean() -> None:
+    """SPEC S4.4: the softmax is over positions ≤ t only."""
+    states = torch.tensor([[[3.0], [5.0], [10.0], [100.0]]])
+    attention = Attention(Dot(factor=0.0), causal=True)
+    context, weights = attention(
+        torch.ones(1, 5, 1), attention.prepare(states, mask_of(3, 4)[:1]), FIRST
+    )
+    torch.testing.assert_close(context[0, :, 0], torch.tensor([3.0, 4.0, 6.0, 6.0, 6.0]))
+    torch.testing.assert_close(weights[0, 2], torch.tensor([1 / 3, 1 / 3, 1 / 3, 0]))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_scaled_dot_is_torch_s(causal: bool) -> None:
+    """RELIABILITY C4: torch.nn.functional.scaled_dot_product_attention."""
+    queries, states = values(2, 4, KEY), values(2, 6, KEY)
+    attention = Attention(Dot(factor=1 / math.sqrt(KEY)), causal=causal)
+    mask = mask_of(6, 2)
+    positions = torch.zeros(2, dtype=torch.int64)
+    context, _ = attention(queries, attention.prepare(states, mask), positions)
+    seen = mask[:, None].expand(2, 4, 6)
+    if causal:
+        seen = seen & torch.ones(4, 6, dtype=torch.bool).tril()
+    expected = functional.scaled_dot_product_attention(queries, states, states, seen)
     torch.testing.assert_close(context, expected)
+
+
+def test_heads_with_scaled_dot_weigh_as_torch_s() -> None:
+    """RELIABILITY C4: torch.nn.MultiheadAttention with the same maps of queries and keys."""
+    width, heads = 6, 3
+    theirs = nn.MultiheadAttention(width, heads, bias=False, batch_first=True).double()
+    mine = Heads(width, width, width=width // heads, count=heads).double()
+    with torch.no_grad():
+        from_query, from_key, _ = theirs.in_proj_weight.chunk(3)
+        mine.from_query.weight.copy_(from_query)
+        mine.from_key.weight.copy_(from_key)
+    attention = Attention(Dot(factor=1 / math.sqrt(width // heads)), heads=mine)
+    queries, states, mask = values(2, 4, width), values(2, 5, width), mask_of(5, 3)
+    positions = torch.zeros(2, dtype=torch.int64)
+    _, weights = attention(queries, attention.prepare(states, mask), positions)
+    _, expected = theirs(queries, states, states, key_padding_mask=~mask)
+    torch.testing.assert_close(weights, expected)
+
+
+def test_heads_are_single_attentions_side_by_side() -> None:
+    """SPEC S4.5: keys and queries for each head, one value set, contexts concatenated, and no
+    weights beyond the maps and one score."""
+    heads = Heads(3, KEY, width=2, count=3)
+    attention = stirred(Attention(Additive(2, 2, 5), heads=heads))
+    assert sum(weight.numel() for weight in attention.parameters()) == 3 * 2 * (3 + KEY) + 25
+    queries, states, mask = values(2, 3, 3), values(2, 5, KEY), mask_of(5, 2)
+    positions = torch.zeros(2, dtype=torch.int64)
+    context, weights = attention(queries, attention.prepare(states, mask), positions)
+    singles = []
+    for head in range(3):
+        single = Attention(attention.score)
+        rows = slice(2 * head, 2 * head + 2)
+        keys = single.prepare(states @ heads.from_key.weight[rows].T, mask)
+        found = single(
+            queries @ heads.from_query.weight[rows].T, keys._replace(values=states), positions
+        )
+        singles.append(found)
+    contexts, shares = zip(*singles, strict=True)
+    torch.testing.assert_close(context, torch.cat(contexts, dim=-1))
+    torch.testing.assert_close(weights, torch.stack(shares).mean(0))
+
+
+def test_non_causal_self_attention_without_positions_is_permutation_equivariant() -> None:
+    """SPEC S10: queries, keys and values are the input itself; turned round, so is the output."""
+    inputs, attention = values(1, 6, KEY), Attention(Dot())
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    context, _ = attention(inputs, attention.prepare(inputs, mask_of(6)), FIRST)
+    turned = inputs[:, order]
+    found, _ = attention(turned, attention.prepare(turned, mask_of(6)), FIRST)
+    torch.testing.assert_close(found, context[:, order])
 
 
 @pytest.mark.parametrize("size", [1e4, -1e4])
 def test_large_scores_neither_overflow_nor_vanish(size: float) -> None:
     """SPEC S4: the maximum is subtracted, so only differences count."""
-    found, contents = values(1, 2, 5).float(), values(1, 5, 3).float()
-    mask = torch.ones(1, 5, dtype=torch.bool)
-    _, weights = attend(found + size, contents, mask)
-    torch.testing.assert_close(weights, (found + size - size).softmax(-1))
+    states = torch.tensor([[[size], [size + 1], [size + 2]]])
+    attention = Attention(Dot())
+    _, weights = attention(torch.ones(1, 1, 1), attention.prepare(states, mask_of(3)), FIRST)
+    torch.testing.assert_close(weights[0, 0], torch.tensor([0.0, 1.0, 2.0]).softmax(0))
+
+
+def test_all_masked_row_is_refused() -> None:
+    """RELIABILITY C4: it has no weights that sum to 1."""
+    attention, mask = Attention(Dot()), torch.tensor([[True, False], [False, False]])
+    with pytest.raises(DataError, match="without a single real position"):
+        attention.prepare(values(2, 2, KEY), mask)
 
 
 @pytest.mark.parametrize(
-    "score",
-    [Dot(KEY, scaled=True), General(QUERY, KEY), Additive(QUERY, KEY, 4)],
-    ids=["scaled", "general", "additive"],
+    "attention", [Attention(Dot(), causal=True), Attention(Dot(), focus=TimeFocus(1))]
 )
-def test_gradients_are_the_numerical_ones(score: torch.nn.Module) -> None:
-    """RELIABILITY C4: gradcheck of score and attention together, with padding."""
-    torch.manual_seed(2)
-    width = KEY if isinstance(score, Dot) else QUERY
-    queries, keys = values(2, 2, width).requires_grad_(), values(2, 3, KEY).requires_grad_()
-    mask = torch.tensor([[True, True, True], [True, False, False]])
-    names = [name for name, _ in score.named_parameters()]
-    module = Attention(score.double(), mask)
-
-    def context(queries: Tensor, keys: Tensor, *weights: Tensor) -> Tensor:
-        parameters = {f"score.{name}": weight for name, weight in zip(names, weights, strict=True)}
-        found: Tensor = torch.func.functional_call(module, parameters, (queries, keys))
-        return found
-
-    assert torch.autograd.gradcheck(context, (queries, keys, *score.parameters()))
-
-
-class Attention(torch.nn.Module):
-    """A score and the sum it weighs, as one function of queries and keys."""
-
-    def __init__(self, score: torch.nn.Module, mask: Tensor) -> None:
-        super().__init__()
-        self.score = score
-        self.mask = mask
-
-    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
-        assert isinstance(self.score, Score)
-        return attend(scores(self.score, queries, keys), keys, self.mask)[0]
+def test_padding_before_the_source_is_refused_where_positions_count(attention: Attention) -> None:
+    """RELIABILITY C4: a window or the past could hold nothing but padding."""
+    mask = torch.tensor([[False, True, True]])
+    with pytest.raises(DataError, match="padding at the end only"):
+        attention.prepare(values(1, 3, KEY), mask)
+    Attention(Dot()).prepare(values(1, 3, KEY), mask)

@@ -1,9 +1,10 @@
 """SPEC S1.4: a token's vector is a projection of its one-hot vector; the output may share it."""
 
+import pytest
 import torch
 from torch.nn import functional
 
-from seqloom.nn.embedding import Embedding, OutputLayer
+from seqloom.nn.embedding import Embedding, OneHot, OutputLayer
 
 TOKENS = torch.tensor([[3, 0, 6], [1, 1, 5]])
 
@@ -20,10 +21,27 @@ def test_an_embedding_is_a_projection_of_the_one_hot_vector() -> None:
     torch.testing.assert_close(part(TOKENS), one_hot @ table * table.shape[1] ** 0.5)
 
 
+@pytest.mark.parametrize("part", [Embedding(7, 4).double(), OneHot(7).double()])
+def test_the_mean_under_a_distribution_mixes_the_vectors_of_tokens(part: Embedding) -> None:
+    """SPEC S2.2; where one token is certain, it is that token's vector."""
+    certain = functional.one_hot(TOKENS, 7).double()
+    torch.testing.assert_close(part.mean(certain), part(TOKENS))
+    probabilities = torch.rand(5, 7, dtype=torch.float64).softmax(-1)
+    torch.testing.assert_close(part.mean(probabilities), probabilities @ part(torch.arange(7)))
+
+
+def test_one_hot_vectors_are_rows_of_the_identity_and_have_no_parameters() -> None:
+    """SPEC S1.4"""
+    part = OneHot(7)
+    assert torch.equal(part(TOKENS), functional.one_hot(TOKENS, 7).float())
+    assert (part.width, list(part.parameters()), list(part.state_dict())) == (7, [], [])
+
+
 def test_a_tied_output_layer_multiplies_by_the_table_and_adds_its_own_bias() -> None:
     part = embedding()
     output = OutputLayer(4, 7, tied=part).double()
     (table,) = part.parameters()
+    assert output.bias is not None
     with torch.no_grad():
         output.bias.copy_(torch.arange(7.0))
     hidden = torch.randn(2, 3, 4, dtype=torch.float64)

@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seqloom.nn.embedding import Embedding, OutputLayer
-from seqloom.nn.recurrent import RecurrentStack, reverse
-from seqloom.nn.units import Lstm
+from seqloom.nn.recurrent import Direction, Layer, RecurrentStack, StackOptions, reverse
+from seqloom.nn.units import Gru, Lstm
 from tests.nn.parts import in_torch_s_order, lstm_weights, stirred, values
 
 INPUTS, WIDTH = 3, 4
@@ -19,8 +19,8 @@ def stack(
     both: bool, *, inputs: int = INPUTS, width: int = WIDTH, layers: int = 2, dropout: float = 0.0
 ) -> RecurrentStack:
     torch.manual_seed(layers)
-    built = RecurrentStack(inputs, width, layers=layers, both_directions=both, dropout=dropout)
-    return stirred(built)
+    options = StackOptions(layers, "both" if both else "forward", dropout)
+    return stirred(RecurrentStack(inputs, width, Lstm, options))
 
 
 def torch_stack(built: RecurrentStack, both: bool, layers: int) -> nn.LSTM:
@@ -116,3 +116,57 @@ def test_dropout_is_between_layers_only() -> None:
         moved, (dropped, _) = built.train()(inputs)
         assert torch.equal(still, moved) == (layers == 1)
         assert torch.equal(hidden[:, 0], dropped[:, 0])
+
+
+def other_stack(
+    options: StackOptions, *, inputs: int = INPUTS, width: int = WIDTH
+) -> RecurrentStack:
+    torch.manual_seed(2)
+    return stirred(RecurrentStack(inputs, width, Gru, options))
+
+
+def test_backward_is_forward_over_what_is_real_turned_round() -> None:
+    """SPEC S2.6: the state after the last step is the one at a row's first position."""
+    inputs = values(4, 7, INPUTS)
+    backward = other_stack(StackOptions(2, "backward"))
+    forward = other_stack(StackOptions(2, "forward"))
+    outputs, finals = backward(inputs, lengths=LENGTHS)
+    expected, ends = forward(reverse(inputs, LENGTHS), lengths=LENGTHS)
+    real = torch.arange(7) < LENGTHS[:, None]
+    turned = reverse(expected, LENGTHS)
+    torch.testing.assert_close(outputs[real], turned[real], rtol=0, atol=1e-12)
+    torch.testing.assert_close(finals, ends, rtol=0, atol=1e-12)
+    first = outputs[:, 0]
+    torch.testing.assert_close(finals[0][:, -1], first, rtol=0, atol=1e-12)
+
+
+def test_residual_layers_add_what_they_read_and_norms_come_before_the_sum() -> None:
+    """SPEC S2.6; the first layer's input has another size here and is not added."""
+    inputs = values(2, 5, INPUTS)
+    built = other_stack(StackOptions(3, residual=True, layer_norm=True))
+    hidden = inputs
+    for number, layer in enumerate(built.layers):
+        assert isinstance(layer, Layer)
+        unit = layer.units[0]
+        assert isinstance(unit, Gru)
+        output, _ = unit(hidden, unit.zero_state(hidden))
+        spread, middle = torch.std_mean(output, -1, correction=0, keepdim=True)
+        weight, bias = layer.norm.parameters()
+        normed = (output - middle) / (spread.square() + 1e-5).sqrt() * weight + bias
+        hidden = normed + hidden if number else normed
+    torch.testing.assert_close(built(inputs)[0], hidden, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward", "both"])
+def test_a_learnt_first_state_is_the_one_it_starts_from(direction: Direction) -> None:
+    """SPEC S2.6: initial states given or learnt, for each direction its own half."""
+    inputs = values(4, 7, INPUTS)
+    learnt = other_stack(StackOptions(2, direction, learnt_state=True))
+    state = learnt.first_state(4)
+    assert state is not None
+    assert bool((state[0] != 0).all())
+    outputs, finals = learnt(inputs, lengths=LENGTHS)
+    again, ends = learnt(inputs, state, LENGTHS)
+    torch.testing.assert_close((again, ends), (outputs, finals), rtol=0, atol=0)
+    zero, _ = learnt(inputs, tuple(torch.zeros_like(part) for part in state), LENGTHS)
+    assert bool(((zero - outputs).abs().amax() > 1e-3).all())

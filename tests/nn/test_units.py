@@ -1,141 +1,169 @@
-"""SPEC S2.3, S2.7, RELIABILITY C4: the LSTM against its equations, torch's own, and by hand."""
+"""SPEC S2, S10, RELIABILITY C4: what holds for every unit, their sizes and first weights."""
 
-import math
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from seqloom.nn.units import Lstm
-from tests.nn.parts import in_torch_s_order, lstm_weights, stirred, values
+from seqloom.nn.units import Elman, FirstWeights, Gru, Lstm, Ssru, Unit, hard_gate
+from tests.counts import count
+from tests.nn.parts import stirred, values
+from tests.unit_checks import check_unit
 
 pytestmark = pytest.mark.faults
 
-TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5}
-each_precision = pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+MakeUnit = Callable[..., Unit]
+UNITS: dict[str, MakeUnit] = {
+    "elman-tanh": Elman,
+    "elman-relu": partial(Elman, activation="relu"),
+    "elman-sigmoid": partial(Elman, activation="sigmoid"),
+    "elman-identity": partial(Elman, activation="identity"),
+    "lstm": Lstm,
+    "gru-before-keep": Gru,
+    "gru-before-take": partial(Gru, update="take"),
+    "gru-after-keep": partial(Gru, reset="after"),
+    "gru-after-take": partial(Gru, reset="after", update="take"),
+    "ssru": Ssru,
+}
+each_unit = pytest.mark.parametrize("make", UNITS.values(), ids=UNITS)
+# In full every unit with every first weights, with bias and without; else each unit once or twice,
+# with others of these.
+WAYS = list(product(UNITS, [True, False], get_args(FirstWeights)))[:: count(7, 1)]
 
 
-def lstm(inputs: int, width: int, dtype: torch.dtype = torch.float64) -> Lstm:
-    """A unit none of whose weights is zero."""
-    torch.manual_seed(width)
-    return stirred(Lstm(inputs, width)).to(dtype)
+@pytest.mark.parametrize(("name", "bias", "weights"), WAYS)
+def test_a_unit_keeps_the_laws_of_all_units(name: str, bias: bool, weights: FirstWeights) -> None:
+    torch.manual_seed(2)
+    check_unit(UNITS[name](2, 3, bias=bias, weights=weights), inputs_size=2)
 
 
-def given(unit: Lstm, rows: int, steps: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Inputs, a first hidden state and a first cell that all want gradients."""
-    inputs = values(rows, steps, unit.project.in_features)
-    first = values(2, rows, unit.width)
-    hidden, cell = first[0], first[1]
-    dtype = unit.recur.dtype
-    inputs, hidden, cell = (each.to(dtype) for each in (inputs, hidden, cell))
-    return inputs.requires_grad_(), hidden.requires_grad_(), cell.requires_grad_()
+@pytest.mark.parametrize(("inputs", "width"), [(4, 1), (1, 5), (1, 1)][: count(1, 3)])
+@each_unit
+def test_a_unit_of_any_size_keeps_the_laws(make: MakeUnit, inputs: int, width: int) -> None:
+    torch.manual_seed(2)
+    check_unit(make(inputs, width), inputs_size=inputs)
 
 
-def torch_lstm(unit: Lstm) -> nn.LSTM:
-    """Torch's own with the same weights; its second bias is zero."""
-    from_input, from_hidden, bias = (in_torch_s_order(part) for part in lstm_weights(unit))
-    reference = nn.LSTM(from_input.shape[1], unit.width, batch_first=True).to(from_input.dtype)
-    values = [from_input, from_hidden, bias, torch.zeros_like(bias)]
-    with torch.no_grad():
-        for parameter, value in zip(reference.parameters(), values, strict=True):
-            parameter.copy_(value)
-    return reference
-
-
-@each_precision
-def test_outputs_and_states_are_those_of_torch(dtype: torch.dtype) -> None:
-    unit = lstm(3, 5, dtype)
-    inputs, hidden, cell = given(unit, rows=4, steps=6)
-    outputs, states = unit(inputs, (hidden, cell))
-    expected, (last_hidden, last_cell) = torch_lstm(unit)(inputs, (hidden[None], cell[None]))
-    pairs = [
-        (outputs, expected),
-        (states[0][:, -1], last_hidden[0]),
-        (states[1][:, -1], last_cell[0]),
-    ]
-    for mine, theirs in pairs:
-        torch.testing.assert_close(mine, theirs, rtol=0, atol=TOLERANCE[dtype])
-
-
-@each_precision
-def test_gradients_are_those_of_torch(dtype: torch.dtype) -> None:
-    """Of inputs, first state and all weights, for a loss on outputs and on the last cell."""
-    unit = lstm(3, 5, dtype)
-    reference = torch_lstm(unit)
-    start = given(unit, rows=4, steps=6)
-    outputs, (_, cells) = unit(start[0], start[1:])
-    loss = outputs.square().sum() + (3 * cells[:, -1]).sin().sum()
-    mine = torch.autograd.grad(loss, [*start, *lstm_weights(unit)])
-    outputs, (_, cell) = reference(start[0], (start[1][None], start[2][None]))
-    loss = outputs.square().sum() + (3 * cell).sin().sum()
-    # Both biases of torch's unit have the same gradient; one of them is enough.
-    theirs = torch.autograd.grad(loss, [*start, *list(reference.parameters())[:3]])
-    for gradient, expected in zip(mine[:3], theirs[:3], strict=True):
-        torch.testing.assert_close(gradient, expected, rtol=0, atol=20 * TOLERANCE[dtype])
-    for gradient, expected in zip(mine[3:], theirs[3:], strict=True):
-        turned = in_torch_s_order(gradient)
-        torch.testing.assert_close(turned, expected, rtol=0, atol=50 * TOLERANCE[dtype])
-
-
-@pytest.mark.parametrize("steps", [1, 4])
-def test_the_gradient_written_by_hand_is_the_numerical_one(steps: int) -> None:
-    """RELIABILITY C4: gradcheck, with respect to inputs, first state and every weight."""
-    unit = lstm(2, 3)
-    names = [name for name, _ in unit.named_parameters()]
-
-    def outputs(inputs: Tensor, hidden: Tensor, cell: Tensor, *given: Tensor) -> list[Tensor]:
-        parameters = dict(zip(names, given, strict=True))
-        found, (_, cells) = torch.func.functional_call(unit, parameters, (inputs, (hidden, cell)))
-        return [found, cells]
-
-    start = given(unit, rows=2, steps=steps)
-    assert torch.autograd.gradcheck(outputs, (*start, *unit.parameters()))
-
-
-def test_every_step_obeys_the_equations() -> None:
-    """SPEC S2.3 step by step; S10: |c_t − f ⊙ c_{t−1}| ≤ 1."""
-    unit = lstm(3, 4)
-    inputs, hidden, cell = given(unit, rows=5, steps=7)
-    outputs, (_, cells) = unit(inputs, (hidden, cell))
-    from_input, from_hidden, bias = lstm_weights(unit)
-    for step in range(inputs.shape[1]):
-        summed = inputs[:, step] @ from_input.T + hidden @ from_hidden.T + bias
-        enter, keep, show, candidate = summed.chunk(4, dim=1)
-        before = cell
-        cell = keep.sigmoid() * before + enter.sigmoid() * candidate.tanh()
-        hidden = show.sigmoid() * cell.tanh()
-        torch.testing.assert_close(cells[:, step], cell, rtol=0, atol=1e-12)
-        torch.testing.assert_close(outputs[:, step], hidden, rtol=0, atol=1e-12)
-        assert bool(((cells[:, step] - keep.sigmoid() * before).abs() <= 1).all())
-
-
-def test_a_unit_worked_by_hand() -> None:
-    """Weights 0 open all gates by half; a candidate of 1 gives cells ½, ¾, ⅞, outputs tanh(c)/2."""
-    unit = lstm(1, 1)
-    with torch.no_grad():
-        for parameter in unit.parameters():
-            parameter.zero_()
-        lstm_weights(unit)[2][3] = 40.0
-    inputs = torch.randn(1, 3, 1, dtype=torch.float64)
-    outputs, (_, cells) = unit(inputs, unit.zero_state(inputs))
-    assert cells.flatten().tolist() == pytest.approx([1 / 2, 3 / 4, 7 / 8])
-    assert outputs.flatten().tolist() == pytest.approx(
-        [math.tanh(cell) / 2 for cell in (1 / 2, 3 / 4, 7 / 8)]
-    )
+def parameters(unit: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in unit.parameters())
 
 
 @pytest.mark.parametrize(("p", "m"), [(8, 20), (1, 1), (5, 3)])
-def test_a_unit_has_one_bias_a_gate(p: int, m: int) -> None:
-    """SPEC S2.7: 4m² + 4mp + 4m parameters, where torch's own has 4m more."""
-    size = sum(parameter.numel() for parameter in lstm(p, m).parameters())
-    assert size == 4 * m * m + 4 * m * p + 4 * m
+@each_unit
+def test_a_unit_has_one_bias_for_each_affine_map(make: MakeUnit, p: int, m: int) -> None:
+    """SPEC S2.7: G(m² + mp + m) for G affine maps, where torch's own have Gm more.
+
+    The SSRU has no recurrent matrix and a bias only in its gate.
+    """
+    unit = make(p, m)
+    if isinstance(unit, Ssru):
+        expected, biases = 2 * m * p + m, m
+    else:
+        maps = 4 if isinstance(unit, Lstm) else 3 if isinstance(unit, Gru) else 1
+        expected, biases = maps * (m * m + m * p + m), maps * m
+    assert parameters(unit) == expected
+    assert parameters(make(p, m, bias=False)) == expected - biases
 
 
-def test_reading_goes_on_from_a_state() -> None:
-    """The state after two steps is all that the third needs (SPEC S2)."""
-    unit = lstm(3, 4)
-    inputs, hidden, cell = given(unit, rows=2, steps=5)
-    whole, _ = unit(inputs, (hidden, cell))
-    first, states = unit(inputs[:, :2], (hidden, cell))
-    second, _ = unit(inputs[:, 2:], tuple(part[:, -1] for part in states))
-    torch.testing.assert_close(torch.cat([first, second], dim=1), whole, rtol=0, atol=1e-12)
+@pytest.mark.parametrize(("make", "whole"), [(Elman, 748), (Lstm, 2488), (Gru, 1908)])
+def test_sizes_of_the_worked_example(make: MakeUnit, whole: int) -> None:
+    """SPEC S10: with p = q = 8 and m = 20, what is not in the unit is the read-out's qm + q."""
+    assert parameters(make(8, 20)) + parameters(nn.Linear(20, 8)) == whole
+
+
+def test_shapes_of_the_worked_example() -> None:
+    """SPEC S10: a (4,7) batch, two layers of 16, ten words: (4,7,10) and two states of (2,4,16)."""
+    tokens = torch.arange(28).reshape(4, 7) % 10
+    read, finals = nn.Embedding(10, 8)(tokens), []
+    for unit in (Lstm(8, 16), Lstm(16, 16)):
+        read, states = unit(read, unit.zero_state(read))
+        finals.append([part[:, -1] for part in states])
+    assert nn.Linear(16, 10)(read).shape == (4, 7, 10)
+    assert [torch.stack(parts).shape for parts in zip(*finals, strict=True)] == [(2, 4, 16)] * 2
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.int64, torch.float32])
+def test_the_hard_gate_of_the_worked_example(kind: torch.dtype) -> None:
+    """SPEC S2.5: s = (8, 9, 3), x = (10, 11, 12), g = (0, 1, 0) gives (8, 11, 3)."""
+    gate = torch.tensor([0, 1, 0]).to(kind)
+    state, inputs = torch.tensor([8, 9, 3]), torch.tensor([10, 11, 12])
+    assert hard_gate(gate, inputs, state).tolist() == [8, 11, 3]
+
+
+def test_a_hard_gate_is_its_equation() -> None:
+    """SPEC S2.5: `s' = g ⊙ x + (1−g) ⊙ s`, for every g of four zeros and ones."""
+    inputs, state = values(2, 4)
+    for bits in product([0.0, 1.0], repeat=4):
+        gate = torch.tensor(bits, dtype=torch.float64)
+        assert torch.equal(hard_gate(gate, inputs, state), gate * inputs + (1 - gate) * state)
+
+
+@pytest.mark.parametrize("make", [Elman, Lstm, Gru])
+def test_recurrent_matrices_start_orthogonal(make: MakeUnit) -> None:
+    """`W Wᵀ = 1` for each gate: a state goes through neither growing nor shrinking."""
+    unit = make(4, 6).double()
+    for gate in _recurrent(unit).split(6):
+        identity = torch.eye(6, dtype=torch.float64)
+        torch.testing.assert_close(gate @ gate.T, identity, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [Elman, Lstm, Gru])
+@pytest.mark.parametrize("weights", ["glorot", "uniform", "normal"])
+def test_recurrent_matrices_are_drawn_as_asked(make: MakeUnit, weights: FirstWeights) -> None:
+    torch.manual_seed(1)
+    for gate in _recurrent(make(5, 100, weights=weights)).split(100):
+        is_drawn(gate, weights)
+
+
+@pytest.mark.parametrize("weights", get_args(FirstWeights))
+@each_unit
+def test_input_matrices_are_drawn_as_asked(make: MakeUnit, weights: FirstWeights) -> None:
+    """By Glorot where the recurrent ones are orthogonal."""
+    torch.manual_seed(1)
+    unit = make(200, 90, weights=weights)
+    is_drawn(unit.get_parameter("project.weight"), "glorot" if weights == "orthogonal" else weights)
+
+
+def is_drawn(matrix: Tensor, weights: FirstWeights) -> None:
+    """With m rows and n columns: Glorot's is uniform within √(6/(m+n)), that of the name uniform
+    within 1/√n, and normal has a deviation of 1/√n."""
+    rows, columns = matrix.shape
+    bounds = {"glorot": (6 / (rows + columns)) ** 0.5, "uniform": columns**-0.5}
+    if weights == "normal":
+        assert matrix.abs().max().item() > 3 * columns**-0.5
+        assert matrix.std().item() == pytest.approx(columns**-0.5, rel=0.03)
+    else:
+        assert 0.99 * bounds[weights] < matrix.abs().max().item() <= bounds[weights]
+        assert matrix.std().item() == pytest.approx(bounds[weights] / 3**0.5, rel=0.03)
+
+
+@pytest.mark.parametrize("weights", get_args(FirstWeights))
+@each_unit
+def test_biases_start_at_zero_but_for_an_open_forget_gate(
+    make: MakeUnit, weights: FirstWeights
+) -> None:
+    unit = make(3, 4, weights=weights)
+    (bias,) = (value for name, value in unit.named_parameters() if "bias" in name)
+    expected = torch.zeros_like(bias)
+    if isinstance(unit, Lstm):
+        expected[4:8] = 1
+    assert torch.equal(bias, expected)
+
+
+@each_unit
+def test_a_gradient_of_a_gradient_is_refused(make: MakeUnit) -> None:
+    """The gradients are written by hand for one order, and say so rather than be wrong."""
+    unit = stirred(make(2, 3))
+    inputs = values(2, 4, 2).requires_grad_()
+    outputs, _ = unit(inputs, unit.zero_state(inputs))
+    (first,) = torch.autograd.grad(outputs.square().sum(), inputs, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.square().sum().backward()
+
+
+def _recurrent(unit: Unit) -> Tensor:
+    return unit.get_parameter("recur").detach()

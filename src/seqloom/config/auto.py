@@ -5,16 +5,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
-from seqloom.config.text import Overrides, merge, validate
+from seqloom.config.text import Overrides, leaves, merge, validate
 from seqloom.errors import ConfigError
 
-__all__ = ["PRESETS", "Facts", "Side", "plan", "tokens_per_row"]
+__all__ = ["PRESETS", "Facts", "Side", "plan", "preset_kinds", "tokens_per_row"]
 
-Preset = Literal["auto", "lstm", "transformer"]
-PRESETS: tuple[Preset, ...] = ("auto", "lstm", "transformer")
+PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
+RECURRENT = ("lstm", "gru", "elman")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     chosen = merge(chosen, _model(preset, facts.rows * facts.target.words))
     given = validate(merge(chosen, overrides), place="configuration").training
     own = {name: getattr(given, name) for name in overrides.get("training", {})}
-    chosen = merge(chosen, {"training": _training(preset, tokens, own)})
+    chosen = merge(chosen, {"training": _training(preset, (facts.rows, tokens), own)})
     config = validate(merge(chosen, overrides), place="configuration")
     if config.model.share_vocabulary and config.source != config.target:
         raise ConfigError(
@@ -116,15 +117,8 @@ def _model(preset: str, words: float) -> Overrides:
     """Sizes that grow with the number of target words, and dropout to suit."""
     sizes = ((200_000, 128, 0.1), (2_000_000, 192, 0.3), (20_000_000, 256, 0.2))
     width, dropout = next(((w, d) for limit, w, d in sizes if words < limit), (512, 0.1))
-    if preset == "lstm":
-        stack = {"kind": "recurrent", "dropout": dropout}
-        return {
-            "model": {
-                "embedding": width,
-                "encoder": {**stack, "width": width, "layers": 2},
-                "decoder": {**stack, "width": 2 * width, "layers": 1},
-            }
-        }
+    if preset in RECURRENT:
+        return {"model": _recurrent(preset, width, dropout)}
     stack = {
         "kind": "transformer",
         "width": width,
@@ -133,23 +127,59 @@ def _model(preset: str, words: float) -> Overrides:
         "layers": 3,
         "dropout": dropout,
     }
-    return {"model": {"embedding": width, "encoder": stack, "decoder": stack}}
+    encoder, decoder = stack, stack
+    if preset == "fast":
+        encoder, decoder = {**stack, "layers": 6}, {**stack, "layers": 1, "mixing": "ssru"}
+    return {"model": {"embedding": width, "encoder": encoder, "decoder": decoder}}
 
 
-def _training(preset: str, tokens: float, own: Mapping[str, Any]) -> Overrides:
-    """As many passes as the data repays, in batches that leave enough updates.
+def preset_kinds(preset: str) -> dict[str, str]:
+    """The parts that a preset stands for, under their dotted names, such as
+    `model.encoder.unit.kind`; sizes are not among them."""
+    if preset == "auto":
+        return {}
+    chosen = leaves(_model(preset, 0.0))
+    return {name: value for name, value in chosen if name.endswith((".kind", ".mixing"))}
+
+
+def _recurrent(unit: str, width: int, dropout: float) -> Overrides:
+    """Two layers read from both ends, one wide layer writes and looks at what was read."""
+    stack = {"kind": "recurrent", "unit": {"kind": unit}, "dropout": dropout}
+    return {
+        "embedding": width,
+        "encoder": {**stack, "width": width, "layers": 2},
+        "decoder": {**stack, "width": 2 * width, "layers": 1, "attention": {"kind": "global"}},
+    }
+
+
+def _training(preset: str, size: tuple[int, float], own: Mapping[str, Any]) -> Overrides:
+    """As many passes as so many rows and tokens repay, in batches that leave enough updates.
 
     What follows from the batch and the number of updates follows the user's `own`, where set.
     """
+    rows, tokens = size
     batch = next((b for limit, b in ((200_000, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
     batch = own.get("batch_tokens", batch)
     passes = min(40.0, max(2.0, 9_000_000 / tokens))
-    updates = max(500, round(passes * tokens / (0.85 * batch) / 100) * 100)
+    filled = min(0.85 * batch, (own.get("batch_rows") or rows) * tokens / rows)
+    updates = max(500, round(passes * tokens / filled / 100) * 100)
     updates = own.get("updates", updates)
     return {
         "updates": updates,
         "batch_tokens": batch,
-        "rate": 4e-3 if preset == "lstm" else 2e-3,
+        "rate": _rate(preset, own.get("optimizer", AdamWConfig())),
         "warmup": min(1_000, updates // 10),
         "validate_every": max(50, min(1_000, updates // 15)),
     }
+
+
+def _rate(preset: str, optimizer: OptimizerConfig) -> float:
+    """The highest learning rate, which each rule takes in a measure of its own."""
+    usual = 4e-3 if preset in RECURRENT else 2e-3
+    match optimizer:
+        case SgdConfig(momentum=momentum):
+            return round(1.0 - momentum, 6)
+        case MuonConfig():
+            return 5 * usual
+        case _:
+            return usual

@@ -4,8 +4,9 @@ import difflib
 import reprlib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import tomli_w
 from pydantic import BaseModel, ValidationError
@@ -19,6 +20,7 @@ __all__ = [
     "check_names",
     "dump",
     "flatten",
+    "leaves",
     "load",
     "merge",
     "option_names",
@@ -61,12 +63,21 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Overrides:
     """`base` with what `over` says in its place, table by table."""
     merged = dict(base)
     for name, value in over.items():
-        old = merged.get(name)
+        old, value = _alike(merged.get(name), value)
         if isinstance(old, Mapping) and isinstance(value, Mapping) and not _switches(old, value):
             merged[name] = merge(old, value)
         else:
             merged[name] = value
     return merged
+
+
+def _alike(old: Any, new: Any) -> tuple[Any, Any]:
+    """A choice may be written as its bare kind; beside a table it becomes one."""
+    if isinstance(old, Mapping) and isinstance(new, str):
+        return old, {"kind": new}
+    if isinstance(old, str) and isinstance(new, Mapping):
+        return {"kind": old}, new
+    return old, new
 
 
 def _switches(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -84,7 +95,7 @@ def validate(tables: Mapping[str, Any], *, place: str) -> Config:
 def check_names(tables: Mapping[str, Any], *, place: str) -> None:
     """ConfigError at the first name that is no option, before anything else is looked at."""
     known = set(_names_and_sections())
-    for name, _ in _leaves(tables, ""):
+    for name, _ in leaves(tables):
         if name not in known:
             raise ConfigError(f"{place}: {_no_such_option(_printable(name))}")
 
@@ -126,13 +137,14 @@ def option_names() -> list[str]:
 
 def flatten(config: Config) -> dict[str, Any]:
     """Every option of a configuration under its dotted name."""
-    return dict(_leaves(config.model_dump(mode="json"), ""))
+    return dict(leaves(config.model_dump(mode="json")))
 
 
-def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of nested tables under its dotted name."""
     for name, value in table.items():
         if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{name}.")
+            yield from leaves(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 
@@ -192,13 +204,28 @@ def _shown_value(value: Any) -> str:
 
 
 def _shown_name(location: tuple[int | str, ...]) -> str:
-    """The dotted name as a user writes it: without the tag that follows a union's name."""
-    parts = [
-        str(part)
-        for before, part in zip(("", *location), location, strict=False)
-        if not (before in {"encoder", "decoder"} and part in {"recurrent", "transformer"})
-    ]
-    return _printable(".".join(parts))
+    """The dotted name as a user writes it: without the kind that follows a choice's name."""
+    known = set(_names_and_sections())
+    shown: list[str] = []
+    for part in map(str, location):
+        chosen = f"{'.'.join(shown)}.kind" in known and ".".join([*shown, part]) not in known
+        if not (chosen and part in _kinds()):
+            shown.append(part)
+    return _printable(".".join(shown))
+
+
+@cache
+def _kinds() -> set[str]:
+    """Every value that some `kind` may have."""
+    return set(_values_of_kind(Config))
+
+
+def _values_of_kind(section: type[BaseModel]) -> Iterator[str]:
+    for name, field in section.model_fields.items():
+        if name == "kind":
+            yield from get_args(field.annotation)
+        for table in _sections(field.annotation):
+            yield from _values_of_kind(table)
 
 
 def _printable(name: str) -> str:
@@ -207,6 +234,9 @@ def _printable(name: str) -> str:
 
 def _no_such_option(name: str) -> str:
     """The nearest whole name, or else the nearest last part of one."""
+    if name in _names_and_sections():
+        section = name.rpartition(".")[0]
+        return f"there is no option {name} in the kind that {section} has: set {section}.kind too"
     near = difflib.get_close_matches(name, _names_and_sections(), n=1, cutoff=0.6)
     if not near:
         ends = {each.rpartition(".")[2]: each for each in option_names()}

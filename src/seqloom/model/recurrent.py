@@ -1,114 +1,206 @@
-"""Recurrent encoder and attentive recurrent decoder (SPEC S3.1, S3.2 e, S4.2)."""
+"""The recurrent decoder in all its forms (SPEC S3.1, S3.2, S4.2)."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from jaxtyping import Bool, Float, Int
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seqloom.model.state import Code, Features, Memory, Source, State
-from seqloom.nn.attention import Merge, Score, attend
+from seqloom.model.first_state import FirstState
+from seqloom.model.state import Features, Memory, State
+from seqloom.nn.attention import Attention, Prepared
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import Embedding, OutputLayer
+from seqloom.nn.embedding import OutputLayer, TokenVectors
+from seqloom.nn.joining import Concatenated, Squashed, Summed
 from seqloom.nn.recurrent import RecurrentStack
 
-__all__ = ["AttentiveDecoder", "Bridge", "Ends", "RecurrentEncoder", "RecurrentState"]
+__all__ = ["Ends", "Looking", "RecurrentDecoder", "RecurrentState", "Wiring"]
 
 
-class RecurrentEncoder(nn.Module):
-    """Reads the source through a stack; its states are attended to, its last state is the code."""
+class Path(NamedTuple):
+    """Where a path stands: every layer's state, steps made, and what it wrote last if that
+    is read again."""
 
-    def __init__(self, embedding: Embedding, stack: RecurrentStack, *, dropout: float) -> None:
-        super().__init__()
-        self.embedding = embedding
-        self.stack = stack
-        self.dropout = Dropout(dropout)
-
-    def encode(self, source: Source) -> Memory:
-        inputs = self.dropout(self.embedding(source.tokens))
-        states, code = self.stack(inputs, lengths=source.lengths)
-        mask = source.mask
-        return Memory(len(source.lengths), self.dropout(states), mask, code)
+    layers: tuple[Float[Tensor, "R L D"], ...]
+    positions: Int[Tensor, "R"]
+    last: tuple[Float[Tensor, "R W"], ...]
 
 
-class Bridge(nn.Module):
-    """From the encoder's last states to the decoder's first, whatever their sizes (SPEC S3.1)."""
+class Given(NamedTuple):
+    """What a sentence's paths know of the source: each is there only where it is used."""
 
-    def __init__(self, source: tuple[int, int], target: tuple[int, int], *, parts: int) -> None:
-        """Sizes are (layers, width); each part of the state has a map of its own."""
-        super().__init__()
-        self.target = target
-        self.maps = nn.ModuleList(
-            nn.Linear(source[0] * source[1], target[0] * target[1]) for _ in range(parts)
-        )
-
-    def forward(self, code: Code) -> tuple[Float[Tensor, "B L2 D2"], ...]:
-        """The hidden state is squashed by tanh as a unit's output is; a cell is not."""
-        mapped = [layer(part.flatten(1)) for layer, part in zip(self.maps, code, strict=True)]
-        mapped[0] = mapped[0].tanh()
-        return tuple(part.unflatten(1, self.target) for part in mapped)
+    code: tuple[Float[Tensor, "B C"], ...]
+    seen: tuple[Prepared, ...]
 
 
-class Layers(NamedTuple):
-    """The state of every layer of a path."""
-
-    parts: tuple[Float[Tensor, "R L D"], ...]
+RecurrentState = State[Path, Given]
 
 
-class Attended(NamedTuple):
-    """What a sentence's paths look at."""
-
-    keys: Float[Tensor, "B S A"]
-    values: Float[Tensor, "B S E"]
-    mask: Bool[Tensor, "B S"]
+Query = Callable[[Float[Tensor, "R T E"], Float[Tensor, "R D"]], Float[Tensor, "R T Q"]]
+"""Which vectors ask the source, given the fed-back ones and the top layer's previous state."""
 
 
-RecurrentState = State[Layers, Attended]
+@dataclass(frozen=True)
+class Looking:
+    """How attention takes part; without `query`, the current state asks and nothing loops."""
+
+    attention: Attention
+    query: Query | None = None  # where attention comes before the units
+    one_by_one: bool = False  # the query needs the step before
+    feed: bool = False  # the output of a step joins the input of the next
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What a step reads and what its output layer sees: the forms of SPEC S3.2."""
+
+    feedback: bool = True  # (b): the previous output
+    soft: bool = False  # in use, as the mean vector under its whole distribution (S2.2)
+    code_input: bool = False  # (c)
+    code_output: bool = False  # (d)
+    code_first: bool = False  # (f)
+    looking: Looking | None = None  # (e)
+
+    @property
+    def code(self) -> bool:
+        """Whether the code is needed after the start."""
+        return self.code_input or self.code_output or self.code_first
 
 
 class Ends(NamedTuple):
-    """Where a decoder meets its vocabulary: token vectors in, and two steps to logits out."""
+    """Where a decoder meets its vocabulary: token vectors and what joins them, then a readout and
+    the output layer."""
 
-    embedding: Embedding
-    merge: Merge
+    embedding: TokenVectors
+    join: Concatenated | Summed
+    readout: Concatenated | Squashed
     output: OutputLayer
 
 
-class AttentiveDecoder(nn.Module):
-    """A recurrent stack over the outputs so far; its current state asks the source (SPEC S4.2).
+class RecurrentDecoder(nn.Module):
+    """A recurrent stack that goes on from the source's code, or looks at the source, or both.
 
-    What attention finds is merged into the output only, so that in training all steps are computed
-    at once, as one loop over the units and one product for all of attention.
+    Where a step needs nothing of the step before but the units' state, all steps of a `read` are
+    computed at once; otherwise one by one, with the same numbers.
     """
 
     def __init__(
-        self, stack: RecurrentStack, bridge: Bridge, score: Score, ends: Ends, *, dropout: float
+        self,
+        stack: RecurrentStack,
+        first: FirstState,
+        ends: Ends,
+        wiring: Wiring,
+        *,
+        dropout: float,
     ) -> None:
         super().__init__()
         self.stack = stack
-        self.bridge = bridge
-        self.score = score
-        self.embedding, self.merge, self.output = ends
+        self.first = first
+        self.embedding, self.join, self.readout, self.output = ends
+        self.wiring = wiring
+        looking = wiring.looking
+        self.attention = None if looking is None else looking.attention
         self.dropout = Dropout(dropout)
 
     def start(self, memory: Memory, *, trace: bool = False) -> RecurrentState:
-        if memory.states is None or memory.mask is None or memory.code is None:
-            raise TypeError("an attentive decoder needs the encoder's states and its code")
-        shared = Attended(self.score.prepare(memory.states), memory.states, memory.mask)
-        return State(Layers(self.bridge(memory.code)), shared, trace)
+        layers = self.first(memory, self.stack)
+        like = layers[0]
+        positions = torch.zeros(memory.sentences, dtype=torch.int64, device=like.device)
+        looking = self.wiring.looking
+        keeps = self.wiring.soft or (looking is not None and looking.feed)
+        last = (like.new_zeros(memory.sentences, self.readout.width),) if keeps else ()
+        return State(Path(layers, positions, last), self._given(memory), trace)
 
     def read(
         self, inputs: Int[Tensor, "R T"], state: RecurrentState
     ) -> tuple[Features, RecurrentState]:
-        embedded = self.dropout(self.embedding(inputs))
-        hidden, layers = self.stack(embedded, state.own.parts)
-        keys, values, mask = state.shared
-        queries = hidden.reshape(len(mask), -1, hidden.shape[-1])  # (B, K·T, D)
-        context, weights = attend(self.score.compare(queries, keys), values, mask)
-        context = context.view(*hidden.shape[:2], -1)
-        merged = self.merge(hidden, context)
-        attention = weights.view(*hidden.shape[:2], -1) if state.trace else None
-        after = State(Layers(layers), state.shared, state.trace)
-        return Features(self.dropout(merged), attention), after
+        if inputs.shape[1] == 1 or not self._one_by_one():
+            return self._advance(inputs, state)
+        steps = []
+        for tokens in inputs.split(1, dim=1):
+            features, state = self._advance(tokens, state)
+            steps.append(features)
+        attention = [step.attention for step in steps if step.attention is not None]
+        hidden = torch.cat([step.hidden for step in steps], dim=1)
+        return Features(hidden, torch.cat(attention, dim=1) if attention else None), state
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return self.output(hidden)
+
+    def _given(self, memory: Memory) -> Given:
+        code: tuple[Tensor, ...] = ()
+        if self.wiring.code:
+            if memory.code is None:
+                raise TypeError("this decoder reads the code, which the encoder does not give")
+            code = (memory.code[0][:, -1],)
+        if self.attention is None:
+            return Given(code, ())
+        if memory.states is None or memory.mask is None:
+            raise TypeError("an attentive decoder needs the encoder's states")
+        return Given(code, (self.attention.prepare(memory.states, memory.mask),))
+
+    def _one_by_one(self) -> bool:
+        """Whether a step needs the output or the state of the step before."""
+        looking = self.wiring.looking
+        waits = looking is not None and (looking.feed or looking.one_by_one)
+        return waits or (self.wiring.soft and not self.training)
+
+    def _advance(
+        self, inputs: Int[Tensor, "R T"], state: RecurrentState
+    ) -> tuple[Features, RecurrentState]:
+        """T steps at once; only one where a step needs the one before."""
+        own, given, looking = state.own, state.shared, self.wiring.looking
+        fed = self._fed(inputs, own)
+        context: list[Tensor] = []
+        weights = None
+        if looking is not None and looking.query is not None:
+            query = looking.query(fed, own.layers[0][:, -1])
+            found, weights = looking.attention(query, given.seen[0], own.positions)
+            context = [found]
+        hidden, layers = self.stack(self._entering(fed, context, state), own.layers)
+        if looking is not None and looking.query is None:
+            found, weights = looking.attention(hidden, given.seen[0], own.positions)
+            context = [found]
+        if self.wiring.code_output:
+            context = [*context, _each_step(given.code[0], hidden)]
+        output = self.dropout(self.readout([hidden, *context]))
+        last = (output[:, -1],) if own.last else ()
+        after = Path(layers, own.positions + inputs.shape[1], last)
+        attention = weights if state.trace else None
+        return Features(output, attention), State(after, given, state.trace)
+
+    def _fed(self, inputs: Int[Tensor, "R T"], own: Path) -> Float[Tensor, "R T E"]:
+        """The vectors of what was written before: of the tokens, or of all that they might be.
+
+        Under teacher forcing soft feedback takes the label; the first input is `<start>` always.
+        """
+        vectors = self.embedding(inputs)
+        if self.wiring.soft and not self.training:
+            likely = self.embedding.mean(self.write(own.last[0]).softmax(-1))[:, None]
+            vectors = torch.where(own.positions[:, None, None] > 0, likely, vectors)
+        return self.dropout(vectors)
+
+    def _entering(
+        self, fed: Float[Tensor, "R T E"], context: list[Tensor], state: RecurrentState
+    ) -> Float[Tensor, "R T I"]:
+        """What the units read."""
+        wiring, own, given = self.wiring, state.own, state.shared
+        parts = [fed] if wiring.feedback else []
+        if wiring.code_input:
+            parts.append(_each_step(given.code[0], fed))
+        if wiring.code_first:
+            at = own.positions[:, None] + torch.arange(fed.shape[1], device=fed.device)
+            parts.append(_each_step(given.code[0], fed) * (at == 0)[:, :, None])
+        parts += context
+        if wiring.looking is not None and wiring.looking.feed:
+            parts.append(own.last[0][:, None])
+        return self.join(parts or [fed.new_zeros(*fed.shape[:2], 1)])
+
+
+def _each_step(code: Float[Tensor, "B C"], like: Float[Tensor, "R T _"]) -> Tensor:
+    """The code of a row's sentence, at every step."""
+    rows, steps = like.shape[:2]
+    beams = code[:, None].expand(-1, rows // len(code), -1).reshape(rows, 1, -1)
+    return beams.expand(-1, steps, -1)

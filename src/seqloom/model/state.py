@@ -13,7 +13,17 @@ from torch import Tensor
 
 from seqloom.errors import DataError
 
-__all__ = ["Code", "Decoder", "Encoder", "Features", "Memory", "Source", "State", "each_tensor"]
+__all__ = [
+    "Code",
+    "Decoder",
+    "Encoder",
+    "Features",
+    "Head",
+    "Memory",
+    "Source",
+    "State",
+    "each_tensor",
+]
 
 Own = TypeVar("Own")
 Shared = TypeVar("Shared")
@@ -106,4 +116,13 @@ class Decoder(Protocol[St]):
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         """Unnormalised log-probabilities of the next token, for any leading shape."""
+        ...
+
+
+@runtime_checkable
+class Head(Protocol):
+    """Scores of labels for targets that need no decoder."""
+
+    def __call__(self, memory: Memory) -> Float[Tensor, "B *S V"]:
+        """Of the whole input, or of each of its positions."""
         ...

@@ -1,6 +1,6 @@
 """Transformer encoder and decoder under the protocol of `model.state` (SPEC S5)."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -8,62 +8,59 @@ from torch import Tensor, nn
 
 from seqloom.model.state import Features, Memory, Source, State
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import Embedding, OutputLayer
+from seqloom.nn.embedding import OutputLayer, TokenVectors
+from seqloom.nn.mixing import Cache, Steps, next_steps
 from seqloom.nn.modules import each
-from seqloom.nn.positions import sinusoids
-from seqloom.nn.transformer import Block, Cache, Keys
+from seqloom.nn.positions import Positions
+from seqloom.nn.transformer import Block, Keys
 
-__all__ = ["TransformerDecoder", "TransformerEncoder", "TransformerState"]
+__all__ = ["PositionedEmbedding", "TransformerDecoder", "TransformerEncoder", "TransformerState"]
 
 
 class PositionedEmbedding(nn.Module):
-    """Token vectors plus sines and cosines of the position, from 1 (SPEC S5.3)."""
+    """Token vectors that know their position (SPEC S5.3)."""
 
-    def __init__(self, embedding: Embedding, *, dropout: float) -> None:
+    def __init__(self, embedding: TokenVectors, positions: Positions, *, dropout: float) -> None:
         super().__init__()
         self.embedding = embedding
+        self.positions = positions
         self.dropout = Dropout(dropout)
-        self.known: Tensor | None = None  # vectors of the first positions, once they are needed
 
     def forward(
-        self, tokens: Int[Tensor, "R T"], positions: Int[Tensor, "R"] | None = None
+        self, tokens: Int[Tensor, "R T"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T D"]:
-        """`positions` is how much each row has read before; nothing, if not given."""
-        steps = torch.arange(tokens.shape[1], device=tokens.device)
-        at = steps if positions is None else positions[:, None] + steps
-        vectors = self.embedding(tokens)
-        return self.dropout(vectors + self._positions(int(at.max()) + 1, vectors)[at])
+        """`at` counts what comes before each token."""
+        return self.place(self.embedding(tokens), at)
 
-    def _positions(self, count: int, like: Tensor) -> Tensor:
-        known = self.known
-        if known is None or len(known) < count or known.dtype != like.dtype:
-            steps = torch.arange(1, max(512, 2 * count) + 1, device=like.device)
-            self.known = known = sinusoids(steps, like.shape[-1]).to(like)
-        return known
+    def place(
+        self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
+    ) -> Float[Tensor, "R T D"]:
+        """The same for vectors that are there already."""
+        return self.dropout(self.positions(vectors, at))
 
 
 class TransformerEncoder(nn.Module):
-    """Blocks in which every source position looks at every other."""
+    """Blocks in which every source position looks at every other; the code is the last state."""
 
-    def __init__(
-        self, embedding: Embedding, blocks: list[Block], *, norm: nn.Module, dropout: float
-    ) -> None:
+    def __init__(self, embed: PositionedEmbedding, blocks: list[Block], *, norm: nn.Module) -> None:
         super().__init__()
-        self.embed = PositionedEmbedding(embedding, dropout=dropout)
+        self.embed = embed
         self.blocks = nn.ModuleList(blocks)
         self.norm = norm
 
     def encode(self, source: Source) -> Memory:
-        mask = source.mask
+        mask, (rows, steps) = source.mask, source.tokens.shape
         padded = None if bool(mask.all()) else mask[:, None, None]
-        hidden = self.embed(source.tokens)
+        hidden = self.embed(source.tokens, torch.arange(steps, device=mask.device)[None])
         for block in each(self.blocks, Block):
             hidden = block.encode(hidden, padded)
-        return Memory(len(source.lengths), self.norm(hidden), mask)
+        states = self.norm(hidden)
+        last = states[torch.arange(rows, device=mask.device), source.lengths - 1]
+        return Memory(rows, states, mask, code=(last[:, None],))
 
 
 class Read(NamedTuple):
-    """What a path has read: keys and values of every block, and how many tokens."""
+    """What a path has read: what every block keeps of it, and how many tokens."""
 
     caches: tuple[Cache, ...]
     positions: Int[Tensor, "R"]
@@ -76,51 +73,80 @@ class Attended(NamedTuple):
     mask: Bool[Tensor, "B S"]
 
 
-TransformerState = State[Read, Attended]
+TransformerState = State[Read, Attended | tuple[()]]
 
 
 class TransformerDecoder(nn.Module):
-    """Causal blocks that look at the source; what was computed once is kept (SPEC S5.7)."""
+    """Causal blocks; what was computed once is kept (SPEC S5.6, S5.7).
+
+    `source` says what becomes of the encoder's states: blocks look at them ("cross"), they are
+    vectors that are read before the first token ("read", SPEC S3.2 g), or there are none ("none").
+    """
 
     def __init__(
         self,
-        embedding: Embedding,
+        embed: PositionedEmbedding,
         blocks: list[Block],
         output: OutputLayer,
         *,
         norm: nn.Module,
-        dropout: float,
+        source: Literal["cross", "read", "none"],
     ) -> None:
         super().__init__()
-        self.embed = PositionedEmbedding(embedding, dropout=dropout)
+        self.embed = embed
         self.blocks = nn.ModuleList(blocks)
         self.norm = norm
         self.output = output
+        self.source = source
 
     def start(self, memory: Memory, *, trace: bool = False) -> TransformerState:
+        if self.source == "none":
+            return State(self._nothing(memory.sentences), (), trace)
         if memory.states is None or memory.mask is None:
             raise TypeError("a Transformer decoder needs the encoder's states")
+        if self.source == "read":
+            return State(self._prefix(memory.states, memory.mask), (), trace)
         keys = tuple(block.prepare(memory.states) for block in each(self.blocks, Block))
-        nothing = [part.new_empty(len(part), 0, part.shape[1], part.shape[3]) for part in keys[0]]
-        caches = tuple(Cache(*nothing) for _ in self.blocks)
-        positions = torch.zeros(memory.sentences, dtype=torch.int64, device=memory.mask.device)
-        return State(Read(caches, positions), Attended(keys, memory.mask), trace)
+        return State(self._nothing(memory.sentences), Attended(keys, memory.mask), trace)
 
     def read(
         self, inputs: Int[Tensor, "R T"], state: TransformerState
     ) -> tuple[Features, TransformerState]:
-        positions, mask = state.own.positions, state.shared.mask
-        hidden = self.embed(inputs, positions)
-        caches, weights = [], None
-        blocks = each(self.blocks, Block)
-        for block, cache, keys in zip(blocks, state.own.caches, state.shared.keys, strict=True):
-            hidden, grown, weights = block.decode(
-                hidden, cache, positions, (keys, mask), trace=state.trace
-            )
-            caches.append(grown)
+        steps = next_steps(state.own.positions, inputs.shape[1])
+        hidden, caches, weights = self._blocks(self.embed(inputs, steps.at), steps, state)
         attention = None if weights is None else weights.mean(dim=1)  # the last block's heads
-        after = State(Read(tuple(caches), positions + inputs.shape[1]), state.shared, state.trace)
-        return Features(self.norm(hidden), attention), after
+        own = Read(caches, state.own.positions + inputs.shape[1])
+        return Features(self.norm(hidden), attention), State(own, state.shared, state.trace)
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return self.output(hidden)
+
+    def _nothing(self, rows: int) -> Read:
+        """What paths know that have read nothing."""
+        caches = tuple(block.nothing(rows) for block in each(self.blocks, Block))
+        return Read(caches, torch.zeros(rows, dtype=torch.int64, device=caches[0][0].device))
+
+    def _prefix(self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Read:
+        """What paths know that have read these vectors.
+
+        Padding lies after a row's last vector: no real step sees it, and later ones replace it.
+        """
+        lengths = mask.sum(dim=1)
+        nothing = self._nothing(len(vectors))
+        steps = next_steps(nothing.positions, vectors.shape[1], lengths=lengths)
+        state: TransformerState = State(nothing, ())
+        _, caches, _ = self._blocks(self.embed.place(vectors, steps.at), steps, state)
+        return Read(caches, lengths)
+
+    def _blocks(
+        self, hidden: Float[Tensor, "R T D"], steps: Steps, state: TransformerState
+    ) -> tuple[Tensor, tuple[Cache, ...], Tensor | None]:
+        """Through all blocks: hidden states, what the blocks keep, and the last one's attention."""
+        shared, weights, caches = state.shared, None, []
+        for number, block in enumerate(each(self.blocks, Block)):
+            source = (shared.keys[number], shared.mask) if isinstance(shared, Attended) else None
+            hidden, cache, weights = block.decode(
+                hidden, state.own.caches[number], steps, source, trace=state.trace
+            )
+            caches.append(cache)
+        return hidden, tuple(caches), weights

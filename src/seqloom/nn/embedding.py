@@ -1,13 +1,27 @@
 """Token vectors, and the output layer that may share their table (SPEC S1.4)."""
 
 import math
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["Embedding", "OutputLayer"]
+__all__ = ["Embedding", "OneHot", "OutputLayer", "TokenVectors"]
+
+
+@runtime_checkable
+class TokenVectors(Protocol):
+    """A vector for each token."""
+
+    width: int
+
+    def __call__(self, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape D"]: ...
+
+    def mean(self, probabilities: Float[Tensor, "*shape V"]) -> Float[Tensor, "*shape D"]:
+        """The mean vector under a distribution over tokens (SPEC S2.2, soft feedback)."""
+        ...
 
 
 class Embedding(nn.Module):
@@ -18,6 +32,7 @@ class Embedding(nn.Module):
 
     def __init__(self, size: int, width: int) -> None:
         super().__init__()
+        self.width = width
         self.factor = math.sqrt(width)
         self.table = nn.Parameter(torch.empty(size, width))
         nn.init.normal_(self.table, std=width**-0.5)
@@ -25,14 +40,34 @@ class Embedding(nn.Module):
     def forward(self, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape D"]:
         return functional.embedding(tokens, self.table) * self.factor
 
+    def mean(self, probabilities: Float[Tensor, "*shape V"]) -> Float[Tensor, "*shape D"]:
+        return probabilities @ self.table * self.factor
+
+
+class OneHot(nn.Module):
+    """One-hot vectors: as long as the vocabulary, without parameters."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.width = size
+        self.register_buffer("identity", torch.eye(size), persistent=False)
+
+    identity: Tensor
+
+    def forward(self, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape D"]:
+        return functional.embedding(tokens, self.identity)
+
+    def mean(self, probabilities: Float[Tensor, "*shape V"]) -> Float[Tensor, "*shape D"]:
+        return probabilities
+
 
 class OutputLayer(nn.Module):
     """An affine map to the vocabulary; with `tied`, its matrix is an embedding's table."""
 
-    def __init__(self, width: int, size: int, *, tied: Embedding | None) -> None:
+    def __init__(self, width: int, size: int, *, tied: Embedding | None, bias: bool = True) -> None:
         super().__init__()
         self.matrix = Embedding(size, width) if tied is None else tied
-        self.bias = nn.Parameter(torch.zeros(size))
+        self.bias = nn.Parameter(torch.zeros(size)) if bias else None
 
     def forward(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return functional.linear(hidden, self.matrix.table, self.bias)

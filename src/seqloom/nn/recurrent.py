@@ -1,17 +1,37 @@
-"""Stacks of recurrent layers, in one or both directions (SPEC S2.6)."""
+"""Stacks of recurrent layers, in either or both directions (SPEC S2.6)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.modules import each
-from seqloom.nn.units import Lstm
+from seqloom.nn.units import Unit
 
-__all__ = ["RecurrentStack", "reverse"]
+__all__ = ["Direction", "Layer", "RecurrentStack", "StackOptions", "reverse"]
+
+Direction = Literal["forward", "backward", "both"]
+NewUnit = Callable[[int, int], Unit]
+"""A unit for inputs of one size and states of another."""
 
 
-def reverse(values: Float[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B S D"]:
+@dataclass(frozen=True)
+class StackOptions:
+    """How layers are put on top of each other."""
+
+    layers: int = 1
+    direction: Direction = "forward"
+    dropout: float = 0.0  # between layers
+    residual: bool = False  # a layer's input is added to its output where their sizes agree
+    layer_norm: bool = False  # of each layer's output
+    learnt_state: bool = False  # where no first state is given, rather than zero
+
+
+def reverse(values: Shaped[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Shaped[Tensor, "B S D"]:
     """Each row's real positions back to front; its padding stays behind them."""
     steps = torch.arange(values.shape[1], device=values.device)
     index = lengths[:, None] - 1 - steps
@@ -19,24 +39,72 @@ def reverse(values: Float[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Float[
     return values.gather(1, index[:, :, None].expand_as(values))
 
 
-class RecurrentStack(nn.Module):
-    """L layers, each fed the hidden states of the one below, with dropout between them."""
+class Layer(nn.Module):
+    """One layer: a unit for each direction, their outputs side by side."""
 
-    def __init__(
-        self, inputs: int, width: int, *, layers: int, both_directions: bool, dropout: float
-    ) -> None:
+    def __init__(self, units: list[Unit], *, backward_first: bool, norm: bool) -> None:
         super().__init__()
-        self.directions = 2 if both_directions else 1
-        sizes = [inputs] + [self.directions * width] * (layers - 1)
-        self.layers = nn.ModuleList(
-            nn.ModuleList(Lstm(size, width) for _ in range(self.directions)) for size in sizes
-        )
-        self.between = Dropout(dropout)
+        self.units = nn.ModuleList(units)
+        self.backward_first = backward_first
+        self.width = sum(unit.width for unit in units)
+        self.parts = units[0].parts
+        self.norm: nn.Module = nn.LayerNorm(self.width) if norm else nn.Identity()
 
     def forward(
         self,
         inputs: Float[Tensor, "B S I"],
-        state: tuple[Float[Tensor, "B L D"], ...] | None = None,
+        state: tuple[Float[Tensor, "B E"], ...] | None,
+        lengths: Int[Tensor, "B"] | None,
+    ) -> tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B E"], ...]]:
+        """Outputs in the order of the inputs, and each direction's state after its last step."""
+        outputs, finals, begin = [], [], 0
+        for number, unit in enumerate(each(self.units, Unit)):
+            backward = self.backward_first or number == 1
+            read = _turn(inputs, lengths) if backward else inputs
+            first = unit.zero_state(read) if state is None else _slices(state, begin, unit.width)
+            output, states = unit(read, first)
+            outputs.append(_turn(output, lengths) if backward else output)
+            finals.append(tuple(_last(part, lengths) for part in states))
+            begin += unit.width
+        return self.norm(_side_by_side(outputs)), tuple(
+            _side_by_side(parts) for parts in zip(*finals, strict=True)
+        )
+
+
+class RecurrentStack(nn.Module):
+    """Layers whose outputs feed the next, with dropout between."""
+
+    def __init__(self, inputs: int, width: int, new_unit: NewUnit, options: StackOptions) -> None:
+        super().__init__()
+        directions = 2 if options.direction == "both" else 1
+        sizes = [inputs] + [directions * width] * (options.layers - 1)
+        self.layers = nn.ModuleList(
+            Layer(
+                [new_unit(size, width) for _ in range(directions)],
+                backward_first=options.direction == "backward",
+                norm=options.layer_norm,
+            )
+            for size in sizes
+        )
+        self.width = directions * width
+        self.parts = next(each(self.layers, Layer)).parts
+        self.between = Dropout(options.dropout)
+        self.residual = options.residual
+        learnt = self.parts if options.learnt_state else 0
+        self.first = nn.ParameterList(
+            torch.zeros(options.layers, self.width) for _ in range(learnt)
+        )
+
+    def first_state(self, rows: int) -> tuple[Float[Tensor, "B L E"], ...] | None:
+        """The state before anything was read, where it is not zero."""
+        if not len(self.first):
+            return None
+        return tuple(part.expand(rows, *part.shape) for part in self.first)
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "B S I"],
+        state: tuple[Float[Tensor, "B L E"], ...] | None = None,
         lengths: Int[Tensor, "B"] | None = None,
     ) -> tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B L E"], ...]]:
         """The top layer's outputs and the last state of every layer, directions side by side.
@@ -44,31 +112,24 @@ class RecurrentStack(nn.Module):
         With `lengths`, a row's last state is the one at its own end, and the backward direction
         starts there, so padding never enters.
         """
+        state = self.first_state(len(inputs)) if state is None else state
         finals: list[tuple[Tensor, ...]] = []
-        for number, directions in enumerate(each(self.layers, nn.ModuleList)):
-            if number:
-                inputs = self.between(inputs)
+        for number, layer in enumerate(each(self.layers, Layer)):
+            read = self.between(inputs) if number else inputs
             first = None if state is None else tuple(part[:, number] for part in state)
-            inputs, final = _layer(directions, inputs, first, lengths)
+            outputs, final = layer(read, first, lengths)
+            added = self.residual and inputs.shape[-1] == self.width
+            inputs = outputs + inputs if added else outputs
             finals.append(final)
         return inputs, tuple(torch.stack(parts, dim=1) for parts in zip(*finals, strict=True))
 
 
-def _layer(
-    directions: nn.ModuleList,
-    inputs: Tensor,
-    state: tuple[Tensor, ...] | None,
-    lengths: Tensor | None,
-) -> tuple[Tensor, tuple[Tensor, ...]]:
-    outputs, finals = [], []
-    for number, unit in enumerate(each(directions, Lstm)):
-        backward = number == 1
-        read = _turn(inputs, lengths) if backward else inputs
-        output, states = unit(read, unit.zero_state(read) if state is None else state)
-        outputs.append(_turn(output, lengths) if backward else output)
-        finals.append(tuple(_last(part, lengths) for part in states))
-    final = tuple(torch.cat(parts, dim=-1) for parts in zip(*finals, strict=True))
-    return torch.cat(outputs, dim=-1), final
+def _slices(state: tuple[Tensor, ...], begin: int, width: int) -> tuple[Tensor, ...]:
+    return tuple(part[:, begin : begin + width] for part in state)
+
+
+def _side_by_side(parts: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), dim=-1)
 
 
 def _turn(values: Tensor, lengths: Tensor | None) -> Tensor:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from pydantic import BaseModel
 
 from seqloom.config import Config, merge, plan
 from seqloom.data import Survey, describe_data, overlap
@@ -53,11 +54,18 @@ def _held_out(found: Survey, other: Survey) -> Iterator[str]:
 
 
 def _choices(config: Config) -> Iterator[str]:
-    encoder, decoder = config.model.encoder, config.model.decoder
+    parts = ", ".join(_part(name, getattr(config.model, name)) for name in ("encoder", "decoder"))
     yield (
-        f"model: {encoder.kind}, width {encoder.width}, {encoder.layers}+{decoder.layers} layers; "
+        f"model: {parts}; "
         f"{config.training.updates:,} updates of {config.training.batch_tokens:,} positions"
     )
+
+
+def _part(name: str, part: BaseModel) -> str:
+    """A part of the model in a few words, such as `transformer encoder of 3 × 192`."""
+    options = part.model_dump()
+    size = f" of {options['layers']} × {options['width']}" if "layers" in options else ""
+    return f"{options['kind']} {name}{size}"
 
 
 def _trial(config: Config, found: Survey) -> Iterator[str]:
@@ -90,6 +98,7 @@ def _seconds_per_update(
     """The time of one update on made-up rows of the mean length; workers share the positions."""
     source, target = lengths
     rows = max(1, config.training.batch_tokens // max(lengths))
+    rows = min(rows, config.training.batch_rows or rows)
     with torch.random.fork_rng():
         network = build(config.model, source_size=fields[0].size, target_size=fields[1].size)
         tokens = torch.randint(END, fields[0].size, (rows, source))

@@ -1,0 +1,391 @@
+"""The options of a model: a choice between parts is a union of classes told apart by `kind`."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from seqloom.config.section import (
+    Count,
+    Dropped,
+    Layers,
+    Section,
+    Width,
+    kind_or_table,
+)
+
+__all__ = [
+    "AppendedSinusoidsConfig",
+    "AttentionConfig",
+    "AttentionOptions",
+    "DecoderConfig",
+    "ElmanConfig",
+    "EncoderConfig",
+    "GlobalAttentionConfig",
+    "GruConfig",
+    "JointPositionsConfig",
+    "LabelHeadConfig",
+    "LearnedPositionsConfig",
+    "LocalAttentionConfig",
+    "LstmConfig",
+    "ModelConfig",
+    "NoAttentionConfig",
+    "NoEncoderConfig",
+    "NoPositionsConfig",
+    "OneHotPositionsConfig",
+    "PositionsConfig",
+    "RecurrentDecoderConfig",
+    "RecurrentEncoderConfig",
+    "RecurrentOptions",
+    "RotaryPositionsConfig",
+    "SinusoidsConfig",
+    "SsruConfig",
+    "TagsHeadConfig",
+    "TransformerDecoderConfig",
+    "TransformerEncoderConfig",
+    "TransformerOptions",
+    "UnitConfig",
+    "VectorsEncoderConfig",
+]
+
+UNIT = "the recurrent unit: lstm, gru, elman or ssru"
+SEEN = "which positions are seen: global, local, or none at all"
+PLACES = (
+    "what tells a Transformer where a token stands: sinusoids, sinusoids-appended, one-hot, "
+    "learned, joint, rotary or none"
+)
+READER = "what reads the source: transformer, recurrent, vectors (as they are) or none"
+WRITER = "what gives the target: transformer or recurrent, or a head: label or tags"
+
+
+class UnitOptions(Section):
+    """What every recurrent unit can be asked."""
+
+    bias: bool = Field(True, description="whether the unit's affine maps have a bias")
+    weights: Literal["orthogonal", "glorot", "uniform", "normal"] = Field(
+        "orthogonal", description="how the recurrent matrices are drawn at first"
+    )
+
+
+class LstmConfig(UnitOptions):
+    """Long short-term memory (SPEC S2.3)."""
+
+    kind: Literal["lstm"] = Field("lstm", description=UNIT)
+
+
+class GruConfig(UnitOptions):
+    """Gated recurrent unit (SPEC S2.4)."""
+
+    kind: Literal["gru"] = Field("gru", description=UNIT)
+    reset: Literal["before", "after"] = Field(
+        "before", description="gru: the reset gate acts before or after the matrix product"
+    )
+    update: Literal["keep", "take"] = Field(
+        "keep", description="gru: what an open update gate does, keep the state or take the new one"
+    )
+
+
+class ElmanConfig(UnitOptions):
+    """Elman's network (SPEC S2.1)."""
+
+    kind: Literal["elman"] = Field("elman", description=UNIT)
+    activation: Literal["tanh", "relu", "sigmoid", "identity"] = Field(
+        "tanh", description="elman: the function the sum goes through"
+    )
+
+
+class SsruConfig(UnitOptions):
+    """A simple recurrent unit whose gate and candidate need the input alone."""
+
+    kind: Literal["ssru"] = Field("ssru", description=UNIT)
+
+
+UnitConfig = Annotated[
+    Annotated[LstmConfig | GruConfig | ElmanConfig | SsruConfig, Field(discriminator="kind")],
+    BeforeValidator(kind_or_table("lstm")),
+]
+
+
+class AttentionOptions(Section):
+    """How a recurrent decoder looks at the source (SPEC S4)."""
+
+    score: Literal[
+        "dot", "scaled", "general", "scaled-general", "additive", "concatenation", "perceptron"
+    ] = Field("general", description="the score of a query and a key")
+    query: Literal["current", "previous", "output"] = Field(
+        "current",
+        description="what asks: the current state, the previous state, or the previous output",
+    )
+    feed: bool = Field(
+        False, description="feed what attention made of a step into the next step (input feeding)"
+    )
+    heads: Layers = Field(1, description="attention heads, each with keys and queries of its own")
+    size: Count = Field(
+        0,
+        description="size of a head's queries and keys, and of the layer inside a score; "
+        "0 divides the decoder's width by the heads",
+    )
+    causal: bool = Field(
+        False, description="let step t look at the first t positions of the source only"
+    )
+
+
+class GlobalAttentionConfig(AttentionOptions):
+    """Attention to every position."""
+
+    kind: Literal["global"] = Field("global", description=SEEN)
+
+
+class LocalAttentionConfig(AttentionOptions):
+    """Attention to a window of positions (SPEC S4.3)."""
+
+    kind: Literal["local"] = Field("local", description=SEEN)
+    centre: Literal["time", "predicted"] = Field(
+        "predicted", description="local: the middle of the window is the step itself, or predicted"
+    )
+    window: Count = Field(0, description="local: positions seen on each side of the middle")
+    gaussian: bool = Field(
+        True, description="local: favour the middle by a bell curve of half the window's width"
+    )
+
+
+class NoAttentionConfig(Section):
+    """No attention: the decoder knows the source through its first state or the code."""
+
+    kind: Literal["none"] = Field("none", description=SEEN)
+
+
+AttentionConfig = Annotated[
+    Annotated[
+        GlobalAttentionConfig | LocalAttentionConfig | NoAttentionConfig,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(kind_or_table("global")),
+]
+
+
+class RecurrentOptions(Section):
+    """A stack of recurrent layers (SPEC S2.6)."""
+
+    unit: UnitConfig = LstmConfig()
+    layers: Layers = Field(1, description="number of stacked layers")
+    dropout: Dropped = Field(0.2, description="share of values dropped in training")
+    residual: bool = Field(
+        False, description="add a recurrent layer's input to its output where their sizes agree"
+    )
+    layer_norm: bool = Field(False, description="layer norm on each recurrent layer's output")
+
+
+class RecurrentEncoderConfig(RecurrentOptions):
+    """Stacked recurrent layers over the source (SPEC S2.6)."""
+
+    kind: Literal["recurrent"] = Field("recurrent", description=READER)
+    width: Width = Field(256, description="size of the hidden state of one direction")
+    layers: Layers = Field(2, description="number of stacked layers")
+    direction: Literal["both", "forward", "backward"] = Field(
+        "both", description="which way a recurrent encoder reads"
+    )
+    first_state: Literal["zero", "learnt"] = Field(
+        "zero", description="the state a recurrent encoder starts from"
+    )
+
+
+class RecurrentDecoderConfig(RecurrentOptions):
+    """A recurrent decoder in any of the forms of SPEC S3.2."""
+
+    kind: Literal["recurrent"] = Field("recurrent", description=WRITER)
+    width: Width = Field(512, description="size of the hidden state")
+    first_state: Literal["map", "copy", "zero", "learnt", "read"] = Field(
+        "map",
+        description="the decoder's first state: the encoder's last through a learned map, a copy "
+        "of it, zero, learnt, or what reading the source's vectors itself leaves",
+    )
+    feedback: Literal["token", "soft", "none"] = Field(
+        "token",
+        description="what of its output a recurrent decoder reads next: the token, the mean "
+        "vector under the whole distribution, or nothing",
+    )
+    code: Literal["none", "input", "input-output", "first"] = Field(
+        "none",
+        description="where the code joins: nowhere, the input of every step, the output layer "
+        "too, or the first input alone",
+    )
+    join: Literal["concatenate", "sum"] = Field(
+        "concatenate", description="how code and fed-back output make one input"
+    )
+    readout: Literal["perceptron", "affine"] = Field(
+        "perceptron",
+        description="from the state to the output layer: through tanh(W s + b), or directly",
+    )
+    attention: AttentionConfig = GlobalAttentionConfig()
+
+
+class SinusoidsConfig(Section):
+    """Sines and cosines added to token vectors."""
+
+    kind: Literal["sinusoids"] = Field("sinusoids", description=PLACES)
+
+
+class AppendedSinusoidsConfig(Section):
+    """Sines and cosines appended to token vectors."""
+
+    kind: Literal["sinusoids-appended"] = Field("sinusoids-appended", description=PLACES)
+    size: Width = Field(32, description="sinusoids-appended: an even number of values appended")
+
+
+class LimitedPositions(Section):
+    """Positions that are told apart up to a limit."""
+
+    most: Annotated[int, Field(ge=1, le=65_536)] = Field(
+        512, description="one-hot, learned, joint: positions told apart; later ones share the last"
+    )
+
+
+class OneHotPositionsConfig(LimitedPositions):
+    """One-hot positions appended to token vectors."""
+
+    kind: Literal["one-hot"] = Field("one-hot", description=PLACES)
+
+
+class LearnedPositionsConfig(LimitedPositions):
+    """A learned vector for each position, added."""
+
+    kind: Literal["learned"] = Field("learned", description=PLACES)
+
+
+class JointPositionsConfig(LimitedPositions):
+    """A learned map of token vector and position together."""
+
+    kind: Literal["joint"] = Field("joint", description=PLACES)
+
+
+class RotaryPositionsConfig(Section):
+    """Queries and keys turned by an angle that grows with the position."""
+
+    kind: Literal["rotary"] = Field("rotary", description=PLACES)
+
+
+class NoPositionsConfig(Section):
+    """Nothing says where a token stands."""
+
+    kind: Literal["none"] = Field("none", description=PLACES)
+
+
+PositionsConfig = Annotated[
+    Annotated[
+        SinusoidsConfig
+        | AppendedSinusoidsConfig
+        | OneHotPositionsConfig
+        | LearnedPositionsConfig
+        | JointPositionsConfig
+        | RotaryPositionsConfig
+        | NoPositionsConfig,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(kind_or_table("sinusoids")),
+]
+
+
+class TransformerOptions(Section):
+    """Transformer blocks (SPEC S5)."""
+
+    width: Width = Field(256, description="size of a position's vector")
+    inner: Annotated[int, Field(ge=1, le=65_536)] = Field(
+        1024, description="size of the network inside a block"
+    )
+    heads: Layers = Field(4, description="attention heads")
+    head_size: Count = Field(
+        0, description="size of a head's queries and keys; 0 divides the width by the heads"
+    )
+    value_size: Count = Field(0, description="size of a head's values; 0 takes the head's size")
+    attention_bias: bool = Field(False, description="whether attention's maps have a bias")
+    layers: Layers = Field(3, description="number of blocks")
+    norm: Literal["first", "after"] = Field(
+        "first", description="layer norm before or after the sum"
+    )
+    activation: Literal["relu", "gelu", "gated"] = Field(
+        "relu", description="the network inside a block: relu, gelu, or gated by gelu"
+    )
+    dropout: Dropped = Field(0.1, description="share of values dropped in training")
+    positions: PositionsConfig = SinusoidsConfig()
+
+
+class TransformerEncoderConfig(TransformerOptions):
+    """Transformer blocks over the source (SPEC S5.4)."""
+
+    kind: Literal["transformer"] = Field("transformer", description=READER)
+    mixing: Literal["attention", "simple"] = Field(
+        "attention",
+        description="how positions of one side meet: self-attention with learned maps, or simple",
+    )
+
+
+class TransformerDecoderConfig(TransformerOptions):
+    """Causal Transformer blocks (SPEC S5.4, S5.6)."""
+
+    kind: Literal["transformer"] = Field("transformer", description=WRITER)
+    mixing: Literal["attention", "simple", "ssru"] = Field(
+        "attention",
+        description="how positions of one side meet: self-attention with learned maps, simple, or "
+        "a simple recurrent unit",
+    )
+    source: Literal["attend", "read"] = Field(
+        "attend",
+        description="how a Transformer decoder takes in the source: attends to it, or reads its "
+        "vectors before its own output (decoder only)",
+    )
+
+
+class VectorsEncoderConfig(Section):
+    """No layers: the source's token vectors as they are."""
+
+    kind: Literal["vectors"] = Field("vectors", description=READER)
+
+
+class NoEncoderConfig(Section):
+    """No source at all: a language model."""
+
+    kind: Literal["none"] = Field("none", description=READER)
+
+
+class LabelHeadConfig(Section):
+    """One label for the whole source (SPEC S5.6)."""
+
+    kind: Literal["label"] = Field("label", description=WRITER)
+    pool: Literal["code", "mean", "max"] = Field(
+        "mean", description="label: what is judged, the code, or the mean or maximum of all states"
+    )
+
+
+class TagsHeadConfig(Section):
+    """One label for each position of the source (SPEC S5.6)."""
+
+    kind: Literal["tags"] = Field("tags", description=WRITER)
+
+
+EncoderConfig = Annotated[
+    TransformerEncoderConfig | RecurrentEncoderConfig | VectorsEncoderConfig | NoEncoderConfig,
+    Field(discriminator="kind"),
+]
+DecoderConfig = Annotated[
+    TransformerDecoderConfig | RecurrentDecoderConfig | LabelHeadConfig | TagsHeadConfig,
+    Field(discriminator="kind"),
+]
+
+
+class ModelConfig(Section):
+    """Token vectors, one encoder, one decoder or head."""
+
+    embedding: Width = Field(256, description="size of a token's vector")
+    one_hot: bool = Field(
+        False, description="token vectors are one-hot and as long as the vocabulary, not learned"
+    )
+    share_vocabulary: bool = Field(
+        True, description="one vocabulary and one embedding table for source and target"
+    )
+    tie_output: bool = Field(
+        True, description="the output layer is the target embedding table, transposed"
+    )
+    output_bias: bool = Field(True, description="whether the output layer has a bias")
+    reverse_source: bool = Field(False, description="read the source back to front")
+    encoder: EncoderConfig = TransformerEncoderConfig()
+    decoder: DecoderConfig = TransformerDecoderConfig()

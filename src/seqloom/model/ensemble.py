@@ -1,0 +1,101 @@
+"""Several models as one: their probabilities are averaged at each step (SPEC S7.4)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from seqloom.fields import END
+from seqloom.model.build import SequenceModel
+from seqloom.model.state import Decoder, Encoder, Features, Memory, Source
+
+__all__ = ["EnsembleDecoder", "EnsembleEncoder", "EnsembleState", "Memories", "ensemble"]
+
+
+@dataclass(frozen=True)
+class Memories(Memory):
+    """What each member's encoder hands over."""
+
+    members: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True)
+class EnsembleState:
+    """Where each member's decoder stands."""
+
+    members: tuple[Any, ...]
+
+    def select(
+        self, rows: Int[Tensor, "R2"], sentences: Int[Tensor, "B2"] | None = None
+    ) -> "EnsembleState":
+        """The same rows of every member."""
+        return EnsembleState(tuple(member.select(rows, sentences) for member in self.members))
+
+
+class EnsembleEncoder(nn.Module):
+    """Every member reads the input."""
+
+    def __init__(self, members: Sequence[Encoder]) -> None:
+        super().__init__()
+        self.members = tuple(members)
+        self.parts = nn.ModuleList(part for part in members if isinstance(part, nn.Module))
+
+    def encode(self, source: Source) -> Memories:
+        memories = tuple(member.encode(source) for member in self.members)
+        return Memories(len(source.lengths), members=memories)
+
+
+class EnsembleDecoder(nn.Module):
+    """Decoders over the same vocabulary; the probability of a token is the mean of theirs.
+
+    Their features lie side by side, `widths` values of each; attention is the mean of those members
+    that attend.
+    """
+
+    def __init__(self, members: Sequence[Decoder[Any]], widths: Sequence[int]) -> None:
+        super().__init__()
+        self.members = tuple(members)
+        self.parts = nn.ModuleList(part for part in members if isinstance(part, nn.Module))
+        self.widths = list(widths)
+
+    def start(self, memory: Memory, *, trace: bool = False) -> EnsembleState:
+        if not isinstance(memory, Memories):
+            raise TypeError("an ensemble's decoder needs the memories of all members")
+        pairs = zip(self.members, memory.members, strict=True)
+        return EnsembleState(tuple(member.start(theirs, trace=trace) for member, theirs in pairs))
+
+    def read(
+        self, inputs: Int[Tensor, "R T"], state: EnsembleState
+    ) -> tuple[Features, EnsembleState]:
+        pairs = zip(self.members, state.members, strict=True)
+        found = [member.read(inputs, theirs) for member, theirs in pairs]
+        hidden = torch.cat([features.hidden for features, _ in found], dim=2)
+        weights = [f.attention for f, _ in found if f.attention is not None]
+        attention = torch.stack(weights).mean(dim=0) if weights else None
+        return Features(hidden, attention), EnsembleState(tuple(after for _, after in found))
+
+    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
+        parts = zip(self.members, hidden.split(self.widths, dim=-1), strict=True)
+        logs = torch.stack([member.write(part).log_softmax(dim=-1) for member, part in parts])
+        return logs.logsumexp(dim=0) - math.log(len(logs))
+
+
+def ensemble(models: Sequence[SequenceModel]) -> SequenceModel:
+    """Models in use, all with the same two vocabularies, as one."""
+    if len(models) == 1:
+        return models[0]
+    decoder = EnsembleDecoder([model.decoder for model in models], [_width(m) for m in models])
+    return SequenceModel(EnsembleEncoder([model.encoder for model in models]), decoder).eval()
+
+
+@torch.no_grad()
+def _width(model: SequenceModel) -> int:
+    """The size of a model's features, which reading one token shows."""
+    token = torch.tensor([[END]])
+    memory = model.encoder.encode(Source(token, torch.tensor([1])))
+    features, _ = model.decoder.read(token, model.decoder.start(memory))
+    return features.hidden.shape[2]

@@ -1,0 +1,86 @@
+"""Where a recurrent decoder begins: from the encoder's last state, or without it (SPEC S3.1)."""
+
+from typing import Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seqloom.model.state import Code, Memory
+from seqloom.nn.recurrent import RecurrentStack
+
+__all__ = ["Bridge", "Copied", "FirstState", "OwnState", "ReadState"]
+
+FirstLayers = tuple[Float[Tensor, "B L D"], ...]
+
+
+@runtime_checkable
+class FirstState(Protocol):
+    """A decoder's state before its first input."""
+
+    def __call__(self, memory: Memory, stack: RecurrentStack) -> FirstLayers: ...
+
+
+class Copied(nn.Module):
+    """The encoder's last state of every layer, as it is."""
+
+    def forward(self, memory: Memory, _stack: RecurrentStack) -> FirstLayers:
+        return _code(memory)
+
+
+class Bridge(nn.Module):
+    """The encoder's last state through a learned map, whatever the sizes.
+
+    Each part of the decoder's state has a map of its own, from the same part of the encoder's, or
+    from its last where the encoder's unit has fewer.
+    """
+
+    def __init__(self, source: tuple[int, int], target: tuple[int, int], *, parts: int) -> None:
+        """Sizes are (layers, width)."""
+        super().__init__()
+        self.target = target
+        self.maps = nn.ModuleList(
+            nn.Linear(source[0] * source[1], target[0] * target[1]) for _ in range(parts)
+        )
+
+    def forward(self, memory: Memory, _stack: RecurrentStack) -> FirstLayers:
+        """The hidden state is squashed by tanh as a unit's output is; a cell is not."""
+        code = _code(memory)
+        last = len(code) - 1
+        mapped = [
+            layer(code[min(number, last)].flatten(1)) for number, layer in enumerate(self.maps)
+        ]
+        mapped[0] = mapped[0].tanh()
+        return tuple(part.unflatten(1, self.target) for part in mapped)
+
+
+class OwnState(nn.Module):
+    """The stack's own first state, learnt or zero; the source is met elsewhere."""
+
+    def __init__(self, layers: int) -> None:
+        super().__init__()
+        self.layers = layers
+
+    def forward(self, memory: Memory, stack: RecurrentStack) -> FirstLayers:
+        learnt = stack.first_state(memory.sentences)
+        if learnt is not None:
+            return learnt
+        like = next(stack.parameters())
+        zero = like.new_zeros(memory.sentences, self.layers, stack.width)
+        return (zero,) * stack.parts
+
+
+class ReadState(nn.Module):
+    """What is left when the stack itself has read the source: one network that reads and then
+    goes on writing (SPEC S3.2 g)."""
+
+    def forward(self, memory: Memory, stack: RecurrentStack) -> FirstLayers:
+        if memory.states is None or memory.mask is None:
+            raise TypeError("a decoder that reads the source needs its vectors")
+        _, final = stack(memory.states, lengths=memory.mask.sum(dim=1))
+        return tuple(final)
+
+
+def _code(memory: Memory) -> Code:
+    if memory.code is None:
+        raise TypeError("this decoder starts from the code, which the encoder does not give")
+    return memory.code

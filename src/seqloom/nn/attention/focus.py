@@ -1,0 +1,83 @@
+"""Local attention: a window around a source position (SPEC S4.3).
+
+A focus adds to the scores before the softmax, so that weights stay a distribution: −∞ outside the
+window `|s − p| ≤ D`, and where the window is Gaussian `−(s − p)² / 2σ²` with σ = D/2 inside it.
+"""
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from seqloom.errors import ConfigError
+
+__all__ = ["Focus", "PredictedFocus", "Reach", "TimeFocus"]
+
+
+class Reach(NamedTuple):
+    """Where queries stand and how far they may look; positions count from 0."""
+
+    at: Int[Tensor, "B Q"]  # the query's own step
+    last: Int[Tensor, "B Q"]  # the last source position that it may see
+    positions: Int[Tensor, "S"]
+
+
+@runtime_checkable
+class Focus(Protocol):
+    """One way to choose where to look."""
+
+    def __call__(self, queries: Float[Tensor, "B Q D"], reach: Reach) -> Float[Tensor, "B Q S"]:
+        """What is added to the scores; at one visible position at least it is finite."""
+        ...
+
+
+class TimeFocus(nn.Module):
+    """The centre is the query's own step, or the last position where the source is shorter."""
+
+    def __init__(self, window: int, *, gaussian: bool = False) -> None:
+        super().__init__()
+        self.window = _checked(window)
+        self.gaussian = gaussian
+
+    def forward(self, queries: Float[Tensor, "B Q D"], reach: Reach) -> Float[Tensor, "B Q S"]:
+        distance = _distance(torch.minimum(reach.at, reach.last).to(queries.dtype), reach)
+        inside = _gaussian(distance, self.window) if self.gaussian else torch.zeros_like(distance)
+        return _within(inside, distance, self.window)
+
+
+class PredictedFocus(nn.Module):
+    """The centre is `p = last · σ(vᵀ tanh(W q))`, a real number.
+
+    The window is always Gaussian: nothing else of it has a gradient that could teach v and W.
+    """
+
+    def __init__(self, query: int, width: int, *, window: int) -> None:
+        super().__init__()
+        self.window = _checked(window)
+        self.map = nn.Linear(query, width, bias=False)
+        self.weigh = nn.Linear(width, 1, bias=False)
+
+    def forward(self, queries: Float[Tensor, "B Q D"], reach: Reach) -> Float[Tensor, "B Q S"]:
+        share = self.weigh(self.map(queries).tanh()).squeeze(-1).sigmoid()
+        distance = _distance(reach.last * share, reach)
+        return _within(_gaussian(distance, self.window), distance, self.window)
+
+
+def _checked(window: int) -> int:
+    """One position to each side at least, so that a centre between two positions sees one."""
+    if window < 1:
+        raise ConfigError(f"local attention with a window of {window} sees nothing: give 1 or more")
+    return window
+
+
+def _distance(centres: Tensor, reach: Reach) -> Tensor:
+    return reach.positions - centres[..., None]  # (B, Q, S)
+
+
+def _gaussian(distance: Tensor, window: int) -> Tensor:
+    return distance.square() * (-2 / window**2)
+
+
+def _within(scores: Tensor, distance: Tensor, window: int) -> Tensor:
+    return scores.masked_fill(distance.abs() > window, -torch.inf)

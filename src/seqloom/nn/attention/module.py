@@ -1,0 +1,101 @@
+"""From queries and a source to contexts and weights."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from seqloom.errors import DataError
+from seqloom.nn.attention.focus import Focus, Reach
+from seqloom.nn.attention.heads import Heads
+from seqloom.nn.attention.scores import Score
+
+__all__ = ["Attention", "Prepared"]
+
+
+class Prepared(NamedTuple):
+    """What the paths of a sentence look at, held once for all of them."""
+
+    keys: Float[Tensor, "B H S A"]
+    values: Float[Tensor, "B S E"]
+    mask: Bool[Tensor, "B S"]  # True at real positions
+
+
+class Attention(nn.Module):
+    """`u = Σ w v` with w = softmax(scores) over the real positions that a query may see (SPEC S4).
+
+    A causal query at step t sees positions up to t only (SPEC S4.4), a local one those in its
+    window; every other weight is exactly 0.
+    """
+
+    def __init__(
+        self,
+        score: Score,
+        *,
+        heads: Heads | None = None,
+        focus: Focus | None = None,
+        causal: bool = False,
+    ) -> None:
+        super().__init__()
+        self.score = score
+        self.heads = heads
+        self.focus = focus
+        self.causal = causal
+
+    @property
+    def context_factor(self) -> int:
+        """How many values a context has for each one of the source's states."""
+        return 1 if self.heads is None else self.heads.count
+
+    def prepare(self, states: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Prepared:
+        """Keys and values, once per sentence; a sentence with nothing to look at is refused."""
+        if not bool(mask.any(dim=1).all()):
+            raise DataError("a source without a single real position cannot be attended to")
+        if (self.causal or self.focus is not None) and bool((mask[:, 1:] & ~mask[:, :-1]).any()):
+            raise DataError("causal and local attention need sources with padding at the end only")
+        keys = self.score.prepare(states if self.heads is None else self.heads.keys(states))
+        return Prepared(keys.unflatten(0, (len(states), -1)), states, mask)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "R T D"],
+        prepared: Prepared,
+        positions: Int[Tensor, "R"],
+    ) -> tuple[Float[Tensor, "R T C"], Float[Tensor, "R T S"]]:
+        """The contexts, heads side by side, and the weights, averaged over heads.
+
+        `positions` counts the steps that each row has made before these.
+        """
+        keys, values, mask = prepared
+        (sentences, heads), (rows, steps) = keys.shape[:2], queries.shape[:2]
+        asked = queries.reshape(sentences, -1, queries.shape[-1])  # (B, K·T, D)
+        folded = asked if self.heads is None else self.heads.queries(asked)  # (B·H, K·T, A)
+        scores = self.score.compare(folded, keys.flatten(0, 1))  # (B·H, K·T, S)
+        scores = scores.view(sentences, heads, asked.shape[1], -1)
+        weights = self._limited(scores, asked, mask, positions).softmax(-1)
+        context = weights.flatten(1, 2) @ values  # (B, H·K·T, E)
+        context = context.view(*weights.shape[:3], -1).transpose(1, 2)
+        mean = weights.mean(1) if heads > 1 else weights
+        return context.reshape(rows, steps, -1), mean.view(rows, steps, -1)
+
+    def _limited(self, scores: Tensor, asked: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        """The scores, −∞ wherever the query may not look."""
+        visible = mask[:, None]  # (B, 1, S)
+        if self.causal or self.focus is not None:
+            source = torch.arange(mask.shape[1], device=mask.device)
+            at = _steps(positions, asked)
+            last = (mask.sum(1, keepdim=True) - 1).expand_as(at)
+            if self.causal:
+                visible = visible & (source <= at[..., None])  # (B, K·T, S)
+                last = last.minimum(at)
+            if self.focus is not None:
+                scores = scores + self.focus(asked, Reach(at, last, source))[:, None]
+        return scores.masked_fill(~visible[:, None], -torch.inf)
+
+
+def _steps(positions: Tensor, asked: Tensor) -> Tensor:
+    """The step of every query: (R,) steps made before, then one more with each query of a row."""
+    sentences, count = asked.shape[:2]
+    steps = torch.arange(sentences * count // len(positions), device=positions.device)
+    return (positions[:, None] + steps).view(sentences, count)

@@ -1,0 +1,226 @@
+"""How the positions of a sequence meet inside a Transformer block (SPEC S5.1, S5.2, S5.7)."""
+
+import math
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqloom.nn.positions import Rotary
+from seqloom.nn.units import Unit
+
+__all__ = [
+    "Cache",
+    "HeadSizes",
+    "Mixing",
+    "Recurrence",
+    "SelfAttention",
+    "SimpleAttention",
+    "Steps",
+    "next_steps",
+]
+
+Cache = tuple[Tensor, ...]
+"""What a block keeps of what its rows have read, each tensor with R rows (SPEC S5.7)."""
+
+
+class Steps(NamedTuple):
+    """Where the steps that are read next stand in their rows; the same for every block."""
+
+    at: Int[Tensor, "#R T"]  # how much comes before each step; one row, if that is so for all
+    first: int | None  # how much every row has read before, if that is one number
+    end: int  # how much the row that has read most will have read
+    seen: Bool[Tensor, "#R 1 T C"] | None  # what each step may look at, if neither all nor causal
+    last: Int[Tensor, "R"] | None = None  # the last step of each row that is not padding
+
+
+def next_steps(
+    positions: Int[Tensor, "R"], count: int, *, lengths: Int[Tensor, "R"] | None = None
+) -> Steps:
+    """The next `count` steps of rows that have read so much; `lengths` of them are real."""
+    read = positions.tolist()
+    first, end = min(read), max(read) + count
+    even = first + count == end
+    counted = torch.arange(end, device=positions.device)
+    at = counted[first:][None] if even else positions[:, None] + counted[:count]
+    plain = even and (first == 0 or count == 1)
+    seen = None if plain else counted <= at[:, None, :, None]
+    last = None if lengths is None else lengths - 1
+    return Steps(at, first if even else None, end, seen, last)
+
+
+@runtime_checkable
+class Mixing(Protocol):
+    """What lets the positions of a sequence meet."""
+
+    def __call__(
+        self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
+    ) -> Float[Tensor, "B S D"]:
+        """The whole of each sequence at once, without its padding."""
+        ...
+
+    def extend(
+        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
+    ) -> tuple[Float[Tensor, "R T D"], Cache]:
+        """New positions, each with what came before it in its row."""
+        ...
+
+    def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
+        """The cache of rows that have read nothing."""
+        ...
+
+
+class HeadSizes(NamedTuple):
+    """How many heads there are, and the sizes m of their queries and keys, m_v of their values."""
+
+    heads: int
+    key: int
+    value: int
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention of a sequence to itself (SPEC S5.1, S5.5)."""
+
+    def __init__(
+        self, width: int, sizes: HeadSizes, *, bias: bool = False, rotary: Rotary | None = None
+    ) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.rotary = rotary
+        heads, key, value = sizes
+        self.project = nn.Linear(width, heads * (2 * key + value), bias=bias)
+        self.combine = nn.Linear(heads * value, width, bias=bias)
+        nn.init.xavier_uniform_(self.project.weight, gain=1 / math.sqrt(2))
+        nn.init.xavier_uniform_(self.combine.weight)
+        if bias:
+            nn.init.zeros_(self.project.bias)
+            nn.init.zeros_(self.combine.bias)
+
+    def forward(
+        self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
+    ) -> Float[Tensor, "B S D"]:
+        """Each position looks at every real one."""
+        query, key, value = self._split(inputs)
+        if self.rotary is not None:
+            at = torch.arange(inputs.shape[1], device=inputs.device)[None]
+            query, key = _turned(self.rotary, query, at), _turned(self.rotary, key, at)
+        return self.combine(_attend(query, key, value, mask))
+
+    def extend(
+        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
+    ) -> tuple[Float[Tensor, "R T D"], Cache]:
+        """Each new position looks at itself and at what came before it in its row."""
+        query, key, value = self._split(inputs)
+        if self.rotary is not None:
+            query, key = _turned(self.rotary, query, steps.at), _turned(self.rotary, key, steps.at)
+        keys, values = _grown(cache[0], key, steps), _grown(cache[1], value, steps)
+        seen = keys[:, : steps.end], values[:, : steps.end]
+        output = _attend(query, *seen, steps.seen, causal=steps.first == 0)
+        return self.combine(output), (keys, values)
+
+    def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
+        heads, key, value = self.sizes
+        return like.new_empty(len(like), 0, heads, key), like.new_empty(len(like), 0, heads, value)
+
+    def _split(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        """Queries, keys and values, each (R, T, H, E)."""
+        heads, key, value = self.sizes
+        shape, projected = inputs.shape[:2], self.project(inputs)
+        if key == value:
+            return projected.view(*shape, 3, heads, key).unbind(2)
+        parts = projected.split((heads * key, heads * key, heads * value), dim=-1)
+        return tuple(part.view(*shape, heads, -1) for part in parts)
+
+
+class SimpleAttention(nn.Module):
+    """Self-attention without parameters: the inputs are queries, keys and values (SPEC S5.1)."""
+
+    def forward(
+        self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
+    ) -> Float[Tensor, "B S D"]:
+        values = inputs[:, :, None]
+        return _attend(_unscaled(values), values, values, mask)
+
+    def extend(
+        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
+    ) -> tuple[Float[Tensor, "R T D"], Cache]:
+        query = inputs[:, :, None]
+        values = _grown(cache[0], query.clone(), steps)  # caches are written to, inputs are not
+        seen = values[:, : steps.end]
+        output = _attend(_unscaled(query), seen, seen, steps.seen, causal=steps.first == 0)
+        return output, (values,)
+
+    def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
+        return (like.new_empty(len(like), 0, 1, like.shape[2]),)
+
+
+class Recurrence(nn.Module):
+    """A recurrent unit in place of self-attention; what it keeps does not grow."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__()
+        self.unit = unit
+
+    def forward(
+        self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
+    ) -> Float[Tensor, "B S D"]:
+        """Forward in time, so that the padding after a sequence changes nothing in it."""
+        outputs, _ = self.unit(inputs, self.unit.zero_state(inputs))
+        return outputs
+
+    def extend(
+        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
+    ) -> tuple[Float[Tensor, "R T D"], Cache]:
+        outputs, states = self.unit(inputs, cache)
+        if steps.last is None:
+            return outputs, tuple(part[:, -1] for part in states)
+        rows = torch.arange(len(inputs), device=inputs.device)
+        return outputs, tuple(part[rows, steps.last] for part in states)
+
+    def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
+        return self.unit.zero_state(like)
+
+
+def _attend(
+    query: Float[Tensor, "R T H E"],
+    key: Float[Tensor, "R C H E"],
+    value: Float[Tensor, "R C H V"],
+    mask: Bool[Tensor, "#R 1 #T C"] | None,
+    *,
+    causal: bool = False,
+) -> Float[Tensor, "R T D"]:
+    """Softmax of q·k/√E over what is seen, times the values, head after head."""
+    query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+    output = functional.scaled_dot_product_attention(query, key, value, mask, is_causal=causal)
+    return output.transpose(1, 2).flatten(2)
+
+
+def _unscaled(query: Float[Tensor, "R T H E"]) -> Float[Tensor, "R T H E"]:
+    """Queries whose products are not divided by √E in the end."""
+    return query * math.sqrt(query.shape[-1])
+
+
+def _turned(rotary: Rotary, values: Tensor, at: Tensor) -> Tensor:
+    return rotary.turn(values.transpose(1, 2), at).transpose(1, 2)
+
+
+def _grown(
+    cache: Float[Tensor, "R C H E"], new: Float[Tensor, "R T H E"], steps: Steps
+) -> Float[Tensor, "R C2 H E"]:
+    """The cache with the new steps in their places, written to it where nothing forbids that."""
+    if steps.first == 0:
+        return new
+    capacity = cache.shape[1]
+    if capacity < steps.end:  # grow by half, so that copies stay rare
+        extra = max(steps.end - capacity, capacity // 2, 8)
+        cache = functional.pad(cache, (0, 0, 0, 0, 0, extra))
+    elif new.requires_grad or cache.requires_grad:  # earlier steps need it as it is
+        cache = cache.clone()
+    if steps.first is not None:
+        cache[:, steps.first : steps.end] = new
+    else:
+        rows = torch.arange(len(new), device=new.device)[:, None]
+        cache[rows, steps.at] = new
+    return cache

@@ -1,0 +1,29 @@
+"""Recurrent units: `s_i = R(s_{i-1}, x_i)` over whole sequences (SPEC S2).
+
+A unit projects all its inputs in one product, then loops over time with one product a step (two
+where the GRU resets before it). The gradients of the loops are written by hand: whatever needs no
+other step is computed for all steps at once, above all the gradient of the recurrent weights. Where
+no gradient is wanted, as in search, the same steps are taken and nothing else is kept.
+"""
+
+from seqloom.nn.units.elman import Activation, Elman
+from seqloom.nn.units.first import FirstWeights
+from seqloom.nn.units.gates import hard_gate
+from seqloom.nn.units.gru import Gru, Reset, Update
+from seqloom.nn.units.lstm import Lstm
+from seqloom.nn.units.protocol import Unit, UnitState
+from seqloom.nn.units.ssru import Ssru
+
+__all__ = [
+    "Activation",
+    "Elman",
+    "FirstWeights",
+    "Gru",
+    "Lstm",
+    "Reset",
+    "Ssru",
+    "Unit",
+    "UnitState",
+    "Update",
+    "hard_gate",
+]

@@ -1,0 +1,104 @@
+"""The Elman unit (SPEC S2.1)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
+from seqloom.nn.units.protocol import Unit, UnitState
+from seqloom.nn.units.scan import before, differentiable, turn, walk, walk_states, weight_gradient
+
+__all__ = ["Activation", "Elman"]
+
+Activation = Literal["tanh", "relu", "sigmoid", "identity"]
+
+
+class Elman(Unit):
+    """`h_t = g(W_hh h_{t-1} + W_hx x_t + b)` (SPEC S2.1); its state is h."""
+
+    parts = 1
+
+    def __init__(
+        self,
+        inputs: int,
+        width: int,
+        *,
+        activation: Activation = "tanh",
+        bias: bool = True,
+        weights: FirstWeights = "orthogonal",
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.activation = activation
+        self.weights = weights
+        self.project = nn.Linear(inputs, width, bias=bias)
+        self.recur = nn.Parameter(torch.empty(width, width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        draw_input_weights(self.project, self.weights)
+        draw_recurrent_weights(self.recur, self.weights)
+
+    def forward(
+        self, inputs: Float[Tensor, "R T I"], state: UnitState
+    ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
+        """The output of every step, and the state after every step."""
+        sums = self.project(inputs.transpose(0, 1))  # (T, R, D)
+        shape = _SHAPES[self.activation]
+        if torch.is_grad_enabled():
+            hidden = differentiable(_Scan, sums, state[0], self.recur, shape)
+        else:
+            step = partial(_step, turned=turn(self.recur, len(sums)), shape=shape)
+            (hidden,) = walk_states(step, sums, state)
+        hidden = hidden.transpose(0, 1)  # (R, T, D)
+        return hidden, (hidden,)
+
+
+class _Shape(NamedTuple):
+    """An activation in place, and its slope as a function of its value."""
+
+    apply: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor], Tensor]
+
+
+_SHAPES: dict[Activation, _Shape] = {
+    "tanh": _Shape(Tensor.tanh_, lambda value: 1 - value.square()),
+    "relu": _Shape(Tensor.relu_, lambda value: (value > 0).to(value.dtype)),
+    "sigmoid": _Shape(Tensor.sigmoid_, lambda value: value * (1 - value)),
+    "identity": _Shape(lambda value: value, torch.ones_like),
+}
+
+
+def _step(summed: Tensor, state: UnitState, *, turned: Tensor, shape: _Shape) -> UnitState:
+    """One step from its projected input."""
+    return (shape.apply(torch.addmm(summed, state[0], turned)),)
+
+
+class _Scan(torch.autograd.Function):
+    """The loop over time, from projected inputs to all hidden states."""
+
+    @staticmethod
+    def forward(ctx: Any, sums: Tensor, first: Tensor, recur: Tensor, shape: _Shape) -> Tensor:
+        step = partial(_step, turned=turn(recur, len(sums)), shape=shape)
+        (hiddens,) = walk(step, sums, (first,))
+        ctx.save_for_backward(first, recur, hiddens)
+        ctx.slope = shape.slope
+        return hiddens
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, to_hiddens: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        first, recur, hiddens = ctx.saved_tensors
+        deltas = torch.empty_like(hiddens)
+        slopes = ctx.slope(hiddens).unbind()
+        to_hidden = to_hiddens[-1]
+        for t in reversed(range(len(slopes))):
+            delta = torch.mul(to_hidden, slopes[t], out=deltas[t])
+            to_hidden = torch.addmm(to_hiddens[t - 1], delta, recur) if t else delta @ recur
+        return deltas, to_hidden, weight_gradient(deltas, before(first, hiddens)), None

@@ -1,0 +1,210 @@
+"""The gated recurrent unit in its three forms (SPEC S2.4)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
+from seqloom.nn.units.protocol import Unit, UnitState
+from seqloom.nn.units.scan import (
+    before,
+    differentiable,
+    through_sigmoid,
+    through_tanh,
+    turn,
+    walk,
+    walk_states,
+    weight_gradient,
+)
+
+__all__ = ["Gru", "Reset", "Update"]
+
+Reset = Literal["before", "after"]
+Update = Literal["keep", "take"]
+
+
+class Gru(Unit):
+    """Gated recurrent unit with one bias per gate (SPEC S2.4, S2.7); its state is h.
+
+    Reset "before" has the candidate `tanh(W (r ⊙ h) + U x + b)`, "after" `tanh(r ⊙ W h + U x + b)`.
+    Update "keep" gives `z ⊙ h + (1−z) ⊙ candidate`, "take" `(1−z) ⊙ h + z ⊙ candidate`.
+    """
+
+    parts = 1
+
+    def __init__(  # noqa: PLR0913
+        self,
+        inputs: int,
+        width: int,
+        *,
+        reset: Reset = "before",
+        update: Update = "keep",
+        bias: bool = True,
+        weights: FirstWeights = "orthogonal",
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.reset = reset
+        self.keep = update == "keep"
+        self.weights = weights
+        # Gates in the order r, z, candidate.
+        self.project = nn.Linear(inputs, 3 * width, bias=bias)
+        self.recur = nn.Parameter(torch.empty(3 * width, width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        draw_input_weights(self.project, self.weights)
+        draw_recurrent_weights(self.recur, self.weights)
+
+    def forward(
+        self, inputs: Float[Tensor, "R T I"], state: UnitState
+    ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
+        """The output of every step, and the state after every step."""
+        sums = self.project(inputs.transpose(0, 1))  # (T, R, 3D)
+        form = _FORMS[self.reset]
+        if torch.is_grad_enabled():
+            hidden = differentiable(form.scan, sums, state[0], self.recur, self.keep)
+        else:
+            step = partial(form.step, turned=turn(self.recur, len(sums)), keep=self.keep)
+            (hidden,) = walk_states(step, sums, state)
+        hidden = hidden.transpose(0, 1)  # (R, T, D)
+        return hidden, (hidden,)
+
+
+def _step_before(
+    summed: Tensor, state: UnitState, *, turned: Tensor, keep: bool
+) -> tuple[Tensor, ...]:
+    """One step from its projected input: hidden state; r and z, candidate, r ⊙ h."""
+    (hidden,) = state
+    cut = 2 * hidden.shape[1]
+    gates = torch.addmm(summed[:, :cut], hidden, turned[:, :cut]).sigmoid_()
+    reset, update = gates.chunk(2, dim=1)
+    left = reset * hidden
+    candidate = torch.addmm(summed[:, cut:], left, turned[:, cut:]).tanh_()
+    return _blend(hidden, candidate, update, keep=keep), gates, candidate, left
+
+
+class _ResetBefore(torch.autograd.Function):
+    """The loop over time with the reset before the product, from projected inputs to states."""
+
+    @staticmethod
+    def forward(ctx: Any, sums: Tensor, first: Tensor, recur: Tensor, keep: bool) -> Tensor:
+        step = partial(_step_before, turned=turn(recur, len(sums)), keep=keep)
+        hiddens, *kept = walk(step, sums, (first,))
+        ctx.save_for_backward(first, recur, hiddens, *kept)
+        ctx.keep = keep
+        return hiddens
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, to_hiddens: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        first, recur, hiddens, gates, candidate, left = ctx.saved_tensors
+        width = first.shape[1]
+        earlier, reset = before(first, hiddens), gates[:, :, :width]
+        stay, slopes = _blend_slopes(earlier, gates, candidate, keep=ctx.keep)
+        reset_slopes = torch.empty_like(left)
+        through_sigmoid(earlier, reset, reset_slopes)
+        deltas = gates.new_empty(*gates.shape[:2], 3, width)  # of r, z, candidate
+        flat = deltas.flatten(2)
+        to_hidden = to_hiddens[-1]
+        for t in reversed(range(len(deltas))):
+            torch.mul(slopes[t], to_hidden.unsqueeze(1), out=deltas[t, :, 1:])
+            to_left = deltas[t, :, 2] @ recur[2 * width :]
+            torch.mul(to_left, reset_slopes[t], out=deltas[t, :, 0])
+            to_hidden = torch.mul(to_hidden, stay[t]).addcmul_(to_left, reset[t])
+            to_hidden.addmm_(flat[t, :, : 2 * width], recur[: 2 * width])
+            if t:
+                to_hidden += to_hiddens[t - 1]
+        to_gates = weight_gradient(flat[:, :, : 2 * width], earlier)
+        to_candidate = weight_gradient(flat[:, :, 2 * width :], left)
+        return flat, to_hidden, torch.cat([to_gates, to_candidate]), None
+
+
+def _step_after(
+    summed: Tensor, state: UnitState, *, turned: Tensor, keep: bool
+) -> tuple[Tensor, ...]:
+    """One step from its projected input: hidden state; r and z, candidate, its W h."""
+    (hidden,) = state
+    cut = 2 * hidden.shape[1]
+    product = hidden @ turned
+    gates = torch.add(product[:, :cut], summed[:, :cut]).sigmoid_()
+    reset, update = gates.chunk(2, dim=1)
+    candidate = torch.addcmul(summed[:, cut:], reset, product[:, cut:]).tanh_()
+    return _blend(hidden, candidate, update, keep=keep), gates, candidate, product[:, cut:]
+
+
+class _ResetAfter(torch.autograd.Function):
+    """The loop over time with the reset after the product, from projected inputs to states."""
+
+    @staticmethod
+    def forward(ctx: Any, sums: Tensor, first: Tensor, recur: Tensor, keep: bool) -> Tensor:
+        step = partial(_step_after, turned=turn(recur, len(sums)), keep=keep)
+        hiddens, *kept = walk(step, sums, (first,))
+        ctx.save_for_backward(first, recur, hiddens, *kept)
+        ctx.keep = keep
+        return hiddens
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, to_hiddens: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        first, recur, hiddens, gates, candidate, product = ctx.saved_tensors
+        width = first.shape[1]
+        earlier, reset = before(first, hiddens), gates[:, :, :width]
+        stay, slopes = _blend_slopes(earlier, gates, candidate, keep=ctx.keep)
+        reset_slopes = torch.empty_like(slopes)
+        reset_slopes[:, :, 0] = reset
+        through_sigmoid(product, reset, reset_slopes[:, :, 1])
+        # Of the candidate's W h, of r and z, of the candidate: the first three go back to the
+        # state before, the last three to the inputs.
+        deltas = gates.new_empty(*gates.shape[:2], 4, width)
+        flat, rolled = deltas.flatten(2), recur.roll(width, 0)
+        to_hidden = to_hiddens[-1]
+        for t in reversed(range(len(deltas))):
+            torch.mul(slopes[t], to_hidden.unsqueeze(1), out=deltas[t, :, 2:])
+            torch.mul(reset_slopes[t], deltas[t, :, 3:], out=deltas[t, :, :2])
+            to_hidden = torch.mul(to_hidden, stay[t]).addmm_(flat[t, :, : 3 * width], rolled)
+            if t:
+                to_hidden += to_hiddens[t - 1]
+        to_recur = weight_gradient(flat[:, :, : 3 * width], earlier).roll(-width, 0)
+        return flat[:, :, width:], to_hidden, to_recur, None
+
+
+def _blend(hidden: Tensor, candidate: Tensor, update: Tensor, *, keep: bool) -> Tensor:
+    """The new state, between the old one and the candidate."""
+    return torch.lerp(candidate, hidden, update) if keep else torch.lerp(hidden, candidate, update)
+
+
+def _blend_slopes(
+    hidden: Float[Tensor, "T R D"],
+    gates: Float[Tensor, "T R E"],
+    candidate: Float[Tensor, "T R D"],
+    *,
+    keep: bool,
+) -> tuple[Float[Tensor, "T R D"], Float[Tensor, "T R 2 D"]]:
+    """How the new state changes with the old one, and with what goes into z and the candidate."""
+    update = gates[:, :, hidden.shape[2] :]
+    other = 1 - update
+    stay, enter = (update, other) if keep else (other, update)
+    slopes = torch.empty_like(gates).unflatten(2, (2, -1))
+    through_sigmoid(hidden - candidate if keep else candidate - hidden, update, slopes[:, :, 0])
+    through_tanh(enter, candidate, slopes[:, :, 1])
+    return stay, slopes
+
+
+class _Form(NamedTuple):
+    """The loop over time with its gradient, and one step of it."""
+
+    scan: type[torch.autograd.Function]
+    step: Callable[..., tuple[Tensor, ...]]
+
+
+_FORMS: dict[Reset, _Form] = {
+    "before": _Form(_ResetBefore, _step_before),
+    "after": _Form(_ResetAfter, _step_after),
+}

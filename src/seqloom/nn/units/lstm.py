@@ -1,0 +1,122 @@
+"""The long short-term memory (SPEC S2.3)."""
+
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
+from seqloom.nn.units.protocol import Unit, UnitState
+from seqloom.nn.units.scan import (
+    before,
+    differentiable,
+    through_sigmoid,
+    through_tanh,
+    turn,
+    walk,
+    walk_states,
+    weight_gradient,
+)
+
+__all__ = ["Lstm"]
+
+
+class Lstm(Unit):
+    """Long short-term memory with one bias per gate (SPEC S2.3, S2.7); its state is h and c."""
+
+    parts = 2
+
+    def __init__(
+        self, inputs: int, width: int, *, bias: bool = True, weights: FirstWeights = "orthogonal"
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.weights = weights
+        # Gates in the order i, f, o, candidate.
+        self.project = nn.Linear(inputs, 4 * width, bias=bias)
+        self.recur = nn.Parameter(torch.empty(4 * width, width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew; the forget gate starts open."""
+        draw_input_weights(self.project, self.weights)
+        draw_recurrent_weights(self.recur, self.weights)
+        if self.project.bias is not None:
+            nn.init.ones_(self.project.bias.detach()[self.width : 2 * self.width])
+
+    def forward(
+        self, inputs: Float[Tensor, "R T I"], state: UnitState
+    ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
+        """The output of every step, and the state after every step."""
+        sums = self.project(inputs.transpose(0, 1))  # (T, R, 4D)
+        if torch.is_grad_enabled():
+            hidden, cell = differentiable(_Scan, sums, *state, self.recur)
+        else:
+            step = partial(_step, turned=turn(self.recur, len(sums)))
+            hidden, cell = walk_states(step, sums, state)
+        hidden, cell = hidden.transpose(0, 1), cell.transpose(0, 1)  # (R, T, D)
+        return hidden, (hidden, cell)
+
+
+def _step(summed: Tensor, state: UnitState, *, turned: Tensor) -> tuple[Tensor, ...]:
+    """One step from its projected input: hidden state, cell; gates, and the cell's tanh."""
+    hidden, cell = state
+    gates = torch.addmm(summed, hidden, turned)
+    gates[:, : 3 * hidden.shape[1]].sigmoid_()
+    enter, keep, show, candidate = gates.chunk(4, dim=1)
+    cell = torch.mul(keep, cell).addcmul_(enter, candidate.tanh_())
+    squashed = cell.tanh()
+    return show * squashed, cell, gates, squashed
+
+
+class _Scan(torch.autograd.Function):
+    """The loop over time, from projected inputs to all hidden states and cells."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, sums: Tensor, hidden: Tensor, cell: Tensor, recur: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        step = partial(_step, turned=turn(recur, len(sums)))
+        hiddens, cells, gates, squashed = walk(step, sums, (hidden, cell))
+        ctx.save_for_backward(hidden, cell, recur, hiddens, cells, gates, squashed)
+        return hiddens, cells
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, to_hiddens: Tensor, to_cells: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        hidden, cell, recur, hiddens, cells, gates, squashed = ctx.saved_tensors
+        _, keep, show, _ = gates.chunk(4, dim=2)
+        slopes = _slopes(gates, before(cell, cells), squashed)
+        opening = torch.empty_like(squashed)
+        through_tanh(show, squashed, opening)
+        deltas = torch.empty_like(slopes)  # (T, R, 4, D)
+        flat = deltas.flatten(2)
+        to_hidden, to_cell = to_hiddens[-1], to_cells[-1]
+        for t in reversed(range(len(deltas))):
+            delta = deltas[t]
+            to_cell = torch.addcmul(to_cell, to_hidden, opening[t])
+            torch.mul(slopes[t], to_cell.unsqueeze(1), out=delta)
+            torch.mul(slopes[t, :, 2], to_hidden, out=delta[:, 2])
+            if t:
+                to_hidden = torch.addmm(to_hiddens[t - 1], flat[t], recur)
+                to_cell = torch.addcmul(to_cells[t - 1], to_cell, keep[t])
+        to_recur = weight_gradient(flat, before(hidden, hiddens))
+        return flat, flat[0] @ recur, to_cell * keep[0], to_recur
+
+
+def _slopes(
+    gates: Float[Tensor, "T R E"], cells: Float[Tensor, "T R D"], squashed: Float[Tensor, "T R D"]
+) -> Float[Tensor, "T R 4 D"]:
+    """How cell and output change with what goes into each gate; `cells` are those before a step."""
+    enter, keep, show, candidate = gates.chunk(4, dim=2)
+    slopes = torch.empty_like(gates).unflatten(2, (4, -1))
+    through_sigmoid(candidate, enter, slopes[:, :, 0])
+    through_sigmoid(cells, keep, slopes[:, :, 1])
+    through_sigmoid(squashed, show, slopes[:, :, 2])
+    through_tanh(enter, candidate, slopes[:, :, 3])
+    return slopes

@@ -1,0 +1,80 @@
+"""What the loops over time share; their tensors are time first, (T, R, ...)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seqloom.nn.by_hand import apply_by_hand
+from seqloom.nn.units.protocol import UnitState
+
+__all__ = [
+    "Step",
+    "before",
+    "differentiable",
+    "through_sigmoid",
+    "through_tanh",
+    "turn",
+    "walk",
+    "walk_states",
+    "weight_gradient",
+]
+
+Step = Callable[[Tensor, UnitState], tuple[Tensor, ...]]
+"""From projected inputs and a state, the next state, then what its gradient needs beside it."""
+
+
+def differentiable(scan: type[torch.autograd.Function], *values: Any) -> Any:
+    """What a loop gives whose gradient is written by hand."""
+    return apply_by_hand(scan, *values)
+
+
+def walk(step: Step, sums: Float[Tensor, "T R E"], state: UnitState) -> tuple[Tensor, ...]:
+    """All that every step gives."""
+    return tuple(torch.stack(part) for part in zip(*_steps(step, sums, state), strict=True))
+
+
+def walk_states(step: Step, sums: Float[Tensor, "T R E"], state: UnitState) -> tuple[Tensor, ...]:
+    """The state after every step, where no gradient is wanted."""
+    found = _steps(step, sums, state)
+    if len(found) == 1:
+        return tuple(part.unsqueeze(0) for part in found[0][: len(state)])
+    return tuple(torch.stack([each[part] for each in found]) for part in range(len(state)))
+
+
+def _steps(step: Step, sums: Tensor, state: UnitState) -> list[tuple[Tensor, ...]]:
+    parts = len(state)
+    found = []
+    for summed in sums.unbind():
+        found.append(step(summed, state))
+        state = found[-1][:parts]
+    return found
+
+
+def turn(recur: Float[Tensor, "E D"], steps: int) -> Float[Tensor, "D E"]:
+    """The matrix that a state is multiplied with, laid out anew where there are steps enough."""
+    return recur.t().contiguous() if steps > 8 else recur.t()
+
+
+def through_sigmoid(gradient: Tensor, value: Tensor, out: Tensor) -> None:
+    """Into `out` the gradient before a sigmoid, from the one after it and the sigmoid's value."""
+    torch.ops.aten.sigmoid_backward.grad_input(gradient, value, grad_input=out)
+
+
+def through_tanh(gradient: Tensor, value: Tensor, out: Tensor) -> None:
+    """Into `out` the gradient before a tanh, from the one after it and the tanh's value."""
+    torch.ops.aten.tanh_backward.grad_input(gradient, value, grad_input=out)
+
+
+def before(first: Float[Tensor, "R D"], states: Float[Tensor, "T R D"]) -> Float[Tensor, "T R D"]:
+    """The state that each step came from."""
+    return torch.cat([first.unsqueeze(0), states[:-1]])
+
+
+def weight_gradient(
+    deltas: Float[Tensor, "T R E"], inputs: Float[Tensor, "T R D"]
+) -> Float[Tensor, "E D"]:
+    """The gradient of a matrix that made E sums of D inputs at every step, as one product."""
+    return deltas.flatten(0, 1).t() @ inputs.flatten(0, 1)

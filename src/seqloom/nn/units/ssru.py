@@ -1,0 +1,82 @@
+"""The simpler simple recurrent unit: no product depends on the step before (SPEC S2)."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import linear, pad
+
+from seqloom.nn.units.first import FirstWeights, draw_input_weights
+from seqloom.nn.units.protocol import Unit, UnitState
+from seqloom.nn.units.scan import before, differentiable, walk, walk_states
+
+__all__ = ["Ssru"]
+
+
+class Ssru(Unit):
+    """`f = σ(W_f x + b_f)`, `c_t = f ⊙ c_{t-1} + (1−f) ⊙ W x`, `h = relu(c)`; its state is c."""
+
+    parts = 1
+
+    def __init__(
+        self, inputs: int, width: int, *, bias: bool = True, weights: FirstWeights = "orthogonal"
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.weights = weights
+        # W_f, then W; one product for both, and a bias for the first alone.
+        self.project = nn.Linear(inputs, 2 * width, bias=False)
+        self.bias = nn.Parameter(torch.empty(width)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        draw_input_weights(self.project, self.weights)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(
+        self, inputs: Float[Tensor, "R T I"], state: UnitState
+    ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
+        """The output of every step, and the state after every step."""
+        bias = None if self.bias is None else pad(self.bias, (0, self.width))
+        sums = linear(inputs.transpose(0, 1), self.project.weight, bias)  # (T, R, 2D)
+        if torch.is_grad_enabled():
+            cell = differentiable(_Scan, sums, state[0])
+        else:
+            (cell,) = walk_states(_step, sums, state)
+        cell = cell.transpose(0, 1)  # (R, T, D)
+        return cell.relu(), (cell,)
+
+
+def _step(summed: Tensor, state: UnitState) -> tuple[Tensor, ...]:
+    """One step from its projected input: cell; forget gate."""
+    gate, value = summed.chunk(2, dim=1)
+    forget = gate.sigmoid()
+    return torch.lerp(value, state[0], forget), forget
+
+
+class _Scan(torch.autograd.Function):
+    """The loop over time, from projected inputs to all cells."""
+
+    @staticmethod
+    def forward(ctx: Any, sums: Tensor, first: Tensor) -> Tensor:
+        cells, forget = walk(_step, sums, (first,))
+        ctx.save_for_backward(first, sums.chunk(2, dim=2)[1], cells, forget)
+        return cells
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, to_cells: Tensor) -> tuple[Tensor, Tensor]:
+        first, value, cells, forget = ctx.saved_tensors
+        totals = torch.empty_like(cells)
+        totals[-1] = to_cells[-1]
+        for t in reversed(range(1, len(cells))):
+            torch.addcmul(to_cells[t - 1], totals[t], forget[t], out=totals[t - 1])
+        to_sums = forget.new_empty(*forget.shape[:2], 2 * forget.shape[2])
+        to_gate, to_value = to_sums.chunk(2, dim=2)
+        torch.mul(totals, 1 - forget, out=to_value)
+        torch.mul(before(first, cells).sub_(value).mul_(forget), to_value, out=to_gate)
+        return to_sums, totals[0] * forget[0]

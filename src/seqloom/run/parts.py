@@ -1,0 +1,80 @@
+"""The parts of a model by their names in words, with the parameters that each has."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from torch import nn
+
+__all__ = ["part_lines"]
+
+WORDS = {
+    "embedding": "token vectors",
+    "embed.embedding": "token vectors",
+    "embed.positions": "positions",
+    "stack.layers": "recurrent layer",
+    "stack.first": "learnt first state",
+    "blocks": "block",
+    "norm": "last layer norm",
+    "first": "first state",
+    "join": "joined input",
+    "attention.heads": "attention heads",
+    "attention.score": "attention score",
+    "attention.focus": "attention focus",
+    "readout": "readout",
+    "output": "output layer",
+}
+
+
+class Part(NamedTuple):
+    """What a reader calls a part; layers and blocks have numbers, from 1."""
+
+    side: str
+    words: str
+    number: int | None
+
+    def __str__(self) -> str:
+        number = "" if self.number is None else f" {self.number}"
+        return f"{self.side}: {self.words}{number}"
+
+
+def part_lines(network: nn.Module) -> list[str]:
+    """A line for each part and one for all of them; equal layers in a row share theirs.
+
+    A parameter that several parts use is counted where it comes first, and the others are named.
+    """
+    counts: dict[Part, int] = {}
+    users: dict[int, list[Part]] = {}
+    for name, parameter in network.named_parameters(remove_duplicate=False):
+        part = _part(name)
+        known = users.setdefault(id(parameter), [])
+        if not known:
+            counts[part] = counts.get(part, 0) + parameter.numel()
+        known.append(part)
+    lines = [f"{count:>12,}  {words}" for words, count in _together(counts, users)]
+    return [*lines, f"{sum(counts.values()):>12,}  total"]
+
+
+def _part(name: str) -> Part:
+    """The part that a parameter belongs to, by its path in the network."""
+    side, *path = name.split(".")
+    if path[0] == "inner":  # an encoder that another one turns round
+        path = path[1:]
+    two = ".".join(path[:2])
+    words, rest = (WORDS[two], path[2:]) if two in WORDS else (WORDS[path[0]], path[1:])
+    numbered = words in ("recurrent layer", "block")
+    return Part(side, words, int(rest[0]) + 1 if numbered else None)
+
+
+def _together(counts: dict[Part, int], users: dict[int, list[Part]]) -> Iterator[tuple[str, int]]:
+    """Names and counts, with equal layers in a row as one."""
+    for (side, words, count), group in groupby(counts, lambda part: (*part[:2], counts[part])):
+        parts = list(group)
+        if len(parts) > 1:
+            yield f"{side}: {len(parts)} {words}s of {count:,}", len(parts) * count
+            continue
+        others = dict.fromkeys(
+            str(each) for known in users.values() if known[0] == parts[0] for each in known[1:]
+        )
+        shared = f" (also {', '.join(others)})" if others else ""
+        yield f"{parts[0]}{shared}", count

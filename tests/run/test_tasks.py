@@ -1,0 +1,108 @@
+"""RELIABILITY C5: each architecture learns to copy, to reverse and to sort."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqloom.config import merge
+from seqloom.run import load, train
+from tests.counts import count
+
+pytestmark = pytest.mark.faults
+
+FULL = count(0, 1) == 1
+LETTERS = "abcdefgh"[: count(4, 8)]
+TASKS: dict[str, Callable[[str], str]] = {
+    "copy": lambda text: text,
+    "reverse": lambda text: text[::-1],
+    "sort": lambda text: "".join(sorted(text)),
+}
+ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "transformer": ("transformer", {}),
+    "fast": ("fast", {}),
+    "lstm": ("lstm", {}),
+    "gru": ("gru", {}),
+    "elman": ("elman", {}),
+    "ssru": ("lstm", {"encoder": {"unit": "ssru"}, "decoder": {"unit": "ssru"}}),
+    "gru reset after": (
+        "gru",
+        {"encoder": {"unit": {"reset": "after"}}, "decoder": {"unit": {"reset": "after"}}},
+    ),
+    "lstm without attention": ("lstm", {"decoder": {"attention": "none"}}),
+    "lstm one network": (
+        "lstm",
+        {
+            "encoder": {"kind": "vectors"},
+            "decoder": {"first_state": "read", "attention": "none"},
+        },
+    ),
+    "lstm fed": ("lstm", {"decoder": {"attention": {"feed": True}}}),
+    "gru previous state": (
+        "gru",
+        {"decoder": {"attention": {"score": "additive", "query": "previous"}}},
+    ),
+    "gru local": ("gru", {"decoder": {"attention": {"kind": "local", "window": 3}}}),
+    "decoder only": (
+        "transformer",
+        {"encoder": {"kind": "vectors"}, "decoder": {"source": "read"}},
+    ),
+    "rotary": (
+        "transformer",
+        {"encoder": {"positions": "rotary"}, "decoder": {"positions": "rotary"}},
+    ),
+    "learned positions, gated, norm after": (
+        "transformer",
+        {
+            side: {
+                "positions": {"kind": "learned", "most": 32},
+                "activation": "gated",
+                "norm": "after",
+            }
+            for side in ("encoder", "decoder")
+        },
+    ),
+}
+CASES = [(name, task) for name in ARCHITECTURES for task in TASKS]
+
+
+def pairs(task: str) -> list[tuple[str, str]]:
+    """Different strings of two letters or more in a random order."""
+    chance = random.Random(1)
+    texts: set[str] = set()
+    while len(texts) < count(700, 4_300):
+        texts.add("".join(chance.choices(LETTERS, k=chance.randint(2, count(5, 7)))))
+    shuffled = sorted(texts)
+    chance.shuffle(shuffled)
+    return [(text, TASKS[task](text)) for text in shuffled]
+
+
+@pytest.mark.parametrize(("name", "task"), CASES if FULL else [("gru", "reverse")])
+def test_an_architecture_learns_a_task(name: str, task: str, tmp_path: Path) -> None:
+    """At least 99 % of strings it has never seen are exactly right."""
+    rows = pairs(task)
+    unseen, held_out, known = rows[:100], rows[100:150], rows[150:]
+    preset, model = ARCHITECTURES[name]
+    for side in ("encoder", "decoder"):
+        if model.get(side, {}).get("kind") != "vectors":
+            model = merge(model, {side: {"dropout": 0.0}})
+    updates = count(200, 1_500)
+    character = {"unit": "character"}
+    options = {
+        "source": character,
+        "target": character,
+        "model": merge({"share_vocabulary": False}, model),
+        "training": {
+            "updates": updates,
+            "validate_every": updates,
+            "batch_tokens": count(512, 1_024),
+            "average": "none",
+            "workers": 1,
+        },
+    }
+    train(known, tmp_path / "run", valid=held_out, model=preset, options=options)
+    found = load(tmp_path / "run").predict([source for source, _ in unseen])
+    right = sum(output.text == target for output, (_, target) in zip(found, unseen, strict=True))
+    assert right >= 0.99 * len(unseen)
