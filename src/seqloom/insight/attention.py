@@ -3,7 +3,6 @@
 The source runs across and the output down; every row of weights sums to 1.
 """
 
-import io
 import math
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.cells import cell_len, set_cell_size
 
-from seqloom.errors import ConfigError, DataError
+from seqloom.errors import DataError
+from seqloom.insight.fonts import legible
+from seqloom.insight.picture import kind_of, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +28,6 @@ SHADES = ((0.05, "·"), (0.25, "░"), (0.50, "▒"), (0.75, "▓"), (math.inf, 
 LEGEND = "weight  · <.05  ░ <.25  ▒ <.50  ▓ <.75  █ up to 1"
 LONGEST_LABEL = 14  # terminal cells
 LONGEST_TICK = 28  # characters in a picture
-METADATA = {"png": {"Software": "Seqloom"}, "svg": {"Creator": "Seqloom", "Date": None}}
 RIGHT_TO_LEFT = {"R", "AL"}
 JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
@@ -129,53 +129,12 @@ def _visible_character(character: str) -> str:
 
 
 def draw(attention: AttentionMap, path: Path) -> None:
-    """Draw the map as PNG or SVG, by the path's suffix, legibly up to hundreds of tokens a side.
-
-    Characters that no installed font has are written as U+XXXX in a PNG; an SVG keeps its text.
-    """
-    kind = path.suffix.lower()
-    if kind not in {".png", ".svg"}:
-        raise ConfigError(
-            f"{path}: a picture is written as PNG or SVG; end its name in .png or .svg"
-        )
-    picture = _picture(attention, kind.removeprefix("."))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(picture)
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written ({error.strerror}); choose another place"
-        ) from error
-
-
-def _picture(attention: AttentionMap, kind: str) -> bytes:
-    import warnings
-
-    from matplotlib import rc, rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from seqloom.insight.fonts import families_for, without_missing
-
-    columns = [_tick(token) for token in attention.source]
-    rows = [_tick(token) for token in attention.target]
-    families, missing = families_for({*"".join(columns), *"".join(rows)})
-    if kind == "png":
-        columns = [without_missing(label, missing) for label in columns]
-        rows = [without_missing(label, missing) for label in rows]
-    stream = io.BytesIO()
-    with rc_context(), warnings.catch_warnings():
-        rc("font", family=families)
-        rc("text", parse_math=False, usetex=False)
-        rc("savefig", bbox="tight", pad_inches=0.15)
-        rc("svg", fonttype="none", hashsalt="seqloom")
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = Figure()
-        FigureCanvasAgg(figure)
-        _fill(figure, attention, columns, rows)
-        dots = 110 if max(attention.weights.shape) > 100 else 150
-        figure.savefig(stream, format=kind, dpi=dots, metadata=METADATA[kind])
-    return stream.getvalue()
+    """Draw the map as PNG or SVG, by the path's suffix, legibly up to hundreds of tokens a side."""
+    ticks = [_tick(token) for token in (*attention.source, *attention.target)]
+    labels, families = legible(ticks, kind_of(path))
+    columns, rows = labels[: len(attention.source)], labels[len(attention.source) :]
+    dots = 110 if max(attention.weights.shape) > 100 else 150
+    save(path, lambda figure: _fill(figure, attention, columns, rows), families=families, dots=dots)
 
 
 def _tick(token: str) -> str:

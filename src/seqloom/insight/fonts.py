@@ -1,10 +1,21 @@
 """Which installed fonts can show a text, so that pictures have letters and not boxes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-__all__ = ["families_for", "without_missing"]
+__all__ = ["families_for", "legible", "without_missing"]
 
 FIRST = "DejaVu Sans"
+
+
+def legible(labels: Sequence[str], kind: str) -> tuple[list[str], list[str]]:
+    """The labels as a picture of that kind can show them, and the font families to try in turn.
+
+    Characters that no installed font has are written as U+XXXX in a PNG; an SVG keeps its text.
+    """
+    families, missing = families_for(set("".join(labels)))
+    if kind == "png":
+        return [without_missing(label, missing) for label in labels], families
+    return list(labels), families
 
 
 def families_for(characters: Collection[str]) -> tuple[list[str], set[str]]:
