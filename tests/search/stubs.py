@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,7 +13,18 @@ from seqloom.keys import key
 from seqloom.model import Features, Memory, State
 from seqloom.search import Hypothesis, Limits, Search, run_to_end
 
-__all__ = ["Script", "Scripted", "limits", "logarithms", "outputs", "random_script", "search_all"]
+__all__ = [
+    "Script",
+    "Scripted",
+    "endings",
+    "even_chances",
+    "every_output",
+    "limits",
+    "logarithms",
+    "outputs",
+    "random_script",
+    "search_all",
+]
 
 Script = Callable[[int, tuple[int, ...]], Sequence[float]]
 """From a sentence's number and the tokens written so far to the logits of the next."""
@@ -40,8 +52,9 @@ ScriptedState = State[Written, Numbers]
 class Scripted:
     """A decoder that follows a script; its features are the logits themselves."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, looks: Script | None = None) -> None:
         self.script = script
+        self.looks = looks  # the attention while the next token is chosen
 
     def start(self, memory: Memory, *, trace: bool = False) -> ScriptedState:
         nothing = torch.empty(memory.sentences, 0, dtype=torch.int64)
@@ -56,7 +69,12 @@ class Scripted:
             for owner, row in zip(owners, written.tolist(), strict=True)
         ]
         hidden = torch.tensor(logits, dtype=torch.float64)
-        return Features(hidden), State(Written(written), state.shared, state.trace)
+        attention = None
+        if self.looks is not None and state.trace:
+            rows = zip(owners, written.tolist(), strict=True)
+            looks = [[self.looks(owner, tuple(row[1:]))] for owner, row in rows]
+            attention = torch.tensor(looks, dtype=torch.float64)
+        return Features(hidden, attention), State(Written(written), state.shared, state.trace)
 
     def write(self, hidden: Tensor) -> Tensor:
         return hidden.clone()
@@ -74,6 +92,7 @@ def logarithms(probabilities: dict[int, float], *, size: int) -> list[float]:
 def random_script(seed: int, *, size: int, levels: int, impossible: float = 0.0) -> Script:
     """Logits drawn from a few levels, so that many tie, and some of them −∞."""
 
+    @cache
     def script(sentence: int, written: tuple[int, ...]) -> list[float]:
         draw = torch.Generator().manual_seed(key(seed, sentence, *written))
         logits = torch.randint(0, levels, (size,), generator=draw).double() / 2
@@ -85,21 +104,60 @@ def random_script(seed: int, *, size: int, levels: int, impossible: float = 0.0)
 
 
 def search_all(
-    search: Search,
-    script: Script,
-    longest: Sequence[int],
-    *,
-    forbidden: tuple[int, ...] = FORBIDDEN,
+    search: Search, script: Script | Scripted, allowed: Sequence[int] | Limits
 ) -> list[list[Hypothesis]]:
-    """The results of a search over as many sentences as there are limits."""
-    decoder = Scripted(script)
-    state = decoder.start(Memory(len(longest)))
-    return run_to_end(search, decoder, state, limits(longest, forbidden=forbidden))
+    """The results of a search over as many sentences as there are limits to their lengths."""
+    decoder = script if isinstance(script, Scripted) else Scripted(script)
+    allowed = allowed if isinstance(allowed, Limits) else limits(allowed)
+    state = decoder.start(Memory(len(allowed.longest)), trace=True)
+    return run_to_end(search, decoder, state, allowed)
 
 
-def limits(longest: Sequence[int], *, forbidden: tuple[int, ...] = FORBIDDEN) -> Limits:
+def limits(longest: Sequence[int]) -> Limits:
     """What may be written: everything but the two symbols that cannot be meant."""
-    return Limits(torch.tensor(longest, dtype=torch.int64), START, END, forbidden)
+    return Limits(torch.tensor(longest, dtype=torch.int64), START, END, FORBIDDEN)
+
+
+def every_output(script: Script, sentence: int, longest: int) -> dict[tuple[int, ...], float]:
+    """The log-probability of each output within so many tokens, `<end>` its last where it ends."""
+    paths: dict[tuple[int, ...], float] = {(): 0.0}
+    for _ in range(longest):
+        longer = {}
+        for written, total in paths.items():
+            if written[-1:] == (END,):
+                longer[written] = total
+                continue
+            logits = torch.tensor(script(sentence, written), dtype=torch.float64)
+            for token, gain in enumerate((logits - logits.logsumexp(0)).tolist()):
+                if token not in FORBIDDEN and gain > -math.inf:
+                    longer[*written, token] = total + gain
+        paths = longer
+    return paths
+
+
+def endings(everything: dict[tuple[int, ...], float]) -> dict[tuple[int, ...], float]:
+    """The outputs among them that end, without `<end>`."""
+    return {tokens[:-1]: score for tokens, score in everything.items() if tokens[-1] == END}
+
+
+def even_chances(counts: dict[Any, int], chances: dict[Any, float]) -> None:
+    """Pearson's χ² finds nothing to wonder at: what was counted is within the law of the chances.
+
+    Rare outcomes, expected less than five times, are counted as one.
+    """
+    draws = sum(counts.values())
+    assert set(counts) <= {outcome for outcome, chance in chances.items() if chance > 0}
+    expected = {outcome: draws * chance for outcome, chance in chances.items()}
+    common = [outcome for outcome, times in expected.items() if times >= 5]
+    squares = [
+        (counts.get(outcome, 0) - expected[outcome]) ** 2 / expected[outcome] for outcome in common
+    ]
+    rest = draws - sum(expected[outcome] for outcome in common)
+    if rest >= 5:
+        others = draws - sum(counts.get(outcome, 0) for outcome in common)
+        squares.append((others - rest) ** 2 / rest)
+    freedom = len(squares) - 1
+    assert sum(squares) <= freedom + 4 * math.sqrt(2 * freedom)
 
 
 def outputs(found: list[list[Hypothesis]]) -> list[list[tuple[tuple[int, ...], float, bool]]]:

@@ -1,7 +1,7 @@
 """SPEC S7: what greedy and beam search find, against hand-worked cases and a plain loop."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import pytest
@@ -10,7 +10,16 @@ import torch
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK
 from seqloom.model import Memory
-from seqloom.search import Beam, Greedy, Limits, Search, run_to_end
+from seqloom.search import (
+    Beam,
+    Completions,
+    DiverseBeam,
+    Greedy,
+    Limits,
+    Ranking,
+    Search,
+    run_to_end,
+)
 from tests.counts import count
 from tests.search.stubs import (
     Script,
@@ -39,7 +48,7 @@ def he_knows(_: int, written: tuple[int, ...]) -> list[float]:
 def test_greedy_takes_the_nose_and_a_beam_of_two_knows() -> None:
     """SPEC S10, why greedy fails: greedy finds .10, a beam of 2 finds .32."""
     ((greedy,),) = search_all(Greedy(), he_knows, [5])
-    ((beam,),) = search_all(Beam(2, length_power=0.0), he_knows, [5])
+    ((beam,),) = search_all(Beam(2, Ranking(power=0.0)), he_knows, [5])
     assert (greedy.tokens, round(math.exp(greedy.score), 12)) == ((NOSE, FIRST), 0.10)
     assert (beam.tokens, round(math.exp(beam.score), 12)) == ((KNOWS, FIRST), 0.32)
     assert [round(math.exp(each), 12) for each in beam.token_scores] == [0.4, 0.8, 1.0]
@@ -86,7 +95,7 @@ def test_the_batched_beam_is_the_plain_loop(number: int, power: float) -> None:
     """
     script = random_script(number, size=8, levels=2 + number % 5, impossible=0.2)
     width, longest = 1 + number % 5, [1 + (number + n) % 5 for n in range(3)]
-    found = search_all(Beam(width, length_power=power, n_best=width), script, longest)
+    found = search_all(Beam(width, Ranking(power=power), n_best=width), script, longest)
     for sentence, results in enumerate(found):
         paths = plain_beam(script, sentence, width=width, longest=longest[sentence])
         complete = [path for path in paths if path.finished]
@@ -102,7 +111,7 @@ def test_the_batched_beam_is_the_plain_loop(number: int, power: float) -> None:
             assert [each.score for each in results] == [-math.inf]
 
 
-@pytest.mark.parametrize("search", [Greedy(), Beam(1, length_power=0.0)])
+@pytest.mark.parametrize("search", [Greedy(), Beam(1, Ranking(power=0.0))])
 def test_among_equals_the_lower_number_wins(search: Search) -> None:
     """SPEC S7.3: with even logits the first token that may be written is, at every step."""
     assert search_all(search, lambda *_: EVEN, [4])[0][0].tokens == (UNK,) * 4
@@ -111,12 +120,16 @@ def test_among_equals_the_lower_number_wins(search: Search) -> None:
 def test_forks_of_equal_score_are_kept_in_the_order_of_their_tokens() -> None:
     """With even logits a beam of K keeps the K lowest tokens, of the first parent first."""
     decoder = Scripted(lambda *_: EVEN)
-    search = Beam(4, length_power=0.0, n_best=4)
-    frontier = search.begin(decoder.start(Memory(1)), limits([5]))
-    frontier = search.advance(decoder, frontier)
-    assert frontier.paths.tokens.tolist() == [[UNK], [END], [NOSE], [KNOWS]]
-    frontier = search.advance(decoder, frontier)
-    assert frontier.paths.tokens.tolist() == [[END, EMPTY], [UNK, UNK], [UNK, END], [UNK, NOSE]]
+    search = Beam(4, Ranking(power=0.0), n_best=4)
+    watched = replace(limits([5]), rules=(lambda logits, _: logits,))
+    frontier = search.begin(decoder.start(Memory(1)), watched)
+    for expected in (
+        [[UNK], [END], [NOSE], [KNOWS]],
+        [[END, EMPTY], [UNK, UNK], [UNK, END], [UNK, NOSE]],
+    ):
+        frontier = search.advance(decoder, frontier)
+        assert frontier.history is not None
+        assert frontier.history.tolist() == expected
 
 
 @pytest.mark.parametrize("number", range(20))
@@ -128,7 +141,7 @@ def test_the_best_outputs_are_the_same_however_many_are_asked_for(
     script = random_script(number, size=7, levels=40)
     longest = [3 + number % 4, 6]
     every = [
-        outputs(search_all(Beam(5, length_power=power, n_best=wanted), script, longest))
+        outputs(search_all(Beam(5, Ranking(power=power), n_best=wanted), script, longest))
         for wanted in range(1, 6)
     ]
     for wanted, (fewer, more) in enumerate(pairwise(every), start=1):
@@ -137,9 +150,16 @@ def test_the_best_outputs_are_the_same_however_many_are_asked_for(
 
 
 @pytest.mark.parametrize(
-    "search", [Greedy(), Beam(2, length_power=0.0), Beam(5, length_power=1.0, n_best=3)]
+    "search",
+    [
+        Greedy(),
+        Beam(2, Ranking(power=0.0)),
+        Beam(5, Ranking(power=1.0), n_best=3),
+        DiverseBeam(6, 3, n_best=3),
+        Completions(3, 2),
+    ],
 )
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(count(5, 50)))
 def test_a_sentence_is_found_alike_in_every_batch(number: int, search: Search) -> None:
     """RELIABILITY C2: batch mates, their order and their limits change nothing."""
     script, longest = random_script(number, size=7, levels=30, impossible=0.1), [2, 7, 1, 4]
@@ -155,7 +175,7 @@ def test_a_sentence_is_found_alike_in_every_batch(number: int, search: Search) -
 
 
 @pytest.mark.parametrize("search", [Greedy(), Beam(3, n_best=3)])
-def test_finished_sentences_leave_the_batch(search: Search) -> None:
+def test_finished_sentences_leave_the_batch(search: Greedy | Beam) -> None:
     """Sentence n ends after n tokens; the decoder reads only for those that still go on."""
 
     def script(sentence: int, written: tuple[int, ...]) -> list[float]:
@@ -166,8 +186,9 @@ def test_finished_sentences_leave_the_batch(search: Search) -> None:
     frontier = search.begin(decoder.start(Memory(4)), limits([9] * 4))
     for step in range(4):
         assert frontier.sentences.tolist() == list(range(step, 4))
-        assert len(frontier.state.own.tokens) == len(frontier.sentences) * frontier.width
+        paths = frontier.width
         frontier = search.advance(decoder, frontier)
+        assert len(frontier.state.own.tokens) == (4 - step) * paths
     assert frontier.done
     lengths = [len(found[0].tokens) for found in search.results(frontier)]
     assert lengths == [0, 1, 2, 3]
@@ -184,8 +205,8 @@ def test_a_length_power_prefers_what_is_likelier_per_token() -> None:
         }
         return logarithms(table.get(written, {NOSE: 0.5, FIRST: 0.5}), size=8)
 
-    assert search_all(Beam(4, length_power=0.0), script, [4])[0][0].tokens == ()
-    best = search_all(Beam(4, length_power=1.0), script, [4])[0][0]
+    assert search_all(Beam(4, Ranking(power=0.0)), script, [4])[0][0].tokens == ()
+    best = search_all(Beam(4, Ranking(power=1.0)), script, [4])[0][0]
     assert best.tokens == (NOSE, KNOWS)
     assert best.rank_score == pytest.approx(math.log(0.28) / 3)
 
@@ -196,7 +217,7 @@ def test_what_may_not_be_written_keeps_its_share_of_the_probability() -> None:
     def script(_: int, written: tuple[int, ...]) -> list[float]:
         return logarithms({EMPTY: 0.5, START: 0.2, END: 0.2, NOSE: 0.1}, size=8)
 
-    for search in (Greedy(), Beam(1), Beam(3, length_power=0.0)):
+    for search in (Greedy(), Beam(1), Beam(3, Ranking(power=0.0))):
         best = search_all(search, script, [3])[0][0]
         assert (best.tokens, round(math.exp(best.score), 12)) == ((), 0.2)
 

@@ -11,6 +11,7 @@ from rich.console import Console as Terminal
 from rich.table import Table
 
 from seqloom.data.builtin import BUILTIN, Splits, write_splits
+from seqloom.demos.homophones import show_search
 from seqloom.errors import ConfigError, DataError
 from seqloom.insight import AttentionMap, draw, render_text
 from seqloom.prediction import Output
@@ -57,9 +58,12 @@ DEMOS: Mapping[str, Demo] = {
 
 
 def run_demo(name: str, run: Path | None = None) -> None:
-    """Train, or find what an earlier call trained, and show it."""
+    """Train, or find what an earlier call trained, and show it; `search` needs no training."""
+    if name == "search":
+        show_search()
+        return
     if name not in DEMOS:
-        raise ConfigError(f"there is no demo {name!r}: choose {' or '.join(DEMOS)}")
+        raise ConfigError(f"there is no demo {name!r}: choose {', '.join(DEMOS)} or search")
     began = time.monotonic()
     try:
         splits = BUILTIN[name]()

@@ -1,12 +1,39 @@
 """What a model says about one input: the same in Python, as JSON and over HTTP (SPEC S7.4)."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["Output", "Token"]
+from seqloom.errors import DataError
+from seqloom.search import Fate
+
+__all__ = ["Branch", "Likely", "Output", "Stopped", "Token"]
+
+Stopped = Literal["end", "length", "limit", "blank"]
+"""By itself; at the length limit; when the search's time or work ran out; the input was blank."""
+
+DIGITS = 6  # of an attention weight
+
+
+@dataclass(frozen=True)
+class Likely:
+    """A symbol that could have been written, and how likely it was."""
+
+    text: str
+    log_probability: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"text": self.text, "log_probability": _plain(self.log_probability)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The symbol that gave these values."""
+        return cls(plain["text"], _number(plain["log_probability"]))
 
 
 @dataclass(frozen=True)
@@ -15,9 +42,38 @@ class Token:
 
     text: str
     log_probability: float
+    alternatives: tuple[Likely, ...] = ()  # the likeliest symbols of the step, where asked for
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        plain: dict[str, Any] = {
+            "text": self.text,
+            "log_probability": _plain(self.log_probability),
+        }
+        if self.alternatives:
+            plain["alternatives"] = [each.as_dict() for each in self.alternatives]
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The token that gave these values."""
+        others = tuple(Likely.from_dict(each) for each in plain.get("alternatives", ()))
+        return cls(plain["text"], _number(plain["log_probability"]), others)
 
 
 @dataclass(frozen=True)
+class Branch:
+    """A node of the tree of all that a search looked at; its parent has a lower number."""
+
+    number: int
+    parent: int | None  # None at the root, which is `<start>`
+    text: str
+    log_probability: float
+    total: float  # log-probability of the path that ends here
+    fate: Fate
+
+
+@dataclass(frozen=True, eq=False)
 class Output:
     """An output with what explains it."""
 
@@ -25,28 +81,61 @@ class Output:
     score: float  # log-probability of the whole output
     normalised: float  # what outputs were compared by
     tokens: tuple[Token, ...]  # `<end>` included where it was written
-    stopped: Literal["end", "length", "blank"]
+    stopped: Stopped
     source: tuple[str, ...] = ()  # the input as the model read it
     truncated: bool = False  # the input was longer than the model takes
     attention: Float[np.ndarray, "T S"] | None = None  # a row for each token, where asked for
     n_best: tuple["Output", ...] = ()  # this output and the next best, where asked for
+    tree: tuple[Branch, ...] = ()  # what the search looked at, where asked for
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Output) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.text, self.score))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Plain values for JSON; what was not asked for is left out, and −∞ is None."""
         plain: dict[str, Any] = {
             "text": self.text,
-            "score": self.score,
-            "normalised": self.normalised,
-            "tokens": [
-                {"text": token.text, "log_probability": token.log_probability}
-                for token in self.tokens
-            ],
+            "score": _plain(self.score),
+            "normalised": _plain(self.normalised),
+            "tokens": [token.as_dict() for token in self.tokens],
             "stopped": self.stopped,
             "source": list(self.source),
             "truncated": self.truncated,
         }
         if self.attention is not None:
-            plain["attention"] = [[round(float(w), 6) for w in row] for row in self.attention]
+            plain["attention"] = [[round(float(w), DIGITS) for w in row] for row in self.attention]
         if self.n_best:
             plain["n_best"] = [other.as_dict() for other in self.n_best]
+        if self.tree:
+            plain["tree"] = [vars(branch) for branch in self.tree]
         return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The output that gave these values, attention to six digits."""
+        try:
+            return cls(
+                text=plain["text"],
+                score=_number(plain["score"]),
+                normalised=_number(plain["normalised"]),
+                tokens=tuple(Token.from_dict(each) for each in plain["tokens"]),
+                stopped=plain["stopped"],
+                source=tuple(plain["source"]),
+                truncated=plain["truncated"],
+                attention=np.array(plain["attention"]) if "attention" in plain else None,
+                n_best=tuple(cls.from_dict(each) for each in plain.get("n_best", ())),
+                tree=tuple(Branch(**each) for each in plain.get("tree", ())),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"this is not an output as predict --json writes it: {error}") from None
+
+
+def _plain(value: float) -> float | None:
+    return None if math.isinf(value) else value
+
+
+def _number(value: float | None) -> float:
+    return -math.inf if value is None else float(value)

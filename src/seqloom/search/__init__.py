@@ -1,7 +1,50 @@
 """From distributions to outputs: every search drives every decoder."""
 
 from seqloom.search.beam import Beam
-from seqloom.search.frontier import Frontier, Hypothesis, Limits, Search, run_to_end
+from seqloom.search.completions import Completions
+from seqloom.search.diverse import DiverseBeam
+from seqloom.search.exact import Exact
+from seqloom.search.frontier import Frontier
 from seqloom.search.greedy import Greedy
+from seqloom.search.limits import Limits
+from seqloom.search.protocol import Search, Standing, run_to_end
+from seqloom.search.ranking import PER_TOKEN, PLAIN, Ranking
+from seqloom.search.required import Required
+from seqloom.search.results import Hypothesis
+from seqloom.search.risk import MinimumRisk, Utility, likeness
+from seqloom.search.rules import Forbidden, NoRepeat, Phrase, Prefix, Rule, Written
+from seqloom.search.sample import Sample
+from seqloom.search.stochastic import StochasticBeam
+from seqloom.search.tree import Fate, Node, trees
 
-__all__ = ["Beam", "Frontier", "Greedy", "Hypothesis", "Limits", "Search", "run_to_end"]
+__all__ = [
+    "PER_TOKEN",
+    "PLAIN",
+    "Beam",
+    "Completions",
+    "DiverseBeam",
+    "Exact",
+    "Fate",
+    "Forbidden",
+    "Frontier",
+    "Greedy",
+    "Hypothesis",
+    "Limits",
+    "MinimumRisk",
+    "NoRepeat",
+    "Node",
+    "Phrase",
+    "Prefix",
+    "Ranking",
+    "Required",
+    "Rule",
+    "Sample",
+    "Search",
+    "Standing",
+    "StochasticBeam",
+    "Utility",
+    "Written",
+    "likeness",
+    "run_to_end",
+    "trees",
+]

@@ -1,124 +1,126 @@
-"""What every search shares: limits, the paths so far, and the sentences that have left (SPEC S7).
+"""Where a search stands: the paths so far, and the sentences that have left (SPEC S7).
 
 Letters as everywhere: B sentences still searched, K paths for each, R = B·K rows, T steps so far.
+Histories are not copied from step to step: each step remembers which path it continued, and a
+result is read backwards from its last token.
 """
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seqloom.errors import DivergedError
-from seqloom.fields import EMPTY, END, START, UNK
+from seqloom.errors import ConfigError, DivergedError
+from seqloom.fields import EMPTY
 from seqloom.model import Decoder
+from seqloom.search.largest import largest, log_sum
+from seqloom.search.limits import Limits
+from seqloom.search.rules import Written
 
-__all__ = [
-    "Frontier",
-    "Hypothesis",
-    "Left",
-    "Limits",
-    "Paths",
-    "Search",
-    "hypotheses",
-    "next_logits",
-    "run_to_end",
-]
+__all__ = ["Choices", "Forks", "Frontier", "Left", "Notes", "Step"]
 
 
-class Limits(NamedTuple):
-    """What an output may be."""
+class Notes(NamedTuple):
+    """What explains a step, for each row that was read in it."""
 
-    longest: Int[Tensor, "B"]  # tokens, `<end>` included
-    start: int = START
-    end: int = END
-    forbidden: tuple[int, ...] = (EMPTY, START, UNK)
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One output: its tokens, and how likely each was after those before it."""
-
-    tokens: tuple[int, ...]  # without `<end>`
-    token_scores: tuple[float, ...]  # with that of `<end>` where it was written
-    finished: bool  # ended in `<end>`, rather than at the length limit
-    rank_score: float  # what outputs were compared by
-    attention: Float[Tensor, "T S"] | None = None
-
-    @property
-    def score(self) -> float:
-        """The log-probability of the whole output."""
-        return sum(self.token_scores)
+    attention: Float[Tensor, "R S"] | None = None
+    tokens: Int[Tensor, "R A"] | None = None  # the likeliest that could have been written
+    scores: Float[Tensor, "R A"] | None = None  # and their log-probabilities
 
 
-class Paths(NamedTuple):
-    """The histories of all rows."""
+class Choices(NamedTuple):
+    """What each path may write next."""
 
-    tokens: Int[Tensor, "R T"]
-    scores: Float[Tensor, "R T"]  # log-probability of each token
-    attention: Float[Tensor, "R T S"] | None = None
+    logits: Float[Tensor, "R V"]  # −∞ where a token may not be written
+    norms: Float[Tensor, "R"]  # their logarithmic sum before anything was ruled out
+    state: Any  # the decoder's, after reading
+    notes: Notes
+    living: Int[Tensor, "R"] | None = None  # the rows that these are, if not all of the frontier
 
-    def select(self, rows: Int[Tensor, "R2"]) -> "Paths":
-        """The histories of these rows, in this order."""
-        attention = None if self.attention is None else self.attention.index_select(0, rows)
-        return Paths(
-            self.tokens.index_select(0, rows), self.scores.index_select(0, rows), attention
-        )
+    def best(self, count: int, rows: int) -> tuple[Float[Tensor, "P C"], Int[Tensor, "P C"]]:
+        """Log-probabilities of each path's likeliest tokens, and the tokens; of a finished path −∞.
 
-    def append(
-        self,
-        tokens: Int[Tensor, "R"],
-        scores: Float[Tensor, "R"],
-        attention: Float[Tensor, "R 1 S"] | None,
-    ) -> "Paths":
-        """Every history with one more step."""
-        before = [] if self.attention is None else [self.attention]
-        return Paths(
-            torch.cat([self.tokens, tokens[:, None]], dim=1),
-            torch.cat([self.scores, scores[:, None]], dim=1),
-            None if attention is None else torch.cat([*before, attention], dim=1),
-        )
+        There are so many rows in the frontier.
+        """
+        gains, tokens = largest(self.logits, count)
+        gains = gains - self.norms[:, None]
+        if self.living is None:
+            return gains, tokens
+        every = gains.new_full((rows, gains.shape[1]), -torch.inf)
+        words = tokens.new_zeros(every.shape)
+        return every.index_copy_(0, self.living, gains), words.index_copy_(0, self.living, tokens)
+
+
+class Forks(NamedTuple):
+    """How paths go on: each new one continues a path of its sentence by a token.
+
+    A path that has finished stays as it is by a gain of 0, whatever the token.
+    """
+
+    tokens: Int[Tensor, "B K"]
+    gains: Float[Tensor, "B K"]  # log-probabilities of the tokens
+    parents: Int[Tensor, "B K"] | None = None  # if absent, each path goes on in its own place
+
+
+class Step(NamedTuple):
+    """One step of all paths, and the way back to the one before."""
+
+    tokens: Int[Tensor, "R"]
+    scores: Float[Tensor, "R"]
+    parents: Int[Tensor, "R"] | None  # of the rows read; if absent, each in its own place
+    notes: Notes  # of the rows read
+    kept: Int[Tensor, "P"] | None  # rows of the step before that were read, if not all were
+    before: "Step | None"
 
 
 class Left(NamedTuple):
     """Sentences that are done, with their paths best first."""
 
     sentences: Int[Tensor, "B"]
-    paths: Paths
+    steps: int
+    step: Step  # the last
+    rows: Int[Tensor, "B K"]  # of the last step
     finished: Bool[Tensor, "B K"]
     ranks: Float[Tensor, "B K"]
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """Where a search stands."""
+    """Where a search stands; the decoder's state follows the paths when they are next read."""
 
-    state: Any  # the decoder's
+    state: Any  # the decoder's, of the rows read in the last step
     limits: Limits
     sentences: Int[Tensor, "B"]  # which sentence of the batch each still is
-    paths: Paths
     totals: Float[Tensor, "B K"]  # log-probability of each path
+    lengths: Int[Tensor, "B K"]  # tokens of each path
     finished: Bool[Tensor, "B K"]
+    some: bool = False  # whether any path has finished
+    steps: int = 0
+    step: Step | None = None
+    kept: Int[Tensor, "R"] | None = None  # rows of the last step still searched, if not all are
+    places: Int[Tensor, "B"] | None = None  # the sentences of the state that they belong to
+    history: Int[Tensor, "R T"] | None = None  # tokens of each path, where rules look at them
+    attended: Float[Tensor, "B K S"] | None = None  # summed over steps, where coverage counts
+    carried: tuple[Tensor, ...] = ()  # whatever else a search keeps for each path: (B, K)
     left: tuple[Left, ...] = ()
 
     @classmethod
-    def start(cls, state: Any, limits: Limits) -> "Frontier":
-        """One empty path for each sentence."""
+    def start(cls, state: Any, limits: Limits, *, covers: bool = False) -> "Frontier":
+        """One empty path for each sentence; with `covers`, attention is summed up."""
         count, device = len(limits.longest), limits.longest.device
-        empty = Paths(
-            torch.zeros(count, 0, dtype=torch.int64, device=device),
-            torch.zeros(count, 0, device=device),
-        )
+        zeros = torch.zeros(count, 1, dtype=torch.int64, device=device)
         return cls(
             state,
             limits,
             torch.arange(count, device=device),
-            empty,
-            torch.zeros(count, 1, device=device),
-            torch.zeros(count, 1, dtype=torch.bool, device=device),
+            zeros.float(),
+            zeros,
+            zeros.bool(),
+            history=zeros[:, :0] if limits.rules or limits.required else None,
+            attended=torch.zeros(count, 1, 0, device=device) if covers else None,
         )
 
     @property
@@ -131,109 +133,173 @@ class Frontier:
         """Paths for each sentence."""
         return self.totals.shape[1]
 
-    def leave(self, done: Bool[Tensor, "B"], ranks: Float[Tensor, "B K"]) -> "Frontier":
-        """The frontier without the sentences that are done; their paths are kept aside.
+    @property
+    def settling(self) -> bool:
+        """Whether a sentence may be done: a path has finished, or has no room."""
+        return self.some or self.steps >= self.limits.soonest
 
-        The state must already hold the rows of all sentences; it is cut to those that stay.
+    @property
+    def full(self) -> Bool[Tensor, "B"]:
+        """Sentences whose paths have no room for another token."""
+        return self.limits.longest <= self.steps
+
+    @property
+    def written(self) -> Written:
+        """The paths as rules see them; the tokens are there only where there are rules."""
+        paths = self.width
+        history = self.history
+        if history is None:
+            history = self.sentences.new_zeros(self.totals.numel(), 0)
+        lengths, shortest = self.lengths.flatten(), self.limits.shortest
+        room = self.limits.longest.repeat_interleave(paths) - lengths
+        due = torch.zeros_like(room)
+        if shortest is not None:
+            due = shortest.repeat_interleave(paths) - lengths
+        return Written(history, lengths, self.sentences.repeat_interleave(paths), room, due)
+
+    def read(self, decoder: Decoder[Any], *, living: bool = False) -> Choices:
+        """Read each path's last token: what may come next, and the state after it.
+
+        What may not be written has logit −∞, yet counts in the sum: probabilities are the model's.
+        With `living`, nothing is computed for what might follow a finished path.
         """
-        if not bool(done.any()):
+        features, state = decoder.read(self._inputs()[:, None], self._state())
+        hidden, rows = features.hidden[:, -1], None
+        if living and self.some:
+            rows = (~self.finished).flatten().nonzero().squeeze(1)
+            hidden = hidden.index_select(0, rows)
+        logits = decoder.write(hidden)
+        norms = _checked(log_sum(logits))
+        written = None
+        if self.limits.ruled:
+            written = self.written if rows is None else self.written.select(rows)
+        logits = self.limits.allowed(logits, written)
+        attention = None if features.attention is None else features.attention[:, -1]
+        choices = Choices(logits, norms, state, Notes(attention), rows)
+        if not self.limits.noted:
+            return choices
+        scores, tokens = choices.best(self.limits.noted, self.totals.numel())
+        return choices._replace(notes=Notes(attention, tokens, scores))
+
+    def grow(self, choices: Choices, forks: Forks) -> "Frontier":
+        """The paths with one more token; one that cannot go on is finished, and impossible."""
+        rows = self._rows(forks.parents)
+        ended, totals, tokens = self.finished, self.totals, forks.tokens
+        lengths = torch.full_like(tokens, self.steps + 1)
+        if forks.parents is not None:
+            totals = totals.gather(1, forks.parents)
+        totals = totals + forks.gains
+        if self.some:
+            before = self.lengths
+            if forks.parents is not None:
+                ended, before = (v.gather(1, forks.parents) for v in (ended, before))
+            lengths = torch.where(ended, before, lengths)
+            tokens = tokens.masked_fill(ended, EMPTY)
+        elif forks.parents is not None:
+            ended = torch.zeros_like(tokens, dtype=torch.bool)
+        if float(totals.amin()) == -torch.inf:
+            tokens = tokens.masked_fill((totals == -torch.inf) & ~ended, self.limits.end)
+        flat, finished = tokens.flatten(), ended | (tokens == self.limits.end)
+        history = self.history
+        if history is not None:
+            history = history if rows is None else history.index_select(0, rows)
+            history = torch.cat([history, flat[:, None]], dim=1)
+        return replace(
+            self,
+            state=choices.state,
+            totals=totals,
+            lengths=lengths,
+            finished=finished,
+            some=bool(finished.any()),
+            steps=self.steps + 1,
+            step=Step(flat, forks.gains.flatten(), rows, choices.notes, self.kept, self.step),
+            kept=None,
+            places=None,
+            history=history,
+            attended=self._covered(choices.notes.attention, rows, ended),
+        )
+
+    def leave(self, done: Bool[Tensor, "B"], ranks: Float[Tensor, "B K"]) -> "Frontier":
+        """The frontier without the sentences that are done; their paths are kept aside."""
+        if self.step is None or not bool(done.any()):
             return self
         going, staying = done.nonzero().squeeze(1), (~done).nonzero().squeeze(1)
         order = ranks[going].argsort(dim=1, descending=True, stable=True)  # (B', K)
         left = Left(
             self.sentences[going],
-            self.paths.select((going[:, None] * self.width + order).flatten()),
+            self.steps,
+            self.step,
+            going[:, None] * self.width + order,
             self.finished[going].gather(1, order),
             ranks[going].gather(1, order),
         )
         slots = torch.arange(self.width, device=staying.device)
         rows = (staying[:, None] * self.width + slots).flatten()
+        finished = self.finished[staying]
         return replace(
             self,
-            state=self.state.select(rows, staying) if len(staying) else self.state,
-            limits=self.limits._replace(longest=self.limits.longest[staying]),
+            limits=self.limits.select(staying),
             sentences=self.sentences[staying],
-            paths=self.paths.select(rows),
             totals=self.totals[staying],
-            finished=self.finished[staying],
+            lengths=self.lengths[staying],
+            finished=finished,
+            some=bool(finished.any()),
+            kept=rows,
+            places=staying,
+            history=None if self.history is None else self.history[rows],
+            attended=None if self.attended is None else self.attended[staying],
+            carried=tuple(values[staying] for values in self.carried),
             left=(*self.left, left),
         )
 
+    def _inputs(self) -> Int[Tensor, "R"]:
+        if self.step is None:
+            return torch.full_like(self.sentences, self.limits.start)
+        tokens = self.step.tokens
+        return tokens if self.kept is None else tokens.index_select(0, self.kept)
 
-@runtime_checkable
-class Search(Protocol):
-    """A way from distributions to outputs, one step at a time for all rows."""
+    def _state(self) -> Any:
+        """The decoder's state of each path."""
+        parents = None if self.step is None else self.step.parents
+        if parents is None:
+            rows = self.kept
+        else:
+            rows = parents if self.kept is None else parents.index_select(0, self.kept)
+        return self.state if rows is None else self.state.select(rows, self.places)
 
-    def begin(self, state: Any, limits: Limits) -> Frontier:
-        """The frontier before the first step."""
-        ...
+    def _rows(self, parents: Int[Tensor, "B K2"] | None) -> Int[Tensor, "R2"] | None:
+        """The rows that paths continue, unless each goes on in its own place."""
+        if parents is None:
+            return None
+        own = torch.arange(self.totals.numel(), device=parents.device)
+        rows = (own.view_as(self.totals)[:, :1] + parents).flatten()
+        return None if torch.equal(rows, own) else rows
 
-    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
-        """One step for every sentence that is not done."""
-        ...
+    def _covered(
+        self,
+        attention: Float[Tensor, "R S"] | None,
+        rows: Int[Tensor, "R2"] | None,
+        ended: Bool[Tensor, "B K2"],
+    ) -> Float[Tensor, "B K2 S"] | None:
+        if self.attended is None:
+            return None
+        if attention is None:
+            raise ConfigError(
+                "outputs cannot be compared by coverage: this model has no attention to the source"
+            )
+        before = self.attended.flatten(0, 1)
+        before = before if before.shape[1] else torch.zeros_like(attention)
+        if rows is not None:
+            before, attention = before.index_select(0, rows), attention.index_select(0, rows)
+        after = before + attention.masked_fill(ended.flatten()[:, None], 0.0)
+        return after.view(*ended.shape, -1)
 
-    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
-        """For each sentence its outputs, best first."""
-        ...
 
-
-def run_to_end(
-    search: Search, decoder: Decoder[Any], state: Any, limits: Limits
-) -> list[list[Hypothesis]]:
-    """All steps of a search, and its results."""
-    frontier = search.begin(state, limits)
-    while not frontier.done:
-        frontier = search.advance(decoder, frontier)
-    return search.results(frontier)
-
-
-def next_logits(
-    decoder: Decoder[Any], frontier: Frontier
-) -> tuple[Float[Tensor, "R V"], Float[Tensor, "R"], Any, Float[Tensor, "R 1 S"] | None]:
-    """Read each path's last token: logits, their logarithmic sum, the state after, the attention.
-
-    What may not be written has logit −∞, yet counts in the sum: probabilities are the model's own.
-    """
-    tokens = frontier.paths.tokens
-    if tokens.shape[1]:
-        inputs = tokens[:, -1:]
-    else:
-        inputs = torch.full_like(frontier.sentences[:, None], frontier.limits.start)
-    features, state = decoder.read(inputs, frontier.state)
-    logits = decoder.write(features.hidden[:, -1])
-    total = logits.logsumexp(dim=-1)
-    total = total.masked_fill(total == -torch.inf, 0.0)  # nothing is possible, nothing is gained
-    if not bool(total.isfinite().all()):
+def _checked(norms: Float[Tensor, "R"]) -> Float[Tensor, "R"]:
+    """The sums; 0 where nothing is possible, so that nothing is gained, and an error for NaN."""
+    if math.isfinite(float(norms.sum())):
+        return norms
+    norms = norms.masked_fill(norms == -torch.inf, 0.0)
+    if not bool(norms.isfinite().all()):
         raise DivergedError("the model gives probabilities that are not numbers; train it again")
-    logits[:, list(frontier.limits.forbidden)] = -torch.inf
-    return logits, total, state, features.attention
-
-
-def hypotheses(frontier: Frontier, *, count: int) -> list[list[Hypothesis]]:
-    """What has left the frontier, as outputs in the order of the sentences, `count` at most each.
-
-    Outputs that never ended, or are impossible, are given only where there is nothing better.
-    """
-    results: dict[int, list[Hypothesis]] = {}
-    for left in frontier.left:
-        found = iter(_all_paths(left, frontier.limits.end))
-        for sentence in left.sentences.tolist():
-            paths = list(islice(found, left.finished.shape[1]))
-            complete = [each for each in paths if each.finished and each.rank_score > -torch.inf]
-            results[sentence] = (complete or paths[:1])[:count]
-    return [results[sentence] for sentence in sorted(results)]
-
-
-def _all_paths(left: Left, end: int) -> Iterator[Hypothesis]:
-    rows = zip(
-        left.paths.tokens.tolist(),
-        left.paths.scores.tolist(),
-        left.finished.flatten().tolist(),
-        left.ranks.flatten().tolist(),
-        strict=True,
-    )
-    for row, (tokens, scores, finished, rank) in enumerate(rows):
-        length = tokens.index(end) if finished else len(tokens)
-        steps = length + finished
-        seen = None if left.paths.attention is None else left.paths.attention[row, :steps]
-        yield Hypothesis(tuple(tokens[:length]), tuple(scores[:steps]), finished, rank, seen)
+    return norms

@@ -1,0 +1,153 @@
+"""`seqloom predict`: an output line for each input line."""
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from seqloom.commands.searching import KINDS, SearchOptions
+from seqloom.commands.terminal import as_a_filter, one_line
+from seqloom.errors import ConfigError
+
+if TYPE_CHECKING:
+    from seqloom.prediction import Model, Output
+
+__all__ = ["predict"]
+
+
+def predict(
+    run: Annotated[
+        Path, typer.Argument(metavar="DIR", help="a trained run's directory", show_default=False)
+    ],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="input lines; standard input if absent")
+    ] = None,
+    others: Annotated[
+        list[Path] | None,
+        typer.Option("--with", metavar="DIR", help="a further run of the same vocabulary"),
+    ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", help=f"{', '.join(KINDS)}; the run's own choice if absent"),
+    ] = None,
+    beam: Annotated[int | None, typer.Option("--beam", min=1, help="paths kept")] = None,
+    groups: Annotated[
+        int | None, typer.Option("--groups", min=1, help="diverse: groups that share the paths")
+    ] = None,
+    strength: Annotated[
+        float | None, typer.Option("--strength", help="diverse: cost of what another group wrote")
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", help="draws: above 1 more varied, below less")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", min=0, help="draws: from so many likeliest tokens")
+    ] = None,
+    top_p: Annotated[
+        float | None, typer.Option("--top-p", help="draws: from the likeliest with this share")
+    ] = None,
+    min_p: Annotated[
+        float | None, typer.Option("--min-p", help="draws: from those this close to the likeliest")
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option("--draws", min=1, help="outputs drawn for each input")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="of the draws")] = None,
+    expansions: Annotated[
+        int | None, typer.Option("--expansions", min=1, help="exact: paths read before giving up")
+    ] = None,
+    n_best: Annotated[
+        int, typer.Option("--n-best", min=1, help="outputs for each input (with --json)")
+    ] = 1,
+    prefix: Annotated[str, typer.Option("--prefix", help="how every output begins")] = "",
+    prefix_file: Annotated[
+        Path | None, typer.Option("--prefix-file", help="how each output begins, line by line")
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option("--require", help="words that every output contains")
+    ] = None,
+    forbid: Annotated[
+        list[str] | None, typer.Option("--forbid", help="words that no output contains")
+    ] = None,
+    no_repeat: Annotated[
+        int, typer.Option("--no-repeat", min=0, help="tokens in a row that are not written twice")
+    ] = 0,
+    attention: Annotated[
+        bool, typer.Option("--attention", help="attention weights in the JSON")
+    ] = False,
+    alternatives: Annotated[
+        int, typer.Option("--alternatives", min=0, help="likeliest tokens of each step in the JSON")
+    ] = 0,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="all that the search looked at in the JSON")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="set a search option for this time"),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="treat unreadable lines as blank")
+    ] = False,
+) -> None:
+    """Write one output line for each input line; a blank line stays blank."""
+    from seqloom.data import Report, read_lines
+    from seqloom.prediction import GROUP, Wishes, together
+    from seqloom.run import load
+
+    if not as_json and (n_best > 1 or attention or alternatives or tree or search == "completions"):
+        raise ConfigError(
+            "--n-best above 1, --attention, --alternatives, --tree and completions need --json: "
+            "a line is one output"
+        )
+    if prefix and prefix_file is not None:
+        raise ConfigError("--prefix is for all lines and --prefix-file for each: leave one out")
+    options = SearchOptions(
+        *(search, beam, groups, strength, temperature, top_k, top_p, min_p, draws, seed, expansions)
+    )
+    as_a_filter()
+    model = together([load(each) for each in (run, *(others or []))])
+    model = _with_options(model, assignments or [])
+    most = model.config.data.max_line
+    begun = prefix if prefix_file is None else list(read_lines(prefix_file, max_line=most))
+    words = tuple(require or ()), tuple(forbid or ())
+    report = Report() if skip_bad else None
+    outputs = model.stream(
+        read_lines(file, max_line=most, report=report),
+        search=options.search(model.config.search, n_best=n_best),
+        n_best=n_best,
+        wishes=Wishes(begun, *words, no_repeat, attention, alternatives, tree),
+        group=1 if file is None and sys.stdin.isatty() else GROUP,
+    )
+    _write(outputs, model, as_json)
+    if report is not None and report.lost:
+        print("\n".join(report.lines()[1:]), file=sys.stderr)
+
+
+def _with_options(model: "Model", assignments: list[str]) -> "Model":
+    """The model with other search options than its run has."""
+    from seqloom.config import merge, parse_assignments, validate
+
+    chosen = parse_assignments(assignments)
+    if set(chosen) - {"search"}:
+        raise ConfigError("predict can set options of search alone: the others are the run's own")
+    tables = merge(model.config.model_dump(mode="json"), chosen)
+    search = validate(tables, place="--set").search
+    return replace(model, config=model.config.model_copy(update={"search": search}))
+
+
+def _write(outputs: "Iterable[Output]", model: "Model", as_json: bool) -> None:
+    """Print outputs as they come, and say in the end how many inputs had to be cut."""
+    truncated = 0
+    for output in outputs:
+        truncated += output.truncated
+        print(
+            json.dumps(output.as_dict(), ensure_ascii=False) if as_json else one_line(output.text)
+        )
+    if truncated:
+        limit = model.config.data.max_source
+        print(f"{truncated:,} inputs were cut to {limit} tokens (data.max_source)", file=sys.stderr)

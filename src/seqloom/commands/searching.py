@@ -1,0 +1,89 @@
+"""From options of a command line to the search they ask for."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from seqloom.errors import ConfigError
+
+if TYPE_CHECKING:
+    from seqloom.config import SearchConfig
+    from seqloom.search import Search
+
+__all__ = ["KINDS", "SearchOptions"]
+
+DRAWN = ("temperature", "top_k", "top_p", "min_p", "draws", "seed")
+KINDS: dict[str, tuple[str, ...]] = {
+    "greedy": (),
+    "beam": ("beam",),
+    "diverse": ("beam", "groups", "strength"),
+    "stochastic": ("beam", "temperature", "seed"),
+    "sample": DRAWN,
+    "risk": DRAWN,
+    "exact": ("expansions",),
+    "completions": ("beam",),
+}
+GROUPS, COMPLETIONS, DRAWS = 3, 5, 16  # unless told otherwise
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What was said about the search; None is left to the search, or to the run."""
+
+    kind: str | None = None
+    beam: int | None = None
+    groups: int | None = None
+    strength: float | None = None
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    draws: int | None = None
+    seed: int | None = None
+    expansions: int | None = None
+
+    def search(self, config: "SearchConfig", *, n_best: int = 1) -> "Search | None":
+        """The search asked for, fit for so many outputs; None leaves it to the run."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        kind = given.pop("kind", "beam" if "beam" in given else None)
+        if kind is None and not given:
+            return None
+        if kind is not None and kind not in KINDS:
+            raise ConfigError(f"--search {kind}: choose {_listed(list(KINDS))}")
+        for name in given:
+            fitting = [each for each, names in KINDS.items() if name in names]
+            if kind not in fitting:
+                option = f"--{name.replace('_', '-')}"
+                raise ConfigError(f"{option} has a meaning only with --search {_listed(fitting)}")
+        return _built(str(kind), given, config, n_best)
+
+
+def _listed(names: list[str]) -> str:
+    return " or ".join(", ".join(names).rsplit(", ", 1))
+
+
+def _built(kind: str, given: dict[str, Any], config: "SearchConfig", n_best: int) -> "Search":
+    from seqloom import search
+
+    ranking = search.Ranking.configured(config)
+    width = given.pop("beam", max(config.beam, n_best))
+    built: Search
+    match kind:
+        case "greedy":
+            built = search.Greedy()
+        case "beam":
+            built = search.Beam(width, ranking)
+        case "diverse":
+            groups = given.pop("groups", GROUPS)
+            even = -(-width // groups) * groups
+            built = search.DiverseBeam(even, groups, ranking=ranking, **given)
+        case "stochastic":
+            built = search.StochasticBeam(width, **given)
+        case "sample":
+            built = search.Sample(**{"draws": n_best, **given})
+        case "risk":
+            built = search.MinimumRisk(search.Sample(**{"draws": max(DRAWS, n_best), **given}))
+        case "completions":
+            built = search.Completions(n_best if n_best > 1 else COMPLETIONS, width, ranking)
+        case _:
+            built = search.Exact(ranking, **given)
+    return built

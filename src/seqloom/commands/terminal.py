@@ -1,0 +1,15 @@
+"""Manners of a command among others: pipes, and one line for each output."""
+
+import signal
+
+__all__ = ["as_a_filter", "one_line"]
+
+
+def as_a_filter() -> None:
+    """End quietly, as other filters do, when whoever reads our output has gone."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
+def one_line(text: str) -> str:
+    """The text with its line ends escaped."""
+    return text.replace("\n", "\\n").replace("\r", "\\r")

@@ -1,0 +1,283 @@
+"""A Transformer decoder made for use: the numbers of the one it is made of, with less work a step.
+
+Matrices are kept as one product takes them, residual sums are part of the products, and the paths
+of a sentence share one table of keys and values (`entries`).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from seqloom.model import Decoder, Features, Memory
+from seqloom.model.transformer import TransformerDecoder
+from seqloom.nn.embedding import Embedding
+from seqloom.nn.mixing import Mixing, SelfAttention
+from seqloom.nn.modules import each
+from seqloom.nn.positions import LearnedAdded, NoPositions, SinusoidsAdded
+from seqloom.nn.transformer import Block
+from seqloom.prediction.entries import EngineState, Gaps, Looked, Table, rounded
+
+__all__ = ["Engine", "fast"]
+
+PLACES = 256  # positions whose vectors are made at first
+ROOM = 16  # entries that there are places for at first
+
+
+def fast(decoder: Decoder[Any]) -> Decoder[Any]:
+    """An engine with the decoder's present weights, or the decoder itself where none is made."""
+    if isinstance(decoder, TransformerDecoder) and _suits(decoder):
+        return Engine(decoder)
+    return decoder
+
+
+def _suits(decoder: TransformerDecoder) -> bool:
+    return (
+        decoder.source == "cross"
+        and isinstance(decoder.embed.embedding, Embedding)
+        and isinstance(decoder.embed.positions, SinusoidsAdded | LearnedAdded | NoPositions)
+        and all(_usual(block.attention) for block in each(decoder.blocks, Block))
+    )
+
+
+def _usual(attention: Mixing) -> bool:
+    return (
+        isinstance(attention, SelfAttention)
+        and attention.rotary is None
+        and attention.sizes.key == attention.sizes.value
+    )
+
+
+class Affine(NamedTuple):
+    """A linear map with its matrix transposed."""
+
+    matrix: Float[Tensor, "D D2"]
+    bias: Float[Tensor, "D2"] | None
+
+    @classmethod
+    def of(cls, linear: nn.Linear, scale: Float[Tensor, "D2"] | None = None) -> "Affine":
+        """A copy of a layer's weights, each output multiplied by its scale."""
+        factors = torch.ones_like(linear.weight[:, 0]) if scale is None else scale
+        bias = None if linear.bias is None else linear.bias.detach() * factors
+        return cls((linear.weight.detach() * factors[:, None]).t().contiguous(), bias)
+
+    @classmethod
+    def beside(cls, maps: Sequence["Affine"]) -> "Affine":
+        """Several maps of the same inputs as one."""
+        biases = [each.bias for each in maps if each.bias is not None]
+        return cls(
+            torch.cat([each.matrix for each in maps], dim=1),
+            torch.cat(biases) if biases else None,
+        )
+
+    def __call__(self, inputs: Float[Tensor, "N D"]) -> Float[Tensor, "N D2"]:
+        if self.bias is None:
+            return torch.mm(inputs, self.matrix)
+        return torch.addmm(self.bias, inputs, self.matrix)
+
+    def added(
+        self, hidden: Float[Tensor, "N D2"], inputs: Float[Tensor, "N D"]
+    ) -> Float[Tensor, "N D2"]:
+        """The hidden values plus the map of the inputs."""
+        total = torch.addmm(hidden, inputs, self.matrix)
+        return total if self.bias is None else total.add_(self.bias)
+
+
+def _norm(module: nn.Module) -> Callable[[Tensor], Tensor]:
+    """A layer norm as a plain function."""
+    if not isinstance(module, nn.LayerNorm):
+        return module
+    shape, weight, bias, least = (
+        module.normalized_shape,
+        module.weight.detach().clone(),
+        module.bias.detach().clone(),
+        module.eps,
+    )
+    return lambda values: torch.layer_norm(values, shape, weight, bias, least)
+
+
+class Step(NamedTuple):
+    """What one `read` works on; places are those of its sentences and of gaps between them."""
+
+    table: Table
+    source: Looked
+    mask: Float[Tensor, "PH M C"]  # what each step of each path sees of the table
+    places: int
+    reads: int  # steps of all paths of a sentence
+    gaps: Gaps | None
+
+    @classmethod
+    def of(cls, state: EngineState, mask: Float[Tensor, "N C"], heads: int) -> "Step":
+        """The step that leads to a state."""
+        places, gaps = state.source.places, state.gaps
+        count = len(mask) // state.sentences
+        mask = mask if gaps is None else mask.index_select(0, gaps.outer)
+        mask = mask.view(places, 1, count, -1).expand(-1, heads, -1, -1).flatten(0, 1)
+        return cls(state.table, state.source, mask, places, count, gaps)
+
+    def outer(self, values: Float[Tensor, "N D"]) -> Float[Tensor, "M D"]:
+        """A row for each path of each place."""
+        return values if self.gaps is None else values.index_select(0, self.gaps.outer)
+
+    def inner(self, values: Float[Tensor, "M D"]) -> Float[Tensor, "N D"]:
+        """Only the rows that are not in a gap."""
+        return values if self.gaps is None else values.index_select(0, self.gaps.inner)
+
+
+class Layer:
+    """A block's weights, and its three steps on rows of hidden values."""
+
+    def __init__(self, block: Block) -> None:
+        attention, cross = block.attention, block.cross
+        if not isinstance(attention, SelfAttention) or cross is None:
+            raise TypeError("there is no engine for this block")
+        widen, narrow = (part for part in block.network if isinstance(part, nn.Linear))
+        activation = block.network[1]
+        self.heads, self.size, _ = attention.sizes
+        self.norms = [_norm(norm) for norm in block.norms]
+        self.norm_first = block.norm_first
+        self.activation = torch.relu_ if isinstance(activation, nn.ReLU) else activation
+        width, like = self.heads * self.size, attention.project.weight
+        scaled = torch.full_like(like[:width, 0], 1 / math.sqrt(self.size))
+        ones = torch.ones_like(like[: 2 * width, 0])
+        self.project = Affine.of(attention.project, torch.cat([scaled, ones]).detach())
+        self.combine = Affine.of(attention.combine)
+        self.query = Affine.of(cross.query, scaled.detach())
+        self.merge = Affine.of(cross.combine)
+        self.widen, self.narrow = Affine.of(widen), Affine.of(narrow)
+
+    def look_back(
+        self, hidden: Float[Tensor, "N D"], step: "Step", number: int
+    ) -> Float[Tensor, "N D"]:
+        """Attention to what was read, after writing what is read now."""
+        projected = step.outer(self.project(self._before(hidden, 0)))
+        split = projected.view(step.places, step.reads, 3, self.heads, self.size)
+        split = split.permute(2, 0, 3, 1, 4)  # (3, P, H, K·T, E)
+        step.table.write(number, split[1:])
+        queries = split[0].reshape(-1, step.reads, self.size)
+        scores = torch.baddbmm(step.mask, queries, step.table.keys[number])
+        found = torch.bmm(scores.softmax(dim=-1), step.table.values[number])
+        return self._after(self.combine.added(hidden, step.inner(self._joined(found))), 0)
+
+    def look_across(
+        self, hidden: Float[Tensor, "N D"], step: "Step", number: int
+    ) -> tuple[Float[Tensor, "N D"], Float[Tensor, "PH M S"]]:
+        """Attention to the source, and its weights."""
+        source = step.source
+        queries = step.outer(self.query(self._before(hidden, 1)))
+        split = queries.view(step.places, step.reads, self.heads, self.size).transpose(1, 2)
+        queries = split.reshape(-1, step.reads, self.size)
+        scores = torch.baddbmm(source.padding, queries, source.keys[number])
+        weights = scores.softmax(dim=-1)
+        found = torch.bmm(weights, source.values[number])
+        return self._after(self.merge.added(hidden, step.inner(self._joined(found))), 1), weights
+
+    def think(self, hidden: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+        """The inner network."""
+        inner = self.activation(self.widen(self._before(hidden, 2)))
+        return self._after(self.narrow.added(hidden, inner), 2)
+
+    def _joined(self, found: Float[Tensor, "PH M E"]) -> Float[Tensor, "N D"]:
+        """The heads of each row side by side."""
+        split = found.view(-1, self.heads, found.shape[1], self.size)
+        return split.transpose(1, 2).reshape(-1, self.heads * self.size)
+
+    def _before(self, hidden: Tensor, number: int) -> Tensor:
+        return self.norms[number](hidden) if self.norm_first else hidden
+
+    def _after(self, hidden: Tensor, number: int) -> Tensor:
+        return hidden if self.norm_first else self.norms[number](hidden)
+
+
+class Engine:
+    """The decoder under the same protocol; its weights are copies and do not follow training."""
+
+    def __init__(self, decoder: TransformerDecoder) -> None:
+        embedding, blocks = decoder.embed.embedding, list(each(decoder.blocks, Block))
+        if not isinstance(embedding, Embedding):
+            raise TypeError("there is no engine for this decoder")
+        self._layers = [Layer(block) for block in blocks]
+        self._project = Affine.beside(
+            [Affine.of(block.cross.project) for block in blocks if block.cross is not None]
+        )
+        self._vectors = embedding.table.detach() * embedding.factor
+        self._place = deepcopy(decoder.embed.positions)
+        self._places = self._vectors[:0]
+        self._norm = _norm(decoder.norm)
+        matrix, bias = decoder.output.matrix.table, decoder.output.bias
+        self._output = Affine(
+            matrix.detach().t().contiguous(), None if bias is None else bias.detach().clone()
+        )
+
+    def start(self, memory: Memory, *, trace: bool = False) -> EngineState:
+        if memory.states is None or memory.mask is None:
+            raise TypeError("a Transformer decoder needs the encoder's states")
+        count, width = memory.mask.shape
+        source = self._look(memory.states, memory.mask)
+        layer = self._layers[0]
+        shape = (len(self._layers), 2, count, layer.heads, ROOM, layer.size)
+        entries = memory.states.new_zeros(shape)
+        return EngineState(
+            entries.new_full((count, ROOM), -torch.inf),
+            0,
+            torch.zeros(count, dtype=torch.int64, device=entries.device),
+            Table(entries, 0),
+            source,
+            width,
+            trace,
+        )
+
+    def read(self, inputs: Int[Tensor, "R T"], state: EngineState) -> tuple[Features, EngineState]:
+        rows, steps = inputs.shape
+        paths = rows // state.sentences
+        state = state.with_room(paths * steps, gaps=steps == 1)
+        hidden = self._embed(inputs, state.positions)
+        state, mask = state.extended(paths, steps)
+        state.table.filled = state.known
+        step = Step.of(state, mask, self._layers[0].heads)
+        weights = mask
+        for number, layer in enumerate(self._layers):
+            hidden = layer.look_back(hidden, step, number)
+            hidden, weights = layer.look_across(hidden, step, number)
+            hidden = layer.think(hidden)
+        hidden = self._norm(hidden).view(rows, steps, -1)
+        if not state.trace:
+            return Features(hidden), state
+        shown = weights.view(step.places, -1, *weights.shape[1:]).mean(dim=1)  # over heads
+        shown = step.inner(shown[:, :, : state.width].flatten(0, 1))
+        return Features(hidden, shown.view(rows, steps, -1)), state
+
+    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
+        return self._output(hidden.flatten(0, -2)).view(*hidden.shape[:-1], -1)
+
+    def _look(self, states: Float[Tensor, "B S E"], mask: Tensor) -> Looked:
+        """Keys and values that every layer finds in the encoder's states."""
+        count, width, layer = *mask.shape, self._layers[0]
+        more = rounded(width) - width
+        flat = functional.pad(states, (0, 0, 0, more)).flatten(0, 1)
+        split = self._project(flat).view(count, width + more, -1, 2, layer.heads, layer.size)
+        padding = torch.zeros_like(mask, dtype=states.dtype).masked_fill_(~mask, -torch.inf)
+        padding = functional.pad(padding, (0, more), value=-torch.inf)
+        return Looked(
+            split[:, :, :, 0].permute(2, 0, 3, 4, 1).contiguous(),
+            split[:, :, :, 1].permute(2, 0, 3, 1, 4).contiguous(),
+            padding[:, None, None].expand(-1, layer.heads, -1, -1).contiguous(),
+        )
+
+    def _embed(self, inputs: Tensor, positions: Tensor) -> Float[Tensor, "N D"]:
+        """Token vectors at their positions, row after row."""
+        most = int(positions.max()) + inputs.shape[1]
+        if most > len(self._places):
+            at = torch.arange(max(PLACES, 2 * most), device=inputs.device)[None]
+            nothing = self._vectors.new_zeros(1, at.shape[1], self._vectors.shape[1])
+            self._places = self._place(nothing, at)[0].detach()
+        if inputs.shape[1] > 1:
+            counted = torch.arange(inputs.shape[1], device=inputs.device)
+            positions = (positions[:, None] + counted).flatten()
+        vectors = self._vectors.index_select(0, inputs.flatten())
+        return vectors.add_(self._places.index_select(0, positions))

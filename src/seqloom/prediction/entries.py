@@ -1,0 +1,192 @@
+"""Where an engine stands: keys and values in one table, of which each path sees a part (SPEC S5.7).
+
+The table has an entry for each token of each path and step that a sentence's paths have read. A
+path is told by which entries it sees, so following parents moves no keys. When there is no room
+left, or when a share of the sentences has left, what is still seen is copied, and the rest is left
+behind; until then there are gaps.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+__all__ = ["EngineState", "Gaps", "Looked", "Table", "rounded"]
+
+LANES = 16  # values that a processor takes at once: softmax is far slower over fewer
+AHEAD = 4  # steps that a table has room for when the one before was full
+FULL = 0.75  # share of the places that sentences fill before the gaps are closed
+
+
+def rounded(count: int) -> int:
+    """So many entries, and those that fill up the last lanes."""
+    return -(-count // LANES) * LANES
+
+
+class Looked:
+    """What every layer finds in the source, padded to whole lanes."""
+
+    def __init__(
+        self,
+        keys: Float[Tensor, "L P H E S"],
+        values: Float[Tensor, "L P H S E"],
+        padding: Float[Tensor, "P H 1 S"],  # 0 at real positions, −∞ at padding
+    ) -> None:
+        self._parts = keys, values, padding
+        self.places = len(padding)
+        self.keys = keys.flatten(1, 2).unbind()  # (P·H, E, S) for each layer
+        self.values = values.flatten(1, 2).unbind()
+        self.padding = padding.flatten(0, 1)
+
+    def select(self, places: Int[Tensor, "P2"]) -> "Looked":
+        """What the sentences in these places look at."""
+        keys, values, padding = self._parts
+        return Looked(
+            keys.index_select(1, places),
+            values.index_select(1, places),
+            padding.index_select(0, places),
+        )
+
+
+class Table:
+    """Entries of all layers, with room for more; the first `filled` are written.
+
+    What is written stays, so a state that knows fewer entries than are written remains true.
+    What is not is any finite value, as it is multiplied by 0.
+    """
+
+    def __init__(self, entries: Float[Tensor, "L 2 P H C E"], filled: int) -> None:
+        self.entries = entries
+        self.filled = filled
+        keys, values = entries.flatten(2, 3).unbind(1)  # (L, P·H, C, E)
+        self.keys = keys.transpose(2, 3).unbind()
+        self.values = values.unbind()
+        self._layers = entries.unbind()
+
+    @property
+    def room(self) -> int:
+        """Entries of a sentence that there is space for."""
+        return self.entries.shape[4]
+
+    def write(self, number: int, new: Float[Tensor, "2 P H N E"]) -> None:
+        """The last entries that are filled, of one layer."""
+        count = new.shape[3]
+        self._layers[number].narrow(3, self.filled - count, count).copy_(new)
+
+    def select(self, places: Int[Tensor, "P2"]) -> "Table":
+        """All entries of the sentences in these places."""
+        return Table(self.entries.index_select(2, places), self.filled)
+
+    def copied(
+        self, places: Int[Tensor, "P2"], kept: Int[Tensor, "P2 C2"], *, filled: int
+    ) -> "Table":
+        """For each of these places, the entries to keep."""
+        heads, room = self.entries.shape[3:5]
+        row = places[:, None] * heads + torch.arange(heads, device=places.device)  # (P2, H)
+        flat = (row[:, :, None] * room + kept[:, None]).flatten()
+        chosen = self.entries.flatten(2, 4).index_select(2, flat)
+        return Table(chosen.unflatten(2, (len(places), heads, -1)), filled)
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Where rows lie when some of the places are those of sentences that have left."""
+
+    places: Int[Tensor, "B"]  # of the sentences
+    inner: Int[Tensor, "R"]  # of the rows, counted over all places
+    outer: Int[Tensor, "P_K"]  # the row that is in each of these, or any where there is none
+
+    @classmethod
+    def between(cls, places: Int[Tensor, "B"], paths: int, every: int) -> "Gaps":
+        """Sentences with so many paths each, in these places out of so many."""
+        slots = torch.arange(paths, device=places.device)
+        inner = (places[:, None] * paths + slots).flatten()
+        outer = torch.zeros(every * paths, dtype=torch.int64, device=places.device)
+        outer[inner] = torch.arange(len(inner), device=places.device)
+        return cls(places, inner, outer)
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """Where an engine stands; `read` writes to the table, or to a copy if another state has."""
+
+    seen: Float[Tensor, "R C"]  # 0 where a path sees an entry of its sentence, −∞ elsewhere
+    known: int  # entries that its paths may see
+    positions: Int[Tensor, "R"]
+    table: Table
+    source: Looked
+    width: int  # source positions before they were padded to whole lanes
+    trace: bool = False
+    gaps: Gaps | None = None
+
+    @property
+    def places(self) -> Int[Tensor, "B"]:
+        """Where each sentence lies in table and source."""
+        if self.gaps is not None:
+            return self.gaps.places
+        return torch.arange(self.source.places, device=self.seen.device)
+
+    @property
+    def sentences(self) -> int:
+        """Those that have not left."""
+        return self.source.places if self.gaps is None else len(self.gaps.places)
+
+    def select(
+        self, rows: Int[Tensor, "R2"], sentences: Int[Tensor, "B2"] | None = None
+    ) -> "EngineState":
+        """The state of these rows, in this order; `sentences` says which stay, if not all do."""
+        seen, positions = self.seen.index_select(0, rows), self.positions.index_select(0, rows)
+        moved = replace(self, seen=seen, positions=positions)
+        if sentences is None and (self.gaps is None or len(rows) == len(self.seen)):
+            return moved
+        places = self.places if sentences is None else self.places[sentences]
+        paths, every = len(rows) // len(places), self.source.places
+        if len(places) < FULL * every:
+            return moved._copied(places, room=paths)
+        return replace(moved, gaps=Gaps.between(places, paths, every))
+
+    def with_room(self, more: int, *, gaps: bool) -> "EngineState":
+        """The same state, free to write so many more entries for each sentence."""
+        free = self.table.filled == self.known and self.known + more <= self.table.room
+        if free and (gaps or self.gaps is None):
+            return self
+        return self._copied(self.places, room=max(AHEAD * more, self.known // 2))
+
+    def extended(self, paths: int, steps: int) -> tuple["EngineState", Float[Tensor, "N C"]]:
+        """The state after `steps` more entries of each path, and what each of these steps sees."""
+        count, end = self.sentences, self.known + paths * steps
+        after, causal = _own_entries(paths, steps, self.seen.dtype)
+        seen = self.seen.clone()
+        seen.view(count, paths, -1)[:, :, self.known : end] = after
+        mask = seen
+        if steps > 1:
+            mask = self.seen.repeat_interleave(steps, dim=0)
+            mask.view(count, paths * steps, -1)[:, :, self.known : end] = causal
+        return replace(self, seen=seen, known=end, positions=self.positions + steps), mask
+
+    def _copied(self, places: Int[Tensor, "B2"], *, room: int) -> "EngineState":
+        """Without gaps, in a table of what the paths see, and with room for more."""
+        seen = self.seen.view(len(places), len(self.seen) // len(places), -1)
+        alive = seen.amax(dim=1) == 0  # (B2, C)
+        most = int(alive.sum(dim=1).amax())
+        moved = replace(self, source=self.source.select(places), gaps=None)
+        if most == self.known == self.table.filled and most + room <= self.table.room:
+            return replace(moved, table=self.table.select(places))
+        room = rounded(most + room)
+        kept = alive.byte().argsort(dim=1, descending=True, stable=True)[:, :room]
+        kept = functional.pad(kept, (0, room - kept.shape[1]))
+        seen = seen.gather(2, kept[:, None].expand(-1, seen.shape[1], -1))
+        seen[:, :, most:] = -torch.inf
+        table = self.table.copied(places, kept, filled=most)
+        return replace(moved, seen=seen.flatten(0, 1), known=most, table=table)
+
+
+@lru_cache(maxsize=64)
+def _own_entries(paths: int, steps: int, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Of new entries, path after path: those of each path, and those up to each of its steps."""
+    own = torch.eye(paths).repeat_interleave(steps, dim=1)  # (K, K·T)
+    causal = torch.kron(torch.eye(paths), torch.ones(steps, steps).tril())  # (K·T, K·T)
+    return own.log().to(kind), causal.log().to(kind)

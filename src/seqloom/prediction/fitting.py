@@ -1,0 +1,63 @@
+"""From a search as it was asked for to one that gives what is wanted of it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from torch import Tensor
+
+from seqloom.config import SearchConfig
+from seqloom.errors import ConfigError
+from seqloom.fields import TextField
+from seqloom.search import (
+    Beam,
+    Completions,
+    DiverseBeam,
+    Exact,
+    Greedy,
+    MinimumRisk,
+    Phrase,
+    Ranking,
+    Sample,
+    Search,
+    StochasticBeam,
+    likeness,
+)
+
+__all__ = ["configured", "fitted", "traces"]
+
+
+def configured(options: SearchConfig, n_best: int) -> Search:
+    """The search of a run's options, wide enough for the outputs wanted."""
+    width = max(options.beam, n_best)
+    return Beam(width, Ranking.configured(options)) if width > 1 else Greedy()
+
+
+def fitted(search: Search, n_best: int, target: TextField) -> Search:
+    """The search set to give `n_best` outputs; minimum risk compares texts, not tokens."""
+    match search:
+        case MinimumRisk(utility=utility):
+            if utility is likeness:
+                search = replace(search, utility=lambda outputs: _text_likeness(outputs, target))
+            return replace(search, n_best=n_best)
+        case Beam() | DiverseBeam() | StochasticBeam() | Exact():
+            return replace(search, n_best=n_best)
+        case Sample(draws=most) | Completions(count=most) if n_best > most:
+            raise ConfigError(
+                f"{most} outputs are looked for, and {n_best} wanted: raise the first"
+            )
+        case Greedy() if n_best > 1:
+            raise ConfigError("greedy search gives one output: use a beam for several")
+    return search
+
+
+def traces(search: Search) -> bool:
+    """Whether outputs are compared by their attention."""
+    match search:
+        case Beam(ranking=r) | DiverseBeam(ranking=r) | Completions(ranking=r) | Exact(ranking=r):
+            return r.coverage > 0
+    return False
+
+
+def _text_likeness(outputs: Sequence[Phrase], target: TextField) -> Tensor:
+    """chrF of each pair, as a share of 1."""
+    return likeness(["".join(target.decode(tokens).split()) for tokens in outputs])

@@ -1,0 +1,120 @@
+"""What is wished of outputs, in words, and the limits that follow for a search (SPEC S7.5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from seqloom.config import SearchConfig
+from seqloom.errors import ConfigError
+from seqloom.fields import EMPTY, UNK, TextField
+from seqloom.search import Forbidden, Limits, NoRepeat, Phrase, Prefix, Required, Rule
+
+__all__ = ["Demands", "Wishes"]
+
+MOST_ALTERNATIVES = 1_000
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What an output is to be beside likely, and what is to be told with it.
+
+    A text for `prefix` is how every output begins; a sequence has one for each input. Phrases are
+    found as the target field cuts them: in a model of characters also inside words.
+    """
+
+    prefix: str | Sequence[str] = ""
+    require: tuple[str, ...] = ()  # every finished output contains these
+    forbid: tuple[str, ...] = ()  # and none of these
+    no_repeat: int = 0  # nor so many tokens in a row twice; 0 leaves it free
+    attention: bool = False
+    alternatives: int = 0  # the likeliest tokens of each step
+    tree: bool = False  # everything the search looked at
+
+
+@dataclass(frozen=True)
+class Demands:
+    """Wishes in tokens; limits are made of them for each batch."""
+
+    prefixes: tuple[Phrase, ...]  # one for all inputs, or one for each
+    required: Required | None
+    rules: tuple[Rule, ...]
+    noted: int
+
+    @classmethod
+    def of(cls, wishes: Wishes, target: TextField, *, width: int) -> "Demands":
+        """ConfigError where they cannot be met; `width` branches of a path are in its tree."""
+        if not 0 <= wishes.alternatives <= MOST_ALTERNATIVES:
+            raise ConfigError(f"alternatives must be between 0 and {MOST_ALTERNATIVES:,}")
+        if wishes.no_repeat < 0:
+            raise ConfigError("what may not be repeated must have at least one token; 0 allows all")
+        prefixes = [wishes.prefix] if isinstance(wishes.prefix, str) else list(wishes.prefix)
+        required = _phrases(wishes.require, target)
+        forbidden = [p for p in _phrases(wishes.forbid, target, known=False) if UNK not in p]
+        rules: list[Rule] = [Forbidden(tuple(forbidden))] if forbidden else []
+        if wishes.no_repeat:
+            rules.append(NoRepeat(wishes.no_repeat))
+        return cls(
+            tuple(_phrase(text, target) if text else () for text in prefixes),
+            Required(tuple(required)) if required else None,
+            tuple(rules),
+            max(wishes.alternatives, width if wishes.tree else 0),
+        )
+
+    def limits(
+        self, lengths: Int[Tensor, "B"], lines: Int[Tensor, "B"], options: SearchConfig
+    ) -> Limits:
+        """For inputs of these lengths, which are these lines."""
+        longest = (lengths * options.max_ratio).long().clamp(min=1) + options.max_extra
+        shortest = (lengths * options.min_ratio).long() + options.min_extra
+        prefix = self._prefix(lines)
+        begun = torch.zeros_like(longest) if prefix is None else prefix.lengths
+        needed = 0 if self.required is None else self.required.size
+        longest = longest.maximum(begun + needed + 1)
+        return Limits(
+            longest,
+            shortest=shortest.minimum(longest) if bool(shortest.any()) else None,
+            lines=lines,
+            sources=lengths,
+            prefix=prefix,
+            required=self.required,
+            rules=self.rules,
+            noted=self.noted,
+        )
+
+    def _prefix(self, lines: Int[Tensor, "B"]) -> Prefix | None:
+        if not any(self.prefixes):
+            return None
+        if len(self.prefixes) == 1:
+            chosen = [self.prefixes[0]] * len(lines)
+        else:
+            chosen = [self._prefix_of(line) for line in lines.tolist()]
+        lengths = torch.tensor([len(phrase) for phrase in chosen])
+        table = torch.full((len(chosen), int(lengths.max())), EMPTY, dtype=torch.int64)
+        for row, phrase in zip(table, chosen, strict=True):
+            row[: len(phrase)] = torch.tensor(phrase, dtype=torch.int64)
+        return Prefix(table, lengths)
+
+    def _prefix_of(self, line: int) -> Phrase:
+        if line >= len(self.prefixes):
+            raise ConfigError(
+                f"there are prefixes for {len(self.prefixes):,} inputs and more inputs than that: "
+                "give one for each, or one for all"
+            )
+        return self.prefixes[line]
+
+
+def _phrases(texts: Sequence[str], target: TextField, *, known: bool = True) -> list[Phrase]:
+    return [_phrase(text, target, known=known) for text in texts]
+
+
+def _phrase(text: str, target: TextField, *, known: bool = True) -> Phrase:
+    """The tokens of a text, of which there is at least one."""
+    tokens: Phrase = tuple(target.encode(text).tolist())
+    if not tokens:
+        raise ConfigError("an empty text is in every output: give at least one symbol")
+    if known and UNK in tokens:
+        raise ConfigError(f"the model cannot write {text!r}: it has never seen some symbol of it")
+    return tokens

@@ -1,0 +1,91 @@
+"""Alternatives at a position: what could have come next, each completed (SPEC S7.5)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from seqloom.errors import ConfigError
+from seqloom.model import Decoder
+from seqloom.search.beam import candidates
+from seqloom.search.frontier import Choices, Forks, Frontier
+from seqloom.search.groups import group_forks, leave_groups
+from seqloom.search.limits import Limits
+from seqloom.search.ranking import PER_TOKEN, Ranking
+from seqloom.search.results import Hypothesis, hypotheses
+
+__all__ = ["Completions"]
+
+
+@dataclass(frozen=True)
+class Completions:
+    """The `count` likeliest tokens after the forced prefix, each completed by a beam of its own.
+
+    Without a prefix they are the likeliest first tokens. Where fewer tokens are possible, the
+    outputs are fewer. The outputs are in the order of their ranks.
+    """
+
+    count: int = 5
+    width: int = 3
+    ranking: Ranking = PER_TOKEN
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.width < 1:
+            raise ConfigError("alternatives and the width of their beams must be at least 1")
+
+    @property
+    def paths(self) -> int:
+        """Paths of a sentence that are searched at once."""
+        return self.count * self.width
+
+    def begin(self, state: Any, limits: Limits) -> Frontier:
+        return Frontier.start(state, limits, covers=self.ranking.coverage > 0)
+
+    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+        choices = frontier.read(decoder, living=True)
+        forks = group_forks(frontier, choices, self.count, self.width)
+        parting = _prefix_lengths(frontier.limits, frontier.sentences) == frontier.steps
+        if bool(parting.any()):
+            forks = self._parted(frontier, choices, forks, parting[:, None])
+        return leave_groups(frontier.grow(choices, forks), self.ranking, self.count, 1)
+
+    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+        """The best output of each group, which is known by its token after the prefix."""
+        found = hypotheses(frontier, count=self.count * self.width, complete=False)
+        numbers = torch.arange(len(found), device=frontier.sentences.device)
+        lengths = _prefix_lengths(frontier.limits, numbers).tolist()
+        return [_best_of_each(*pair) for pair in zip(found, lengths, strict=True)]
+
+    def _parted(
+        self, frontier: Frontier, choices: Choices, forks: Forks, parting: Bool[Tensor, "B 1"]
+    ) -> Forks:
+        """The forks where, in sentences that part now, the n-th group has the n-th token alone."""
+        gains, tokens = candidates(frontier, choices, self.count)
+        size = forks.tokens.shape[1] // self.count
+        first = torch.arange(gains.shape[2], device=gains.device) * size
+        words = torch.full_like(forks.tokens, frontier.limits.end)
+        words[:, first] = tokens[:, 0]  # of the one path there is, in the first place
+        alone = torch.full_like(forks.gains, -torch.inf)
+        alone[:, first] = gains[:, 0]
+        parents = torch.zeros_like(words) if forks.parents is None else forks.parents
+        return Forks(
+            torch.where(parting, words, forks.tokens),
+            torch.where(parting, alone, forks.gains),
+            parents.masked_fill(parting, 0),
+        )
+
+
+def _prefix_lengths(limits: Limits, sentences: Int[Tensor, "B"]) -> Int[Tensor, "B"]:
+    if limits.prefix is None:
+        return torch.zeros_like(sentences)
+    return limits.prefix.lengths[sentences]
+
+
+def _best_of_each(outputs: list[Hypothesis], length: int) -> list[Hypothesis]:
+    """The best output for each token after a prefix of so many, a finished one where there is."""
+    best: dict[tuple[int, ...], Hypothesis] = {}
+    for output in sorted(outputs, key=lambda each: not each.finished):
+        best.setdefault(output.tokens[length : length + 1], output)
+    return sorted(best.values(), key=lambda each: -each.rank_score)

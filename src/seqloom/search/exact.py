@@ -1,0 +1,257 @@
+"""The best output there is, by branch and bound, or the best known at a limit (SPEC S7.5).
+
+A path can become no better than its ranking lets it hope. Where that is less than an output already
+known, nothing that begins so is worth reading; when no path is worth reading, the known is proved.
+"""
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seqloom.errors import ConfigError
+from seqloom.model import Decoder
+from seqloom.search.beam import Beam, ranks_of
+from seqloom.search.frontier import Choices, Forks, Frontier
+from seqloom.search.limits import Limits
+from seqloom.search.ranking import PLAIN, Ranking
+from seqloom.search.results import Hypothesis, hypotheses
+
+__all__ = ["Exact", "Tree"]
+
+WAITING = 4  # lengths of which paths wait, as a rule
+
+
+class Branches(NamedTuple):
+    """Ways to go on that are worth trying, sentence by sentence, the most hopeful first."""
+
+    rows: Int[Tensor, "C"]  # of the paths they continue
+    tokens: Int[Tensor, "C"]
+    gains: Float[Tensor, "C"]
+    hopes: Float[Tensor, "C"]
+
+    def select(self, which: Tensor) -> "Branches":
+        """These branches, by number or by mask."""
+        return Branches(*(part[which] for part in self))
+
+
+class Level(NamedTuple):
+    """Paths of one length that were read, and the branches of them that are still to be."""
+
+    frontier: Frontier
+    choices: Choices
+    branches: Branches
+
+    @property
+    def owners(self) -> Int[Tensor, "C"]:
+        """Which of the level's sentences each branch belongs to."""
+        return self.branches.rows // self.frontier.width
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Where an exact search stands; tensors have one value for each sentence of the batch."""
+
+    beam: Frontier  # of the search for first bounds
+    root: Frontier | None  # the empty paths, until they are read
+    levels: tuple[Level, ...]  # the longest paths last
+    bounds: Float[Tensor, "B"]  # outputs enough are known that rank so high
+    expansions: Int[Tensor, "B"]  # paths that may still be read
+    seconds: Float[Tensor, "B"]
+    stopped: Bool[Tensor, "B"]  # at a limit, with branches left that might be better
+    found: tuple[tuple[Hypothesis, ...], ...]
+
+    @property
+    def done(self) -> bool:
+        """Whether every sentence is proved or stopped."""
+        return self.beam.done and self.root is None and not self.levels
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The `n_best` best of all outputs, proved to be so unless a limit stops the search.
+
+    Of outputs that rank alike the shorter comes first, then that of lower tokens. A beam gives the
+    first bound; then paths are read depth first, the `width` most hopeful of each sentence at once,
+    so what is found for a sentence does not depend on its batch mates. Both limits are for each
+    sentence: the paths read, and the seconds, of which sentences read together have equal shares.
+    """
+
+    ranking: Ranking = PLAIN
+    expansions: int = 10_000
+    seconds: float = math.inf
+    n_best: int = 1
+    width: int = 16
+
+    def __post_init__(self) -> None:
+        if min(self.expansions, self.n_best, self.width) < 1 or not self.seconds > 0:
+            raise ConfigError("an exact search needs expansions, seconds, n_best and width above 0")
+
+    @property
+    def paths(self) -> int:
+        """Paths of a sentence that are held at once: those of several lengths wait their turn."""
+        return WAITING * max(self.width, self.n_best)
+
+    def begin(self, state: Any, limits: Limits) -> Tree:
+        count, device = len(limits.longest), limits.longest.device
+        root = Frontier.start(state, limits, covers=self.ranking.coverage > 0)
+        copy = state.select(torch.arange(count, device=device))
+        zeros = torch.zeros(count, dtype=torch.float64, device=device)
+        return Tree(
+            beam=self._beam.begin(copy, limits),
+            root=root if count else None,
+            levels=(),
+            bounds=zeros - torch.inf,
+            expansions=torch.full_like(limits.longest, self.expansions),
+            seconds=zeros + self.seconds,
+            stopped=zeros.bool(),
+            found=((),) * count,
+        )
+
+    def advance(self, decoder: Decoder[Any], tree: Tree) -> Tree:
+        """Read once: for the beam, or the most hopeful branches of the longest paths."""
+        if not tree.beam.done:
+            return self._beam_step(decoder, tree)
+        began = time.monotonic()
+        tree, frontier = self._next(tree)
+        if frontier is None:
+            return tree
+        read = (frontier.totals > -torch.inf).sum(dim=1)
+        tree = self._read(decoder, tree, frontier)
+        share = torch.full_like(tree.seconds[frontier.sentences], time.monotonic() - began)
+        return replace(
+            tree,
+            expansions=tree.expansions.index_add(0, frontier.sentences, -read),
+            seconds=tree.seconds.index_add(0, frontier.sentences, -share / len(read)),
+        )
+
+    def results(self, tree: Tree) -> list[list[Hypothesis]]:
+        """The best of each sentence; where no output that ends is known, the beam's best path."""
+        first = self._beam.results(tree.beam)
+        return [
+            [replace(each, limited=stopped) for each in known or paths[:1]]
+            for known, paths, stopped in zip(tree.found, first, tree.stopped.tolist(), strict=True)
+        ]
+
+    @property
+    def _beam(self) -> Beam:
+        return Beam(max(self.width, self.n_best), ranking=self.ranking, n_best=self.n_best)
+
+    def _beam_step(self, decoder: Decoder[Any], tree: Tree) -> Tree:
+        tree = replace(tree, beam=self._beam.advance(decoder, tree.beam))
+        if not tree.beam.done:
+            return tree
+        found = enumerate(self._beam.results(tree.beam))
+        return self._know(tree, [(n, each) for n, known in found for each in known])
+
+    def _know(self, tree: Tree, offers: list[tuple[int, Hypothesis]]) -> Tree:
+        """The tree with the best of these outputs among those known, and bounds to match."""
+        found, bounds = list(tree.found), tree.bounds.clone()
+        for number, output in offers:
+            known = {each.tokens: each for each in (output, *found[number])}
+            if output.finished and output.rank_score > -math.inf:
+                found[number] = tuple(sorted(known.values(), key=_order)[: self.n_best])
+            if len(found[number]) == self.n_best:
+                bounds[number] = found[number][-1].rank_score
+        return replace(tree, found=tuple(found), bounds=bounds)
+
+    def _next(self, tree: Tree) -> tuple[Tree, Frontier | None]:
+        """The paths to read now; a sentence that has reached a limit stops if it has any."""
+        if tree.root is not None:
+            return replace(tree, root=None), tree.root
+        spent = (tree.expansions < 1) | (tree.seconds <= 0)
+        stopped, levels = tree.stopped, tree.levels
+        while levels:
+            *below, level = levels
+            sentences = level.frontier.sentences[level.owners]
+            live = (level.branches.hopes >= tree.bounds[sentences]) & ~stopped[sentences]
+            stopped = stopped.index_fill(0, sentences[live & spent[sentences]], True)
+            live &= ~stopped[sentences]
+            if bool(live.any()):
+                level = level._replace(branches=level.branches.select(live))
+                most = tree.expansions.clamp(max=self.width)
+                frontier, rest = _take(level, most[level.frontier.sentences])
+                return replace(tree, stopped=stopped, levels=(*below, *rest)), frontier
+            levels = tuple(below)
+        return replace(tree, stopped=stopped, levels=()), None
+
+    def _read(self, decoder: Decoder[Any], tree: Tree, frontier: Frontier) -> Tree:
+        """The tree with the outputs that these paths end as, and a level for their branches."""
+        choices = frontier.read(decoder)
+        gains = choices.logits - choices.norms[:, None]
+        ends = self._ends(tree, frontier, choices, gains[:, frontier.limits.end])
+        tree = self._know(tree, ends)
+        branches = self._branches(tree, frontier, gains)
+        if not len(branches.rows):
+            return tree
+        # Neither the state before the step nor the logits are needed again, and both are large.
+        frontier = replace(frontier, state=None)
+        choices = choices._replace(logits=choices.logits[:, :0].clone())
+        return replace(tree, levels=(*tree.levels, Level(frontier, choices, branches)))
+
+    def _ends(
+        self, tree: Tree, frontier: Frontier, choices: Choices, last: Float[Tensor, "R"]
+    ) -> list[tuple[int, Hypothesis]]:
+        """The outputs that the paths become by `<end>`, where they are not worse than the bound."""
+        shape = frontier.totals.shape
+        ends = torch.full(shape, frontier.limits.end, device=last.device)
+        ended = frontier.grow(choices, Forks(ends, last.view(shape)))
+        ranks = ranks_of(ended, self.ranking)
+        ranks = ranks.masked_fill(ranks < tree.bounds[frontier.sentences, None], -torch.inf)
+        some = (ranks > -torch.inf).any(dim=1)
+        found = hypotheses(ended.leave(some, ranks), count=frontier.width)
+        numbers = frontier.sentences[some].sort().values.tolist()
+        return [(n, each) for n, known in zip(numbers, found, strict=True) for each in known]
+
+    def _branches(self, tree: Tree, frontier: Frontier, gains: Float[Tensor, "R V"]) -> Branches:
+        """The tokens after which the paths may still become no worse than the bound."""
+        totals = frontier.totals.flatten()[:, None] + gains
+        longest = frontier.limits.longest.repeat_interleave(frontier.width)[:, None]
+        shortest = torch.full_like(longest, frontier.steps + 2)  # the token, and `<end>`
+        hopes = self.ranking.hope(totals, shortest.expand_as(totals), longest.expand_as(totals))
+        bounds = tree.bounds[frontier.sentences].repeat_interleave(frontier.width)[:, None]
+        # One comparison for all: the impossible has a hope of −∞, and without room there is none.
+        bounds = bounds.to(hopes.dtype).clamp(min=torch.finfo(hopes.dtype).min)
+        worth = hopes >= bounds.masked_fill(shortest > longest, torch.inf)
+        worth[:, frontier.limits.end] = False
+        rows, tokens = worth.nonzero(as_tuple=True)
+        found = Branches(rows, tokens, gains[rows, tokens], hopes[rows, tokens])
+        found = found.select(found.hopes.argsort(descending=True, stable=True))
+        return found.select((found.rows // frontier.width).argsort(stable=True))
+
+
+def _take(level: Level, most: Int[Tensor, "B"]) -> tuple[Frontier, list[Level]]:
+    """The paths of each sentence's first branches, `most` at most, and the level if some remain."""
+    frontier, choices, branches = level
+    owners = level.owners
+    places = torch.arange(len(owners), device=owners.device) - torch.searchsorted(owners, owners)
+    taken = places < most[owners]
+    rest = [level._replace(branches=branches.select(~taken))] if not bool(taken.all()) else []
+    branches, owners, places = branches.select(taken), owners[taken], places[taken]
+    parents = torch.zeros(len(most), int(places.max()) + 1, dtype=torch.int64, device=owners.device)
+    tokens = torch.full_like(parents, frontier.limits.end)
+    gains = branches.gains.new_full(parents.shape, -torch.inf)  # of places that nothing takes
+    parents[owners, places] = branches.rows % frontier.width
+    tokens[owners, places] = branches.tokens
+    gains[owners, places] = branches.gains
+    grown = frontier.grow(choices, Forks(tokens, gains, parents))
+    grown = replace(grown.leave(gains[:, 0] == -torch.inf, grown.totals), left=())
+    if rest:
+        grown = _with_own_state(grown)
+    return grown, rest
+
+
+def _with_own_state(frontier: Frontier) -> Frontier:
+    """The frontier, whose state may be read although another still needs it."""
+    if frontier.step is None or frontier.step.parents is not None or frontier.kept is not None:
+        return frontier  # the state is selected, and so copied, before it is read
+    rows = torch.arange(frontier.totals.numel(), device=frontier.totals.device)
+    return replace(frontier, state=frontier.state.select(rows))
+
+
+def _order(output: Hypothesis) -> tuple[float, int, tuple[int, ...]]:
+    return -output.rank_score, len(output.tokens), output.tokens

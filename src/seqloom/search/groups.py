@@ -1,0 +1,56 @@
+"""Beams that run side by side in one sentence: groups of paths of equal size."""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from seqloom.search.beam import candidates, hopes_of, ranks_of, settled
+from seqloom.search.frontier import Choices, Forks, Frontier
+from seqloom.search.largest import largest
+from seqloom.search.ranking import Ranking
+
+__all__ = ["group_forks", "leave_groups"]
+
+
+def group_forks(
+    frontier: Frontier, choices: Choices, groups: int, size: int, *, strength: float = 0.0
+) -> Forks:
+    """The `size` best ways to go on within each group; all groups start from the same empty path.
+
+    A token costs a group `strength` for each time that the groups before it have just written it.
+    """
+    gains, tokens = candidates(frontier, choices, groups * size)  # (B, K, C)
+    tokens = tokens.masked_fill(frontier.finished[:, :, None], -1)
+    values = frontier.totals[:, :, None] + gains
+    taken = tokens[:, :0, 0]  # (B, tokens of the groups before)
+    chosen = []
+    paths = 1 if frontier.steps == 0 else frontier.width // groups
+    for group in range(groups):
+        first = 0 if frontier.steps == 0 else group * paths
+        mine = slice(first, first + paths)
+        worth = values[:, mine]
+        if strength and group:
+            worth = worth - strength * _times(tokens[:, mine], taken)
+        choice = largest(worth.flatten(1), size)[1] + first * gains.shape[2]
+        chosen.append(choice)
+        taken = torch.cat([taken, tokens.flatten(1).gather(1, choice)], dim=1)
+    choice = torch.cat(chosen, dim=1)
+    return Forks(taken, gains.flatten(1).gather(1, choice), choice // gains.shape[2])
+
+
+def _times(tokens: Int[Tensor, "B K C"], taken: Int[Tensor, "B N"]) -> Int[Tensor, "B K C"]:
+    """How often each token is among those taken; that of a finished path, −1, never is."""
+    same = (tokens[:, :, :, None] == taken[:, None, None]) & (tokens >= 0)[:, :, :, None]
+    return same.sum(dim=3)
+
+
+def leave_groups(moved: Frontier, ranking: Ranking, groups: int, count: int) -> Frontier:
+    """Sentences leave in which no group's `count` best can be overtaken by others of the group."""
+    if not moved.settling:
+        return moved
+    ranks, hopes = ranks_of(moved, ranking), hopes_of(moved, ranking)
+    ours, theirs, ended = (
+        part.unflatten(1, (groups, -1)).flatten(0, 1) for part in (ranks, hopes, moved.finished)
+    )
+    sure = settled(ours, theirs, ended, count).unflatten(0, (-1, groups)).all(dim=1)
+    return moved.leave(moved.full | sure, ranks)

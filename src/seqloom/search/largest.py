@@ -1,0 +1,76 @@
+"""The largest of many values, and their logarithmic sum, without a copy of them all."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+__all__ = ["largest", "likeliest", "log_sum"]
+
+BLOCK = 64  # values whose maximum is looked at first
+FEW = 1_024  # values of a row that are not worth cutting into blocks
+MANY = 2**15  # values of all rows that are
+AT_ONCE = 2**18  # values whose exponentials are held at a time
+LEAST = 1e-20  # sum of exponentials of which none that counts is too small for single precision
+
+
+def largest(
+    values: Float[Tensor, "R V"], count: int
+) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
+    """The `count` largest of each row, or all, in order, and where they are; ties by lower index.
+
+    Only among the values of −∞ in a long row the order is any: no token of theirs is written.
+    """
+    count = min(count, values.shape[1])
+    best, where = _top(values, min(count + 1, values.shape[1]))
+    tied = best[:, 1:] == best[:, :-1]
+    if values.shape[1] > FEW:
+        tied &= best[:, 1:] > -torch.inf
+    best, where = best[:, :count], where[:, :count]
+    if bool(tied.any()):
+        rows = tied.any(dim=1).nonzero().squeeze(1)
+        order = values[rows].sort(dim=1, descending=True, stable=True)
+        best[rows], where[rows] = order.values[:, :count], order.indices[:, :count]
+    return best, where
+
+
+def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """As torch.topk; of many values only the blocks with the largest maxima are sorted."""
+    width = values.shape[1]
+    if width <= max(FEW, 2 * count * BLOCK):
+        best, where = values.topk(count, dim=1)
+        return best, where
+    blocks = values[:, : width // BLOCK * BLOCK].unflatten(1, (-1, BLOCK))
+    chosen = blocks.amax(dim=2).topk(count, dim=1).indices  # (R, C)
+    inside = torch.arange(BLOCK, device=values.device)
+    places = (chosen[:, :, None] * BLOCK + inside).flatten(1)  # (R, C·BLOCK)
+    rest = torch.arange(width // BLOCK * BLOCK, width, device=values.device)
+    places = torch.cat([places, rest.expand(len(values), -1)], dim=1)
+    best, where = values.gather(1, places).topk(count, dim=1)
+    return best, places.gather(1, where)
+
+
+def likeliest(
+    values: Float[Tensor, "R V"],
+) -> tuple[Float[Tensor, "R"], Int[Tensor, "R"]]:
+    """The largest of each row, and where it is; the first among equals."""
+    width = values.shape[1]
+    if width <= FEW or values.numel() <= MANY:
+        best, where = values.max(dim=1)
+        return best, where
+    last = width - BLOCK
+    tops = values[:, : width // BLOCK * BLOCK].unflatten(1, (-1, BLOCK)).amax(dim=2)
+    tops = torch.cat([tops, values[:, last:].amax(dim=1, keepdim=True)], dim=1)
+    first = (tops.max(dim=1).indices * BLOCK).clamp(max=last)[:, None]  # of the best block
+    places = first + torch.arange(BLOCK, device=values.device)
+    best, inside = values.gather(1, places).max(dim=1)
+    return best, first[:, 0] + inside
+
+
+def log_sum(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
+    """The logarithm of the sum of each row's exponentials."""
+    rows = max(1, AT_ONCE // logits.shape[1])
+    parts = (logits,) if len(logits) <= rows else logits.split(rows)
+    sums = torch.cat([part.exp().sum(dim=1) for part in parts])
+    if bool(((sums > LEAST) & (sums < torch.inf)).all()):
+        return sums.log()
+    return torch.cat([part.logsumexp(dim=1) for part in parts])

@@ -1,0 +1,94 @@
+"""What an output may be: its length, its symbols, and rules over what is written (SPEC S7.5).
+
+Letters as everywhere: B sentences, K paths for each, R = B·K rows, T steps so far, V vocabulary.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from seqloom.fields import EMPTY, END, START, UNK
+from seqloom.search.required import Required
+from seqloom.search.rules import Prefix, Rule, Written
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an output of each sentence may be; tensors have one value a sentence."""
+
+    longest: Int[Tensor, "B"]  # tokens, `<end>` included
+    start: int = START
+    end: int = END
+    forbidden: tuple[int, ...] = (EMPTY, START, UNK)
+    shortest: Int[Tensor, "B"] | None = None  # tokens, `<end>` included; at most `longest`
+    lines: Int[Tensor, "B"] | None = None  # numbers that random draws come from; 0, 1, … if absent
+    sources: Int[Tensor, "B"] | None = None  # real source positions, where coverage counts
+    prefix: Prefix | None = None  # of the sentences that the search began with
+    required: Required | None = None
+    rules: tuple[Rule, ...] = ()
+    noted: int = 0  # likeliest tokens of each step to remember with an output
+
+    @cached_property
+    def soonest(self) -> int:
+        """The number of tokens after which the first sentence has no room."""
+        return int(self.longest.min()) if len(self.longest) else 0
+
+    @cached_property
+    def ruled(self) -> bool:
+        """Whether what may be written depends on what is written."""
+        parts = (self.shortest, self.prefix, self.required)
+        return bool(self.rules) or any(part is not None for part in parts)
+
+    @cached_property
+    def closed(self) -> Int[Tensor, "F"]:
+        """The tokens that are never written."""
+        return torch.tensor(self.forbidden, dtype=torch.int64, device=self.longest.device)
+
+    def select(self, sentences: Int[Tensor, "B2"]) -> "Limits":
+        """The limits of these sentences, in this order."""
+
+        def chosen(values: Tensor | None) -> Tensor | None:
+            return None if values is None else values.index_select(0, sentences)
+
+        return replace(
+            self,
+            longest=self.longest.index_select(0, sentences),
+            shortest=chosen(self.shortest),
+            lines=chosen(self.lines),
+            sources=chosen(self.sources),
+        )
+
+    def allowed(
+        self, logits: Float[Tensor, "R V"], written: Written | None
+    ) -> Float[Tensor, "R V"]:
+        """The logits with −∞ for what may not be written next; they are changed in place.
+
+        What the rows have written is needed where `ruled`. Where a prefix is not yet written,
+        nothing but its next token is possible, whatever else is forbidden.
+        """
+        if written is None:
+            return logits.index_fill_(1, self.closed, -torch.inf)
+        forced = None if self.prefix is None else self.prefix.next(written)
+        if forced is None or not bool((forced >= 0).any()):
+            return self._ruled(logits, written)
+        wanted, inside = forced.clamp(min=0)[:, None], (forced >= 0)[:, None]
+        value = logits.gather(1, wanted)
+        logits = self._ruled(logits, written)
+        value = torch.where(inside, value, logits.gather(1, wanted))
+        return logits.masked_fill_(inside, -torch.inf).scatter_(1, wanted, value)
+
+    def _ruled(self, logits: Tensor, written: Written) -> Tensor:
+        logits.index_fill_(1, self.closed, -torch.inf)
+        if self.shortest is not None:
+            logits[:, self.end] = logits[:, self.end].masked_fill(written.due > 1, -torch.inf)
+        rules: tuple[Rule, ...] = self.rules
+        if self.required is not None:
+            rules = (*rules, self.required)
+        for rule in rules:
+            logits = rule(logits, written)
+        return logits

@@ -1,0 +1,156 @@
+"""What a search found: outputs with the score, attention and alternatives of every token."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seqloom.search.frontier import Frontier, Left, Step
+
+__all__ = ["Alternatives", "Hypothesis", "distinct", "hypotheses"]
+
+Alternatives = tuple[tuple[int, float], ...]
+"""Tokens and their log-probabilities, the likeliest first."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One output: its tokens, and how likely each was after those before it (SPEC S7.4)."""
+
+    tokens: tuple[int, ...]  # without `<end>`
+    token_scores: tuple[float, ...]  # with that of `<end>` where it was written
+    finished: bool  # ended in `<end>`, rather than at the length limit
+    rank_score: float  # what outputs were compared by
+    attention: Float[Tensor, "T S"] | None = None
+    alternatives: tuple[Alternatives, ...] = ()  # of each step, where they were noted
+    limited: bool = False  # time or work ran out before the search was sure of this output
+
+    @property
+    def score(self) -> float:
+        """The log-probability of the whole output."""
+        return sum(self.token_scores)
+
+
+class Histories(NamedTuple):
+    """Every step of N outputs; steps that an output did not reach are padding."""
+
+    tokens: Int[np.ndarray, "N T"]
+    scores: Float[np.ndarray, "N T"]
+    attention: Float[np.ndarray, "N T S"] | None
+    likeliest: Int[np.ndarray, "N T A"] | None
+    likelihoods: Float[np.ndarray, "N T A"] | None
+
+
+def hypotheses(frontier: Frontier, *, count: int, complete: bool = True) -> list[list[Hypothesis]]:
+    """What has left the frontier, as outputs in the order of the sentences, `count` at most each.
+
+    Impossible outputs, and with `complete` those that never ended, are given only where there is
+    nothing better.
+    """
+    if not frontier.left:
+        return []
+    wanted = [_wanted(left, count, complete=complete) for left in frontier.left]
+    ends = [
+        (left.step, left.rows[chosen]) for left, chosen in zip(frontier.left, wanted, strict=True)
+    ]
+    found = _outputs(frontier, wanted, _histories(ends))
+    results: dict[int, list[Hypothesis]] = {}
+    for left, chosen in zip(reversed(frontier.left), reversed(wanted), strict=True):
+        for sentence in left.sentences.repeat_interleave(chosen.sum(dim=1)).tolist():
+            results.setdefault(sentence, []).append(next(found))
+    return [results[sentence] for sentence in sorted(results)]
+
+
+def distinct(outputs: list[Hypothesis]) -> list[Hypothesis]:
+    """The same outputs without those that are there before."""
+    return list({output.tokens: output for output in reversed(outputs)}.values())[::-1]
+
+
+def _wanted(left: Left, count: int, *, complete: bool) -> Bool[Tensor, "B K"]:
+    """Which paths of each sentence are outputs."""
+    good = left.ranks > -torch.inf
+    if complete:
+        good = good & left.finished
+    wanted = good & (good.cumsum(dim=1) <= count)
+    wanted[:, 0] |= ~good.any(dim=1)
+    return wanted
+
+
+def _histories(ends: Sequence[tuple[Step, Int[Tensor, "_"]]]) -> Histories:
+    """All steps of the paths that end in these rows of these steps, read backwards.
+
+    The steps are given in their order; the paths of the last one come first.
+    """
+    pending, columns = list(ends), []
+    step: Step | None = pending[-1][0]
+    rows = np.empty(0, dtype=np.int64)
+    while step is not None:
+        if pending and pending[-1][0] is step:
+            rows = np.concatenate([rows, _array(pending.pop()[1])])
+        read = rows if step.parents is None else _array(step.parents)[rows]
+        notes = (None if note is None else _array(note)[read] for note in step.notes)
+        columns.append((_array(step.tokens)[rows], _array(step.scores)[rows], *notes))
+        rows = read if step.kept is None else _array(step.kept)[read]
+        step = step.before
+    columns.reverse()
+    return Histories(*(_table(values) for values in zip(*columns, strict=True)))
+
+
+def _array(values: Tensor) -> np.ndarray:
+    array: np.ndarray = values.cpu().numpy()
+    return array
+
+
+def _table(columns: Sequence[np.ndarray | None]) -> Any:
+    """The columns side by side; the first has a value for every output."""
+    present = [column for column in columns if column is not None]
+    if not present:
+        return None
+    first = present[0]
+    table = np.zeros((len(first), len(present), *first.shape[1:]), dtype=first.dtype)
+    for number, column in enumerate(present):
+        table[: len(column), number] = column
+    return table
+
+
+def _outputs(
+    frontier: Frontier, wanted: list[Tensor], histories: Histories
+) -> Iterator[Hypothesis]:
+    """The outputs in the order of the histories: from the sentences that left last."""
+    tokens, scores = histories.tokens.tolist(), histories.scores.tolist()
+    number = 0
+    for left, chosen in zip(reversed(frontier.left), reversed(wanted), strict=True):
+        finished, ranks = left.finished[chosen].tolist(), left.ranks[chosen].tolist()
+        for ended, rank in zip(finished, ranks, strict=True):
+            length = tokens[number].index(frontier.limits.end) if ended else left.steps
+            steps = length + ended
+            yield Hypothesis(
+                tuple(tokens[number][:length]),
+                tuple(scores[number][:steps]),
+                ended,
+                rank,
+                _attention(histories, number, steps),
+                _alternatives(histories, number, steps),
+            )
+            number += 1
+
+
+def _attention(histories: Histories, number: int, steps: int) -> Float[Tensor, "T S"] | None:
+    if histories.attention is None:
+        return None
+    return torch.from_numpy(histories.attention[number, :steps])
+
+
+def _alternatives(histories: Histories, number: int, steps: int) -> tuple[Alternatives, ...]:
+    if histories.likeliest is None or histories.likelihoods is None:
+        return ()
+    tokens = histories.likeliest[number, :steps].tolist()
+    scores = histories.likelihoods[number, :steps].tolist()
+    return tuple(
+        tuple((token, score) for token, score in zip(*pair, strict=True) if score > -torch.inf)
+        for pair in zip(tokens, scores, strict=True)
+    )

@@ -1,0 +1,114 @@
+"""Random draws from the model's distribution (SPEC S7.2)."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from seqloom.errors import ConfigError
+from seqloom.keys import key
+from seqloom.model import Decoder
+from seqloom.search.chance import mixed, uniforms
+from seqloom.search.frontier import Forks, Frontier
+from seqloom.search.largest import largest
+from seqloom.search.limits import Limits
+from seqloom.search.results import Hypothesis, hypotheses
+
+__all__ = ["Sample"]
+
+FIRST_LOOK = 64  # tokens among which the nucleus is looked for first
+
+
+@dataclass(frozen=True)
+class Sample:
+    """`draws` outputs for each input, the most likely first; the same one may be drawn twice.
+
+    Logits are divided by `temperature`. Of the tokens only the `top_k` likeliest count (0: all), of
+    these the fewest that together have `top_p` of the probability, and of these the ones at least
+    `min_p` times as likely as the likeliest. Scores are the model's own nevertheless. A draw
+    depends on the seed, the line of the input, its number and the position alone.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    draws: int = 1
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < math.inf:
+            raise ConfigError(f"a temperature of {self.temperature:g} is not above 0")
+        if self.top_k < 0 or self.draws < 1:
+            raise ConfigError("draws must be at least 1, and the tokens they are from not negative")
+        if not (0 < self.top_p <= 1 and 0 <= self.min_p <= 1):
+            raise ConfigError("top_p must be above 0 and at most 1, and min_p between 0 and 1")
+
+    @property
+    def paths(self) -> int:
+        """Paths of a sentence that are searched at once."""
+        return self.draws
+
+    def begin(self, state: Any, limits: Limits) -> Frontier:
+        return Frontier.start(state, limits)
+
+    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+        choices = frontier.read(decoder)
+        chances = self._uniforms(frontier).view(len(choices.logits), -1)
+        tokens = self._tokens(choices.logits, chances)
+        gains = choices.logits.gather(1, tokens) - choices.norms[:, None]
+        shape = len(frontier.totals), self.draws
+        parents = None
+        if frontier.width != self.draws:
+            parents = torch.zeros(shape, dtype=torch.int64, device=tokens.device)
+        gains = gains.view(shape).masked_fill(frontier.finished, 0.0)
+        moved = frontier.grow(choices, Forks(tokens.view(shape), gains, parents))
+        return moved.leave(moved.finished.all(dim=1) | moved.full, moved.totals)
+
+    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+        return hypotheses(frontier, count=self.draws, complete=False)
+
+    def _uniforms(self, frontier: Frontier) -> Float[Tensor, "B N"]:
+        lines = frontier.limits.lines
+        bits = mixed(key(self.seed, "sample"), frontier.sentences if lines is None else lines)
+        bits = mixed(bits[:, None], torch.arange(self.draws, device=bits.device))
+        return uniforms(mixed(bits, torch.full_like(bits, frontier.steps)))
+
+    def _tokens(
+        self, logits: Float[Tensor, "R V"], chances: Float[Tensor, "R N"]
+    ) -> Int[Tensor, "R N"]:
+        """The tokens at which the cumulative distribution passes these numbers."""
+        if self.top_k == 0 and self.top_p == 1:
+            scaled, tokens = logits.double() / self.temperature, None
+        else:
+            scaled, tokens = self._likely(logits)
+        weights = (scaled - scaled.amax(dim=1, keepdim=True)).exp().nan_to_num(0.0)
+        if self.min_p > 0:
+            weights = weights.masked_fill(weights < self.min_p, 0.0)
+        sums = weights.cumsum(dim=1)
+        total = sums[:, -1:].contiguous()
+        found = torch.searchsorted(sums, chances * total, right=True)
+        found = found.minimum(torch.searchsorted(sums, total))  # rounding may reach the very end
+        return found if tokens is None else tokens.gather(1, found)
+
+    def _likely(
+        self, logits: Float[Tensor, "R V"]
+    ) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
+        """Scaled logits of the likeliest tokens, −∞ for those to leave out, in order of tokens."""
+        whole = None if self.top_k else (logits.double() / self.temperature).logsumexp(dim=1)
+        count = self.top_k or FIRST_LOOK
+        while True:
+            values, tokens = largest(logits, count)
+            scaled = values.double() / self.temperature
+            total = scaled.logsumexp(dim=1) if whole is None else whole
+            shares = (scaled - total[:, None]).exp().nan_to_num(0.0)
+            before = shares.cumsum(dim=1) - shares
+            enough = bool((before[:, -1] >= self.top_p).all())
+            if self.top_k or enough or count >= logits.shape[1]:
+                break
+            count *= 4
+        tokens, order = tokens.sort(dim=1)
+        return scaled.masked_fill(before >= self.top_p, -torch.inf).gather(1, order), tokens

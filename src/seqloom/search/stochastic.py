@@ -1,0 +1,118 @@
+"""Stochastic beam search: outputs drawn without replacement (SPEC S7.2, S7.3).
+
+Every output has a Gumbel number around its log-probability; the outputs with the K largest numbers
+are a sample of K without replacement. A path's number is the largest of those of its continuations,
+so a beam finds them (Kool, van Hoof and Welling, 2019).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from seqloom.errors import ConfigError
+from seqloom.keys import key
+from seqloom.model import Decoder
+from seqloom.search.chance import gumbels, mixed
+from seqloom.search.frontier import Choices, Forks, Frontier
+from seqloom.search.largest import largest
+from seqloom.search.limits import Limits
+from seqloom.search.results import Hypothesis, hypotheses
+
+__all__ = ["StochasticBeam"]
+
+AT_ONCE = 2**20  # tokens that numbers are drawn for at a time
+
+
+@dataclass(frozen=True)
+class StochasticBeam:
+    """`width` different outputs for each input, in the order in which they were drawn.
+
+    The first is a draw from the distribution of what may be written, with logits divided by
+    `temperature`; the next is a draw from what remains, and so on. The numbers depend on the seed,
+    the line of the input and the tokens alone, so a wider beam begins with the same outputs.
+    """
+
+    width: int = 5
+    temperature: float = 1.0
+    seed: int = 1
+    n_best: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n_best <= self.width:
+            raise ConfigError(f"a beam of {self.width} cannot give {self.n_best} outputs: widen it")
+        if not 0 < self.temperature < math.inf:
+            raise ConfigError(f"a temperature of {self.temperature:g} is not above 0")
+
+    @property
+    def paths(self) -> int:
+        """Paths of a sentence that are searched at once."""
+        return self.width
+
+    def begin(self, state: Any, limits: Limits) -> Frontier:
+        frontier = Frontier.start(state, limits)
+        lines = frontier.sentences if limits.lines is None else limits.lines
+        bits = mixed(key(self.seed, "stochastic beam"), lines)[:, None]
+        return replace(frontier, carried=(torch.zeros_like(bits).double(), gumbels(bits), bits))
+
+    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+        """Each path's log-probability, number and hash are carried with it."""
+        choices = frontier.read(decoder)
+        logs, numbers, bits, tokens = self._continued(frontier, choices)  # (B, K, C) each
+        gains = choices.logits.gather(1, tokens.flatten(0, 1)) - choices.norms[:, None]
+        best, choice = largest(numbers.flatten(1), self.width)
+        picked, gain, log, path = (
+            part.flatten(1).gather(1, choice)
+            for part in (tokens, gains.view_as(numbers), logs, bits)
+        )
+        parents = choice // tokens.shape[2]
+        gain = gain.masked_fill(frontier.finished.gather(1, parents), 0.0)
+        gain = gain.masked_fill(best == -torch.inf, -torch.inf)
+        moved = frontier.grow(choices, Forks(picked, gain, parents))
+        moved = replace(moved, carried=(log, best, path))
+        return moved.leave(moved.finished.all(dim=1) | moved.full, best)
+
+    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+        return hypotheses(frontier, count=self.n_best, complete=False)
+
+    def _continued(self, frontier: Frontier, choices: Choices) -> tuple[Tensor, ...]:
+        """Of each path its continuations with the largest numbers; a finished one has itself."""
+        shape = frontier.totals.shape
+        rows = max(1, AT_ONCE // choices.logits.shape[1])
+        carried = [part.flatten() for part in frontier.carried]
+        parts = zip(*(part.split(rows) for part in (choices.logits, *carried)), strict=True)
+        found = [self._best(*part) for part in parts]
+        logs, numbers, bits, tokens = (torch.cat(part) for part in zip(*found, strict=True))
+        ended = frontier.finished.flatten()
+        numbers.masked_fill_(ended[:, None], -torch.inf)
+        for mine, kept in zip((logs, numbers, bits), carried, strict=True):
+            mine[:, 0] = torch.where(ended, kept, mine[:, 0])
+        return tuple(part.unflatten(0, shape) for part in (logs, numbers, bits, tokens))
+
+    def _best(
+        self,
+        logits: Float[Tensor, "R V"],
+        logs: Float[Tensor, "R"],
+        number: Float[Tensor, "R"],
+        bits: Int[Tensor, "R"],
+    ) -> tuple[Tensor, ...]:
+        """The continuations of each path with the largest numbers, of which its own is the first.
+
+        Numbers drawn freely around the log-probabilities are bent so that the largest becomes the
+        path's own and their order stays.
+        """
+        longer = (
+            (logits.double() / self.temperature)
+            .log_softmax(dim=1)
+            .nan_to_num(-torch.inf, neginf=-torch.inf)
+        )
+        longer = longer + logs[:, None]
+        after = mixed(bits[:, None], torch.arange(logits.shape[1], device=logits.device))
+        free, tokens = largest(longer + gumbels(after), self.width)
+        bent = number[:, None] - free + torch.log1p(-(free - free[:, :1]).exp())
+        numbers = number[:, None] - bent.clamp(min=0) - torch.log1p((-bent.abs()).exp())
+        numbers = numbers.masked_fill(free == -torch.inf, -torch.inf)
+        return longer.gather(1, tokens), numbers, after.gather(1, tokens), tokens

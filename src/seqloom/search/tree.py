@@ -1,0 +1,99 @@
+"""Everything a search looked at, as a tree: what it kept, what it dropped, what won (SPEC S9)."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import torch
+
+from seqloom.search.frontier import Frontier, Step
+from seqloom.search.results import Hypothesis
+
+__all__ = ["Fate", "Node", "trees"]
+
+Fate = Literal["kept", "pruned", "finished", "winner"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A token that a path of a sentence went on by, or could have."""
+
+    number: int  # its place in the sentence's tree
+    parent: int | None  # None at the root, whose token is `<start>`
+    token: int
+    log_probability: float
+    total: float  # log-probability of the whole path
+    fate: Fate
+
+
+class Place(NamedTuple):
+    """A path's last node, in the tree of its sentence."""
+
+    tree: list[Node]
+    node: Node
+
+    def add(self, token: int, score: float, fate: Fate) -> "Place":
+        """A child of the node."""
+        total = self.node.total + score
+        node = Node(len(self.tree), self.node.number, token, score, total, fate)
+        self.tree.append(node)
+        return Place(self.tree, node)
+
+
+def trees(frontier: Frontier, outputs: list[list[Hypothesis]]) -> list[list[Node]]:
+    """For each sentence all nodes, parents before children, once the search is done.
+
+    Pruned branches are known as far as the steps noted them (`Limits.noted`); the winner is the
+    last node of the first output.
+    """
+    end = frontier.limits.end
+    root = Node(0, None, frontier.limits.start, 0.0, 0.0, "kept")
+    found = [[root] for _ in outputs]
+    places: list[Place | None] = [Place(tree, root) for tree in found]
+    for step in _forwards(frontier.left[-1].step if frontier.left else None):
+        read = places if step.kept is None else [places[row] for row in step.kept.tolist()]
+        places = _children(step, read, end)
+    for tree, (best, *_) in zip(found, outputs, strict=True):
+        _crown(tree, (*best.tokens, end) if best.finished else best.tokens)
+    return found
+
+
+def _forwards(step: Step | None) -> list[Step]:
+    steps = []
+    while step is not None:
+        steps.append(step)
+        step = step.before
+    return steps[::-1]
+
+
+def _children(step: Step, read: list[Place | None], end: int) -> list[Place | None]:
+    """Where each path stands after the step; what it dropped is added to the trees."""
+    tokens, scores = step.tokens.tolist(), step.scores.tolist()
+    parents = range(len(tokens)) if step.parents is None else step.parents.tolist()
+    places: list[Place | None] = []
+    taken = set()
+    for row, token, score in zip(parents, tokens, scores, strict=True):
+        place = read[row]
+        if place is not None and score == -torch.inf:
+            place = None
+        elif place is not None and place.node.fate == "kept":
+            place = place.add(token, score, "finished" if token == end else "kept")
+            taken.add((row, token))
+        places.append(place)
+    if step.notes.tokens is not None and step.notes.scores is not None:
+        noted = zip(read, step.notes.tokens.tolist(), step.notes.scores.tolist(), strict=True)
+        for row, (place, words, likelihoods) in enumerate(noted):
+            for token, score in zip(words, likelihoods, strict=True):
+                open_end = place is not None and place.node.fate == "kept" and score > -torch.inf
+                if place is not None and open_end and (row, token) not in taken:
+                    place.add(token, score, "pruned")
+    return places
+
+
+def _crown(tree: list[Node], tokens: tuple[int, ...]) -> None:
+    """Mark the node by which these tokens were written."""
+    paths: list[tuple[int, ...]] = []
+    for node in tree:
+        paths.append(() if node.parent is None else (*paths[node.parent], node.token))
+        if paths[-1] == tokens and node.fate != "pruned":
+            tree[node.number] = replace(node, fate="winner")
+            return

@@ -1,0 +1,141 @@
+"""The engine is one more decoder: it keeps every law of the protocol and gives the same numbers."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from seqloom.keys import key
+from seqloom.model import Decoder, Features, Memory, SequenceModel, Source
+from seqloom.prediction.engine import Engine, fast
+from tests.checks import check_decoder
+from tests.model.models import NAMED, model_of, sources
+
+VOCABULARY = 6
+PLAIN = "plain sinusoids"
+KINDS = [
+    PLAIN,
+    "plain learned",
+    "plain none",
+    "after sinusoids",
+    "bias sinusoids",
+    "gated learned",
+    "lstm to transformer",
+    "backwards transformer",
+]
+WITHOUT = [
+    "plain rotary",
+    "plain appended",
+    "sizes sinusoids",
+    "simple sinusoids",
+    "ssru sinusoids",
+    "plain sinusoids reads",
+    "plain sinusoids alone",
+    "transformer to form e",
+]
+
+
+class Used(nn.Module):
+    """A decoder that is always used through an engine of its present weights."""
+
+    def __init__(self, decoder: Decoder[Any]) -> None:
+        super().__init__()
+        self.decoder = decoder
+
+    @property
+    def engine(self) -> Engine:
+        engine = fast(self.decoder)
+        assert isinstance(engine, Engine)
+        return engine
+
+    def start(self, memory: Memory, *, trace: bool = False) -> Any:
+        return self.engine.start(memory, trace=trace)
+
+    def read(self, inputs: Tensor, state: Any) -> tuple[Features, Any]:
+        return self.engine.read(inputs, state)
+
+    def write(self, hidden: Tensor) -> Tensor:
+        return self.engine.write(hidden)
+
+
+def model(name: str, count: int) -> tuple[SequenceModel, Source]:
+    """A model of this kind, in float64, and so many sentences for it."""
+    torch.manual_seed(key(count, name))
+    made = model_of(NAMED[name], source_size=9, target_size=VOCABULARY)
+    return made, sources(count, size=9)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_law_of_a_decoder(name: str) -> None:
+    """SPEC S5.7, S7: with few sentences every one that leaves closes the gap behind it."""
+    made, source = model(name, 3)
+    used = SequenceModel(made.encoder, Used(made.decoder)).eval()
+    check_decoder(used, source, vocabulary=VOCABULARY, seed=1)
+
+
+def test_every_law_of_a_decoder_with_gaps() -> None:
+    """With many sentences some that have left keep their places for a while."""
+    made, source = model(PLAIN, 9)
+    used = SequenceModel(made.encoder, Used(made.decoder)).eval()
+    check_decoder(used, source, vocabulary=VOCABULARY, seed=2)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@torch.no_grad()
+def test_the_numbers_are_the_decoders_own(name: str) -> None:
+    """Features, attention and logits, to the last digits of float64."""
+    made, source = model(name, 4)
+    memory, tokens = made.encoder.encode(source), torch.randint(VOCABULARY, (4, 7))
+    decoder, engine = made.decoder, fast(made.decoder)
+    expected, _ = decoder.read(tokens, decoder.start(memory, trace=True))
+    features, _ = engine.read(tokens, engine.start(memory, trace=True))
+    torch.testing.assert_close(features, expected, rtol=0, atol=1e-12)
+    logits = decoder.write(expected.hidden)
+    torch.testing.assert_close(engine.write(features.hidden), logits, rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_long_outputs_of_many_paths() -> None:
+    """Paths that fork at every step, far past the room of the first table, are still what the
+    decoder makes of their histories."""
+    made, source = model(PLAIN, 5)
+    decoder, engine = made.decoder, fast(made.decoder)
+    memory, paths = made.encoder.encode(source), 3
+    state = engine.start(memory).select(torch.arange(5).repeat_interleave(paths))
+    histories = torch.empty(5 * paths, 0, dtype=torch.int64)
+    for _ in range(40):
+        parents = torch.randint(paths, (5, paths)) + torch.arange(5)[:, None] * paths
+        more = torch.randint(VOCABULARY, (5 * paths, 1))
+        features, state = engine.read(more, state.select(parents.flatten()))
+        histories = torch.cat([histories[parents.flatten()], more], dim=1)
+    start = decoder.start(memory).select(torch.arange(5).repeat_interleave(paths))
+    expected, _ = decoder.read(histories, start)
+    torch.testing.assert_close(features.hidden, expected.hidden[:, -1:], rtol=0, atol=1e-11)
+
+
+@torch.no_grad()
+def test_an_engine_keeps_the_weights_it_was_made_of() -> None:
+    """Training goes on beside it and changes nothing in it; a new engine has the new weights."""
+    made, source = model("plain learned", 2)
+    assert isinstance(made.decoder, nn.Module)
+    memory, tokens = made.encoder.encode(source), torch.tensor([[4], [5]])
+    engine = fast(made.decoder)
+
+    def logits(decoder: Decoder[Any]) -> Tensor:
+        features, _ = decoder.read(tokens, decoder.start(memory))
+        return decoder.write(features.hidden)
+
+    before = logits(engine)
+    for parameter in made.decoder.parameters():
+        parameter.add_(0.5)
+    assert torch.equal(logits(engine), before)
+    torch.testing.assert_close(logits(fast(made.decoder)), logits(made.decoder))
+    assert not torch.allclose(logits(made.decoder), before)
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_other_decoders_are_used_as_they_are(name: str) -> None:
+    """What the engine has no form for stays with its own decoder."""
+    made, _ = model(name, 1)
+    assert fast(made.decoder) is made.decoder
