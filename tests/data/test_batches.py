@@ -37,13 +37,14 @@ def like_multi30k() -> Lengths:
     return Lengths(source.astype(np.int32), target.astype(np.int32))
 
 
-@given(pairs=sizes, tokens=st.integers(1, 200), seed=st.integers(0, 9))
+@given(pairs=sizes, tokens=st.integers(1, 200), most=st.integers(0, 5), seed=st.integers(0, 9))
 def test_every_row_once_and_the_budget_kept(
-    pairs: list[tuple[int, int]], tokens: int, seed: int
+    pairs: list[tuple[int, int]], tokens: int, most: int, seed: int
 ) -> None:
-    """Over two passes, and for held-out data; one row alone may break the budget."""
+    """Over two passes, and for held-out data; one row alone may break the budget, and there may be
+    a limit of rows, of one for incremental training (SPEC S6.6)."""
     lengths = lengths_of(pairs)
-    batches = Batches(lengths, tokens=tokens, seed=seed)
+    batches = Batches(lengths, tokens=tokens, rows=most, seed=seed)
     first, second = batches.per_epoch(0), batches.per_epoch(1)
     passes = [
         [batches.indices(step) for step in range(first)],
@@ -55,6 +56,7 @@ def test_every_row_once_and_the_budget_kept(
         for rows in each:
             longest = max(int(side[rows].max()) for side in lengths)
             assert len(rows) == 1 or len(rows) * longest <= tokens
+    assert not most or all(len(rows) <= most for each in passes[:2] for rows in each)
 
 
 @given(pairs=sizes, seed=st.integers(0, 9), steps=st.lists(st.integers(0, 40), max_size=6))

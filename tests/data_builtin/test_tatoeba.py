@@ -176,7 +176,11 @@ def test_a_cache_that_cannot_be_written_names_the_cure(index: Index, tmp_path: P
         tatoeba(blocked, archive=described(index.content), announce=index.messages.append)
 
 
-@pytest.mark.parametrize("content", [b"no archive", packed([]), gzip.compress(b"x" * 2000)])
+@pytest.mark.parametrize(
+    "content",
+    [b"no archive", packed([]), gzip.compress(b"x" * 2000)],
+    ids=["no archive", "empty", "not tar"],
+)
 def test_an_archive_of_another_kind_is_a_data_error(
     index: Index, tmp_path: Path, content: bytes
 ) -> None:

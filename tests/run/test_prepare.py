@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqloom.config import parse, validate
+from seqloom.config import PRESETS, merge, parse, validate
 from seqloom.data import Corpus
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import TextField
@@ -92,6 +92,17 @@ def test_another_preset_is_refused(tmp_path: Path) -> None:
     trained(tmp_path / "run", options("transformer", updates=2))
     with pytest.raises(ConfigError, match="--model lstm"):
         train(PAIRS, tmp_path / "run", model="lstm")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_same_command_goes_on_whatever_the_preset(preset: str, tmp_path: Path) -> None:
+    """Also where an option has put another part in place of the preset's."""
+    small = {"model": {"encoder": {"layers": 1}, "decoder": {"dropout": 0.0}}}
+    chosen = merge(small, {"training": {"updates": 1, "workers": 1, "curves": False}})
+    if preset in ("lstm", "elman"):
+        chosen = merge(chosen, {"model": {"encoder": {"unit": "gru"}}})
+    for _ in range(2):
+        assert train(PAIRS, tmp_path / "run", model=preset, options=chosen).steps == 1
 
 
 @pytest.mark.parametrize("cached", [True, False], ids=["cached", "cache-removed"])

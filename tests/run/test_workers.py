@@ -15,6 +15,7 @@ from seqloom.training import Update
 from tests.run.nursery import Ended, Nursery, nursery
 from tests.run.support import (
     PAIRS,
+    Options,
     Watching,
     assert_same,
     at,
@@ -61,22 +62,34 @@ def none_left(run: Path) -> bool:
     return not left
 
 
-def losses(run: Path, count: int) -> list[float]:
-    found: list[float] = []
+def losses(run: Path, count: int) -> list[tuple[float, float]]:
+    """Loss and learning rate of every update, by methods that all workers must agree about."""
+    found: list[tuple[float, float]] = []
 
     def remember(update: Update) -> None:
-        found.append(update.loss)
+        found.append((update.loss, update.rate))
 
-    chosen = options(dropout=0.0, updates=20, validate_every=20, accumulate=2, workers=count)
+    shared: Options = {
+        "accumulate": 2,
+        "loss": "mean",
+        "one_position": True,
+        "freeze": "embeddings",
+    }
+    plateau: Options = {"decay": "plateau", "plateau_patience": 1, "average": "moving"}
+    length: Options = {"updates": 20, "validate_every": 5, "patience": 0}
+    chosen = options(dropout=0.0, workers=count, l2=1.0, **length, **shared, **plateau)
     train(PAIRS, run, options=chosen, watch=Watching(remember))
     return found
 
 
 def test_one_worker_and_two_agree(tmp_path: Path) -> None:
-    """Without dropout the loss of every update is the same to rounding."""
+    """Without dropout the loss of every update is the same to rounding; so is what they wait for,
+    the first worker's held-out results, and the draw of a position."""
     one, two = (losses(tmp_path / str(count), count) for count in (1, 2))
     assert len(one) == len(two) == 20
-    assert two == pytest.approx(one, abs=1e-5)
+    assert [rate for _, rate in two] == [rate for _, rate in one]
+    assert two[-1][1] < max(rate for _, rate in two)
+    assert [loss for loss, _ in two] == pytest.approx([loss for loss, _ in one], abs=1e-5)
     assert workers(tmp_path / "2") == []
 
 

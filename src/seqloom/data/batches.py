@@ -36,14 +36,14 @@ class Batches:
     """An endless, numbered series of batches; each epoch holds every row exactly once.
 
     A batch of n rows keeps n × longest source and n × longest target within `tokens`, unless one
-    row alone is longer than that.
+    row alone is longer than that, and n within `rows`, if there is such a limit.
     """
 
-    def __init__(self, lengths: Lengths, *, tokens: int, seed: int) -> None:
+    def __init__(self, lengths: Lengths, *, tokens: int, rows: int = 0, seed: int) -> None:
         if not len(lengths.source):
             raise ConfigError("there are no rows to make batches of; give at least one")
         self._lengths = lengths
-        self._tokens = tokens
+        self._limits = tokens, rows or len(lengths.source)
         self._seed = seed
         self._first_steps = [0]
         self._epoch = -1
@@ -78,7 +78,7 @@ class Batches:
         """The batches of a pass; only the latest asked for is kept."""
         if epoch != self._epoch:
             generator = np.random.default_rng(key(self._seed, "epoch", epoch))
-            batches = _cut(_jittered_order(self._lengths, generator), self._lengths, self._tokens)
+            batches = _cut(_jittered_order(self._lengths, generator), self._lengths, *self._limits)
             self._batches = [batches[index] for index in generator.permutation(len(batches))]
             self._epoch = epoch
             if epoch == len(self._first_steps) - 1:
@@ -89,7 +89,7 @@ class Batches:
 def in_order(lengths: Lengths, *, tokens: int) -> list[Indices]:
     """Batches by length with every row once, the same each time: for held-out data."""
     order = _snake(lengths.target, lengths.source)
-    return _cut(order, lengths, tokens)
+    return _cut(order, lengths, tokens, len(order))
 
 
 def padding_share(batches: Iterable[Indices], lengths: Lengths) -> float:
@@ -119,13 +119,13 @@ def _snake(primary: NDArray[np.number], secondary: NDArray[np.number]) -> Indice
     return np.lexsort((np.where(group % 2 == 0, secondary, -secondary), group))
 
 
-def _cut(order: Indices, lengths: Lengths, tokens: int) -> list[Indices]:
-    """Cut an order into the longest stretches that keep the budget."""
+def _cut(order: Indices, lengths: Lengths, tokens: int, rows: int) -> list[Indices]:
+    """Cut an order into the longest stretches that keep the budget of tokens and of rows."""
     longer = lengths.longer[order].astype(np.int64)
     batches = []
     start = 0
     while start < len(order):
-        most = max(1, tokens // int(longer[start]))
+        most = max(1, min(rows, tokens // int(longer[start])))
         longest = np.maximum.accumulate(longer[start : start + most])
         fitting = longest * np.arange(1, len(longest) + 1) <= tokens
         end = start + max(1, int(np.count_nonzero(fitting)))

@@ -1,4 +1,4 @@
-"""Which two columns of a table are the source and the target: by name, or by position from 1."""
+"""Which columns of a table are source, target and weight: by name, or by position from 1."""
 
 import difflib
 from collections.abc import Sequence
@@ -18,21 +18,25 @@ USUAL_NAMES = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """The two columns as the user named them."""
+    """The columns as the user named them: source, target and, where rows have one, weight."""
 
-    source: str
-    target: str
+    columns: tuple[str, ...]
     header: str
 
     @classmethod
     def of(cls, config: DataConfig) -> "Wanted":
         """What the configuration asks for."""
-        return cls(config.source, config.target, config.header)
+        weight = (config.weight,) if config.weight else ()
+        return cls((config.source, config.target, *weight), config.header)
 
     @property
-    def named(self) -> bool:
-        """Whether a column is asked for by its name, which takes a header."""
-        return not (self.source.isdecimal() and self.target.isdecimal())
+    def named(self) -> str | None:
+        """A column that is asked for by its name, which takes a header; None if there is none."""
+        return next((column for column in self.columns if not column.isdecimal()), None)
+
+    def find_all(self, names: Sequence[str], place: Place | str) -> tuple[int, ...]:
+        """The index of each column."""
+        return tuple(self.find(column, names, place) for column in self.columns)
 
     def find(self, column: str, names: Sequence[str], place: Place | str) -> int:
         """The index of a column, or an error that suggests the nearest name."""
@@ -57,8 +61,7 @@ class Wanted:
 class Header:
     """How many columns a table has and which of them are wanted; `names` says line 1 is no row."""
 
-    source: int
-    target: int
+    columns: tuple[int, ...]
     width: int
     names: bool
 
@@ -66,15 +69,15 @@ class Header:
     def of_first_line(cls, wanted: Wanted, cells: list[str], place: Place) -> "Header":
         """Settle columns and header from the first line."""
         cells = [cell.strip() for cell in cells]
-        if wanted.named and wanted.header == "no":
-            named = wanted.target if wanted.source.isdecimal() else wanted.source
+        if wanted.named is not None and wanted.header == "no":
             cure = "ask by position or set data.header to yes"
-            raise DataError(f"{place}: column {named!r} needs a header; {cure}")
-        source = wanted.find(wanted.source, cells, place)
-        target = wanted.find(wanted.target, cells, place)
-        usual = {cells[source].lower(), cells[target].lower()} <= USUAL_NAMES
-        names = wanted.header == "yes" or (wanted.header == "auto" and (wanted.named or usual))
-        return cls(source, target, len(cells), names)
+            raise DataError(f"{place}: column {wanted.named!r} needs a header; {cure}")
+        columns = wanted.find_all(cells, place)
+        usual = {cells[column].lower() for column in columns[:2]} <= USUAL_NAMES
+        header = usual or wanted.named is not None
+        return cls(
+            columns, len(cells), wanted.header == "yes" or (wanted.header == "auto" and header)
+        )
 
 
 def _cure(names: Sequence[str]) -> str:

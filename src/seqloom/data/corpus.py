@@ -4,6 +4,7 @@
              {source,target}.tokens   all ids one after another, each row ending in END
              {source,target}.offsets  where each row begins, and where the last one ends (int64)
              lines                    the line each row was read from (int64)
+             weights                  how much each row counts (float64)
 
 It is written under another name and renamed when whole, so a build that was killed is never used.
 """
@@ -14,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from seqloom.fields.specials import EMPTY
 
 __all__ = ["Batch", "Corpus"]
 
-KINDS = {"uint16": 2, "int32": 4, "int64": 8}  # bytes an item
+KINDS = {"uint16": 2, "int32": 4, "int64": 8, "float64": 8}  # bytes an item
 
 
 class Batch(NamedTuple):
@@ -51,9 +52,9 @@ class _Contents:
 
 
 class Corpus:
-    """Rows of token ids on disk; `lengths`, END included, are in memory."""
+    """Rows of token ids on disk; `lengths`, END included, and `weights` are in memory."""
 
-    def __init__(self, contents: _Contents, maps: Mapping[str, NDArray[np.integer]]) -> None:
+    def __init__(self, contents: _Contents, maps: Mapping[str, NDArray[Any]]) -> None:
         """Use `open`, `build` or `reuse`."""
         self.fingerprint = contents.fingerprint
         self._file = contents.file
@@ -62,6 +63,7 @@ class Corpus:
         self._offsets = {side: maps[f"{side}.offsets"] for side in SIDES}
         source, target = (np.diff(self._offsets[side]).astype(np.int32) for side in SIDES)
         self.lengths = Lengths(source, target)
+        self.weights: NDArray[np.float64] = np.array(maps["weights"])
 
     @classmethod
     def build(
@@ -108,6 +110,9 @@ class Corpus:
             rising = len(offsets) == len(maps["lines"]) + 1 and (np.diff(offsets) > 0).all()
             if not rising or (offsets[0], offsets[-1]) != ends:
                 raise _not_whole(directory)
+        weights = maps["weights"]
+        if len(weights) != len(maps["lines"]) or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise _not_whole(directory)
         return cls(contents, maps)
 
     @classmethod
@@ -125,6 +130,10 @@ class Corpus:
     def place(self, index: int) -> Place:
         """Where a row was read, for messages."""
         return Place(self._file, int(self._lines[index]))
+
+    def target_counts(self, size: int) -> NDArray[np.int64]:
+        """How often each target token occurs, of a vocabulary of this size."""
+        return np.bincount(self._tokens["target"], minlength=size)
 
     def batch(self, indices: Indices) -> Batch:
         """These rows, in this order."""

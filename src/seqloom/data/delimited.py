@@ -54,7 +54,7 @@ def csv_records(
 def pairs(
     records: Iterable[Record | Fault], config: DataConfig, *, separator: str
 ) -> Iterator[Record | Fault]:
-    """The two wanted cells of each record; the first one fixes how many cells there are."""
+    """The wanted cells of each record; the first one fixes how many cells there are."""
     header: Header | None = None
     cure = _CURES[separator]
     rows = 0
@@ -72,7 +72,7 @@ def pairs(
             message = f"expected {header.width} columns, found {len(cells)}; {cure}"
             yield Fault(Reason.COLUMNS, place, message)
         else:
-            yield Record(place, [cells[header.source], cells[header.target]])
+            yield Record(place, [cells[column] for column in header.columns])
     if rows == 1 and header is not None and header.names:
         raise DataError(f"{place.file}: holds a header and no rows; add rows below it")
 

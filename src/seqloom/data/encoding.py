@@ -23,8 +23,11 @@ from seqloom.fields.text import TextField
 __all__ = ["FILES", "SIDES", "Columns", "fingerprint", "write_corpus"]
 
 SIDES = ("source", "target")
-FILES = {"lines", *(f"{side}.{part}" for side in SIDES for part in ("tokens", "offsets"))}
-FORMAT = 1
+FILES = {
+    *("lines", "weights"),
+    *(f"{side}.{part}" for side in SIDES for part in ("tokens", "offsets")),
+}
+FORMAT = 2
 CHUNK = 1_000
 LAST = np.array([END], dtype=np.int32)
 Ids = NDArray[np.int32]
@@ -60,11 +63,11 @@ def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
 def write_corpus(
     rows: Iterable[Row], columns: Columns, *, directory: Path, report: Report
 ) -> dict[str, Any]:
-    """Write the token, offset and line files, and say what each holds.
+    """Write the files of a corpus, and say what each holds.
 
     Rows that are too long are dropped, cut or refused as `data.overlong` says (SPEC S1.6).
     """
-    lines, file = array("q"), ""
+    lines, weights, file = array("q"), array("d"), ""
     with ExitStack() as stack:
         source = stack.enter_context(_Side(directory / "source", columns.source.size))
         target = stack.enter_context(_Side(directory / "target", columns.target.size))
@@ -75,6 +78,7 @@ def write_corpus(
                 source.add(source_ids[: columns.config.max_source])
                 target.add(target_ids[: columns.config.max_target])
                 lines.append(row.place.line)
+                weights.append(row.weight)
             elif columns.config.overlong == "drop":
                 report.kept -= 1
                 report.drop(fault.reason, fault.place)
@@ -83,13 +87,14 @@ def write_corpus(
     if not lines:
         cure = "raise data.max_source and data.max_target"
         raise DataError(f"{file or 'the data'}: no row is left that is short enough; {cure}")
-    with (directory / "lines").open("wb") as stream:
-        lines.tofile(stream)
-        _settle(stream)
-    return {
-        "file": file,
-        "files": {"lines": ("int64", len(lines)), **source.contents(), **target.contents()},
-    }
+    if not any(weights):
+        raise DataError(f"{file}: every row has the weight 0; give one at least that counts")
+    for name, values in (("lines", lines), ("weights", weights)):
+        with (directory / name).open("wb") as stream:
+            values.tofile(stream)
+            _settle(stream)
+    whole = {"lines": ("int64", len(lines)), "weights": ("float64", len(weights))}
+    return {"file": file, "files": {**whole, **source.contents(), **target.contents()}}
 
 
 class _Side:

@@ -35,6 +35,7 @@ class Reason(StrEnum):
     NUL = "NUL character"
     QUOTE = "text after a closing quote"
     TYPE = "value that is not text"
+    WEIGHT = "weight that is not a number of 0 or more"
 
 
 class Fault(NamedTuple):

@@ -10,15 +10,16 @@ from seqloom.data.delimited import Record
 from seqloom.data.report import Fault, Place, Reason
 from seqloom.errors import DataError
 
-__all__ = ["json_pairs", "parquet_pairs"]
+__all__ = ["json_pairs", "number_text", "parquet_pairs"]
 
 BATCH = 1_024
+TEXTS = 2  # columns that must be text: source and target
 JSON_KINDS = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
 
 
 def json_pairs(lines: Iterable[str | Fault], wanted: Wanted, file: str) -> Iterator[Record | Fault]:
-    """The two wanted values of each line, an object or an array; positions in an object are those
-    of the first line's keys."""
+    """The wanted values of each line, an object or an array; positions in an object are those of
+    the first line's keys."""
     keys: _Keys | None = None
     for number, line in enumerate(lines, 1):
         place = Place(file, number)
@@ -31,17 +32,15 @@ def json_pairs(lines: Iterable[str | Fault], wanted: Wanted, file: str) -> Itera
 
 
 def parquet_pairs(path: Path, wanted: Wanted) -> Iterator[Record | Fault]:
-    """The two wanted columns of a Parquet file, a batch of rows in memory at a time."""
+    """The wanted columns of a Parquet file, a batch of rows in memory at a time."""
     from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
 
     try:
         with parquet.ParquetFile(path) as table:
             names = table.schema_arrow.names
-            indices = [
-                wanted.find(name, names, str(path)) for name in (wanted.source, wanted.target)
-            ]
-            for index in indices:
-                _require_text(table.schema_arrow.field(index), path)
+            indices = wanted.find_all(names, str(path))
+            for place, index in enumerate(indices):
+                _require(table.schema_arrow.field(index), path, number=place >= TEXTS)
             yield from _parquet_rows(table, [names[index] for index in indices], str(path))
     except (ArrowException, OSError) as error:
         cause = str(error).splitlines()[0].rstrip(".")
@@ -49,19 +48,19 @@ def parquet_pairs(path: Path, wanted: Wanted) -> Iterator[Record | Fault]:
 
 
 class _Keys:
-    """How to find the two values, settled by the first row."""
+    """How to find the values, settled by the first row."""
 
     def __init__(self, first: dict[str, Any] | list[Any], wanted: Wanted, place: Place) -> None:
         self.width = len(first)
         self.kind = type(first)
         names = list(first) if isinstance(first, dict) else [""] * len(first)
-        if isinstance(first, list) and wanted.named:
+        if isinstance(first, list) and wanted.named is not None:
             raise DataError(f"{place}: is an array, whose columns have no names; ask by position")
-        self.indices = [wanted.find(name, names, place) for name in (wanted.source, wanted.target)]
+        self.indices = wanted.find_all(names, place)
         self.names = [names[index] for index in self.indices]
 
     def pick(self, row: dict[str, Any] | list[Any], place: Place) -> Record | Fault:
-        """The two values of a row, or what is wrong with it."""
+        """The values of a row, or what is wrong with it."""
         if type(row) is not self.kind:
             message = f"is {JSON_KINDS[type(row)]} where the first row is {JSON_KINDS[self.kind]}"
             return Fault(Reason.JSON, place, f"{message}; write all rows alike")
@@ -79,12 +78,18 @@ class _Keys:
 
 
 def _texts(place: Place, labels: list[str], values: list[Any]) -> Record | Fault:
-    for label, value in zip(labels, values, strict=True):
+    """Source and target, which must be text, and perhaps the weight, which may be a number."""
+    for label, value in zip(labels[:TEXTS], values[:TEXTS], strict=True):
         if not isinstance(value, str):
             kind = JSON_KINDS.get(type(value), "a number")
             message = f"column {label!r} holds {kind}, not text; put it in quotes"
             return Fault(Reason.TYPE, place, message)
-    return Record(place, values)
+    return Record(place, [*values[:TEXTS], *map(number_text, values[TEXTS:])])
+
+
+def number_text(value: object) -> str:
+    """A number as text; what is missing is empty, and whatever is no number still is none."""
+    return "" if value is None else str(value)
 
 
 def _parse(line: str, place: Place) -> dict[str, Any] | list[Any] | Fault:
@@ -112,13 +117,19 @@ def _unambiguous(items: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def _require_text(column: Any, path: Path) -> None:
+def _require(column: Any, path: Path, *, number: bool) -> None:
+    """DataError unless the column holds strings or, where a number will do, numbers."""
     from pyarrow import types
 
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
-        cure = "choose a column of strings"
-        raise DataError(f"{path}: column {column.name!r} holds {column.type}, not text; {cure}")
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    if not (text or (number and numeric)):
+        wanted, cure = ("a number", "numbers") if number else ("text", "strings")
+        raise DataError(
+            f"{path}: column {column.name!r} holds {column.type}, not {wanted}; "
+            f"choose a column of {cure}"
+        )
 
 
 def _parquet_rows(table: Any, names: list[str], file: str) -> Iterator[Record | Fault]:
@@ -135,12 +146,12 @@ def _parquet_rows(table: Any, names: list[str], file: str) -> Iterator[Record | 
                 yield _texts(place, names, list(values))
 
 
-def _values(column: Any) -> list[str | bytes | None]:
+def _values(column: Any) -> list[Any]:
     """The cells of a column; one that is not UTF-8 stays bytes."""
     from pyarrow import binary
 
     try:
-        values: list[str | bytes | None] = column.to_pylist()
+        values: list[Any] = column.to_pylist()
         return values
     except UnicodeDecodeError:
         return [_text_or_bytes(cell) for cell in column.cast(binary()).to_pylist()]

@@ -123,7 +123,7 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
     reservoir = Reservoir(SAMPLE, seed=seed)
     lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     row_hashes, source_hashes = array("Q"), array("Q")
-    for source, target, _ in read_rows(data, config, report):
+    for source, target, *_ in read_rows(data, config, report):
         lengths[0][len(source)] += 1
         lengths[1][len(target)] += 1
         row_hashes.append(text_hash(f"{source}\0{target}"))

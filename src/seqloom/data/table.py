@@ -4,25 +4,28 @@ Strict by default: the first unusable row is an error. With `data.skip_bad` such
 the report and left out, while faults of a whole file stay errors, so no row is ever misaligned.
 """
 
+import math
+import reprlib
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.columns import Wanted
 from seqloom.data.delimited import Record, csv_records, pairs, tsv_records
 from seqloom.data.files import check_file, count_lines, text_lines
 from seqloom.data.report import Fault, Place, Reason, Report
-from seqloom.data.structured import json_pairs, parquet_pairs
+from seqloom.data.structured import json_pairs, number_text, parquet_pairs
 from seqloom.errors import DataError
 
 __all__ = ["Data", "Row", "data_files", "describe_data", "read_lines", "read_rows"]
 
-Data = str | Path | Sequence[tuple[str, str]]
-"""`pairs.tsv`, or two parallel files as `train.de,train.en`, or pairs in memory."""
+Data = str | Path | Sequence[tuple[str, str] | tuple[str, str, float]]
+"""`pairs.tsv`, or two parallel files as `train.de,train.en`, or rows in memory."""
 
 IN_MEMORY = "<pairs>"
+PAIR = 2  # texts of a row
 
 
 class Row(NamedTuple):
@@ -31,6 +34,7 @@ class Row(NamedTuple):
     source: str
     target: str
     place: Place
+    weight: float = 1.0
 
 
 def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
@@ -96,7 +100,7 @@ def _sides(name: str) -> tuple[Path, ...]:
 def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
     files = data_files(data)
     if not isinstance(data, str | Path):
-        return _memory(data)
+        return _memory(data, Wanted.of(config))
     if len(files) == 2:
         return _parallel(files[0], files[1], config)
     return _table(files[0], config)
@@ -132,9 +136,10 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
         )
     wanted = Wanted.of(config)
     names = [str(first), str(second)]
-    order = [
-        wanted.find(name, names, f"{first},{second}") for name in (wanted.source, wanted.target)
-    ]
+    if config.weight:
+        cure = "put all three columns into one TSV file"
+        raise DataError(f"{first},{second}: two text files have no column for weights; {cure}")
+    order = wanted.find_all(names, f"{first},{second}")
     sides = (text_lines(path, max_line=config.max_line) for path in (first, second))
     for number, texts in enumerate(zip_longest(*sides), 1):
         if None in texts:
@@ -144,19 +149,24 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
         yield faults[0] if faults else Record(place, [str(texts[index]) for index in order])
 
 
-def _memory(rows: Sequence[tuple[str, str]]) -> Iterator[Record | Fault]:
+def _memory(rows: Sequence[Any], wanted: Wanted) -> Iterator[Record | Fault]:
+    """Pairs, or triples with a weight where one is wanted."""
+    form = "a pair of strings; give (source, target)"
+    if len(wanted.columns) > PAIR:
+        form = "two strings and a number; give (source, target, weight)"
     for number, row in enumerate(rows, 1):
         place = Place(IN_MEMORY, number)
-        texts = list(row) if isinstance(row, tuple | list) else []
-        if len(texts) == 2 and all(isinstance(text, str) for text in texts):
-            yield Record(place, texts)
+        cells = list(row) if isinstance(row, tuple | list) else []
+        texts, weight = cells[:PAIR], cells[PAIR:]
+        if len(cells) == len(wanted.columns) and all(isinstance(text, str) for text in texts):
+            yield Record(place, [*texts, *map(number_text, weight)])
         else:
-            yield Fault(Reason.TYPE, place, "is not a pair of strings; give (source, target)")
+            yield Fault(Reason.TYPE, place, f"is not {form}")
 
 
 def _checked(record: Record, max_line: int) -> Row | Fault:
-    """A row whose two texts are there, are Unicode and are not too long."""
-    place, (source, target) = record
+    """A row whose two texts are there, are Unicode and are not too long, and its weight."""
+    place, (source, target, *weight) = record
     for text, side in ((source, "source"), (target, "target")):
         if not text or text.isspace():
             reason = Reason.EMPTY_SOURCE if side == "source" else Reason.EMPTY_TARGET
@@ -169,7 +179,20 @@ def _checked(record: Record, max_line: int) -> Row | Fault:
         if not _encodable(text):
             message = f"the {side} holds half of a surrogate pair; remove it"
             return Fault(Reason.ENCODING, place, message)
-    return Row(source, target, place)
+    return _weighed(source, target, place, weight[0]) if weight else Row(source, target, place)
+
+
+def _weighed(source: str, target: str, place: Place, text: str) -> Row | Fault:
+    """A row that counts as much as the text says, which must be a number of 0 or more."""
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if math.isfinite(weight) and weight >= 0:
+        return Row(source, target, place, weight)
+    wrong = f"{reprlib.repr(text.strip())} is no number of 0 or more"
+    message = f"the weight {wrong if text.strip() else 'is missing'}; write a number such as 0.5"
+    return Fault(Reason.WEIGHT, place, message)
 
 
 def _encodable(text: str) -> bool:

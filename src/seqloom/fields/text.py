@@ -51,6 +51,13 @@ class TextField:
         clean = (_normalise(config, text) for text in texts)
         return cls(config, _TOKENIZERS[config.unit].learn(config, clean, seed=seed))
 
+    def extended(self, texts: Iterable[str]) -> Self:
+        """This field with further ids for what it does not know in the texts; the old ones stay."""
+        clean = (_normalise(self.config, text) for text in texts)
+        tokenizer = self._tokenizer.extended(self.config, clean)
+        size = max(self.config.size, tokenizer.size)
+        return type(self)(self.config.model_copy(update={"size": size}), tokenizer)
+
     @property
     def size(self) -> int:
         """Number of ids, the four special ones included."""

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -23,6 +23,7 @@ __all__ = [
     "bounded",
     "most_frequent",
     "saved_symbols",
+    "unknown",
     "visible",
 ]
 
@@ -65,6 +66,9 @@ class Tokenizer(Protocol):
     def saved(self) -> Saved:
         """All that `restore` needs."""
 
+    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+        """The same ids for all that it knows, and further ones for what else the texts hold."""
+
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of each text."""
 
@@ -94,6 +98,10 @@ class ByteTokenizer:
     def saved(self) -> Saved:
         """Nothing beyond the unit's name."""
         return Saved({})
+
+    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+        """It knows every byte already."""
+        return self
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """Each byte moved up past the special ids."""
@@ -145,6 +153,13 @@ class CharacterTokenizer:
         """The characters in the order of their ids."""
         return Saved({"symbols": self._symbols[_SPECIALS:]})
 
+    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+        """New characters after the old ones, the commonest first."""
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(text)
+        return type(self)([*self._symbols[_SPECIALS:], *unknown(counts, config, self._ids)])
+
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The id of each character."""
         find = self._ids.get
@@ -174,10 +189,13 @@ def most_frequent(
             f"unit {config.unit}: all texts are empty, so there is no vocabulary to make; "
             "give texts with content"
         )
-    known = set(always)
-    kept = [s for s, count in counts.items() if count >= config.min_count and s not in known]
-    kept.sort(key=lambda symbol: (-counts[symbol], symbol))
-    return [*always, *kept[:room]]
+    return [*always, *unknown(counts, config, set(always))[:room]]
+
+
+def unknown(counts: Counter[str], config: TextConfig, known: Container[str]) -> list[str]:
+    """Symbols that come often enough and are not known, the commonest first."""
+    new = [s for s, count in counts.items() if count >= config.min_count and s not in known]
+    return sorted(new, key=lambda symbol: (-counts[symbol], symbol))
 
 
 def bounded(counts: Counter[Counted], *, limit: int = _MOST_COUNTED) -> Counter[Counted]:

@@ -24,6 +24,7 @@ from seqloom.fields.tokenizers import (
     bounded,
     most_frequent,
     saved_symbols,
+    unknown,
     visible,
 )
 from seqloom.fields.word_pattern import UNSPACED, word_pattern
@@ -62,14 +63,7 @@ class WordTokenizer:
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """The most frequent words and marks, and the usual gaps beside them."""
-        counts: Counter[str] = Counter()
-        gaps = _Gaps()
-        for text in texts:
-            chain = list(_chain(text))
-            counts.update(token for _, token in chain if token)
-            counts.update(char for gap, _ in chain if gap != _SPACE for char in gap)
-            gaps.count(chain)
-            counts = bounded(counts)
+        counts, gaps = _counted(texts)
         symbols = most_frequent(counts, config, always=(_JOIN, _SPACE))
         return cls(symbols, gaps.usual(symbols))
 
@@ -85,6 +79,12 @@ class WordTokenizer:
         """The symbols in the order of their ids, and the gaps."""
         gaps = {symbol: list(pair) for symbol, pair in self._usual.items()}
         return Saved({"symbols": self._symbols[_SPECIALS:], "gaps": gaps})
+
+    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+        """New words after the old ones, with their usual gaps; the old ones keep theirs."""
+        counts, gaps = _counted(texts)
+        new = unknown(counts, config, self._ids)
+        return type(self)([*self._symbols[_SPECIALS:], *new], {**self._usual, **gaps.usual(new)})
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of the words and marks, and of every gap that is not the usual one."""
@@ -142,6 +142,19 @@ def _chain(text: str) -> Iterator[tuple[str, str]]:
         end = match.end()
     if end < len(text):
         yield text[end:], ""
+
+
+def _counted(texts: Iterable[str]) -> "tuple[Counter[str], _Gaps]":
+    """How often each word, mark and unusual white space comes, and the gaps beside them."""
+    counts: Counter[str] = Counter()
+    gaps = _Gaps()
+    for text in texts:
+        chain = list(_chain(text))
+        counts.update(token for _, token in chain if token)
+        counts.update(char for gap, _ in chain if gap != _SPACE for char in gap)
+        gaps.count(chain)
+        counts = bounded(counts)
+    return counts, gaps
 
 
 class _Gaps:

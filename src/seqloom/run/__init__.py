@@ -1,20 +1,28 @@
 """The composition root: train, load, evaluate, check; where the parts meet."""
 
 from seqloom.run.check import check_data
+from seqloom.run.compare import Comparison, compare
 from seqloom.run.console import Console
+from seqloom.run.export import export
 from seqloom.run.prepare import Request
+from seqloom.run.search_errors import SearchErrors, search_errors
 from seqloom.run.train import Trained, train
 from seqloom.run.use import Evaluation, describe, evaluate, load, score_rows
 
 __all__ = [
+    "Comparison",
     "Console",
     "Evaluation",
     "Request",
+    "SearchErrors",
     "Trained",
     "check_data",
+    "compare",
     "describe",
     "evaluate",
+    "export",
     "load",
     "score_rows",
+    "search_errors",
     "train",
 ]

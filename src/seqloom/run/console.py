@@ -54,6 +54,9 @@ class Console:
     def says(self, sentence: str) -> None:
         self.terminal.print(Text(sentence, style="dim"))
 
+    def warns(self, sentence: str) -> None:
+        self.terminal.print(Text(sentence, style="bold red"))
+
     def starts(self, plan: Plan) -> None:
         for note in plan.notes:
             self.terminal.print(Text(note, style="yellow"))
@@ -101,10 +104,16 @@ def _summary(plan: Plan) -> str:
     config = plan.config
     return (
         f"{plan.rows:,} rows to learn from, {plan.held_out_rows:,} held out · "
-        f"{_units(config)} · {config.model.encoder.kind} model of "
-        f"{plan.parameters / 1e6:.1f} million parameters · {config.training.updates:,} updates "
+        f"{_units(config)} · {_kinds(config)} model of "
+        f"{plan.parameters:,} parameters · {config.training.updates:,} updates "
         f"of {config.training.batch_tokens:,} positions"
     )
+
+
+def _kinds(config: Config) -> str:
+    """The kinds of encoder and decoder, in one word where they are the same."""
+    kinds = config.model.encoder.kind, config.model.decoder.kind
+    return "-to-".join(dict.fromkeys(kind for kind in kinds if kind != "none"))
 
 
 def _units(config: Config) -> str:

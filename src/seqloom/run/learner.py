@@ -1,7 +1,7 @@
 """What one worker holds of a run: model, optimiser, its share of the data, how far it has come."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,20 +12,25 @@ from seqloom.config import Config
 from seqloom.data import Batch, Batches, Corpus
 from seqloom.keys import key
 from seqloom.model import SequenceModel, Source, build
-from seqloom.run.prepare import load_config, load_fields
 from seqloom.run.progress import Progress, surroundings
+from seqloom.run.saved import load_config, load_fields
 from seqloom.run.weights import load_weights, weights
 from seqloom.store import RunDirectory, Skipped
 from seqloom.training import (
     Example,
+    MovingAverage,
     Optimizer,
     Portion,
     Ranks,
     Update,
+    Weighing,
     fit,
+    freeze,
 )
 
 __all__ = ["Learner", "example", "new_network"]
+
+SMOOTH = 0.95  # of the running mean of the loss, in the next
 
 
 class Learner:
@@ -34,10 +39,24 @@ class Learner:
     def __init__(self, config: Config, network: SequenceModel, corpus: Corpus) -> None:
         self.config = config
         self.network = network
-        self.optimizer = Optimizer(network, config.training)
         self.corpus = corpus
+        self.notes = freeze(network, config.training.freeze)
+        self.optimizer = Optimizer(network, config.training, rows=len(corpus))
+        self.moving: MovingAverage | None = None
+        if config.training.average == "moving":
+            self.moving = MovingAverage(network, config.training.average_decay)
         self.batches = Batches(
-            corpus.lengths, tokens=config.training.batch_tokens, seed=config.seed
+            corpus.lengths,
+            tokens=config.training.batch_tokens,
+            rows=config.training.batch_rows,
+            seed=config.seed,
+        )
+        self.weighing = Weighing(
+            corpus.lengths.target,
+            corpus.weights,
+            loss=config.training.loss,
+            one_position=config.training.one_position,
+            seed=config.seed,
         )
         self.progress = Progress(data=corpus.fingerprint)
 
@@ -57,17 +76,27 @@ class Learner:
         step = directory.latest(skipped)
         notes = [f"step {each.step} was passed over: {each.why}" for each in skipped]
         if step is None:
-            return notes
-        load_weights(self.network, step.load("model"), place=str(step.path))
+            return [*self.notes, *notes]
+        self.begin(step.load("model"), place=str(step.path))
         self.optimizer.restore(step.load("optimizer"))
+        if self.moving is not None and "average" in step.names():
+            self.moving.restore(step.load("average"))
         self.progress = Progress.from_dict(step.progress())
         self.optimizer.skipped = self.progress.skipped
-        return notes
+        return [*self.notes, *notes]
+
+    def begin(self, tensors: Mapping[str, Tensor], *, place: str) -> None:
+        """Take these weights, and let a moving average begin with them."""
+        load_weights(self.network, tensors, place=place)
+        if self.moving is not None:
+            self.moving.restore(tensors)
 
     def updates(self, ranks: Ranks) -> Iterator[Update]:
         """The updates still to make, each with this worker's share of its batch."""
         here = {**surroundings(), "workers": ranks.world}
         self.progress = replace(self.progress, surroundings=here)
+        self.moving = None if ranks.rank else self.moving
+        self.optimizer.scale = self._scale()
         loop = fit(
             self.optimizer,
             lambda step: self._portion(step, ranks),
@@ -77,26 +106,47 @@ class Learner:
         )
         earlier, began = self.progress.seconds, time.monotonic()
         for update in loop:
-            seconds = earlier + time.monotonic() - began
-            skipped = self.optimizer.skipped
+            if self.moving is not None and not update.skipped:
+                self.moving.follow(update.step)
             self.progress = replace(
-                self.progress, step=update.step, seconds=seconds, skipped=skipped
+                self.progress,
+                step=update.step,
+                seconds=earlier + time.monotonic() - began,
+                skipped=self.optimizer.skipped,
+                loss=self._mean_loss(update),
             )
             yield update
+            self.optimizer.scale = self._scale()
 
     def files(self) -> dict[str, dict[str, Tensor]]:
         """What a step saves."""
-        return {
-            "model": weights(self.network),
-            "optimizer": self.optimizer.tensors(),
-        }
+        files = {"model": weights(self.network), "optimizer": self.optimizer.tensors()}
+        return files if self.moving is None else {**files, "average": self.moving.tensors()}
+
+    def _scale(self) -> float:
+        """What a plateau of held-out results has left of the rate."""
+        training = self.config.training
+        if training.decay != "plateau":
+            return 1.0
+        falls = self.progress.falls(training.monitor, training.plateau_patience)
+        return float(training.plateau_factor**falls)
+
+    def _mean_loss(self, update: Update) -> float:
+        if update.skipped:
+            return self.progress.loss
+        before = self.progress.loss if self.progress.step else update.loss
+        return SMOOTH * before + (1 - SMOOTH) * update.loss
 
     def _portion(self, step: int, ranks: Ranks) -> Portion:
         count = self.config.training.accumulate
         whole = [self.batches.indices(step * count + number) for number in range(count)]
         tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)
-        shares = [rows[ranks.rank :: ranks.world] for rows in whole]
-        examples = [example(self.corpus.batch(rows)) for rows in shares if len(rows)]
+        share = slice(ranks.rank, None, ranks.world)
+        examples = [
+            example(self.corpus.batch(rows[share]), None if factors is None else factors[share])
+            for rows, factors in zip(whole, self.weighing.factors(step, whole), strict=True)
+            if len(rows[share])
+        ]
         return Portion(examples, tokens, lambda: self._places(np.concatenate(whole)))
 
     def _places(self, rows: np.ndarray) -> str:
@@ -111,7 +161,8 @@ def new_network(config: Config, source_size: int, target_size: int) -> SequenceM
     return build(config.model, source_size=source_size, target_size=target_size)
 
 
-def example(batch: Batch) -> Example:
-    """A batch as tensors, without copying."""
+def example(batch: Batch, factors: Tensor | None = None) -> Example:
+    """A batch as tensors, without copying; factors may have more steps than its targets."""
     source = Source(torch.from_numpy(batch.source), torch.from_numpy(batch.source_lengths))
-    return Example(source, torch.from_numpy(batch.target))
+    target = torch.from_numpy(batch.target)
+    return Example(source, target, None if factors is None else factors[:, : target.shape[1]])

@@ -1,7 +1,7 @@
 """From raw data to what training needs: configuration, fields, encoded rows."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
@@ -13,9 +13,10 @@ from seqloom.config import (
     check_names,
     dump,
     flatten,
+    leaves,
     merge,
-    parse,
     plan,
+    preset_kinds,
     validate,
 )
 from seqloom.data import (
@@ -31,17 +32,21 @@ from seqloom.data import (
     read_rows,
     survey,
 )
-from seqloom.errors import ConfigError, DataError, RunError
+from seqloom.errors import ConfigError, DataError
 from seqloom.fields import TextField
 from seqloom.model import build
 from seqloom.run.progress import Progress
+from seqloom.run.saved import load_config, load_fields
+from seqloom.run.tuning import Base
 from seqloom.run.watch import Watch
 from seqloom.store import RunDirectory
 from seqloom.store.durable import remove_tree, run_errors
+from seqloom.training import check_precision, freeze
 
-__all__ = ["Prepared", "Request", "learn_fields", "load_config", "load_fields", "prepare"]
+__all__ = ["Prepared", "Request", "learn_fields", "prepare"]
 
-CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on
+CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on, ...
+SETTLED = ("training.extend_vocabulary",)  # ... and of that, what is settled at its beginning
 _ANY = Side(50.0, 10.0, 9.0, 50, 10_000, 1_000)
 
 
@@ -55,6 +60,7 @@ class Prepared:
     train: Corpus
     valid: Corpus
     notes: tuple[str, ...]
+    base: Base | None = None  # the run to begin from, where there is no step yet
 
 
 @dataclass(frozen=True)
@@ -65,13 +71,25 @@ class Request:
     valid: Data | None = None
     preset: str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
+    base: Base | None = None  # the run that a new one begins from
+
+    def begun_from(self, base: Base) -> "Request":
+        """The same for a run that begins from another: its fields and its model are settled."""
+        check_names(self.options, place="options")
+        if self.preset != "auto":
+            raise ConfigError(f"--from {base.path} keeps its model: leave --model out")
+        return replace(self, options=base.options(self.options), base=base)
 
     def checked(self) -> Config:
         """What can be said of the configuration without data; ConfigError where it cannot be."""
         check_names(self.options, place="options")
         likely = plan(self.options, Facts(1_000, _ANY, _ANY), preset=self.preset)
-        with torch.device("meta"):
-            build(likely.model, source_size=8, target_size=8)
+        if likely.training.extend_vocabulary and self.base is None:
+            raise ConfigError(
+                "training.extend_vocabulary adds to the vocabulary of another run: name it with "
+                "--from, or leave the option out"
+            )
+        _check_model(likely)
         return likely
 
     def survey(self) -> Survey:
@@ -88,8 +106,8 @@ def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared
         watch.says("reading the data")
         found = request.survey()
         config = plan(request.options, found.facts, preset=request.preset)
-        watch.says("learning the vocabulary")
-        source, target = _new_fields(directory, config, found)
+        config, (source, target) = _new_fields(config, request, found, watch)
+        _save_fields(directory, source, target)
         directory.create(dump(config))
     else:
         config = _continued(directory, request, watch)
@@ -104,24 +122,8 @@ def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared
             "far; choose another --run, or bring the old data back"
         )
     notes = [line for report in reports if report.lost for line in report.lines()]
-    return Prepared(config, source, target, train, valid, tuple(notes))
-
-
-def load_config(directory: RunDirectory) -> Config:
-    """The configuration of an existing run."""
-    place = f"{directory.path / 'config.toml'}"
-    try:
-        return validate(parse(directory.config_text(), place=place), place=place)
-    except ConfigError as error:
-        raise RunError(str(error)) from None
-
-
-def load_fields(directory: RunDirectory, config: Config) -> tuple[TextField, TextField]:
-    """The fields of an existing run; one object where they share a vocabulary."""
-    source = TextField.load(directory.fields_directory / "source")
-    if config.model.share_vocabulary:
-        return source, source
-    return source, TextField.load(directory.fields_directory / "target")
+    base = None if latest else request.base
+    return Prepared(config, source, target, train, valid, tuple(notes), base)
 
 
 def learn_fields(config: Config, found: Survey) -> tuple[TextField, TextField]:
@@ -147,19 +149,22 @@ class _Parts:
         self, directory: RunDirectory, side: Literal["train", "valid"], report: Report, watch: Watch
     ) -> Corpus:
         """One side in encoded form: what an earlier sitting left, or made now."""
-        place, request = directory.cache_directory / side, self.request
-        data = request.data if side == "train" or request.valid is None else request.valid
-        mark = fingerprint(data, self.columns, side, self.seed, request.valid is None)
+        place, request, columns = directory.cache_directory / side, self.request, self.columns
+        data = request.data
+        if side == "valid" and request.valid is not None:
+            data = request.valid
+            unweighed = columns.config.model_copy(update={"weight": ""})
+            columns = replace(columns, config=unweighed)
+        mark = fingerprint(data, columns, side, self.seed, request.valid is None)
         corpus = Corpus.reuse(place, mark)
         if corpus is not None:
             return corpus
         watch.says(f"encoding the {'training' if side == 'train' else 'held-out'} rows")
-        rows = self._rows(side, data, report)
-        return Corpus.build(rows, self.columns, directory=place, report=report, fingerprint=mark)
+        rows = self._rows(side, read_rows(data, columns.config, report), data)
+        return Corpus.build(rows, columns, directory=place, report=report, fingerprint=mark)
 
-    def _rows(self, side: str, data: Data, report: Report) -> Iterable[Row]:
+    def _rows(self, side: str, rows: Iterable[Row], data: Data) -> Iterable[Row]:
         config = self.columns.config
-        rows = read_rows(data, config, report)
         if self.request.valid is not None:
             return rows
         found = self.survey or survey(data, config, seed=self.seed)
@@ -172,17 +177,37 @@ class _Parts:
         return split.train(rows) if side == "train" else split.valid(rows)
 
 
+def _check_model(config: Config) -> None:
+    """ConfigError where no model can be built, learn, or be computed as configured."""
+    with torch.device("meta"):
+        freeze(build(config.model, source_size=8, target_size=8), config.training.freeze)
+    check_precision(config.training)
+
+
 def _new_fields(
-    directory: RunDirectory, config: Config, found: Survey
-) -> tuple[TextField, TextField]:
-    source, target = learn_fields(config, found)
+    config: Config, request: Request, found: Survey, watch: Watch
+) -> tuple[Config, tuple[TextField, TextField]]:
+    """New fields, or those of the run that is begun from; the configuration that goes with them."""
+    base = request.base
+    if base is None:
+        watch.says("learning the vocabulary")
+        return config, learn_fields(config, found)
+    fields = base.source, base.target
+    if config.training.extend_vocabulary:
+        fields = base.extended(found.sample)
+        added = fields[0].size - base.source.size, fields[1].size - base.target.size
+        watch.says(f"added to the vocabulary: {added[0]} source and {added[1]} target symbols")
+    sizes = {"source": fields[0].config, "target": fields[1].config}
+    return base.settled(config.model_copy(update=sizes), request.options), fields
+
+
+def _save_fields(directory: RunDirectory, source: TextField, target: TextField) -> None:
     folder = directory.fields_directory
     with run_errors(folder):
         remove_tree(folder)
     source.save(folder / "source")
     if target is not source:
         target.save(folder / "target")
-    return source, target
 
 
 def _continued(directory: RunDirectory, request: Request, watch: Watch) -> Config:
@@ -190,21 +215,23 @@ def _continued(directory: RunDirectory, request: Request, watch: Watch) -> Confi
     config = load_config(directory)
     check_names(request.options, place="options")
     asked = validate(merge(config.model_dump(mode="json"), request.options), place="options")
-    kind = {"lstm": "recurrent"}.get(request.preset, request.preset)
-    if kind not in ("auto", config.model.encoder.kind):
-        raise ConfigError(
-            f"{directory.path} holds a {config.model.encoder.kind} model: leave --model "
-            f"{request.preset} out to go on, or choose another --run"
-        )
     before, after = flatten(config), flatten(asked)
+    own = [name.removesuffix(".kind") for name, _ in leaves(request.options)]
+    for name, kind in preset_kinds(request.preset).items():
+        if before.get(name) != kind and not name.removesuffix(".kind").startswith(tuple(own)):
+            raise ConfigError(
+                f"{directory.path} was begun with {name} = {before.get(name)!r}: leave --model "
+                f"{request.preset} out to go on, or choose another --run"
+            )
     changed = [name for name, value in after.items() if before.get(name) != value]
     for name in changed:
-        if not name.startswith(CHANGEABLE):
+        if not name.startswith(CHANGEABLE) or name in SETTLED:
             raise ConfigError(
                 f"{directory.path} was begun with {name} = {before.get(name)!r}: leave "
                 f"{name} = {after[name]!r} out to go on, or choose another --run"
             )
         watch.says(f"from here on {name} = {after[name]!r} in place of {before.get(name)!r}")
+    _check_model(asked)
     if changed:
         directory.create(dump(asked))
     return asked

@@ -1,6 +1,7 @@
 """What a run remembers beside its tensors: counters and held-out results (progress.json)."""
 
 import dataclasses
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import torch
 
 from seqloom.errors import RunError
 
-__all__ = ["Progress", "Validation", "surroundings"]
+__all__ = ["Monitor", "Progress", "Validation", "surroundings"]
 
 Monitor = Literal["loss", "metric"]
 
@@ -24,10 +25,16 @@ class Validation:
     chrf: float
     bleu: float
     exact: float  # percent
+    training: float = 0.0  # running mean of the training loss
+    outputs: int = 0  # different ones among those written out; 0 where one would be right
 
     def value(self, monitor: Monitor) -> float:
         """What is compared: larger is better."""
         return -self.loss if monitor == "loss" else self.chrf
+
+    def reaches(self, target: float, monitor: Monitor) -> bool:
+        """Whether it is as good as the target; 0 is none."""
+        return target > 0 and self.value(monitor) >= (-target if monitor == "loss" else target)
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,8 @@ class Progress:
     step: int = 0
     seconds: float = 0.0  # of training and validating, over all sittings
     skipped: int = 0  # updates left out because their gradient was not finite
+    loss: float = 0.0  # running mean of the training loss
+    origin: str = ""  # the run and step it began from
     data: str = ""  # fingerprint of the rows learnt from
     validations: tuple[Validation, ...] = ()
     surroundings: Mapping[str, Any] = field(default_factory=dict)
@@ -51,14 +60,24 @@ class Progress:
         best = self.best(monitor)
         return 0 if best is None else len(self.validations) - 1 - self.validations.index(best)
 
+    def falls(self, monitor: Monitor, patience: int) -> int:
+        """How often the results have stayed on a plateau for so many validations."""
+        falls = waited = 0
+        best = -math.inf
+        for validation in self.validations:
+            waited = 0 if validation.value(monitor) > best else waited + 1
+            best = max(best, validation.value(monitor))
+            if waited == patience:
+                falls, waited = falls + 1, 0
+        return falls
+
     def averaged_with(self, monitor: Monitor, kind: str, count: int) -> list[int]:
         """Validated steps, the newest apart, whose weights are averaged with the newest ones."""
         earlier = list(self.validations)
         if kind == "best":
             earlier.sort(key=lambda each: each.value(monitor))
-        return (
-            [each.step for each in earlier[-(count - 1) :]] if kind != "none" and count > 1 else []
-        )
+        several = kind in ("last", "best") and count > 1
+        return [each.step for each in earlier[-(count - 1) :]] if several else []
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

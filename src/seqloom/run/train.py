@@ -1,34 +1,32 @@
 """Training a run: where data, model, loop, metrics and store meet."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from seqloom.data import Data, data_files, in_order
-from seqloom.errors import Interrupted, RunError
-from seqloom.metrics import text_scores
-from seqloom.prediction import Model
-from seqloom.run.learner import Learner, example, new_network
+from seqloom.data import Data, data_files
+from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
+from seqloom.insight import Curves, draw_curves
+from seqloom.run.held_out import HeldOut, validated
+from seqloom.run.learner import Learner, new_network
 from seqloom.run.prepare import Prepared, Request, prepare
-from seqloom.run.progress import Validation, surroundings
+from seqloom.run.progress import Progress, Validation, surroundings
 from seqloom.run.signals import StopRequest, stop_signals
-from seqloom.run.watch import Plan, Sample, Silent, Watch
-from seqloom.run.weights import load_weights
+from seqloom.run.tuning import Base, open_base
+from seqloom.run.verdict import guessing_loss, judge
+from seqloom.run.watch import Plan, Silent, Watch
 from seqloom.run.workers import cores, local_workers, threads
-from seqloom.search import Greedy
 from seqloom.store import RunDirectory, average
-from seqloom.training import Ranks, measure
+from seqloom.training import Ranks, Update
 
 __all__ = ["Trained", "train"]
 
 EVENT_EVERY = 20  # updates
-SAMPLED_ROWS = 500  # held-out rows that are written out at a validation
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,7 @@ class Trained:
     steps: int
     seconds: float
     best: Validation
+    verdict: str = ""  # what is wrong with it and what to try, if it has learnt nothing
 
 
 def train(
@@ -48,15 +47,18 @@ def train(
     valid: Data | None = None,
     model: str = "auto",
     options: Mapping[str, Any] | None = None,
+    base: str | Path | None = None,
     watch: Watch | None = None,
 ) -> Trained:
     """Learn to turn the source column into the target column; on an existing run, go on with it.
 
-    `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`.
+    `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. A new run
+    begins with the fields and the weights of the run `base`, where one is given (SPEC S6.7).
     """
     watch = watch or Silent()
     directory = RunDirectory(Path(run))
     request = Request(_kept(data), None if valid is None else _kept(valid), model, options or {})
+    request = request if base is None else _begun_from(Path(base), directory, request)
     if not directory.exists:
         request.checked()
         data_files(request.data)
@@ -71,6 +73,21 @@ def _kept(data: Data) -> Data:
     return data if isinstance(data, str | Path) else list(data)
 
 
+def _begun_from(base: Path, directory: RunDirectory, request: Request) -> Request:
+    """The request for a new run; one that goes on must have begun there, and needs it no more."""
+    latest = directory.latest() if directory.exists else None
+    if latest is None:
+        return request.begun_from(open_base(base))
+    origin = Progress.from_dict(latest.progress()).origin
+    if origin.rpartition(", step ")[0] != str(base):
+        begun = f"from {origin}" if origin else "without another run"
+        raise ConfigError(
+            f"{directory.path} was begun {begun}: leave --from {base} out to go on, or choose "
+            "another --run"
+        )
+    return request
+
+
 class _Training:
     """One sitting of a run, as the first of its workers sees it."""
 
@@ -81,27 +98,37 @@ class _Training:
         self.watch = watch
         self.config = prepared.config
         self.learner = Learner(self.config, new_network(self.config, *sizes), prepared.train)
-        used = new_network(self.config, *sizes)
-        self.used = Model(self.config, prepared.source, prepared.target, used)
+        self.held_out = HeldOut(prepared, new_network(self.config, *sizes))
 
     def run(self, stop: StopRequest) -> Trained:
         """Go on from the newest sound step to the end, or to where a signal stops it."""
         notes = self.learner.resume(self.directory)
         self.directory.cut_events(self.learner.progress.step)
+        if self.prepared.base is not None:
+            self._begin_from(self.prepared.base)
         self.watch.starts(self._plan(notes))
         if not self._finished:
             with local_workers(self.directory, self.config.training, stop) as ranks:
                 self._compare_surroundings(ranks)
                 self._go_on(ranks, stop)
+            self._draw_curves()
         return self._trained()
 
+    def _begin_from(self, base: Base) -> None:
+        """Save the other run's weights as step 0, from which this one goes on as from any other."""
+        learner = self.learner
+        learner.begin(base.first_weights(learner.network), place=str(base))
+        learner.progress = replace(learner.progress, origin=str(base))
+        self.directory.save_step(0, learner.files(), progress=learner.progress.as_dict())
+        self.directory.append_event({"event": "begun", "step": 0, "from": str(base)})
+        self.watch.says(f"begins from {base}")
+
     def _go_on(self, ranks: Ranks, stop: StopRequest) -> None:
-        training = self.config.training
-        for update in self.learner.updates(ranks):
+        for update in self._updates(ranks):
             self.watch.updated(update)
             if update.step % EVENT_EVERY == 0:
                 self.directory.append_event({"event": "update", **dataclasses.asdict(update)})
-            if update.step % training.validate_every == 0 or update.step == training.updates:
+            if self._is_due(update.step):
                 with threads(cores()):
                     self._validate()
                 if self._finished:
@@ -109,11 +136,35 @@ class _Training:
             if stop.asked:
                 raise self._interrupted()
 
+    def _updates(self, ranks: Ranks) -> Iterator[Update]:
+        """The updates to make; one that leaves the finite numbers is an event too."""
+        try:
+            yield from self.learner.updates(ranks)
+        except DivergedError as error:
+            step = self.learner.progress.step + 1
+            self.directory.append_event({"event": "diverged", "step": step, "why": str(error)})
+            raise
+
+    def _is_due(self, step: int) -> bool:
+        training = self.config.training
+        return step % training.validate_every == 0 or step == training.updates or self._late
+
     @property
-    def _finished(self) -> bool:
+    def _late(self) -> bool:
+        return 0 < 60 * self.config.training.minutes <= self.learner.progress.seconds
+
+    @property
+    def _finished(self) -> str:
+        """Why training is over; empty while it is not."""
         training, progress = self.config.training, self.learner.progress
-        waited = progress.without_progress(training.monitor)
-        return progress.step >= training.updates or 0 < training.patience <= waited
+        best = progress.best(training.monitor)
+        if best is not None and best.reaches(training.target, training.monitor):
+            return f"the target of {training.target:g} is reached"
+        if progress.step >= training.updates:
+            return "all updates are made"
+        if 0 < training.patience <= progress.without_progress(training.monitor):
+            return "no more progress on held-out data"
+        return f"the time of {training.minutes:g} minutes is used up" if self._late else ""
 
     def _compare_surroundings(self, ranks: Ranks) -> None:
         before = self.learner.progress.surroundings
@@ -141,16 +192,18 @@ class _Training:
         training, progress = self.config.training, self.learner.progress
         choice = training.monitor, training.average, training.average_steps
         files = self.learner.files()
-        loss = self._loss_with(files["model"])
+        held_out = self.held_out
+        loss = held_out.loss(files.get("average", files["model"]))
         mates = self._saved_weights(progress.averaged_with(*choice))
         if mates:
             mean = average([*mates, files["model"]])
-            averaged = self._loss_with(mean)
+            averaged = held_out.loss(mean)
             if averaged < loss:
                 loss, files["average"] = averaged, mean
             else:
-                load_weights(self.used.network, files["model"], place="model")
-        validation, samples = self._written_out(progress.step, loss)
+                held_out.take(files["model"])
+        samples = held_out.samples()
+        validation = validated(progress, loss, samples)
         progress = replace(progress, validations=(*progress.validations, validation))
         self.learner.progress = progress
         self.directory.save_step(progress.step, files, progress=progress.as_dict())
@@ -159,7 +212,7 @@ class _Training:
         before = replace(progress, validations=progress.validations[:-1])  # should this step fail
         keep = {*progress.averaged_with(*choice), *before.averaged_with(*choice)}
         self.directory.prune({best.step, *keep})
-        self.watch.validated(validation, samples, best=best == validation)
+        self.watch.validated(validation, samples[: training.samples], best=best == validation)
 
     def _saved_weights(self, numbers: list[int]) -> list[dict[str, Tensor]]:
         """The weights of these steps, as far as they can be read."""
@@ -171,38 +224,6 @@ class _Training:
                 except RunError as error:
                     self.watch.says(f"{error}; the average goes without it")
         return found
-
-    def _loss_with(self, tensors: Mapping[str, Tensor]) -> float:
-        """The held-out loss per token of these weights, which are left in place."""
-        valid, network = self.prepared.valid, self.used.network.eval()
-        load_weights(network, tensors, place="held-out loss")
-        negative = tokens = 0.0
-        for rows in in_order(valid.lengths, tokens=self.config.training.batch_tokens):
-            sums = measure(network, example(valid.batch(rows)), smoothing=0.0)
-            negative, tokens = negative + sums.negative_log_probability, tokens + sums.tokens
-        return negative / tokens
-
-    def _written_out(self, step: int, loss: float) -> tuple[Validation, list[Sample]]:
-        samples = self._samples()
-        bleu, chrf, exact = text_scores(
-            [each.output for each in samples], [each.reference for each in samples], intervals=False
-        )
-        validation = Validation(step, loss, chrf.value, bleu.value, exact.value)
-        return validation, samples[: self.config.training.samples]
-
-    def _samples(self) -> list[Sample]:
-        """Held-out rows, spread over all of them, and what the model writes for each."""
-        valid, model = self.prepared.valid, self.used
-        rows = np.linspace(0, len(valid) - 1, min(SAMPLED_ROWS, len(valid))).astype(np.int64)
-        batch = valid.batch(rows)
-        sources = [
-            ids[:length] for ids, length in zip(batch.source, batch.source_lengths, strict=True)
-        ]
-        outputs = model.predict_tokens(sources, search=Greedy())
-        return [
-            Sample(model.source.decode(source), model.target.decode(target), output.text)
-            for source, target, output in zip(sources, batch.target, outputs, strict=True)
-        ]
 
     def _interrupted(self) -> Interrupted:
         progress, path = self.learner.progress, self.directory.path
@@ -218,7 +239,30 @@ class _Training:
         best = progress.best(self.config.training.monitor)
         if best is None:
             raise RunError(f"{self.directory.path}: no step was validated; remove it, train again")
-        early = progress.step < self.config.training.updates
-        why = "no more progress on held-out data" if early else "all updates are made"
-        self.watch.ends(f"{why}; the best step is {best.step}")
-        return Trained(self.directory.path, progress.step, progress.seconds, best)
+        self.watch.ends(f"{self._finished}; the best step is {best.step}")
+        verdict = self._judged()
+        return Trained(self.directory.path, progress.step, progress.seconds, best, verdict)
+
+    def _draw_curves(self) -> None:
+        """Put a picture of the run's history beside it; training does not fail for want of it."""
+        best = self.learner.progress.best(self.config.training.monitor)
+        if not self.config.training.curves or best is None:
+            return
+        path = self.directory.path / "curves.png"
+        try:
+            draw_curves(Curves.of(self.directory.events()), path, best=best.step)
+        except SeqloomError as error:
+            self.watch.says(str(error))
+
+    def _judged(self) -> str:
+        """What is wrong with the model, if something is: said, and put among the events once."""
+        train, valid, size = self.prepared.train, self.prepared.valid, self.prepared.target.size
+        progress = self.learner.progress
+        verdict = judge(progress.validations, guessing_loss(train, valid, size))
+        if verdict is None:
+            return ""
+        self.watch.warns(verdict.sentence)
+        event = {"event": "verdict", "step": progress.step, **dataclasses.asdict(verdict)}
+        if event not in self.directory.events():
+            self.directory.append_event(event)
+        return verdict.sentence

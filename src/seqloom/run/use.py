@@ -8,21 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from seqloom.config import DataConfig, merge, validate
 from seqloom.data import Data, Report, Row, read_rows
-from seqloom.errors import RunError
 from seqloom.metrics import Score, perplexity, text_scores
 from seqloom.model import build
-from seqloom.prediction import Model
-from seqloom.run.prepare import load_config, load_fields
+from seqloom.prediction import Model, fast
+from seqloom.run.parts import part_lines
 from seqloom.run.progress import Progress
+from seqloom.run.saved import best_step, load_config, load_fields, used_weights
 from seqloom.run.weights import check_fit, load_weights
 from seqloom.search import Search
-from seqloom.store import RunDirectory, Step
+from seqloom.store import RunDirectory
 
-__all__ = ["Evaluation", "describe", "evaluate", "load", "score_rows"]
+__all__ = ["Evaluation", "data_rows", "describe", "evaluate", "load", "score_rows"]
 
 GROUP = 2_048  # rows scored together
 
@@ -33,30 +32,13 @@ def load(run: str | Path) -> Model:
     config = load_config(directory)
     source, target = load_fields(directory, config)
     step = best_step(directory)
-    tensors = step.load("average" if "average" in step.names() else "model")
+    tensors = used_weights(step)
     with torch.device("meta"):
         network = build(config.model, source_size=source.size, target_size=target.size)
     check_fit(network, tensors, place=str(step.path))
     network.to_empty(device="cpu")
     load_weights(network, tensors, place=str(step.path))
-    return Model(config, source, target, network.eval())
-
-
-def best_step(directory: RunDirectory) -> Step:
-    """The validated step with the best result, or else the newest that verifies."""
-    latest = directory.latest()
-    if latest is None:
-        raise RunError(f"{directory.path}: no step can be read; train it first, or again")
-    monitor = load_config(directory).training.monitor
-    best = Progress.from_dict(latest.progress()).best(monitor)
-    found = [step for step in directory.steps() if best and step.number == best.step]
-    for step in found:
-        try:
-            step.verify()
-        except RunError:
-            continue
-        return step
-    return latest
+    return Model(config, source, target, network.eval(), fast(network.decoder))
 
 
 @dataclass(frozen=True)
@@ -86,7 +68,7 @@ def evaluate(
 ) -> Evaluation:
     """The metrics that fit the target field, each with a 95 % bootstrap interval."""
     report = Report()
-    rows = [(row.source, row.target) for row in _rows(model, data, options, report)]
+    rows = [(row.source, row.target) for row in data_rows(model, data, options, report)]
     outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
     references = [target for _, target in rows]
     scored = model.score(rows)
@@ -103,7 +85,7 @@ def score_rows(
     model: Model, data: Data, *, options: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
     """For each row its log-probability and that of each of its tokens, in a stream."""
-    rows = iter(_rows(model, data, options, Report()))
+    rows = iter(data_rows(model, data, options, Report()))
     while group := list(islice(rows, GROUP)):
         pairs = [(row.source, row.target) for row in group]
         for row, scored in zip(group, model.score(pairs), strict=True):
@@ -125,10 +107,11 @@ def describe(run: str | Path) -> list[str]:
     latest = directory.latest() or step
     progress = Progress.from_dict(latest.progress())
     lines = [f"{directory.path}: step {step.number}"]
+    lines += [f"begun from {progress.origin}"] if progress.origin else []
     for side, field in (("source", model.source), ("target", model.target)):
         lines.append(f"{side}: {field.config.unit}s, {field.size:,} symbols")
     lines += ["", "parameters by part"]
-    lines += [f"{count:>12,}  {name}" for name, count in _parts(model.network)]
+    lines += part_lines(model.network)
     lines += ["", "held-out results"]
     lines += [
         f"{each.step:>8,}  perplexity {math.exp(min(each.loss, 99)):.2f}  chrF {each.chrf:.1f}  "
@@ -138,20 +121,11 @@ def describe(run: str | Path) -> list[str]:
     return lines
 
 
-def _parts(network: nn.Module) -> Iterator[tuple[str, int]]:
-    """Parts two levels deep with the parameters that are theirs first; shared ones count once."""
-    counts: dict[str, int] = {}
-    for name, parameter in network.named_parameters():
-        part = ".".join(name.split(".")[:2])
-        counts[part] = counts.get(part, 0) + parameter.numel()
-    yield from counts.items()
-    yield "total", sum(counts.values())
-
-
-def _rows(
+def data_rows(
     model: Model, data: Data, options: Mapping[str, Any] | None, report: Report
 ) -> Iterator[Row]:
-    """Rows read as the run's own data was, unless the options say otherwise."""
-    tables = merge(model.config.model_dump(mode="json"), options or {})
+    """Rows read as the run's own data was, without weights, unless the options say otherwise."""
+    own = merge(model.config.model_dump(mode="json"), {"data": {"weight": ""}})
+    tables = merge(own, options or {})
     config: DataConfig = validate(tables, place="options").data
     return read_rows(data, config, report)

@@ -39,6 +39,10 @@ class Watch(Protocol):
         """Something is about to take a while, or went another way than usual."""
         ...
 
+    def warns(self, sentence: str) -> None:
+        """Something is wrong with the model, and what to try."""
+        ...
+
     def starts(self, plan: Plan) -> None:
         """The data is ready and training begins."""
         ...
@@ -60,6 +64,8 @@ class Silent:
     """Watches and says nothing."""
 
     def says(self, sentence: str) -> None: ...
+
+    def warns(self, sentence: str) -> None: ...
 
     def starts(self, plan: Plan) -> None: ...
 

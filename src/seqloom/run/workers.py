@@ -31,8 +31,8 @@ WORTH_WORKERS = 1_000_000  # target positions in a whole run, below which starti
 
 def worker_count(config: TrainingConfig) -> int:
     """As many as configured, or one for each core where the run is long enough to repay it."""
-    if config.workers:
-        return config.workers
+    if config.workers or config.batch_rows == 1:
+        return config.workers or 1
     positions = config.updates * config.batch_tokens * config.accumulate
     return cores() if positions >= WORTH_WORKERS else 1
 

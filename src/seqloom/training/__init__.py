@@ -1,19 +1,28 @@
 """Loss, optimiser and the training loop."""
 
+from seqloom.training.freezing import freeze
 from seqloom.training.loop import Portion, Update, fit
 from seqloom.training.loss import Example, Sums, measure, row_log_probabilities
-from seqloom.training.optimizer import Optimizer, learning_rate
+from seqloom.training.moving import MovingAverage
+from seqloom.training.optimizer import Optimizer
+from seqloom.training.precision import check_precision
 from seqloom.training.ranks import ALONE, Ranks, meeting
+from seqloom.training.schedule import learning_rate
+from seqloom.training.weighing import Weighing
 
 __all__ = [
     "ALONE",
     "Example",
+    "MovingAverage",
     "Optimizer",
     "Portion",
     "Ranks",
     "Sums",
     "Update",
+    "Weighing",
+    "check_precision",
     "fit",
+    "freeze",
     "learning_rate",
     "measure",
     "meeting",

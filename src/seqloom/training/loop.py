@@ -18,6 +18,8 @@ from seqloom.training.ranks import ALONE, Ranks
 
 __all__ = ["Portion", "Update", "fit"]
 
+STOP = 0.0  # in place of a scale
+
 
 class Portion(NamedTuple):
     """One rank's part of an update, and the real target tokens of all ranks together."""
@@ -32,7 +34,7 @@ class Update:
     """What one update did."""
 
     step: int  # updates made so far, this one included
-    loss: float  # smoothed, per token
+    loss: float  # smoothed, without penalties; per token, or as `training.loss` says
     tokens: int
     gradient_norm: float
     rate: float
@@ -51,11 +53,13 @@ def fit(
     """Updates number `start`, `start + 1`, ... up to the configured number.
 
     Randomness is set anew at each update from (seed, step, rank), so stopping between two of them
-    and starting again changes nothing. When the first rank's caller stops asking, all ranks end.
+    and starting again changes nothing. When the first rank's caller stops asking, all ranks end;
+    when it changes the optimiser's scale between two updates, all follow.
     """
     try:
         for step in range(start, optimizer.config.updates):
-            if not ranks.agree_to_go_on():
+            optimizer.scale = ranks.agree(optimizer.scale)
+            if optimizer.scale == STOP:
                 return
             began = time.perf_counter()
             torch.manual_seed(key(seed, "dropout", step, ranks.rank))
@@ -69,21 +73,30 @@ def fit(
             seconds = time.perf_counter() - began
             yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite)
         if ranks.rank:
-            ranks.agree_to_go_on()
+            ranks.agree(STOP)
     finally:
         if ranks.rank == 0:
             with suppress(RunError):
-                ranks.agree_to_go_on(False)
+                ranks.agree(STOP)
 
 
 def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> float:
-    """Fill in every parameter's gradient, all ranks' together; the loss per token."""
-    smoothing = optimizer.config.label_smoothing
+    """Fill in every parameter's gradient, all ranks' together; the loss without penalties."""
+    config, tokens = optimizer.config, float(work.tokens)
     optimizer.zero()
     model = optimizer.model.train()
-    tokens = float(work.tokens)
-    sums = [backward(model, each, smoothing=smoothing, divisor=tokens) for each in work.examples]
-    return ranks.sum_gradients(model, sum(each.loss for each in sums)) / tokens
+    loss = 0.0
+    for each in work.examples:
+        loss += backward(
+            model,
+            each,
+            smoothing=config.label_smoothing,
+            divisor=tokens,
+            precision=config.precision,
+        ).loss
+    loss = ranks.sum_gradients(model, loss)
+    optimizer.penalise()
+    return loss / tokens
 
 
 def _diverged(model: nn.Module, step: int, loss: float, work: Portion) -> DivergedError:

@@ -4,7 +4,8 @@ The matrix of logits is the largest thing in training: a row for each target pos
 each word. It is never held whole: a chunk's loss and gradient are done before the next is begun.
 """
 
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -13,9 +14,11 @@ from torch import Tensor
 from seqloom.fields import EMPTY, START
 from seqloom.model import Decoder, SequenceModel, Source
 
-__all__ = ["Example", "Sums", "backward", "measure", "row_log_probabilities"]
+__all__ = ["Example", "Precision", "Sums", "backward", "measure", "row_log_probabilities"]
 
 CHUNK = 1_024  # positions
+
+Precision = Literal["float32", "bfloat16"]
 
 
 class Example(NamedTuple):
@@ -23,46 +26,57 @@ class Example(NamedTuple):
 
     source: Source
     target: Int[Tensor, "B T"]
+    factors: Float[Tensor, "B T"] | None = None  # how much each position counts; 1, if not given
 
 
 class Sums(NamedTuple):
     """Totals over the real positions of a batch, in nats."""
 
-    loss: float  # with label smoothing
+    loss: float  # with label smoothing and factors
     negative_log_probability: float
-    tokens: int
+    tokens: int  # positions that count
 
 
-def backward(model: SequenceModel, example: Example, *, smoothing: float, divisor: float) -> Sums:
+def backward(
+    model: SequenceModel,
+    example: Example,
+    *,
+    smoothing: float,
+    divisor: float,
+    precision: Precision = "float32",
+) -> Sums:
     """Add the gradient of (summed loss / divisor) to every parameter's `grad`."""
-    hidden, targets = _hidden(model, example)
+    with _products_in(precision):
+        hidden, targets, factors = _hidden(model, example)
     loss = negative = 0.0
     gradients = []
-    for leaf, target in _chunks(hidden.detach(), targets):
+    for leaf, target, factor in _chunks(hidden.detach(), targets, factors):
         leaf.requires_grad_()
-        losses, log_probabilities = _cross_entropy(model.decoder.write(leaf), target, smoothing)
-        total = losses.sum()
+        with _products_in(precision):
+            logits = model.decoder.write(leaf)
+        losses, log_probabilities = _cross_entropy(logits.to(factor.dtype), target, smoothing)
+        total = (losses * factor).sum()
         (total / divisor).backward()
         gradients.append(_gradient(leaf))
         loss += float(total.detach())
         negative -= float(log_probabilities.sum())
-    hidden.backward(torch.cat(gradients))
+    if hidden.requires_grad:
+        hidden.backward(torch.cat(gradients))
     return Sums(loss, negative, len(targets))
 
 
 @torch.no_grad()
 def measure(model: SequenceModel, example: Example, *, smoothing: float) -> Sums:
     """The same totals without gradients; the model should be in evaluation mode."""
-    hidden, targets = _hidden(model, example)
+    hidden, targets, factors = _hidden(model, example)
     loss = negative = 0.0
-    for part, target in _chunks(hidden, targets):
+    for part, target, factor in _chunks(hidden, targets, factors):
         losses, log_probabilities = _cross_entropy(model.decoder.write(part), target, smoothing)
-        loss += float(losses.sum())
+        loss += float((losses * factor).sum())
         negative -= float(log_probabilities.sum())
     return Sums(loss, negative, len(targets))
 
 
-@torch.no_grad()
 def row_log_probabilities(
     decoder: Decoder[Any], state: Any, target: Int[Tensor, "R T"]
 ) -> Float[Tensor, "R T"]:
@@ -78,13 +92,23 @@ def row_log_probabilities(
     return result
 
 
-def _hidden(model: SequenceModel, example: Example) -> tuple[Tensor, Tensor]:
-    """The decoder's vectors under teacher forcing at real positions, and the targets."""
+def _hidden(model: SequenceModel, example: Example) -> tuple[Tensor, Tensor, Tensor]:
+    """The decoder's vectors under teacher forcing at positions that count; targets and factors."""
     memory = model.encoder.encode(example.source)
     features, _ = model.decoder.read(_inputs(example.target), model.decoder.start(memory))
-    targets = example.target.flatten()
-    real = targets.ne(EMPTY).nonzero().squeeze(1)
-    return features.hidden.flatten(0, 1).index_select(0, real), targets[real]
+    targets, factors = example.target.flatten(), example.factors
+    counts = targets.ne(EMPTY)
+    if factors is None:
+        factors = torch.ones((), dtype=_dtype(model)).expand(example.target.shape)
+    else:
+        counts = counts & factors.flatten().ne(0)
+    places = counts.nonzero().squeeze(1)
+    hidden = features.hidden.flatten(0, 1).index_select(0, places)
+    return hidden, targets[places], factors.flatten()[places].to(_dtype(model))
+
+
+def _dtype(model: SequenceModel) -> torch.dtype:
+    return next(model.parameters()).dtype
 
 
 def _gradient(leaf: Tensor) -> Tensor:
@@ -96,8 +120,14 @@ def _inputs(target: Tensor) -> Tensor:
     return torch.cat([torch.full_like(target[:, :1], START), target[:, :-1]], dim=1)
 
 
-def _chunks(hidden: Tensor, targets: Tensor) -> list[tuple[Tensor, Tensor]]:
-    return list(zip(hidden.split(CHUNK), targets.split(CHUNK), strict=True))
+def _chunks(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
+    """The same stretches of each."""
+    return list(zip(*(tensor.split(CHUNK) for tensor in tensors), strict=True))
+
+
+def _products_in(precision: Precision) -> AbstractContextManager[None]:
+    """Matrix products of the block in fewer bits, if so asked; sums and norms stay as they are."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
 
 
 def _cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:

@@ -27,20 +27,21 @@ class Ranks:
     rank: int = 0
     world: int = 1
 
-    def agree_to_go_on(self, go_on: bool = True) -> bool:
-        """What the first worker says; the others wait for it."""
+    def agree(self, number: float) -> float:
+        """The number that the first worker gives; the others wait for it."""
         if self.world == 1:
-            return go_on
-        word = torch.tensor([float(go_on)])
+            return number
+        word = torch.tensor([number], dtype=torch.float64)
         with _lost_worker():
             distributed.broadcast(word, src=0)
-        return bool(word.item())
+        return float(word)
 
     def sum_gradients(self, model: nn.Module, loss: float) -> float:
         """Add up all workers' gradients in place; the sum of their losses."""
         if self.world == 1:
             return loss
-        gradients = [_gradient(parameter) for parameter in model.parameters()]
+        learning = (parameter for parameter in model.parameters() if parameter.requires_grad)
+        gradients = [_gradient(parameter) for parameter in learning]
         flat = torch.cat([*(each.flatten() for each in gradients), torch.tensor([loss])])
         with _lost_worker():
             distributed.all_reduce(flat)

@@ -1,0 +1,50 @@
+"""What a run directory holds, as values: configuration, fields, the step to use and its weights."""
+
+from torch import Tensor
+
+from seqloom.config import Config, parse, validate
+from seqloom.errors import ConfigError, RunError
+from seqloom.fields import TextField
+from seqloom.run.progress import Progress
+from seqloom.store import RunDirectory, Step
+
+__all__ = ["best_step", "load_config", "load_fields", "used_weights"]
+
+
+def load_config(directory: RunDirectory) -> Config:
+    """The configuration of an existing run."""
+    place = f"{directory.path / 'config.toml'}"
+    try:
+        return validate(parse(directory.config_text(), place=place), place=place)
+    except ConfigError as error:
+        raise RunError(str(error)) from None
+
+
+def load_fields(directory: RunDirectory, config: Config) -> tuple[TextField, TextField]:
+    """The fields of an existing run; one object where they share a vocabulary."""
+    source = TextField.load(directory.fields_directory / "source")
+    if config.model.share_vocabulary:
+        return source, source
+    return source, TextField.load(directory.fields_directory / "target")
+
+
+def best_step(directory: RunDirectory) -> Step:
+    """The validated step with the best result, or else the newest that verifies."""
+    latest = directory.latest()
+    if latest is None:
+        raise RunError(f"{directory.path}: no step can be read; train it first, or again")
+    monitor = load_config(directory).training.monitor
+    best = Progress.from_dict(latest.progress()).best(monitor)
+    found = [step for step in directory.steps() if best and step.number == best.step]
+    for step in found:
+        try:
+            step.verify()
+        except RunError:
+            continue
+        return step
+    return latest
+
+
+def used_weights(step: Step) -> dict[str, Tensor]:
+    """The weights that a model of this step has: the average where there is one."""
+    return step.load("average" if "average" in step.names() else "model")

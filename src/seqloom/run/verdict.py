@@ -1,0 +1,58 @@
+"""What is wrong with a model that has learnt nothing, and what to try (SPEC S6.6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqloom.data import Corpus
+from seqloom.run.progress import Validation
+
+__all__ = ["Verdict", "guessing_loss", "judge"]
+
+RISEN = 1.3, 0.3  # the training loss has risen if it is above its lowest by this factor and summand
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A failing that has a name, and a sentence about it with what to try."""
+
+    name: str
+    sentence: str
+
+
+def judge(validations: Sequence[Validation], guessing: float) -> Verdict | None:
+    """The gravest failing of a run with these results, if any.
+
+    `guessing` is the held-out loss of a model that looks at nothing.
+    """
+    newest, lowest = validations[-1], min(validations, key=lambda each: each.training)
+    if newest.training > RISEN[0] * lowest.training + RISEN[1]:
+        return Verdict(
+            "diverged",
+            f"the training loss rose from {lowest.training:.2f} at update {lowest.step:,} to "
+            f"{newest.training:.2f}: training diverges; lower training.rate, lengthen "
+            "training.warmup, or lower training.clip_norm",
+        )
+    if newest.outputs == 1:
+        return Verdict(
+            "same output",
+            "the model gives the same output to every input: it does not use its source; train "
+            "longer (training.updates), try another training.rate, and check that source and "
+            "target belong together",
+        )
+    best = min(each.loss for each in validations)
+    if best >= guessing:
+        return Verdict(
+            "no better than guessing",
+            f"the held-out loss of {best:.2f} is no better than {guessing:.2f}, that of guessing "
+            "each token by how often it comes; train longer (training.updates), raise "
+            "training.rate, or give more rows",
+        )
+    return None
+
+
+def guessing_loss(train: Corpus, valid: Corpus, size: int) -> float:
+    """The loss per held-out token of guessing it by its share of the training tokens, in nats."""
+    learnt, asked = train.target_counts(size) + 1.0, valid.target_counts(size)
+    return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())

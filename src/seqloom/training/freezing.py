@@ -1,0 +1,67 @@
+"""Parts of a model that stay as they are while the rest learns (SPEC S6.7)."""
+
+from collections.abc import Collection
+
+from seqloom.config import Frozen
+from seqloom.errors import ConfigError
+from seqloom.model import SequenceModel
+from seqloom.nn.embedding import Embedding
+
+__all__ = ["freeze"]
+
+OUTPUT = "decoder.output."
+NAMED: dict[Frozen, set[str]] = {  # who is meant to stay with a part
+    "encoder": {"the encoder"},
+    "decoder": {"the decoder", "the output layer"},
+    "embeddings": {"the encoder", "the decoder"},
+    "all-but-output": {"the encoder", "the decoder"},
+}
+
+
+def freeze(model: SequenceModel, parts: Collection[Frozen]) -> list[str]:
+    """Let the named parts need no gradient; a sentence for what stays with them because it is
+    shared.
+
+    A weight that a frozen part uses is frozen, whoever else uses it: the part has to give what it
+    gave. ConfigError where this contradicts itself or leaves nothing to learn.
+    """
+    names: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    tables = {id(each.table) for each in model.modules() if isinstance(each, Embedding)}
+    shared: set[str] = set()
+    for parameter in model.parameters():
+        uses = names[id(parameter)]
+        found = [part for part in parts if _is_of(part, uses, table=id(parameter) in tables)]
+        if found:
+            parameter.requires_grad_(False)
+            shared |= {_user(use) for use in uses}.difference(*(NAMED[part] for part in found))
+    if parts and not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ConfigError(f"training.freeze = {list(parts)} leaves nothing to learn; name less")
+    if not shared:
+        return []
+    return [
+        f"the table of token vectors stays for {' and '.join(sorted(shared))} too: it is shared"
+    ]
+
+
+def _is_of(part: Frozen, uses: list[str], *, table: bool) -> bool:
+    """Whether a weight with these names belongs to a part."""
+    output = any(use.startswith(OUTPUT) for use in uses)
+    inputs = any(not use.startswith(OUTPUT) for use in uses)
+    match part:
+        case "encoder" | "decoder":
+            return any(use.startswith(f"{part}.") for use in uses)
+        case "embeddings":
+            return table and inputs
+        case "all-but-output":
+            if output and inputs:
+                raise ConfigError(
+                    "training.freeze = 'all-but-output': the output layer is the embedding table "
+                    "here; freeze 'encoder', or begin a model with model.tie_output=false"
+                )
+            return not output
+
+
+def _user(use: str) -> str:
+    return "the output layer" if use.startswith(OUTPUT) else f"the {use.partition('.')[0]}"

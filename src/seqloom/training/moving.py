@@ -1,0 +1,37 @@
+"""A moving average of the weights, which follows every update (SPEC S6.6)."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from seqloom.errors import RunError
+
+__all__ = ["MovingAverage"]
+
+
+class MovingAverage:
+    """The mean of a model's weights over its updates, where older ones count less and less."""
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self._model = model
+        self._decay = decay
+        self._means = {name: value.detach().clone() for name, value in model.named_parameters()}
+
+    @torch.no_grad()
+    def follow(self, step: int) -> None:
+        """Take in the weights after `step` updates; the first ones replace what came before."""
+        decay = min(self._decay, step / (step + 10))
+        for mean, weight in zip(self._means.values(), self._model.parameters(), strict=True):
+            mean.lerp_(weight, 1 - decay)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The means, under the names of the parameters."""
+        return self._means
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take back what `tensors` gave."""
+        for name, mean in self._means.items():
+            if name not in tensors or tensors[name].shape != mean.shape:
+                raise RunError(f"the saved average has nothing that fits {name}")
+            mean.copy_(tensors[name])

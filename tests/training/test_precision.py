@@ -1,0 +1,42 @@
+"""bfloat16 where there is a unit for it (SPEC S6.6): near the full gradient, else refused."""
+
+import pytest
+import torch
+
+from seqloom.errors import ConfigError
+from seqloom.model import SequenceModel
+from seqloom.training import check_precision
+from seqloom.training.loss import Precision, backward
+from seqloom.training.precision import UNITS
+from tests.model.models import NAMED, model_of
+from tests.training.support import example, training
+
+NAMES = ("lstm form e", "gru form d", "dot global fed", "plain sinusoids", "ssru sinusoids")
+
+
+def gradient(model: SequenceModel, precision: Precision) -> torch.Tensor:
+    model.zero_grad()
+    backward(model, example(0), smoothing=0.1, divisor=24.0, precision=precision)
+    found = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
+    assert all(part.dtype == torch.float32 for part in found)
+    return torch.cat(found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_gradient_is_nearly_the_same(name: str) -> None:
+    """Products in 8 bits of mantissa, sums and weights in 24."""
+    torch.manual_seed(1)
+    model = model_of(NAMED[name], source_size=9, target_size=9).float()
+    full, half = gradient(model, "float32"), gradient(model, "bfloat16")
+    assert not torch.equal(full, half)
+    assert float((full - half).norm() / full.norm()) < 0.05
+
+
+def test_it_is_refused_where_there_is_no_unit() -> None:
+    able = torch.cpu.get_capabilities()
+    check_precision(training())
+    if any(able.get(unit) for unit in UNITS):
+        check_precision(training(precision="bfloat16"))
+    else:
+        with pytest.raises(ConfigError, match="this processor has no unit for it .*; leave it at"):
+            check_precision(training(precision="bfloat16"))
