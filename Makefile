@@ -20,7 +20,7 @@ demo: $(STAMP)
 	@$(BIN)/seqloom demo $(NAME)
 
 test: $(STAMP)
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses auto
 
 check: $(STAMP)
 	@scripts/check

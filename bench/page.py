@@ -70,13 +70,56 @@ ROWS = {
 }
 
 
+def decode_rows(result: dict[str, Any]) -> list[str]:
+    """Each setting for which there is an aim, as a ratio to CTranslate2."""
+    return [
+        f"| decoding speed, {name}, as a multiple of CTranslate2's in float32 | "
+        f"{each['ratio']:.2f} | at least {each['aim']:g} | "
+        f"{verdict(each['ratio'] >= each['aim'])} |"
+        for name, each in result["settings"].items()
+        if each["aim"]
+    ]
+
+
 def table(results: dict[str, dict[str, Any]]) -> list[str]:
     """One row a figure."""
     lines = ["", "| what | measured | aim | |", "| --- | --- | --- | --- |"]
     if "start" in results:
         lines += start_row(results["start"])
     lines += [timed_row(results[name], *ROWS[name]) for name in ROWS if name in results]
+    if "decode" in results:
+        lines += decode_rows(results["decode"])
     return lines
+
+
+def decode_details(result: dict[str, Any]) -> list[str]:
+    """Every setting: sentences a second, and processor time of a sentence."""
+    around = result["surroundings"]
+    lines = [
+        "\n## decode\n",
+        f"`python bench/decode.py`, {around['date']}, {around['cores']} cores of "
+        f"{around['processor']}, Python {around['python']}, torch {around['torch']}, CTranslate2 "
+        f"{around['ctranslate2']}, load {result['load']:.1f}: medians of {result['rounds']} rounds "
+        f"over {result['sentences']:,} sentences, in brackets the processor time of one\n",
+        "| setting | Seqloom | CTranslate2 | ratio | same outputs |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for name, each in result["settings"].items():
+        others = [
+            f"{speed(found)}{system.removeprefix('ctranslate2')}"
+            for system, found in each.items()
+            if system.startswith("ctranslate2")
+        ]
+        lines.append(
+            f"| {name} | {speed(each['seqloom'])} | {'; '.join(others)} | {each['ratio']:.2f} | "
+            f"{each['same']:.1%} |"
+        )
+    return lines
+
+
+def speed(found: dict[str, float]) -> str:
+    """Sentences a second and processor time."""
+    return f"{found['sentences_per_second']:.1f}/s ({found['processor_ms']:.1f} ms)"
 
 
 def details(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -99,10 +142,13 @@ def details(results: dict[str, dict[str, Any]]) -> list[str]:
 
 def main() -> None:
     """Write the page."""
-    names = ["start", *ROWS]
+    names = ["start", *ROWS, "decode"]
     paths = {name: RESULTS / f"{name}.json" for name in names}
     results = {n: json.loads(path.read_text()) for n, path in paths.items() if path.exists()}
-    page = [INTRODUCTION.rstrip(), *table(results), *details(results)]
+    decode = results.get("decode")
+    page = [INTRODUCTION.rstrip(), *table(results)]
+    page += details({name: each for name, each in results.items() if name != "decode"})
+    page += decode_details(decode) if decode else []
     (ROOT / "docs").mkdir(exist_ok=True)
     (ROOT / "docs" / "results.md").write_text("\n".join(page) + "\n", encoding="utf-8")
 

@@ -15,7 +15,15 @@ from jaxtyping import install_import_hook
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 install_import_hook(
-    ["seqloom.nn", "seqloom.model", "seqloom.search", "seqloom.training"], "beartype.beartype"
+    [
+        "seqloom.nn",
+        "seqloom.model",
+        "seqloom.search",
+        "seqloom.training",
+        "seqloom.prediction.engine",
+        "seqloom.prediction.entries",
+    ],
+    "beartype.beartype",
 )
 
 # Durations depend on the machine, and no test does.

@@ -28,6 +28,7 @@ ROOMS = [
     "serving",
     "run",
     "demos",
+    "commands",
     "cli",
 ]
 OUTSIDE = ["__init__", "__main__"]  # the package's face; it may name every room

@@ -12,32 +12,60 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from seqloom.errors import SeqloomError
-    from seqloom.prediction import Model, Output
+    from seqloom.prediction import Model, Output, Wishes, together
     from seqloom.run import Trained, evaluate, load, train
-    from seqloom.search import Beam, Greedy
+    from seqloom.search import (
+        Beam,
+        Completions,
+        DiverseBeam,
+        Exact,
+        Greedy,
+        MinimumRisk,
+        Ranking,
+        Sample,
+        StochasticBeam,
+    )
 
 __all__ = [
     "Beam",
+    "Completions",
+    "DiverseBeam",
+    "Exact",
     "Greedy",
+    "MinimumRisk",
     "Model",
     "Output",
+    "Ranking",
+    "Sample",
     "SeqloomError",
+    "StochasticBeam",
     "Trained",
+    "Wishes",
     "evaluate",
     "load",
+    "together",
     "train",
 ]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Beam": "seqloom.search",
+    "Completions": "seqloom.search",
+    "DiverseBeam": "seqloom.search",
+    "Exact": "seqloom.search",
     "Greedy": "seqloom.search",
+    "MinimumRisk": "seqloom.search",
     "Model": "seqloom.prediction",
     "Output": "seqloom.prediction",
+    "Ranking": "seqloom.search",
+    "Sample": "seqloom.search",
     "SeqloomError": "seqloom.errors",
+    "StochasticBeam": "seqloom.search",
     "Trained": "seqloom.run",
+    "Wishes": "seqloom.prediction",
     "evaluate": "seqloom.run",
     "load": "seqloom.run",
+    "together": "seqloom.prediction",
     "train": "seqloom.run",
 }
 

@@ -1,20 +1,19 @@
 """The commands; each is a few lines over `seqloom.run`, imported when a command needs it."""
 
 import json
-import signal
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from seqloom.commands.predict import predict
+from seqloom.commands.searching import KINDS, SearchOptions
+from seqloom.commands.terminal import as_a_filter
 from seqloom.errors import ConfigError, SeqloomError
 
 if TYPE_CHECKING:
-    from seqloom.config import Overrides, SearchConfig
-    from seqloom.prediction import Output
-    from seqloom.search import Search
+    from seqloom.config import Overrides
 
 __all__ = ["app", "main"]
 
@@ -45,12 +44,19 @@ SourceOption = Annotated[
 TargetOption = Annotated[
     str | None, typer.Option("--target", metavar="COL", help="target column: name or position")
 ]
+WeightOption = Annotated[
+    str | None,
+    typer.Option("--weight", metavar="COL", help="column of numbers: how much a row counts"),
+]
 SkipOption = Annotated[
     bool, typer.Option("--skip-bad", help="leave malformed rows out and count them")
 ]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="set any option, for example seed=7"),
+]
+ModelOption = Annotated[
+    str, typer.Option("--model", help="auto, transformer, fast, lstm, gru or elman")
 ]
 ValidOption = Annotated[
     str | None, typer.Option("--valid", metavar="DATA", help="held-out data, in the same form")
@@ -71,7 +77,7 @@ def seqloom(
 
 @app.command()
 def demo(
-    name: Annotated[str, typer.Argument(help="french or dates")] = "french",
+    name: Annotated[str, typer.Argument(help="french, dates or search")] = "french",
     run: Annotated[Path | None, typer.Option("--run", help="where to keep the run")] = None,
 ) -> None:
     """Train on built-in data, show results and a picture, and say what to type next."""
@@ -86,14 +92,15 @@ def check(
     valid: ValidOption = None,
     source: SourceOption = None,
     target: TargetOption = None,
+    weight: WeightOption = None,
     skip_bad: SkipOption = False,
-    model: Annotated[str, typer.Option("--model", help="auto, lstm or transformer")] = "auto",
+    model: ModelOption = "auto",
     assignments: SetOption = None,
 ) -> None:
     """Read the data as training would; report every problem, sizes, and the time training takes."""
     from seqloom.run import Request, check_data
 
-    options = _options(assignments, source, target, skip_bad)
+    options = _options(assignments, source, target, skip_bad, weight)
     for line in check_data(Request(data, valid, model, options)):
         print(line, flush=True)
 
@@ -105,8 +112,13 @@ def train(
     valid: ValidOption = None,
     source: SourceOption = None,
     target: TargetOption = None,
+    weight: WeightOption = None,
     skip_bad: SkipOption = False,
-    model: Annotated[str, typer.Option("--model", help="auto, lstm or transformer")] = "auto",
+    model: ModelOption = "auto",
+    base: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="begin with the weights of another run"),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="options as TOML")
     ] = None,
@@ -117,58 +129,14 @@ def train(
     from seqloom.run import Console
     from seqloom.run import train as run_train
 
-    options = _options(assignments, source, target, skip_bad)
+    options = _options(assignments, source, target, skip_bad, weight)
     options = merge(load(config), options) if config else options
     with Console() as console:
-        run_train(data, run, valid=valid, model=model, options=options, watch=console)
+        run_train(data, run, valid=valid, model=model, options=options, base=base, watch=console)
     print(f"\nTry it:  echo 'your text' | seqloom predict {run}")
 
 
-@app.command()
-def predict(
-    run: RunArgument,
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="input lines; standard input if absent")
-    ] = None,
-    search: Annotated[
-        str | None, typer.Option("--search", help="greedy or beam; the run's own choice if absent")
-    ] = None,
-    beam: Annotated[
-        int | None, typer.Option("--beam", min=1, help="paths kept by beam search")
-    ] = None,
-    n_best: Annotated[
-        int, typer.Option("--n-best", min=1, help="outputs for each input (with --json)")
-    ] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
-    attention: Annotated[
-        bool, typer.Option("--attention", help="attention weights in the JSON")
-    ] = False,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="treat unreadable lines as blank")
-    ] = False,
-) -> None:
-    """Write one output line for each input line; a blank line stays blank."""
-    from seqloom.data import Report, read_lines
-    from seqloom.prediction import GROUP
-    from seqloom.run import load
-
-    if not as_json and (n_best > 1 or attention):
-        raise ConfigError("--n-best above 1 and --attention need --json: a line is one output")
-    _as_a_filter()
-    model = load(run)
-    report = Report() if skip_bad else None
-    lines = read_lines(file, max_line=model.config.data.max_line, report=report)
-    chosen = _search(search, beam, model.config.search)
-    typed = file is None and sys.stdin.isatty()
-    outputs = model.stream(
-        lines, search=chosen, n_best=n_best, attention=attention, group=1 if typed else GROUP
-    )
-    truncated = _write(outputs, as_json)
-    if truncated:
-        limit = model.config.data.max_source
-        print(f"{truncated:,} inputs were cut to {limit} tokens (data.max_source)", file=sys.stderr)
-    if report is not None and report.lost:
-        print("\n".join(report.lines()[1:]), file=sys.stderr)
+app.command()(predict)
 
 
 @app.command()
@@ -182,7 +150,7 @@ def score(
     """Give the log-probability of each given pair, as JSON lines with every token's own."""
     from seqloom.run import load, score_rows
 
-    _as_a_filter()
+    as_a_filter()
     for line in score_rows(load(run), data, options=_options([], source, target, skip_bad)):
         print(json.dumps(line, ensure_ascii=False))
 
@@ -194,23 +162,35 @@ def evaluate(
     source: SourceOption = None,
     target: TargetOption = None,
     skip_bad: SkipOption = False,
-    search: Annotated[str | None, typer.Option("--search", help="greedy or beam")] = None,
+    search: Annotated[str | None, typer.Option("--search", help=", ".join(KINDS))] = None,
     beam: Annotated[int | None, typer.Option("--beam", min=1, help="paths kept")] = None,
     lowercase: Annotated[bool, typer.Option("--lowercase", help="ignore capitals")] = False,
+    search_errors: Annotated[
+        int | None,
+        typer.Option(
+            "--search-errors",
+            metavar="K",
+            min=1,
+            help="also tell how often beams of 1 to K paths miss the best output there is",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object")] = False,
 ) -> None:
     """Measure a run on data it has not seen, with 95 % intervals."""
     from seqloom.run import evaluate as run_evaluate
     from seqloom.run import load
+    from seqloom.run import search_errors as run_search_errors
 
     model = load(run)
-    chosen = _search(search, beam, model.config.search)
+    chosen = SearchOptions(search, beam).search(model.config.search)
     options = _options([], source, target, skip_bad)
     evaluation = run_evaluate(model, data, options=options, search=chosen, lowercase=lowercase)
-    if as_json:
-        print(json.dumps(evaluation.as_dict(), ensure_ascii=False))
-    else:
-        print("\n".join(evaluation.lines()))
+    found, lines = evaluation.as_dict(), evaluation.lines()
+    if search_errors is not None:
+        errors = run_search_errors(model, data, widest=search_errors, options=options)
+        found["search_errors"] = errors.as_dict()
+        lines += ["", *errors.lines()]
+    print(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines))
 
 
 @app.command()
@@ -219,6 +199,40 @@ def describe(run: RunArgument) -> None:
     from seqloom.run import describe as run_describe
 
     print("\n".join(run_describe(run)))
+
+
+@app.command()
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="directories of runs", show_default=False)
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
+) -> None:
+    """Show the held-out results of runs side by side, and the options in which they differ."""
+    from seqloom.run import compare as run_compare
+
+    compared = run_compare(runs)
+    if as_json:
+        for line in compared.as_dicts():
+            print(json.dumps(line, ensure_ascii=False))
+    else:
+        print("\n".join(compared.lines()))
+
+
+@app.command()
+def export(
+    run: RunArgument,
+    to: Annotated[str, typer.Option("--to", help="the runtime: ctranslate2")],
+    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="where it is written")],
+    check: Annotated[
+        Path | None, typer.Option("--check", metavar="FILE", help="inputs to compare outputs on")
+    ] = None,
+) -> None:
+    """Write a model for another runtime, and check that it gives the same outputs there."""
+    from seqloom.run import export as run_export
+
+    agreement = run_export(run, output, to=to, check=check)
+    print(f"{output}: written for {to}; {agreement}")
 
 
 @app.command()
@@ -251,7 +265,7 @@ def options() -> None:
     """List every option with its default and meaning."""
     from seqloom.config import option_rows
 
-    _as_a_filter()
+    as_a_filter()
     for name, default, description in option_rows():
         print(f"{name} = {default}\n    {description}")
 
@@ -266,7 +280,11 @@ def main() -> None:
 
 
 def _options(
-    assignments: list[str] | None, source: str | None, target: str | None, skip_bad: bool
+    assignments: list[str] | None,
+    source: str | None,
+    target: str | None,
+    skip_bad: bool,
+    weight: str | None = None,
 ) -> "Overrides":
     from seqloom.config import merge, parse_assignments
 
@@ -275,46 +293,11 @@ def _options(
         columns["source"] = source
     if target is not None:
         columns["target"] = target
+    if weight is not None:
+        columns["weight"] = weight
     if skip_bad:
         columns["skip_bad"] = True
     return merge(parse_assignments(assignments or []), {"data": columns} if columns else {})
-
-
-def _search(kind: str | None, beam: int | None, config: "SearchConfig") -> "Search | None":
-    """The search that the options ask for; None leaves it to the run."""
-    from seqloom.search import Beam, Greedy
-
-    match kind:
-        case None if beam is None:
-            return None
-        case "greedy" if beam is None:
-            return Greedy()
-        case "greedy":
-            raise ConfigError("--beam has no meaning with --search greedy: leave one out")
-        case None | "beam":
-            return Beam(beam or config.beam, config.length_power)
-    raise ConfigError(f"--search {kind}: choose greedy or beam")
-
-
-def _as_a_filter() -> None:
-    """End quietly, as other filters do, when whoever reads our output has gone."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-
-
-def _write(outputs: "Iterable[Output]", as_json: bool) -> int:
-    """Print outputs as they come; how many inputs had to be cut."""
-    truncated = 0
-    for output in outputs:
-        truncated += output.truncated
-        if as_json:
-            print(json.dumps(output.as_dict(), ensure_ascii=False))
-        else:
-            print(_one_line(output.text))
-    return truncated
-
-
-def _one_line(text: str) -> str:
-    return text.replace("\n", "\\n").replace("\r", "\\r")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,19 @@ from tests.cli.support import Command
 from tests.run.finished import make_run
 from tests.run.support import PAIRS, options, write_pairs
 
-ALL = ["check", "data", "demo", "describe", "evaluate", "options", "predict", "score", "train"]
+ALL = [
+    "check",
+    "compare",
+    "data",
+    "demo",
+    "describe",
+    "evaluate",
+    "export",
+    "options",
+    "predict",
+    "score",
+    "train",
+]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +80,7 @@ def test_usage_errors(arguments: list[str], part: str, command: Command) -> None
         (["--set", "training.updats=3"], "there is no option training.updats; did you mean tr"),
         (["--set", "training.updates=0"], "training.updates = 0: "),
         (["--set", "seed"], "write it as name=value"),
-        (["--model", "gru"], "choose one of auto, lstm, transformer"),
+        (["--model", "rnn"], "choose one of auto, transformer"),
         (["--config", "missing.toml"], "missing.toml: cannot be read"),
         (["--set", "model.encoder.heads=3"], "3 heads do not divide a width of 8"),
     ],

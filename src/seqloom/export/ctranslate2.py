@@ -1,0 +1,113 @@
+"""A Transformer as a CTranslate2 model directory, through that library's own specification.
+
+DIR/  model.bin config.json *_vocabulary.json   what CTranslate2 reads
+      source/ target/                           how text is cut into tokens, as in a run
+      README.md                                 how to use it
+"""
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from seqloom.errors import ConfigError, RunError
+from seqloom.export.specification import transformer_specification
+from seqloom.fields import END, SPECIAL_SYMBOLS, START, UNK, TextField
+from seqloom.prediction import Model
+
+__all__ = ["export_ctranslate2", "longest_output", "token_names"]
+
+README = """# A Transformer trained with Seqloom, for CTranslate2
+
+`source/` and `target/` say how text is cut into tokens and put together again; the vocabulary files
+name each token. In Python, with `ctranslate2` and `seqloom` installed:
+
+    from ctranslate2 import Translator
+    from seqloom.export import token_names
+    from seqloom.fields import TextField
+
+    source, target = TextField.load(folder / "source"), TextField.load(folder / "target")
+    names, numbers = token_names(source), {n: i for i, n in enumerate(token_names(target))}
+    tokens = [names[token] for token in source.encode("...")]
+    (result,) = Translator(str(folder)).translate_batch(
+        [tokens], disable_unk=True, min_decoding_length=0, max_decoding_length=%(target)d
+    )
+    print(target.decode([numbers[name] for name in result.hypotheses[0]]))
+
+CTranslate2 adds `<end>` to each source, which has at most %(source)d tokens with it. Names of
+subwords are sentencepiece's own, for a text with one space put in front of it. Outputs are compared
+as in Seqloom with `return_end_token=True` and `length_penalty=%(power)g`; `patience=2` then finds
+what Seqloom's beam finds in nearly all cases.
+"""
+
+
+def export_ctranslate2(model: Model, output: Path) -> None:
+    """Write a Transformer as CTranslate2 reads it; ConfigError where that library has no such part.
+
+    The directory must not be there, and appears when it is whole.
+    """
+    specification = _specification(model)
+    if output.exists():
+        raise ConfigError(f"{output}: already there; remove it or choose another --output")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as folder:
+            whole = Path(folder) / "model"
+            whole.mkdir()
+            specification.save(str(whole))
+            model.source.save(whole / "source")
+            model.target.save(whole / "target")
+            (whole / "README.md").write_text(_readme(model), encoding="utf-8")
+            whole.rename(output)
+    except OSError as error:
+        reason = error.strerror or error
+        raise RunError(
+            f"{output}: cannot be written ({reason}); free space or choose another --output"
+        ) from None
+
+
+def token_names(field: TextField) -> list[str]:
+    """A name for each id of a vocabulary, no two the same: as shown, with the id where needed."""
+    shown = field.tokens(range(field.size))
+    counts = Counter(shown)
+    return [
+        name if counts[name] == 1 or token <= END else f"{name}#{token}"
+        for token, name in enumerate(shown)
+    ]
+
+
+def longest_output(model: Model) -> int:
+    """The most tokens that any source of the run may lead to, `<end>` included."""
+    options = model.config.search
+    return max(1, int(_longest_source(model) * options.max_ratio)) + options.max_extra
+
+
+def _readme(model: Model) -> str:
+    return README % {
+        "source": _longest_source(model),
+        "target": longest_output(model),
+        "power": model.config.search.length_power,
+    }
+
+
+def _longest_source(model: Model) -> int:
+    return model.config.data.max_source + 1
+
+
+def _specification(model: Model) -> Any:
+    """Weights, vocabularies and facts of a model, checked by CTranslate2 itself."""
+    specification = transformer_specification(
+        model.network, source=_longest_source(model), target=longest_output(model)
+    )
+    specification.register_source_vocabulary(token_names(model.source))
+    specification.register_target_vocabulary(token_names(model.target))
+    config = specification.config
+    config.unk_token, config.bos_token = SPECIAL_SYMBOLS[UNK], SPECIAL_SYMBOLS[START]
+    config.eos_token, config.decoder_start_token = SPECIAL_SYMBOLS[END], SPECIAL_SYMBOLS[START]
+    config.add_source_eos = True
+    config.layer_norm_epsilon = nn.LayerNorm(1).eps
+    specification.validate()
+    specification.optimize()
+    return specification

@@ -1,0 +1,168 @@
+"""A Transformer's weights under the names of CTranslate2's specification (SPEC S5)."""
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from seqloom.errors import ConfigError
+from seqloom.model import SequenceModel
+from seqloom.model.transformer import (
+    PositionedEmbedding,
+    TransformerDecoder,
+    TransformerEncoder,
+)
+from seqloom.nn.embedding import Embedding
+from seqloom.nn.mixing import SelfAttention
+from seqloom.nn.modules import each
+from seqloom.nn.positions import LearnedAdded, NoPositions, SinusoidsAdded
+from seqloom.nn.transformer import Block, CrossAttention, Gated
+
+__all__ = ["library", "transformer_specification"]
+
+
+def library(name: str = "ctranslate2") -> Any:
+    """CTranslate2, or a module of it; ConfigError where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ConfigError(
+            "--to ctranslate2 needs the package of that name: pip install 'seqloom[export]'"
+        ) from None
+
+
+def transformer_specification(network: SequenceModel, *, source: int, target: int) -> Any:
+    """What CTranslate2 saves, for so many positions a side; ConfigError where it lacks a part."""
+    encoder, decoder = network.encoder, network.decoder
+    if not isinstance(encoder, TransformerEncoder):
+        raise _refusal(f"an encoder of kind {type(encoder).__name__}")
+    if not isinstance(decoder, TransformerDecoder):
+        raise _refusal(f"a decoder of kind {type(decoder).__name__}")
+    if decoder.source != "cross":
+        raise _refusal("a decoder without attention to the source")
+    specs = library("ctranslate2.specs")
+    return specs.TransformerSpec(_encoder(encoder, source), _decoder(decoder, target))
+
+
+def _encoder(encoder: TransformerEncoder, positions: int) -> Any:
+    blocks = list(each(encoder.blocks, Block))
+    spec = library("ctranslate2.specs.transformer_spec").TransformerEncoderSpec(
+        len(blocks), **_options(blocks[0])
+    )
+    _fill_embedding(spec, spec.embeddings[0], encoder.embed, positions)
+    _fill_stack(spec, blocks, encoder.norm)
+    return spec
+
+
+def _decoder(decoder: TransformerDecoder, positions: int) -> Any:
+    blocks, output = list(each(decoder.blocks, Block)), decoder.output
+    spec = library("ctranslate2.specs.transformer_spec").TransformerDecoderSpec(
+        len(blocks), **_options(blocks[0])
+    )
+    _fill_embedding(spec, spec.embeddings, decoder.embed, positions)
+    _fill_stack(spec, blocks, decoder.norm)
+    spec.projection.weight = _values(output.matrix.table)
+    if output.bias is not None:
+        spec.projection.bias = _values(output.bias)
+    return spec
+
+
+def _options(block: Block) -> dict[str, Any]:
+    """What the blocks of a stack have in common; head sizes only where they are not the usual."""
+    sizes, activation = _attention(block).sizes, block.network[1]
+    if sizes.key != sizes.value:
+        raise _refusal(f"heads with keys of {sizes.key} and values of {sizes.value}")
+    kinds = library("ctranslate2.specs").Activation
+    return {
+        "num_heads": sizes.heads,
+        "pre_norm": block.norm_first,
+        "activation": kinds.RELU if isinstance(activation, nn.ReLU) else kinds.GELU,
+        "ffn_glu": isinstance(activation, Gated),
+        "head_dim": sizes.key if sizes.heads * sizes.key != block.width else None,
+    }
+
+
+def _attention(block: Block) -> SelfAttention:
+    attention = block.attention
+    if not isinstance(attention, SelfAttention):
+        raise _refusal(f"blocks with {type(attention).__name__} in place of self-attention")
+    if attention.rotary is not None:
+        raise _refusal("rotary positions")
+    return attention
+
+
+def _fill_embedding(spec: Any, table: Any, embed: PositionedEmbedding, positions: int) -> None:
+    """Token vectors with their factor, and explicit vectors for positions.
+
+    CTranslate2's own have all sines first and then all cosines, ours take turns (SPEC S5.3).
+    """
+    vectors, places = embed.embedding, embed.positions
+    if not isinstance(vectors, Embedding):
+        raise _refusal("one-hot token vectors")
+    if not isinstance(places, SinusoidsAdded | LearnedAdded | NoPositions):
+        raise _refusal(f"positions of kind {type(places).__name__}")
+    table.weight = _values(vectors.table)
+    spec.scale_embeddings = np.float32(vectors.factor)
+    nothing = torch.zeros(1, positions, vectors.width)
+    spec.position_encodings.encodings = _values(places(nothing, torch.arange(positions)[None])[0])
+
+
+def _fill_stack(spec: Any, blocks: list[Block], norm: nn.Module) -> None:
+    if blocks[0].norm_first:
+        _fill_norm(spec.layer_norm, norm)
+    for layer, block in zip(spec.layer, blocks, strict=True):
+        attention = _attention(block)
+        _fill_norm(layer.self_attention.layer_norm, block.norms[0])
+        _fill_linears(layer.self_attention.linear, attention.project, attention.combine)
+        if block.cross is not None:
+            _fill_cross(layer.attention, block.cross, block.norms[1])
+        _fill_norm(layer.ffn.layer_norm, block.norms[-1])
+        _fill_network(layer.ffn, block.network)
+
+
+def _fill_cross(spec: Any, cross: CrossAttention, norm: nn.Module) -> None:
+    _fill_norm(spec.layer_norm, norm)
+    _fill_linears(spec.linear, cross.query, cross.project, cross.combine)
+
+
+def _fill_network(spec: Any, network: nn.Sequential) -> None:
+    """The two-layer network; a gated one has its gate and its content apart."""
+    widen, narrow = (part for part in network if isinstance(part, nn.Linear))
+    _fill_linear(spec.linear_1, narrow.weight, narrow.bias)
+    if not isinstance(network[1], Gated):
+        _fill_linear(spec.linear_0, widen.weight, widen.bias)
+        return
+    weights, biases = widen.weight.chunk(2), widen.bias.chunk(2)
+    _fill_linear(spec.linear_0, weights[0], biases[0])
+    _fill_linear(spec.linear_0_noact, weights[1], biases[1])
+
+
+def _fill_linears(specs: Any, *linears: nn.Linear) -> None:
+    for spec, linear in zip(specs, linears, strict=True):
+        _fill_linear(spec, linear.weight, linear.bias)
+
+
+def _fill_linear(spec: Any, weight: Tensor, bias: Tensor | None) -> None:
+    spec.weight = _values(weight)
+    if bias is not None:
+        spec.bias = _values(bias)
+
+
+def _fill_norm(spec: Any, norm: nn.Module) -> None:
+    if not isinstance(norm, nn.LayerNorm):
+        raise _refusal(f"norms of kind {type(norm).__name__}")
+    spec.gamma, spec.beta = _values(norm.weight), _values(norm.bias)
+
+
+def _values(tensor: Tensor) -> np.ndarray:
+    values: np.ndarray = tensor.detach().float().numpy()
+    return values
+
+
+def _refusal(part: str) -> ConfigError:
+    return ConfigError(
+        f"--to ctranslate2 takes Transformers of its own kinds, and this model has {part}: "
+        "use it with seqloom predict"
+    )
