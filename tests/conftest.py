@@ -21,7 +21,6 @@ install_import_hook(
         "seqloom.search",
         "seqloom.training",
         "seqloom.prediction.engine",
-        "seqloom.prediction.entries",
     ],
     "beartype.beartype",
 )

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from seqloom.keys import key
 from seqloom.model import Decoder, Features, Memory, SequenceModel, Source
-from seqloom.prediction.engine import Engine, fast
+from seqloom.prediction.engine import Engine, Reader, fast, fast_reader
 from tests.checks import check_decoder
 from tests.model.models import NAMED, model_of, sources
 
@@ -139,3 +139,32 @@ def test_other_decoders_are_used_as_they_are(name: str) -> None:
     """What the engine has no form for stays with its own decoder."""
     made, _ = model(name, 1)
     assert fast(made.decoder) is made.decoder
+
+
+READ = ["plain sinusoids", "plain appended", "after learned", "bias none", "gated joint"]
+
+
+@pytest.mark.parametrize("name", READ)
+@torch.no_grad()
+def test_a_reader_gives_the_encoders_states(name: str) -> None:
+    """SPEC S5.4: at all real positions, for short and long sentences side by side, and the code."""
+    made, source = model(name, 5)
+    tokens = torch.randint(4, 9, (5, 37))
+    longer = Source(torch.cat([source.tokens, tokens], dim=1), source.lengths + 20)
+    for each in (source, longer):
+        expected, reader = made.encoder.encode(each), fast_reader(made.encoder)
+        assert isinstance(reader, Reader)
+        found = reader.encode(each)
+        assert found.states is not None
+        assert expected.states is not None
+        assert found.mask is not None
+        assert torch.equal(found.mask, each.mask)
+        states = found.states[found.mask]
+        torch.testing.assert_close(states, expected.states[found.mask], rtol=0, atol=1e-12)
+        torch.testing.assert_close(found.code, expected.code, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["plain rotary", "sizes none", "simple none", "lstm form e"])
+def test_other_encoders_are_used_as_they_are(name: str) -> None:
+    made, _ = model(name, 1)
+    assert fast_reader(made.encoder) is made.encoder

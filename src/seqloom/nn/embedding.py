@@ -50,12 +50,13 @@ class OneHot(nn.Module):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.width = size
-        self.register_buffer("identity", torch.eye(size), persistent=False)
+        self.register_buffer("precision", torch.empty(0), persistent=False)
 
-    identity: Tensor
+    precision: Tensor
+    """Empty; it follows the model's kind of numbers, as parameters would."""
 
     def forward(self, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape D"]:
-        return functional.embedding(tokens, self.identity)
+        return functional.one_hot(tokens, self.width).to(self.precision.dtype)
 
     def mean(self, probabilities: Float[Tensor, "*shape V"]) -> Float[Tensor, "*shape D"]:
         return probabilities

@@ -1,6 +1,6 @@
 """Raw input to Output, with a finished model."""
 
-from seqloom.prediction.engine import fast
+from seqloom.prediction.engine import fast, fast_reader
 from seqloom.prediction.model import GROUP, Model, Scored
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.together import together
@@ -17,5 +17,6 @@ __all__ = [
     "Token",
     "Wishes",
     "fast",
+    "fast_reader",
     "together",
 ]

@@ -11,7 +11,7 @@ import torch
 from seqloom.config import Config
 from seqloom.errors import ConfigError, SeqloomError
 from seqloom.fields import EMPTY, END, TextField
-from seqloom.model import Decoder, SequenceModel, Source
+from seqloom.model import Decoder, Encoder, SequenceModel, Source
 from seqloom.prediction.fitting import configured, fitted, traces
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.parallel import side_by_side
@@ -74,6 +74,12 @@ class Model:
     target: TextField
     network: SequenceModel
     engine: Decoder[Any] | None = None  # writes in place of the network's own decoder
+    reader: Encoder | None = None  # reads in place of its own encoder
+
+    @property
+    def encoder(self) -> Encoder:
+        """What reads inputs: the reader where there is one."""
+        return self.network.encoder if self.reader is None else self.reader
 
     @property
     def decoder(self) -> Decoder[Any]:
@@ -198,7 +204,7 @@ class Model:
         limits = asked.demands.limits(source.lengths, numbers, self.config.search)
         decoder = self.decoder
         trace = asked.wishes.attention or traces(asked.search)
-        state = decoder.start(self.network.encoder.encode(source), trace=trace)
+        state = decoder.start(self.encoder.encode(source), trace=trace)
         standing = asked.search.begin(state, limits)
         while not standing.done:
             standing = asked.search.advance(decoder, standing)

@@ -31,4 +31,4 @@ def together(models: Sequence[Model]) -> Model:
     engine = None
     if isinstance(network.decoder, EnsembleDecoder) and any(model.engine for model in models):
         engine = EnsembleDecoder([model.decoder for model in models], network.decoder.widths)
-    return replace(first, network=network, engine=engine)
+    return replace(first, network=network, engine=engine, reader=None)

@@ -13,7 +13,7 @@ from seqloom.config import DataConfig, merge, validate
 from seqloom.data import Data, Report, Row, read_rows
 from seqloom.metrics import Score, perplexity, text_scores
 from seqloom.model import build
-from seqloom.prediction import Model, fast
+from seqloom.prediction import Model, fast, fast_reader
 from seqloom.run.parts import part_lines
 from seqloom.run.progress import Progress
 from seqloom.run.saved import best_step, load_config, load_fields, used_weights
@@ -38,7 +38,9 @@ def load(run: str | Path) -> Model:
     check_fit(network, tensors, place=str(step.path))
     network.to_empty(device="cpu")
     load_weights(network, tensors, place=str(step.path))
-    return Model(config, source, target, network.eval(), fast(network.decoder))
+    network.eval()
+    engine, reader = fast(network.decoder), fast_reader(network.encoder)
+    return Model(config, source, target, network, engine, reader)
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,25 @@
 """A Transformer decoder made for use: the numbers of the one it is made of, with less work a step.
 
-Matrices are kept as one product takes them, residual sums are part of the products, and the paths
-of a sentence share one table of keys and values (`entries`).
+Residual sums are part of the products, and the paths of a sentence share one table of keys and
+values (`entries`).
 """
 
-import math
-from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from seqloom.model import Decoder, Features, Memory
 from seqloom.model.transformer import TransformerDecoder
 from seqloom.nn.embedding import Embedding
-from seqloom.nn.mixing import Mixing, SelfAttention
 from seqloom.nn.modules import each
 from seqloom.nn.positions import LearnedAdded, NoPositions, SinusoidsAdded
 from seqloom.nn.transformer import Block
-from seqloom.prediction.entries import EngineState, Gaps, Looked, Table, rounded
+from seqloom.prediction.engine.entries import EngineState, Gaps, Looked, Table
+from seqloom.prediction.engine.weights import Affine, BlockWeights, norm_of, rounded, usual
 
 __all__ = ["Engine", "fast"]
 
@@ -41,64 +39,8 @@ def _suits(decoder: TransformerDecoder) -> bool:
         decoder.source == "cross"
         and isinstance(decoder.embed.embedding, Embedding)
         and isinstance(decoder.embed.positions, SinusoidsAdded | LearnedAdded | NoPositions)
-        and all(_usual(block.attention) for block in each(decoder.blocks, Block))
+        and all(usual(block.attention) for block in each(decoder.blocks, Block))
     )
-
-
-def _usual(attention: Mixing) -> bool:
-    return (
-        isinstance(attention, SelfAttention)
-        and attention.rotary is None
-        and attention.sizes.key == attention.sizes.value
-    )
-
-
-class Affine(NamedTuple):
-    """A linear map with its matrix transposed."""
-
-    matrix: Float[Tensor, "D D2"]
-    bias: Float[Tensor, "D2"] | None
-
-    @classmethod
-    def of(cls, linear: nn.Linear, scale: Float[Tensor, "D2"] | None = None) -> "Affine":
-        """A copy of a layer's weights, each output multiplied by its scale."""
-        factors = torch.ones_like(linear.weight[:, 0]) if scale is None else scale
-        bias = None if linear.bias is None else linear.bias.detach() * factors
-        return cls((linear.weight.detach() * factors[:, None]).t().contiguous(), bias)
-
-    @classmethod
-    def beside(cls, maps: Sequence["Affine"]) -> "Affine":
-        """Several maps of the same inputs as one."""
-        biases = [each.bias for each in maps if each.bias is not None]
-        return cls(
-            torch.cat([each.matrix for each in maps], dim=1),
-            torch.cat(biases) if biases else None,
-        )
-
-    def __call__(self, inputs: Float[Tensor, "N D"]) -> Float[Tensor, "N D2"]:
-        if self.bias is None:
-            return torch.mm(inputs, self.matrix)
-        return torch.addmm(self.bias, inputs, self.matrix)
-
-    def added(
-        self, hidden: Float[Tensor, "N D2"], inputs: Float[Tensor, "N D"]
-    ) -> Float[Tensor, "N D2"]:
-        """The hidden values plus the map of the inputs."""
-        total = torch.addmm(hidden, inputs, self.matrix)
-        return total if self.bias is None else total.add_(self.bias)
-
-
-def _norm(module: nn.Module) -> Callable[[Tensor], Tensor]:
-    """A layer norm as a plain function."""
-    if not isinstance(module, nn.LayerNorm):
-        return module
-    shape, weight, bias, least = (
-        module.normalized_shape,
-        module.weight.detach().clone(),
-        module.bias.detach().clone(),
-        module.eps,
-    )
-    return lambda values: torch.layer_norm(values, shape, weight, bias, least)
 
 
 class Step(NamedTuple):
@@ -129,69 +71,41 @@ class Step(NamedTuple):
         return values if self.gaps is None else values.index_select(0, self.gaps.inner)
 
 
-class Layer:
-    """A block's weights, and its three steps on rows of hidden values."""
+class Layer(BlockWeights):
+    """A block that looks back at what was read, and across at the source."""
 
     def __init__(self, block: Block) -> None:
-        attention, cross = block.attention, block.cross
-        if not isinstance(attention, SelfAttention) or cross is None:
+        super().__init__(block)
+        if block.cross is None:
             raise TypeError("there is no engine for this block")
-        widen, narrow = (part for part in block.network if isinstance(part, nn.Linear))
-        activation = block.network[1]
-        self.heads, self.size, _ = attention.sizes
-        self.norms = [_norm(norm) for norm in block.norms]
-        self.norm_first = block.norm_first
-        self.activation = torch.relu_ if isinstance(activation, nn.ReLU) else activation
-        width, like = self.heads * self.size, attention.project.weight
-        scaled = torch.full_like(like[:width, 0], 1 / math.sqrt(self.size))
-        ones = torch.ones_like(like[: 2 * width, 0])
-        self.project = Affine.of(attention.project, torch.cat([scaled, ones]).detach())
-        self.combine = Affine.of(attention.combine)
-        self.query = Affine.of(cross.query, scaled.detach())
-        self.merge = Affine.of(cross.combine)
-        self.widen, self.narrow = Affine.of(widen), Affine.of(narrow)
+        self.query = Affine.of(block.cross.query, self.scale)
+        self.merge = Affine.of(block.cross.combine)
 
     def look_back(
         self, hidden: Float[Tensor, "N D"], step: "Step", number: int
     ) -> Float[Tensor, "N D"]:
         """Attention to what was read, after writing what is read now."""
-        projected = step.outer(self.project(self._before(hidden, 0)))
+        projected = step.outer(self.project(self.before(hidden, 0)))
         split = projected.view(step.places, step.reads, 3, self.heads, self.size)
         split = split.permute(2, 0, 3, 1, 4)  # (3, P, H, K·T, E)
         step.table.write(number, split[1:])
         queries = split[0].reshape(-1, step.reads, self.size)
         scores = torch.baddbmm(step.mask, queries, step.table.keys[number])
         found = torch.bmm(scores.softmax(dim=-1), step.table.values[number])
-        return self._after(self.combine.added(hidden, step.inner(self._joined(found))), 0)
+        return self.after(self.combine.added(hidden, step.inner(self.joined(found))), 0)
 
     def look_across(
         self, hidden: Float[Tensor, "N D"], step: "Step", number: int
     ) -> tuple[Float[Tensor, "N D"], Float[Tensor, "PH M S"]]:
         """Attention to the source, and its weights."""
         source = step.source
-        queries = step.outer(self.query(self._before(hidden, 1)))
+        queries = step.outer(self.query(self.before(hidden, 1)))
         split = queries.view(step.places, step.reads, self.heads, self.size).transpose(1, 2)
         queries = split.reshape(-1, step.reads, self.size)
         scores = torch.baddbmm(source.padding, queries, source.keys[number])
         weights = scores.softmax(dim=-1)
         found = torch.bmm(weights, source.values[number])
-        return self._after(self.merge.added(hidden, step.inner(self._joined(found))), 1), weights
-
-    def think(self, hidden: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
-        """The inner network."""
-        inner = self.activation(self.widen(self._before(hidden, 2)))
-        return self._after(self.narrow.added(hidden, inner), 2)
-
-    def _joined(self, found: Float[Tensor, "PH M E"]) -> Float[Tensor, "N D"]:
-        """The heads of each row side by side."""
-        split = found.view(-1, self.heads, found.shape[1], self.size)
-        return split.transpose(1, 2).reshape(-1, self.heads * self.size)
-
-    def _before(self, hidden: Tensor, number: int) -> Tensor:
-        return self.norms[number](hidden) if self.norm_first else hidden
-
-    def _after(self, hidden: Tensor, number: int) -> Tensor:
-        return hidden if self.norm_first else self.norms[number](hidden)
+        return self.after(self.merge.added(hidden, step.inner(self.joined(found))), 1), weights
 
 
 class Engine:
@@ -208,7 +122,7 @@ class Engine:
         self._vectors = embedding.table.detach() * embedding.factor
         self._place = deepcopy(decoder.embed.positions)
         self._places = self._vectors[:0]
-        self._norm = _norm(decoder.norm)
+        self._norm = norm_of(decoder.norm)
         matrix, bias = decoder.output.matrix.table, decoder.output.bias
         self._output = Affine(
             matrix.detach().t().contiguous(), None if bias is None else bias.detach().clone()

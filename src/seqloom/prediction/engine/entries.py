@@ -14,16 +14,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["EngineState", "Gaps", "Looked", "Table", "rounded"]
+from seqloom.prediction.engine.weights import rounded
 
-LANES = 16  # values that a processor takes at once: softmax is far slower over fewer
+__all__ = ["EngineState", "Gaps", "Looked", "Table"]
+
 AHEAD = 4  # steps that a table has room for when the one before was full
 FULL = 0.75  # share of the places that sentences fill before the gaps are closed
-
-
-def rounded(count: int) -> int:
-    """So many entries, and those that fill up the last lanes."""
-    return -(-count // LANES) * LANES
 
 
 class Looked:
