@@ -14,7 +14,7 @@ French–English demo set, width 128, batches of 1,024 positions, {updates:,} up
 process with one thread. `python bench/architectures.py` made these tables; it can be stopped and
 goes on where it was.
 
-BLEU is that of the 637 test sentences with beam 5, the mean over seeds {seeds}; in brackets the
+BLEU is that of the 636 test sentences with beam 5, the mean over seeds {seeds}; in brackets the
 95 % bootstrap interval over the test sentences, then the lowest and highest of the seeds. Time is
 the processor time of one training in seconds.
 """

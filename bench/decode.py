@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, surroundings
 
 from seqloom.export import Exported, export_ctranslate2
@@ -95,7 +96,12 @@ def trained() -> Model:
 
 def ours(model: Model, search: Search) -> Decode:
     """Token rows to texts, in batches of the model's own choosing."""
-    return lambda rows: [output.text for output in model.predict_tokens(rows, search=search)]
+
+    def decode(rows: list[np.ndarray]) -> list[str]:
+        torch.set_num_threads(CORES)  # which CTranslate2 sets for the whole process
+        return [output.text for output in model.predict_tokens(rows, search=search)]
+
+    return decode
 
 
 def theirs(model: Model, exported: Exported, setting: Setting, batch: int) -> Decode:
