@@ -1,5 +1,6 @@
 """The engine is one more decoder: it keeps every law of the protocol and gives the same numbers."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,10 @@ from torch import Tensor, nn
 from seqloom.keys import key
 from seqloom.model import Decoder, Features, Memory, SequenceModel, Source
 from seqloom.prediction.engine import Engine, Reader, fast, fast_reader
+from seqloom.search import Beam, DiverseBeam, Exact, Greedy, Sample, Search, StochasticBeam
 from tests.checks import check_decoder
 from tests.model.models import NAMED, model_of, sources
+from tests.prediction.untrained import SOURCES, untrained
 
 VOCABULARY = 6
 PLAIN = "plain sinusoids"
@@ -115,6 +118,29 @@ def test_long_outputs_of_many_paths() -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize(
+    "chosen", [[0, 1, 2, 3, 5, 7, 6], [3, 3, 1, 0, 7, 6, 5], [0] * 9, [6, 1], [2, 2]]
+)
+def test_sentences_leave_in_any_order_or_twice(chosen: list[int]) -> None:
+    """Each goes on from its own source and history, beside others or beside itself."""
+    made, source = model(PLAIN, 8)
+    decoder, engine = made.decoder, fast(made.decoder)
+    memory, rows = made.encoder.encode(source), torch.tensor(chosen)
+    histories = torch.randint(VOCABULARY, (8, 3))
+    _, state = engine.read(histories, engine.start(memory))
+    state, histories = state.select(rows, rows), histories[rows]
+    for _ in range(3):
+        more = torch.randint(VOCABULARY, (len(rows), 1))
+        features, state = engine.read(more, state)
+        histories = torch.cat([histories, more], dim=1)
+        state = state.select(torch.arange(len(rows)))
+    chosen_source = Source(source.tokens[rows], source.lengths[rows])
+    start = decoder.start(made.encoder.encode(chosen_source))
+    expected, _ = decoder.read(histories, start)
+    torch.testing.assert_close(features.hidden, expected.hidden[:, -1:], rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
 def test_an_engine_keeps_the_weights_it_was_made_of() -> None:
     """Training goes on beside it and changes nothing in it; a new engine has the new weights."""
     made, source = model("plain learned", 2)
@@ -168,3 +194,28 @@ def test_a_reader_gives_the_encoders_states(name: str) -> None:
 def test_other_encoders_are_used_as_they_are(name: str) -> None:
     made, _ = model(name, 1)
     assert fast_reader(made.encoder) is made.encoder
+
+
+SEARCHES = [
+    Greedy(),
+    Beam(4, n_best=2),
+    Exact(),
+    Sample(draws=2),
+    StochasticBeam(3),
+    DiverseBeam(4),
+]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
+def test_every_search_gives_the_same(search: Search) -> None:
+    """Texts, scores and attention, whether the parts themselves are used or what is made of them
+    (RELIABILITY C2)."""
+    plain = untrained("transformer", seed=3)
+    engine, reader = fast(plain.network.decoder), fast_reader(plain.network.encoder)
+    fitted = replace(plain, engine=engine, reader=reader)
+    expected = plain.predict(SOURCES * 3, search=search, attention=True)
+    found = fitted.predict(SOURCES * 3, search=search, attention=True)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.text == theirs.text
+        assert ours.score == pytest.approx(theirs.score, abs=1e-9)
+        assert ours.attention == pytest.approx(theirs.attention, abs=1e-9)

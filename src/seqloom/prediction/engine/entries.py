@@ -140,7 +140,7 @@ class EngineState:
             return moved
         places = self.places if sentences is None else self.places[sentences]
         paths, every = len(rows) // len(places), self.source.places
-        if len(places) < FULL * every:
+        if len(places) < FULL * every or len(places.unique()) < len(places):
             return moved._copied(places, room=paths)
         return replace(moved, gaps=Gaps.between(places, paths, every))
 

@@ -1,0 +1,111 @@
+"""The attention of a recurrent decoder from its options (SPEC S4)."""
+
+import math
+
+from jaxtyping import Float
+from torch import Tensor
+
+from seqloom.config import AttentionOptions, LocalAttentionConfig
+from seqloom.errors import ConfigError
+from seqloom.model.build.sizes import Encoded, Target
+from seqloom.model.recurrent import Looking
+from seqloom.nn.attention import (
+    Additive,
+    Attention,
+    Concatenation,
+    Dot,
+    Focus,
+    General,
+    Heads,
+    Perceptron,
+    PredictedFocus,
+    Score,
+    TimeFocus,
+)
+
+__all__ = ["looking"]
+
+
+def looking(part: AttentionOptions, width: int, encoded: Encoded, target: Target) -> Looking:
+    """Attention of a decoder of this width to what was encoded."""
+    key = encoded.states or 0
+    match part.query:
+        case "current":
+            return Looking(_attention(part, (width, key), width), feed=part.feed)
+        case "previous":
+            attention = _attention(part, (width, key), width)
+            return Looking(attention, _previous_state, one_by_one=True, feed=part.feed)
+        case "output":
+            attention = _attention(part, (target.vectors.width, key), width)
+            return Looking(attention, _fed_vector, feed=part.feed)
+
+
+def _previous_state(
+    _fed: Float[Tensor, "R T E"], top: Float[Tensor, "R D"]
+) -> Float[Tensor, "R 1 D"]:
+    return top[:, None]
+
+
+def _fed_vector(
+    fed: Float[Tensor, "R T E"], _top: Float[Tensor, "R D"]
+) -> Float[Tensor, "R T E"]:
+    return fed
+
+
+def _attention(part: AttentionOptions, sizes: tuple[int, int], width: int) -> Attention:
+    """Attention between queries and keys of these sizes; heads compare maps of both."""
+    focus = None
+    if isinstance(part, LocalAttentionConfig):
+        focus = _focus(part, sizes[0], part.size or width)
+    if part.heads == 1:
+        score = _score(part, sizes, part.size or width)
+        return Attention(score, focus=focus, causal=part.causal)
+    if not part.size and width % part.heads:
+        raise ConfigError(
+            f"{part.heads} heads do not divide a decoder of {width}: "
+            "set model.decoder.attention.size, the size of one"
+        )
+    size = part.size or width // part.heads
+    heads = Heads(*sizes, width=size, count=part.heads)
+    return Attention(
+        _score(part, (size, size), size), heads=heads, focus=focus, causal=part.causal
+    )
+
+
+def _score(part: AttentionOptions, sizes: tuple[int, int], inner: int) -> Score:
+    match part.score:
+        case "dot" | "scaled" as kind:
+            if sizes[0] != sizes[1]:
+                raise ConfigError(
+                    f"model.decoder.attention.score = {kind!r} needs equal sizes, not a query of "
+                    f"{sizes[0]} and an encoder's output of {sizes[1]}: use 'general'"
+                )
+            return Dot(factor=1 / math.sqrt(sizes[0]) if kind == "scaled" else 1.0)
+        case "general":
+            return General(*sizes)
+        case "scaled-general":
+            return General(*sizes, factor=1 / math.sqrt(max(sizes)))
+        case "additive":
+            return Additive(*sizes, inner)
+        case "concatenation":
+            return Concatenation(*sizes, inner)
+        case "perceptron":
+            return Perceptron(*sizes, inner)
+
+
+def _focus(part: LocalAttentionConfig, query: int, inner: int) -> Focus:
+    if part.window < 1:
+        raise ConfigError(
+            "local attention needs a window: set model.decoder.attention.window to the positions "
+            "seen on each side, for example 3"
+        )
+    match part.centre:
+        case "time":
+            return TimeFocus(part.window, gaussian=part.gaussian)
+        case "predicted":
+            if not part.gaussian:
+                raise ConfigError(
+                    "model.decoder.attention.centre = 'predicted' is learnt through the bell curve "
+                    "alone: leave model.decoder.attention.gaussian on"
+                )
+            return PredictedFocus(query, inner, window=part.window)

@@ -1,0 +1,184 @@
+"""Recurrent encoders and decoders from their options."""
+
+from collections.abc import Callable, Sequence
+
+from seqloom.config import (
+    AttentionOptions,
+    ElmanConfig,
+    GruConfig,
+    LstmConfig,
+    ModelConfig,
+    NoAttentionConfig,
+    RecurrentDecoderConfig,
+    RecurrentEncoderConfig,
+    SsruConfig,
+    UnitConfig,
+)
+from seqloom.errors import ConfigError
+from seqloom.model.build.looking import looking
+from seqloom.model.build.output import output_layer
+from seqloom.model.build.sizes import Encoded, Target
+from seqloom.model.encoders import RecurrentEncoder
+from seqloom.model.first_state import Bridge, Copied, FirstState, OwnState, ReadState
+from seqloom.model.recurrent import Ends, Looking, RecurrentDecoder, Wiring
+from seqloom.nn.embedding import TokenVectors
+from seqloom.nn.joining import Concatenated, Squashed, Summed
+from seqloom.nn.recurrent import RecurrentStack, StackOptions
+from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit
+
+__all__ = ["recurrent_decoder", "recurrent_encoder"]
+
+
+def recurrent_encoder(
+    part: RecurrentEncoderConfig, vectors: TokenVectors
+) -> tuple[RecurrentEncoder, Encoded]:
+    """The encoder and what it hands over."""
+    options = StackOptions(
+        layers=part.layers,
+        direction=part.direction,
+        dropout=part.dropout,
+        residual=part.residual,
+        layer_norm=part.layer_norm,
+        learnt_state=part.first_state == "learnt",
+    )
+    stack = RecurrentStack(vectors.width, part.width, _new_unit(part.unit), options)
+    encoder = RecurrentEncoder(vectors, stack, dropout=part.dropout)
+    return encoder, Encoded(stack.width, (part.layers, stack.width), stack.parts)
+
+
+def recurrent_decoder(
+    config: ModelConfig, part: RecurrentDecoderConfig, encoded: Encoded, target: Target
+) -> RecurrentDecoder:
+    """The decoder in the form that its options give (SPEC S3.2)."""
+    _check(part, encoded, target)
+    wiring = _wiring(part, encoded, target)
+    code = encoded.code[1] if encoded.code else 0
+    context = _context(wiring.looking, encoded)
+    shown = [part.width, *context, *([code] if wiring.code_output else [])]
+    readout = _readout(config, part, shown)
+    fed = [readout.width] if wiring.looking is not None and wiring.looking.feed else []
+    asked_first = wiring.looking is not None and wiring.looking.query is not None
+    entering = [
+        *([target.vectors.width] if wiring.feedback else []),
+        *([code] if wiring.code_input or wiring.code_first else []),
+        *(context if asked_first else []),
+        *fed,
+    ]
+    join = (Summed if part.join == "sum" else Concatenated)(entering or [1])
+    options = StackOptions(
+        layers=part.layers,
+        dropout=part.dropout,
+        residual=part.residual,
+        layer_norm=part.layer_norm,
+        learnt_state=part.first_state == "learnt",
+    )
+    stack = RecurrentStack(join.width, part.width, _new_unit(part.unit), options)
+    ends = Ends(target.vectors, join, readout, output_layer(config, readout.width, target))
+    first = _first_state(part, encoded, stack.parts)
+    return RecurrentDecoder(stack, first, ends, wiring, dropout=part.dropout)
+
+
+def _wiring(part: RecurrentDecoderConfig, encoded: Encoded, target: Target) -> Wiring:
+    attention = part.attention
+    found = None
+    if isinstance(attention, AttentionOptions):
+        found = looking(attention, part.width, encoded, target)
+    return Wiring(
+        feedback=part.feedback != "none",
+        soft=part.feedback == "soft",
+        code_input=part.code in ("input", "input-output"),
+        code_output=part.code == "input-output",
+        code_first=part.code == "first",
+        looking=found,
+    )
+
+
+def _context(looking: Looking | None, encoded: Encoded) -> list[int]:
+    if looking is None or encoded.states is None:
+        return []
+    return [looking.attention.context_factor * encoded.states]
+
+
+def _readout(
+    config: ModelConfig, part: RecurrentDecoderConfig, shown: Sequence[int]
+) -> Concatenated | Squashed:
+    match part.readout:
+        case "affine":
+            return Concatenated(shown)
+        case "perceptron":
+            return Squashed(shown, part.width if config.one_hot else config.embedding)
+
+
+def _first_state(part: RecurrentDecoderConfig, encoded: Encoded, parts: int) -> FirstState:
+    size = (part.layers, part.width)
+    match part.first_state:
+        case "zero" | "learnt":
+            return OwnState(part.layers)
+        case "read":
+            return ReadState()
+        case "map":
+            return Bridge(encoded.code or (0, 0), size, parts=parts)
+        case "copy":
+            if (encoded.code, encoded.parts) != (size, parts):
+                layers, width = encoded.code or (0, 0)
+                raise ConfigError(
+                    "model.decoder.first_state = 'copy' needs equal states, not an encoder's of "
+                    f"{layers} × {width} in {encoded.parts} parts and a decoder's of "
+                    f"{size[0]} × {size[1]} in {parts}: use 'map'"
+                )
+            return Copied()
+
+
+def _check(part: RecurrentDecoderConfig, encoded: Encoded, target: Target) -> None:
+    """ConfigError where the decoder asks for what its encoder does not give."""
+    attends = not isinstance(part.attention, NoAttentionConfig)
+    if encoded.states is None:
+        wanted = {
+            "model.decoder.attention": attends,
+            "model.decoder.code": part.code != "none",
+            f"model.decoder.first_state = {part.first_state!r}": part.first_state
+            in ("map", "copy", "read"),
+        }
+        for name, asked in wanted.items():
+            if asked:
+                raise ConfigError(
+                    f"{name} needs a source, and model.encoder.kind is 'none': set "
+                    "model.decoder.attention=none, code=none and first_state=zero"
+                )
+    if part.first_state == "read":
+        _check_reading(part, encoded, target)
+
+
+def _check_reading(part: RecurrentDecoderConfig, encoded: Encoded, target: Target) -> None:
+    """One network reads the source and writes: both must enter it in the same way."""
+    attention = part.attention
+    early = isinstance(attention, AttentionOptions) and (
+        attention.query != "current" or attention.feed
+    )
+    if part.code != "none" or early or part.feedback == "none":
+        raise ConfigError(
+            "model.decoder.first_state = 'read' lets one network read source and output alike: set "
+            "feedback=token or soft, code=none, attention.query=current and attention.feed=false"
+        )
+    if encoded.states != target.vectors.width:
+        raise ConfigError(
+            "model.decoder.first_state = 'read' needs a source of vectors as wide as the target's, "
+            f"{target.vectors.width}, not {encoded.states}: use model.encoder.kind = 'vectors'"
+        )
+
+
+def _new_unit(part: UnitConfig) -> Callable[[int, int], Unit]:
+    bias, weights = part.bias, part.weights
+    match part:
+        case LstmConfig():
+            return lambda inputs, width: Lstm(inputs, width, bias=bias, weights=weights)
+        case GruConfig(reset=reset, update=update):
+            return lambda inputs, width: Gru(
+                inputs, width, reset=reset, update=update, bias=bias, weights=weights
+            )
+        case ElmanConfig(activation=activation):
+            return lambda inputs, width: Elman(
+                inputs, width, activation=activation, bias=bias, weights=weights
+            )
+        case SsruConfig():
+            return lambda inputs, width: Ssru(inputs, width, bias=bias, weights=weights)
