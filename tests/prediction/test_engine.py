@@ -202,7 +202,7 @@ SEARCHES = [
     Exact(),
     Sample(draws=2),
     StochasticBeam(3),
-    DiverseBeam(4),
+    DiverseBeam(6),
 ]
 
 

@@ -46,9 +46,7 @@ def _previous_state(
     return top[:, None]
 
 
-def _fed_vector(
-    fed: Float[Tensor, "R T E"], _top: Float[Tensor, "R D"]
-) -> Float[Tensor, "R T E"]:
+def _fed_vector(fed: Float[Tensor, "R T E"], _top: Float[Tensor, "R D"]) -> Float[Tensor, "R T E"]:
     return fed
 
 
@@ -67,9 +65,7 @@ def _attention(part: AttentionOptions, sizes: tuple[int, int], width: int) -> At
         )
     size = part.size or width // part.heads
     heads = Heads(*sizes, width=size, count=part.heads)
-    return Attention(
-        _score(part, (size, size), size), heads=heads, focus=focus, causal=part.causal
-    )
+    return Attention(_score(part, (size, size), size), heads=heads, focus=focus, causal=part.causal)
 
 
 def _score(part: AttentionOptions, sizes: tuple[int, int], inner: int) -> Score:

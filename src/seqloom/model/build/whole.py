@@ -57,7 +57,9 @@ def build_head(config: ModelConfig, *, source_size: int, labels: int) -> tuple[E
             pools = {"code": CodePool, "mean": MeanPool, "max": MaximumPool}
             return encoder, LabelHead(pools[pool](), encoded.states, labels)
         case _ as part:
-            raise ConfigError(f"model.decoder.kind = {part.kind!r} writes text: choose label or tags")
+            raise ConfigError(
+                f"model.decoder.kind = {part.kind!r} writes text: choose label or tags"
+            )
 
 
 def _vectors(config: ModelConfig, size: int) -> TokenVectors:
