@@ -39,12 +39,14 @@ def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     if width <= max(FEW, 2 * count * BLOCK):
         best, where = values.topk(count, dim=1)
         return best, where
-    blocks = values[:, : width // BLOCK * BLOCK].unflatten(1, (-1, BLOCK))
+    whole = width // BLOCK * BLOCK
+    blocks = values[:, :whole].unflatten(1, (-1, BLOCK))
     chosen = blocks.amax(dim=2).topk(count, dim=1).indices  # (R, C)
     inside = torch.arange(BLOCK, device=values.device)
     places = (chosen[:, :, None] * BLOCK + inside).flatten(1)  # (R, C·BLOCK)
-    rest = torch.arange(width // BLOCK * BLOCK, width, device=values.device)
-    places = torch.cat([places, rest.expand(len(values), -1)], dim=1)
+    if whole < width:
+        rest = torch.arange(whole, width, device=values.device)
+        places = torch.cat([places, rest.expand(len(values), -1)], dim=1)
     best, where = values.gather(1, places).topk(count, dim=1)
     return best, places.gather(1, where)
 
