@@ -16,7 +16,8 @@ goes on where it was.
 
 BLEU is that of the 636 test sentences with beam 5, the mean over seeds {seeds}; in brackets the
 95 % bootstrap interval over the test sentences, then the lowest and highest of the seeds. Time is
-the processor time of one training in seconds.
+the processor time of one training in seconds; other work shared the machine while these cells were
+trained, so times are rough.
 """
 
 
