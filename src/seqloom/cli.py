@@ -3,11 +3,11 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from seqloom.commands.predict import predict
+from seqloom.commands.predict import RunArgument, predict
 from seqloom.commands.searching import KINDS, SearchOptions
 from seqloom.commands.terminal import as_a_filter
 from seqloom.errors import ConfigError, SeqloomError
@@ -34,9 +34,6 @@ DataArgument = Annotated[
         help="pairs.tsv, .csv, .jsonl or .parquet, or two text files: source.txt,target.txt",
         show_default=False,
     ),
-]
-RunArgument = Annotated[
-    Path, typer.Argument(metavar="DIR", help="a trained run's directory", show_default=False)
 ]
 SourceOption = Annotated[
     str | None, typer.Option("--source", metavar="COL", help="source column: name or position")
@@ -288,15 +285,8 @@ def _options(
 ) -> "Overrides":
     from seqloom.config import merge, parse_assignments
 
-    columns: dict[str, Any] = {}
-    if source is not None:
-        columns["source"] = source
-    if target is not None:
-        columns["target"] = target
-    if weight is not None:
-        columns["weight"] = weight
-    if skip_bad:
-        columns["skip_bad"] = True
+    said = {"source": source, "target": target, "weight": weight, "skip_bad": skip_bad or None}
+    columns = {name: value for name, value in said.items() if value is not None}
     return merge(parse_assignments(assignments or []), {"data": columns} if columns else {})
 
 

@@ -16,13 +16,15 @@ from seqloom.errors import ConfigError
 if TYPE_CHECKING:
     from seqloom.prediction import Model, Output
 
-__all__ = ["predict"]
+__all__ = ["RunArgument", "predict"]
+
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", help="a trained run's directory", show_default=False)
+]
 
 
 def predict(
-    run: Annotated[
-        Path, typer.Argument(metavar="DIR", help="a trained run's directory", show_default=False)
-    ],
+    run: RunArgument,
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="input lines; standard input if absent")
     ] = None,

@@ -14,7 +14,7 @@ from seqloom.search.frontier import Choices, Forks, Frontier
 from seqloom.search.largest import largest
 from seqloom.search.limits import Limits
 from seqloom.search.ranking import PER_TOKEN, Ranking, coverage_of
-from seqloom.search.results import Hypothesis, hypotheses
+from seqloom.search.results import Hypothesis, check_outputs, hypotheses
 
 __all__ = ["Beam", "best_forks", "candidates", "hopes_of", "ranks_of", "settled"]
 
@@ -34,8 +34,7 @@ class Beam:
     first: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.n_best <= self.width:
-            raise ConfigError(f"a beam of {self.width} cannot give {self.n_best} outputs: widen it")
+        check_outputs(self.n_best, self.width)
         if self.first and not self.ranking.plain:
             raise ConfigError(
                 "stopping at the first finished output misses better ones where lengths or "

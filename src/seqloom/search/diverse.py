@@ -10,7 +10,7 @@ from seqloom.search.frontier import Frontier
 from seqloom.search.groups import group_forks, leave_groups
 from seqloom.search.limits import Limits
 from seqloom.search.ranking import PER_TOKEN, Ranking
-from seqloom.search.results import Hypothesis, distinct, hypotheses
+from seqloom.search.results import Hypothesis, check_outputs, distinct, hypotheses
 
 __all__ = ["DiverseBeam"]
 
@@ -33,8 +33,7 @@ class DiverseBeam:
     def __post_init__(self) -> None:
         if self.groups < 1 or self.width < 1 or self.width % self.groups:
             raise ConfigError(f"{self.groups} groups cannot share {self.width} paths evenly")
-        if not 1 <= self.n_best <= self.width:
-            raise ConfigError(f"a beam of {self.width} cannot give {self.n_best} outputs: widen it")
+        check_outputs(self.n_best, self.width)
         if not 0 <= self.strength < math.inf:
             raise ConfigError(f"a strength of {self.strength:g} is not 0 or more")
 

@@ -139,6 +139,11 @@ class Frontier:
         return self.some or self.steps >= self.limits.soonest
 
     @property
+    def lines(self) -> Int[Tensor, "B"]:
+        """The numbers that random draws of each sentence come from."""
+        return self.sentences if self.limits.lines is None else self.limits.lines
+
+    @property
     def full(self) -> Bool[Tensor, "B"]:
         """Sentences whose paths have no room for another token."""
         return self.limits.longest <= self.steps

@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from seqloom.errors import ConfigError
 from seqloom.search.frontier import Frontier, Left, Step
 
-__all__ = ["Alternatives", "Hypothesis", "distinct", "hypotheses"]
+__all__ = ["Alternatives", "Hypothesis", "check_outputs", "distinct", "hypotheses"]
 
 Alternatives = tuple[tuple[int, float], ...]
 """Tokens and their log-probabilities, the likeliest first."""
@@ -33,6 +34,12 @@ class Hypothesis:
     def score(self) -> float:
         """The log-probability of the whole output."""
         return sum(self.token_scores)
+
+
+def check_outputs(n_best: int, width: int) -> None:
+    """ConfigError where a beam of such a width cannot give so many outputs."""
+    if not 1 <= n_best <= width:
+        raise ConfigError(f"a beam of {width} cannot give {n_best} outputs: widen it")
 
 
 class Histories(NamedTuple):

@@ -72,8 +72,7 @@ class Sample:
         return hypotheses(frontier, count=self.draws, complete=False)
 
     def _uniforms(self, frontier: Frontier) -> Float[Tensor, "B N"]:
-        lines = frontier.limits.lines
-        bits = mixed(key(self.seed, "sample"), frontier.sentences if lines is None else lines)
+        bits = mixed(key(self.seed, "sample"), frontier.lines)
         bits = mixed(bits[:, None], torch.arange(self.draws, device=bits.device))
         return uniforms(mixed(bits, torch.full_like(bits, frontier.steps)))
 

@@ -20,7 +20,7 @@ from seqloom.search.chance import gumbels, mixed
 from seqloom.search.frontier import Choices, Forks, Frontier
 from seqloom.search.largest import largest
 from seqloom.search.limits import Limits
-from seqloom.search.results import Hypothesis, hypotheses
+from seqloom.search.results import Hypothesis, check_outputs, hypotheses
 
 __all__ = ["StochasticBeam"]
 
@@ -42,8 +42,7 @@ class StochasticBeam:
     n_best: int = 1
 
     def __post_init__(self) -> None:
-        if not 1 <= self.n_best <= self.width:
-            raise ConfigError(f"a beam of {self.width} cannot give {self.n_best} outputs: widen it")
+        check_outputs(self.n_best, self.width)
         if not 0 < self.temperature < math.inf:
             raise ConfigError(f"a temperature of {self.temperature:g} is not above 0")
 
@@ -54,8 +53,7 @@ class StochasticBeam:
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
         frontier = Frontier.start(state, limits)
-        lines = frontier.sentences if limits.lines is None else limits.lines
-        bits = mixed(key(self.seed, "stochastic beam"), lines)[:, None]
+        bits = mixed(key(self.seed, "stochastic beam"), frontier.lines)[:, None]
         return replace(frontier, carried=(torch.zeros_like(bits).double(), gumbels(bits), bits))
 
     def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:

@@ -23,7 +23,7 @@ from seqloom.model.first_state import Bridge, Copied, FirstState, OwnState, Read
 from seqloom.model.recurrent import Ends, Looking, RecurrentDecoder, Wiring
 from seqloom.nn.embedding import TokenVectors
 from seqloom.nn.joining import Concatenated, Squashed, Summed
-from seqloom.nn.recurrent import RecurrentStack, StackOptions
+from seqloom.nn.recurrent import Direction, RecurrentStack, StackOptions
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit
 
 __all__ = ["recurrent_decoder", "recurrent_encoder"]
@@ -33,15 +33,7 @@ def recurrent_encoder(
     part: RecurrentEncoderConfig, vectors: TokenVectors
 ) -> tuple[RecurrentEncoder, Encoded]:
     """The encoder and what it hands over."""
-    options = StackOptions(
-        layers=part.layers,
-        direction=part.direction,
-        dropout=part.dropout,
-        residual=part.residual,
-        layer_norm=part.layer_norm,
-        learnt_state=part.first_state == "learnt",
-    )
-    stack = RecurrentStack(vectors.width, part.width, _new_unit(part.unit), options)
+    stack = _stack(part, vectors.width, part.direction)
     encoder = RecurrentEncoder(vectors, stack, dropout=part.dropout)
     return encoder, Encoded(stack.width, (part.layers, stack.width), stack.parts)
 
@@ -65,17 +57,25 @@ def recurrent_decoder(
         *fed,
     ]
     join = (Summed if part.join == "sum" else Concatenated)(entering or [1])
+    stack = _stack(part, join.width, "forward")
+    ends = Ends(target.vectors, join, readout, output_layer(config, readout.width, target))
+    first = _first_state(part, encoded, stack.parts)
+    return RecurrentDecoder(stack, first, ends, wiring, dropout=part.dropout)
+
+
+def _stack(
+    part: RecurrentEncoderConfig | RecurrentDecoderConfig, inputs: int, direction: Direction
+) -> RecurrentStack:
+    """The layers of either side."""
     options = StackOptions(
         layers=part.layers,
+        direction=direction,
         dropout=part.dropout,
         residual=part.residual,
         layer_norm=part.layer_norm,
         learnt_state=part.first_state == "learnt",
     )
-    stack = RecurrentStack(join.width, part.width, _new_unit(part.unit), options)
-    ends = Ends(target.vectors, join, readout, output_layer(config, readout.width, target))
-    first = _first_state(part, encoded, stack.parts)
-    return RecurrentDecoder(stack, first, ends, wiring, dropout=part.dropout)
+    return RecurrentStack(inputs, part.width, _new_unit(part.unit), options)
 
 
 def _wiring(part: RecurrentDecoderConfig, encoded: Encoded, target: Target) -> Wiring:

@@ -26,6 +26,7 @@ __all__ = ["Gru", "Reset", "Update"]
 
 Reset = Literal["before", "after"]
 Update = Literal["keep", "take"]
+GatedStep = Callable[..., tuple[Tensor, ...]]
 
 
 class Gru(Unit):
@@ -95,11 +96,8 @@ class _ResetBefore(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, sums: Tensor, first: Tensor, recur: Tensor, keep: bool) -> Tensor:
-        step = partial(_step_before, turned=turn(recur, len(sums)), keep=keep)
-        hiddens, *kept = walk(step, sums, (first,))
-        ctx.save_for_backward(first, recur, hiddens, *kept)
         ctx.keep = keep
-        return hiddens
+        return _walked(ctx, partial(_step_before, keep=keep), sums, first, recur)
 
     @staticmethod
     @once_differentiable
@@ -144,11 +142,8 @@ class _ResetAfter(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, sums: Tensor, first: Tensor, recur: Tensor, keep: bool) -> Tensor:
-        step = partial(_step_after, turned=turn(recur, len(sums)), keep=keep)
-        hiddens, *kept = walk(step, sums, (first,))
-        ctx.save_for_backward(first, recur, hiddens, *kept)
         ctx.keep = keep
-        return hiddens
+        return _walked(ctx, partial(_step_after, keep=keep), sums, first, recur)
 
     @staticmethod
     @once_differentiable
@@ -173,6 +168,13 @@ class _ResetAfter(torch.autograd.Function):
                 to_hidden += to_hiddens[t - 1]
         to_recur = weight_gradient(flat[:, :, : 3 * width], earlier).roll(-width, 0)
         return flat[:, :, width:], to_hidden, to_recur, None
+
+
+def _walked(ctx: Any, step: GatedStep, sums: Tensor, first: Tensor, recur: Tensor) -> Tensor:
+    """All states of either form; what its gradient needs is saved for it."""
+    hiddens, *kept = walk(partial(step, turned=turn(recur, len(sums))), sums, (first,))
+    ctx.save_for_backward(first, recur, hiddens, *kept)
+    return hiddens
 
 
 def _blend(hidden: Tensor, candidate: Tensor, update: Tensor, *, keep: bool) -> Tensor:
@@ -201,7 +203,7 @@ class _Form(NamedTuple):
     """The loop over time with its gradient, and one step of it."""
 
     scan: type[torch.autograd.Function]
-    step: Callable[..., tuple[Tensor, ...]]
+    step: GatedStep
 
 
 _FORMS: dict[Reset, _Form] = {

@@ -11,7 +11,7 @@ from seqloom.model import Encoder, Memory, Source
 from seqloom.model.transformer import TransformerEncoder
 from seqloom.nn.modules import each
 from seqloom.nn.transformer import Block
-from seqloom.prediction.engine.weights import BlockWeights, norm_of, rounded, usual
+from seqloom.prediction.engine.weights import BlockWeights, norm_of, padding_of, usual
 
 __all__ = ["Reader", "fast_reader"]
 
@@ -56,16 +56,10 @@ class Reader:
         mask, (rows, steps) = source.mask, source.tokens.shape
         hidden = self._embed(source.tokens, torch.arange(steps, device=mask.device)[None])
         hidden = hidden.flatten(0, 1)
-        padding = self._padding(mask, hidden.dtype)
+        padding = padding_of(mask, hidden.dtype)
+        padding = padding.repeat_interleave(self._layers[0].heads, dim=0)[:, None]  # (B·H, 1, C)
         for layer in self._layers:
             hidden = layer.think(layer.look_around(hidden, padding))
         states = self._norm(hidden).unflatten(0, (rows, steps))
         last = states[torch.arange(rows, device=mask.device), source.lengths - 1]
         return Memory(rows, states, mask, code=(last[:, None],))
-
-    def _padding(self, mask: Tensor, kind: torch.dtype) -> Float[Tensor, "BH 1 C"]:
-        """0 at real positions, −∞ at padding, for each head."""
-        more = rounded(mask.shape[1]) - mask.shape[1]
-        padding = torch.zeros_like(mask, dtype=kind).masked_fill_(~mask, -torch.inf)
-        padding = functional.pad(padding, (0, more), value=-torch.inf)
-        return padding.repeat_interleave(self._layers[0].heads, dim=0)[:, None]

@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from seqloom.nn.mixing import Mixing, SelfAttention
 from seqloom.nn.transformer import Block
 
-__all__ = ["LANES", "Affine", "BlockWeights", "norm_of", "rounded", "usual"]
+__all__ = ["LANES", "Affine", "BlockWeights", "norm_of", "padding_of", "rounded", "usual"]
 
 LANES = 16  # values that a processor takes at once: softmax is far slower over fewer
 
@@ -19,6 +20,13 @@ LANES = 16  # values that a processor takes at once: softmax is far slower over 
 def rounded(count: int) -> int:
     """So many values, and those that fill up the last lanes."""
     return -(-count // LANES) * LANES
+
+
+def padding_of(mask: Bool[Tensor, "B S"], kind: torch.dtype) -> Float[Tensor, "B C"]:
+    """0 at real positions, −∞ at padding and in what fills up the last lanes."""
+    padding = torch.zeros_like(mask, dtype=kind).masked_fill_(~mask, -torch.inf)
+    more = rounded(mask.shape[1]) - mask.shape[1]
+    return functional.pad(padding, (0, more), value=-torch.inf)
 
 
 def usual(mixing: Mixing) -> bool:

@@ -19,7 +19,14 @@ from seqloom.nn.modules import each
 from seqloom.nn.positions import LearnedAdded, NoPositions, SinusoidsAdded
 from seqloom.nn.transformer import Block
 from seqloom.prediction.engine.entries import EngineState, Gaps, Looked, Table
-from seqloom.prediction.engine.weights import Affine, BlockWeights, norm_of, rounded, usual
+from seqloom.prediction.engine.weights import (
+    Affine,
+    BlockWeights,
+    norm_of,
+    padding_of,
+    rounded,
+    usual,
+)
 
 __all__ = ["Engine", "fast"]
 
@@ -175,8 +182,7 @@ class Engine:
         more = rounded(width) - width
         flat = functional.pad(states, (0, 0, 0, more)).flatten(0, 1)
         split = self._project(flat).view(count, width + more, -1, 2, layer.heads, layer.size)
-        padding = torch.zeros_like(mask, dtype=states.dtype).masked_fill_(~mask, -torch.inf)
-        padding = functional.pad(padding, (0, more), value=-torch.inf)
+        padding = padding_of(mask, states.dtype)
         return Looked(
             split[:, :, :, 0].permute(2, 0, 3, 4, 1).contiguous(),
             split[:, :, :, 1].permute(2, 0, 3, 1, 4).contiguous(),
