@@ -46,7 +46,7 @@ class Subject:
     def state(self, sentences: Tensor | None = None) -> Any:
         """The traced state before the first token of these sentences, or of all."""
         chosen = self.sentences if sentences is None else sentences
-        source = Source(self.source.tokens[chosen], self.source.lengths[chosen])
+        source = Source(self.source.values[chosen], self.source.lengths[chosen])
         return self.decoder.start(self.model.encoder.encode(source), trace=True)
 
     def recompute(self, sentences: Tensor, histories: Tensor) -> Features:
@@ -153,14 +153,14 @@ def check_neighbours_change_nothing(subject: Subject) -> None:
     assert_same(subject.recompute(order, tokens[order]), rows_of(together, order))
     padded = repadded(subject)
     wider = padded.recompute(subject.sentences, tokens)
-    assert_same(without_padding(wider, subject.source.tokens.shape[1]), together)
+    assert_same(without_padding(wider, subject.source.values.shape[1]), together)
     longest, search = subject.draw(2, 6, len(tokens)), Beam(3, Ranking(power=1.0), n_best=2)
     found = subject.search(search, longest)
     assert_outputs_same(padded.search(search, longest), found)
     for number, alone in enumerate(singles(subject)):
         features = alone.recompute(alone.sentences, tokens[number : number + 1])
         mine = rows_of(together, torch.tensor([number]))
-        assert_same(features, without_padding(mine, alone.source.tokens.shape[1]))
+        assert_same(features, without_padding(mine, alone.source.values.shape[1]))
         result = alone.search(search, longest[number : number + 1])
         assert_outputs_same(result, found[number : number + 1])
 
@@ -177,7 +177,7 @@ def check_attention_is_a_distribution(subject: Subject) -> None:
     assert (traced.attention is not None) == subject.attends
     if traced.attention is None:
         return
-    width = subject.source.tokens.shape[1]
+    width = subject.source.values.shape[1]
     padding = torch.arange(width) >= subject.source.lengths[:, None, None]
     assert bool((traced.attention.masked_select(padding) == 0).all())
     assert bool((traced.attention >= 0).all())

@@ -26,7 +26,7 @@ def check_encoder(encoder: Any, source: Source, *, seed: int) -> None:
     check_sizes(together, source)
     random = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(source.lengths), generator=random)
-    other = Source(source.tokens[order], source.lengths[order])
+    other = Source(source.values[order], source.lengths[order])
     turned = encoder.encode(other)
     for number, original in enumerate(order.tolist()):
         assert_same(one(turned, number, other), one(together, original, source))
@@ -34,7 +34,7 @@ def check_encoder(encoder: Any, source: Source, *, seed: int) -> None:
     for number, length in enumerate(source.lengths.tolist()):
         mine = one(together, number, source)
         rows = slice(number, number + 1)
-        alone = Source(source.tokens[rows, :length], source.lengths[rows])
+        alone = Source(source.values[rows, :length], source.lengths[rows])
         assert_same(one(encoder.encode(alone), 0, alone), mine)
         assert_same(one(padded, number, source), mine)
     rounded = deepcopy(encoder).float().encode(source)
@@ -48,7 +48,7 @@ def check_sizes(memory: Memory, source: Source) -> None:
     assert (memory.states is None) == (memory.mask is None)
     if memory.states is not None and memory.mask is not None:
         assert torch.equal(memory.mask, source.mask)
-        assert memory.states.shape[:2] == source.tokens.shape
+        assert memory.states.shape[:2] == source.values.shape
     assert all(len(part) == memory.sentences for part in memory.code or ())
 
 
@@ -60,7 +60,7 @@ def one(memory: Memory, number: int, source: Source) -> list[Tensor]:
 
 def repadded(source: Source, random: torch.Generator) -> Source:
     """The same sentences with three more columns, and any special symbol in the padding."""
-    wider = torch.nn.functional.pad(source.tokens, (0, 3))
+    wider = torch.nn.functional.pad(source.values, (0, 3))
     real = torch.arange(wider.shape[1]) < source.lengths[:, None]
     anything = torch.randint(EMPTY, END + 1, wider.shape, generator=random)
     return Source(wider.where(real, anything), source.lengths)

@@ -77,7 +77,7 @@ def check_neighbours(
     assert_outputs_same(searched(repadded(subject), search, longest), found)
     order = torch.randperm(len(longest), generator=subject.random)
     turned = replace(
-        subject, source=Source(subject.source.tokens[order], subject.source.lengths[order])
+        subject, source=Source(subject.source.values[order], subject.source.lengths[order])
     )
     again = searched(turned, search, longest[order], lines=order)
     assert_outputs_same(again, [found[number] for number in order.tolist()])

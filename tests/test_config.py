@@ -19,6 +19,7 @@ from seqloom.config import (
     Facts,
     Overrides,
     Side,
+    TextConfig,
     dump,
     flatten,
     load,
@@ -195,7 +196,7 @@ def test_a_value_without_quotes_is_text_and_a_column_may_be_a_number() -> None:
     tables = parse_assignments(["data.source=3", "data.target=English text", "source.unit=word"])
     config = validate(tables, place="--set")
     assert (config.data.source, config.data.target) == ("3", "English text")
-    assert config.source.unit == "word"
+    assert config.source == TextConfig(unit="word")
 
 
 @pytest.mark.parametrize(

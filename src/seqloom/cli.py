@@ -36,10 +36,20 @@ DataArgument = Annotated[
     ),
 ]
 SourceOption = Annotated[
-    str | None, typer.Option("--source", metavar="COL", help="source column: name or position")
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="COL[:KIND]",
+        help="source column, by name or position, and its kind: text, label, vector; or none",
+    ),
 ]
 TargetOption = Annotated[
-    str | None, typer.Option("--target", metavar="COL", help="target column: name or position")
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="COL[:KIND]",
+        help="target column, by name or position, and its kind: text, tags, label or number",
+    ),
 ]
 WeightOption = Annotated[
     str | None,
@@ -175,7 +185,7 @@ def evaluate(
 ) -> None:
     """Measure a run on data it has not seen, with 95 % intervals."""
     from seqloom.run import evaluate as run_evaluate
-    from seqloom.run import load
+    from seqloom.run import load, load_writer
     from seqloom.run import search_errors as run_search_errors
 
     model = load(run)
@@ -184,7 +194,7 @@ def evaluate(
     evaluation = run_evaluate(model, data, options=options, search=chosen, lowercase=lowercase)
     found, lines = evaluation.as_dict(), evaluation.lines()
     if search_errors is not None:
-        errors = run_search_errors(model, data, widest=search_errors, options=options)
+        errors = run_search_errors(load_writer(run), data, widest=search_errors, options=options)
         found["search_errors"] = errors.as_dict()
         lines += ["", *errors.lines()]
     print(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines))
@@ -283,11 +293,17 @@ def _options(
     skip_bad: bool,
     weight: str | None = None,
 ) -> "Overrides":
-    from seqloom.config import merge, parse_assignments
+    from seqloom.config import merge, parse_assignments, split_column
 
-    said = {"source": source, "target": target, "weight": weight, "skip_bad": skip_bad or None}
-    columns = {name: value for name, value in said.items() if value is not None}
-    return merge(parse_assignments(assignments or []), {"data": columns} if columns else {})
+    chosen = parse_assignments(assignments or [])
+    said = {"weight": weight, "skip_bad": skip_bad or None}
+    columns: Overrides = {name: value for name, value in said.items() if value is not None}
+    for side, given in (("source", source), ("target", target)):
+        if given is not None:
+            name, kind = split_column(given)
+            columns |= {} if name is None else {side: name}
+            chosen = merge(chosen, {} if kind is None else {side: {"kind": kind}})
+    return merge(chosen, {"data": columns} if columns else {})
 
 
 if __name__ == "__main__":

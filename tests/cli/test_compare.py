@@ -29,7 +29,7 @@ def test_entries_are_what_the_runs_say(runs: list[Path]) -> None:
     for entry, run in zip(entries, runs, strict=True):
         model = load(run)
         assert entry.parameters == sum(each.numel() for each in model.network.parameters())
-        assert entry.best.chrf == max(each["chrf"] for each in history(run))
+        assert entry.best.metric == max(each["metric"] for each in history(run))
         assert entry.minutes > 0
     assert [entry.updates for entry in entries] == [8, 8, 4]
     assert entries[2].origin.startswith(f"{runs[1]}, step ")
@@ -59,7 +59,7 @@ def test_the_command(runs: list[Path], command: Command) -> None:
     found = [json.loads(line) for line in command("compare", "--json", *runs[:2]).out.splitlines()]
     assert [each["run"] for each in found] == [str(run) for run in runs[:2]]
     assert found[0]["options"] == {"training.rate": 1e-4}
-    assert found[0]["best"]["chrf"] == compare(runs).entries[0].best.chrf
+    assert found[0]["best"]["metric"] == compare(runs).entries[0].best.metric
 
 
 def test_what_cannot_be_compared(tmp_path: Path, command: Command) -> None:

@@ -253,14 +253,15 @@ KINDS = [
     ),
     Kind(
         "not text",
-        {"pairs.jsonl": b'{"s": "ein Haus", "t": "a house"}\n{"s": "drei", "t": 3}\n'},
+        {"pairs.jsonl": b'{"s": "ein Haus", "t": "a house"}\n{"s": "drei", "t": true}\n'},
         "pairs.jsonl",
         strict=Rows(
             GOOD[:1],
-            sentence=f"pairs.jsonl:2: column 't' holds a number, not text; put it in quotes{SKIP}",
+            sentence=f"pairs.jsonl:2: column 't' holds true or false, neither text nor numbers; "
+            f"put it in quotes{SKIP}",
         ),
         skip=Rows(GOOD[:1], {Reason.TYPE: (1, "pairs.jsonl:2")}),
-        lines_strict=Lines(['{"s": "ein Haus", "t": "a house"}', '{"s": "drei", "t": 3}']),
+        lines_strict=Lines(['{"s": "ein Haus", "t": "a house"}', '{"s": "drei", "t": true}']),
         columns=("s", "t"),
     ),
 ]

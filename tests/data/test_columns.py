@@ -194,9 +194,9 @@ def test_parquet_strings_of_every_kind(tmp_path: Path) -> None:
 
 
 def test_parquet_faults(tmp_path: Path) -> None:
-    """A missing text, one that is not UTF-8, a column of numbers, a file cut off, no rows."""
+    """A missing text, one that is not UTF-8, a column of neither, a file cut off, no rows."""
     raw = pa.array([b"a", b"\xff", b"c", b"d"], pa.binary()).view(pa.string())
-    columns = {"x": raw, "y": ["e", "f", None, "h"], "n": [1, 2, 3, 4]}
+    columns = {"x": raw, "y": ["e", "f", None, "h"], "n": [True] * 4}
     path = table(tmp_path / "pairs.parquet", **columns)
     report = Report()
     rows = read_rows(path, DataConfig(skip_bad=True), report)
@@ -206,7 +206,7 @@ def test_parquet_faults(tmp_path: Path) -> None:
         Reason.TYPE: f"{path}:3",
     }
     assert sentence(path, target="n") == (
-        f"{path}: column 'n' holds int64, not text; choose a column of strings"
+        f"{path}: column 'n' holds bool, neither text nor numbers; choose a column of text"
     )
     assert sentence(path, target="z").startswith(f"{path}: there is no column 'z'; did you mean")
     path.write_bytes(path.read_bytes()[:-20])

@@ -60,7 +60,8 @@ def test_round_trip(folder: Path, pairs: Pairs, data: st.DataObject) -> None:
         assert ids.dtype == np.int64
         assert ids.shape[1] == lengths.max()
         for row, index in enumerate(chosen):
-            expected = [*used.source.encode(pairs[index][side]).tolist(), END]
+            expected = used.source.rows([pairs[index][side]])[0].tolist()
+            assert expected[-1] == END
             assert ids[row, : lengths[row]].tolist() == expected
             assert (ids[row, lengths[row] :] == EMPTY).all()
             assert corpus.lengths[side][index] == lengths[row] == len(expected)
@@ -139,7 +140,7 @@ def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         build(rows_of([("a", "b")]), tmp_path / "file" / "corpus", columns())
 
 
-@pytest.mark.parametrize("name", ["lines", "source.tokens", "target.offsets", "corpus.json"])
+@pytest.mark.parametrize("name", ["lines", "source.values", "target.spans", "corpus.json"])
 @pytest.mark.parametrize("size", [None, 0, 3])
 def test_a_damaged_corpus_is_not_used(tmp_path: Path, name: str, size: int | None) -> None:
     """A file that is missing, empty or cut."""
@@ -162,13 +163,15 @@ def test_a_wrong_description_is_not_used(tmp_path: Path, change: dict[str, objec
     assert Corpus.reuse(tmp_path / "corpus", "same") is None
 
 
-@pytest.mark.parametrize("offsets", [[0, 4, 4], [0, 5, 8], [1, 4, 7], [0, 9, 7], [0, -1, 7]])
-def test_offsets_that_cannot_be_are_not_used(tmp_path: Path, offsets: list[int]) -> None:
-    """Rows of 4 and 3 tokens begin at 0, at 4, and end at 7."""
+@pytest.mark.parametrize(
+    "spans", [[0, 4, 4, 4], [0, 4, 4, 8], [-1, 4, 4, 7], [0, 4], [4, 0, 4, 7], [0, 4, 4, 7, 0, 1]]
+)
+def test_spans_that_cannot_be_are_not_used(tmp_path: Path, spans: list[int]) -> None:
+    """Rows of 4 and 3 tokens: the one from 0 to 4, the other from 4 to 7."""
     build(rows_of([("abc", "abc"), ("ab", "ab")]), tmp_path / "corpus", columns(), mark="same")
-    path = tmp_path / "corpus" / "source.offsets"
-    assert np.fromfile(path, np.int64).tolist() == [0, 4, 7]
-    np.array(offsets, np.int64).tofile(path)
+    path = tmp_path / "corpus" / "source.spans"
+    assert np.fromfile(path, np.int64).tolist() == [0, 4, 4, 7]
+    np.array(spans, np.int64).tofile(path)
     assert Corpus.reuse(tmp_path / "corpus", "same") is None
 
 
@@ -182,8 +185,8 @@ def test_ids_are_as_small_as_the_vocabulary_allows(tmp_path: Path) -> None:
     small = columns().target
     pair = (letters[-3:], "abc")
     build(rows_of([pair]), tmp_path / "corpus", Columns(large, small, DataConfig()))
-    assert (tmp_path / "corpus" / "source.tokens").stat().st_size == 4 * 4
-    assert (tmp_path / "corpus" / "target.tokens").stat().st_size == 4 * 2
+    assert (tmp_path / "corpus" / "source.values").stat().st_size == 4 * 4
+    assert (tmp_path / "corpus" / "target.values").stat().st_size == 4 * 2
     batch = Corpus.open(tmp_path / "corpus").batch(np.array([0]))
     assert large.decode(batch.source[0]) == pair[0]
 
@@ -232,5 +235,5 @@ def test_from_a_file_to_a_batch(tmp_path: Path) -> None:
     report = Report()
     corpus, _ = build(read_rows(data, used.config, report), tmp_path / "corpus", used)
     batch = corpus.batch(np.array([1, 0]))
-    assert [used.target.decode(row) for row in batch.target] == ["a a", "cab"]
+    assert [used.target.cell(row) for row in batch.target] == ["a a", "cab"]
     assert corpus.place(0).line == 2

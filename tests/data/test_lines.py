@@ -140,7 +140,7 @@ def test_rows_in_memory_must_be_pairs() -> None:
         "rows dropped: 3",
         "  3 × value that is not text, first at <pairs>:2",
     ]
-    with pytest.raises(DataError, match="^<pairs>:2: is not a pair of strings"):
+    with pytest.raises(DataError, match="^<pairs>:2: is not a row of texts or numbers"):
         list(read_rows(rows, DataConfig(), Report()))
 
 

@@ -52,7 +52,7 @@ def test_every_format_gives_the_same(ending: str, tmp_path: Path) -> None:
 def test_rows_in_memory() -> None:
     assert weights(ROWS, weight="3") == ROWS
     assert sentence([("a", "b")], weight="3") == (
-        "<pairs>:1: is not two strings and a number; give (source, target, weight), or pass "
+        "<pairs>:1: is not a row of texts or numbers; give (source, target, weight), or pass "
         "--skip-bad"
     )
 
@@ -91,8 +91,7 @@ def test_a_column_that_cannot_be_a_weight(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     parquet.write_table(pa.table({"de": ["a"], "en": ["x"], "how": [[1.0]]}), path)
     assert sentence(path, **NAMED) == (
-        f"{path}: column 'how' holds list<element: double>, not a number; "
-        "choose a column of numbers"
+        f"{path}: column 'how' holds list<element: double>, no number; choose a column of numbers"
     )
     (tmp_path / "a").write_text("a\n")
     (tmp_path / "b").write_text("x\n")

@@ -12,9 +12,9 @@ import torch
 from seqloom.config import TextConfig, validate
 from seqloom.errors import ConfigError, RunError
 from seqloom.export import Exported, compare, export_ctranslate2, token_names
-from seqloom.fields import END, SPECIAL_SYMBOLS, TextField
+from seqloom.fields import END, SPECIAL_SYMBOLS, Symbols, TextField, load_text
 from seqloom.keys import key
-from seqloom.model import build
+from seqloom.model import build_writer
 from seqloom.prediction import Model
 from seqloom.search import PLAIN, Beam, Greedy
 
@@ -65,7 +65,7 @@ def model_of(
     if not config.model.share_vocabulary:
         target = TextField.learn(TextConfig(unit="character"), ["other letters 123"], seed=1)
     torch.manual_seed(key(1, repr(config.model)))
-    network = build(config.model, source_size=source.size, target_size=target.size)
+    network = build_writer(config.model, source=Symbols(source.size), target=Symbols(target.size))
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.25)
@@ -73,7 +73,7 @@ def model_of(
 
 
 def rows_of(model: Model) -> list[np.ndarray]:
-    return [np.append(tokens, END) for tokens in model.source.encode_many(TEXTS)]
+    return list(model.source.rows(TEXTS))
 
 
 def models() -> dict[str, Model]:
@@ -97,7 +97,7 @@ def test_scores_and_outputs_are_equal(name: str, tmp_path: Path) -> None:
     assert agreement.sentences == len(TEXTS)
     assert agreement.furthest < 1e-4
     exported = Exported(model, tmp_path / "out", compute_type="float32")
-    ours = model.predict_tokens(rows_of(model), search=Greedy())
+    ours = model.predict_rows(rows_of(model), search=Greedy())
     for row, output in zip(rows_of(model), ours, strict=True):
         (ids,) = exported.search([row], Beam(1, PLAIN), longest=len(row) + 4)
         assert model.target.decode(ids) == output.text
@@ -109,7 +109,7 @@ def test_the_best_outputs_of_beams(tmp_path: Path) -> None:
     export_ctranslate2(model, tmp_path / "out")
     exported = Exported(model, tmp_path / "out", compute_type="float32")
     beam = Beam(4, PLAIN)
-    ours = model.predict_tokens(rows_of(model), search=beam)
+    ours = model.predict_rows(rows_of(model), search=beam)
     same = 0
     for row, output in zip(rows_of(model), ours, strict=True):
         (ids,) = exported.search([row], beam, longest=len(row) + 4)
@@ -121,7 +121,7 @@ def test_what_the_readme_says_works(tmp_path: Path) -> None:
     """Text in, text out, with nothing but what lies in the directory."""
     model, folder = model_of({}, share_vocabulary=False), tmp_path / "out"
     export_ctranslate2(model, folder)
-    source, target = TextField.load(folder / "source"), TextField.load(folder / "target")
+    source, target = load_text(folder / "source"), load_text(folder / "target")
     names, numbers = token_names(source), {n: i for i, n in enumerate(token_names(target))}
     tokens = [names[token] for token in source.encode(TEXTS[0])]
     (result,) = ctranslate2.Translator(str(folder)).translate_batch(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from seqloom.config import TextConfig
-from seqloom.fields import UNK, TextField
+from seqloom.fields import UNK, TextField, load_text
 
 OLD = ["the cat sat.", "a dog, a cat", "the mat was flat"] * 20
 NEW = ["the zebra, quick!", "a cat sat «there» zebra"] * 3
@@ -45,7 +45,7 @@ def test_it_is_saved_like_any_other(unit: str, tmp_path: Path) -> None:
     field = learnt(unit, **({} if unit in ("subword", "byte") else {"size": 12}))
     grown = field.extended(NEW)
     grown.save(tmp_path / "field")
-    assert TextField.load(tmp_path / "field").fingerprint == grown.fingerprint
+    assert load_text(tmp_path / "field").fingerprint == grown.fingerprint
     assert grown.config.size >= grown.size
 
 

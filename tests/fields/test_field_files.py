@@ -13,7 +13,7 @@ import pytest
 
 from seqloom.config import TextConfig
 from seqloom.errors import RunError
-from seqloom.fields import TextField
+from seqloom.fields import TextField, load_text
 
 TEXTS = ["The cat's here.", "Elle était là, l'été !", "a\tb  c", "日本語 \u2581 👍🏽"] * 3
 CONFIGS = {
@@ -30,7 +30,7 @@ MUTATIONS = 600 if os.environ.get("SEQLOOM_FAULTS") == "full" else 60
 def _refused(directory: Path) -> str:
     """The one sentence with which loading is refused."""
     with pytest.raises(RunError) as caught:
-        TextField.load(directory)
+        load_text(directory)
     message = str(caught.value)
     assert message.startswith(str(directory))
     assert "\n" not in message
@@ -42,7 +42,7 @@ def test_what_is_loaded_is_what_was_saved(name: str, tmp_path: Path) -> None:
     """`load(save(field))` is the field: same ids, same tokens, same files when saved again."""
     field = LEARNT[name]
     field.save(tmp_path / "one")
-    loaded = TextField.load(tmp_path / "one")
+    loaded = load_text(tmp_path / "one")
     loaded.save(tmp_path / "two")
     assert (loaded.config, loaded.size) == (field.config, field.size)
     assert loaded.fingerprint == field.fingerprint
@@ -73,11 +73,11 @@ def test_flipped_and_cut_files_are_refused(name: str, tmp_path: Path) -> None:
             damaged[place] ^= 1 << draw.randrange(8)
             file.write_bytes(damaged)
             with suppress(RunError):
-                assert TextField.load(tmp_path).fingerprint == LEARNT[name].fingerprint
+                assert load_text(tmp_path).fingerprint == LEARNT[name].fingerprint
             file.write_bytes(whole[:place])
             _refused(tmp_path)
         file.write_bytes(whole)
-    TextField.load(tmp_path)
+    load_text(tmp_path)
 
 
 @pytest.mark.parametrize("name", LEARNT)

@@ -5,9 +5,9 @@ import torch
 
 from seqloom.config import Config, DataConfig, TextConfig
 from seqloom.errors import DataError
-from seqloom.fields import TextField
+from seqloom.fields import Symbols, TextField
 from seqloom.insight import example_of, gradient_flow
-from seqloom.model import build
+from seqloom.model import build_writer
 from seqloom.prediction import Model
 from tests.model.models import NAMED
 
@@ -18,7 +18,9 @@ def model() -> Model:
     """A model of bytes whose sources end after eight."""
     field = TextField.learn(TextConfig(unit="byte"), [], seed=1)
     torch.manual_seed(1)
-    network = build(NAMED["lstm form e"], source_size=field.size, target_size=field.size)
+    network = build_writer(
+        NAMED["lstm form e"], source=Symbols(field.size), target=Symbols(field.size)
+    )
     config = Config(data=DataConfig(max_source=8), model=NAMED["lstm form e"])
     return Model(config, field, field, network.eval())
 

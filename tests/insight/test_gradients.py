@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.errors import DataError
-from seqloom.fields import EMPTY, END
+from seqloom.fields import EMPTY, END, Symbols
 from seqloom.insight import (
     GradientFlow,
     Place,
@@ -23,7 +23,7 @@ from seqloom.insight import (
     mean_cross_entropy,
     spectral_radii,
 )
-from seqloom.model import Memory, SequenceModel, Source, build
+from seqloom.model import Memory, SequenceModel, Source, build_writer
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit, UnitState
 from seqloom.training import Example
 from tests.model.models import NAMED, model_of, recurrent, sources
@@ -59,7 +59,7 @@ def model_and_example(kind: str) -> tuple[SequenceModel, Example]:
     """Three sentences of unlike lengths on either side."""
     torch.manual_seed(len(kind))
     model = model_of(NAMED[kind], source_size=WORDS, target_size=WORDS)
-    return model, Example(sources(3, size=WORDS), sources(3, size=WORDS).tokens)
+    return model, Example(sources(3, size=WORDS), sources(3, size=WORDS).values)
 
 
 def plain_costs(model: SequenceModel, example: Example) -> Tensor:
@@ -72,7 +72,7 @@ def alone(example: Example, row: int) -> Example:
     """One sentence without its padding."""
     source, target = example.source, example.target[row]
     length = source.lengths[row]
-    tokens = source.tokens[row : row + 1, : int(length)]
+    tokens = source.values[row : row + 1, : int(length)]
     return Example(Source(tokens, length[None]), target[target != EMPTY][None])
 
 
@@ -80,7 +80,7 @@ def padded(example: Example, more: int) -> Example:
     """The same with so many columns of padding more."""
     source, target = (
         nn.functional.pad(tokens, (0, more), value=EMPTY)
-        for tokens in (example.source.tokens, example.target)
+        for tokens in (example.source.values, example.target)
     )
     return Example(Source(source, example.source.lengths), target)
 
@@ -204,8 +204,8 @@ def test_a_backward_unit_is_a_forward_one_on_the_turned_source() -> None:
         for way in ("forward", "backward")
     )
     backward.load_state_dict(forward.state_dict())
-    example = alone(Example(sources(1, size=WORDS), sources(1, size=WORDS).tokens), 0)
-    turned = Example(Source(example.source.tokens.flip(1), example.source.lengths), example.target)
+    example = alone(Example(sources(1, size=WORDS), sources(1, size=WORDS).values), 0)
+    turned = Example(Source(example.source.values.flip(1), example.source.lengths), example.target)
     one, two = gradient_flow(forward, example), gradient_flow(backward, turned)
     assert [flow.units[0].place.direction for flow in (one, two)] == ["forward", "backward"]
     assert_rows_equal(one.units[0].gradients, two.units[0].gradients)
@@ -242,7 +242,7 @@ def reader(unit: dict[str, Any], *, width: int) -> tuple[SequenceModel, Any]:
     """A model that reads forward, and its encoder's unit."""
     config = recurrent({"unit": unit, "direction": "forward", "width": width}, {})
     torch.manual_seed(width)
-    model = build(config, source_size=WORDS, target_size=WORDS).double()
+    model = build_writer(config, source=Symbols(WORDS), target=Symbols(WORDS)).double()
     read = next(part for part in model.modules() if isinstance(part, Unit))
     return model, read
 

@@ -86,7 +86,7 @@ def test_the_seed_decides_the_interval_and_nothing_else() -> None:
 
 def test_without_intervals_the_values_are_the_same() -> None:
     with_intervals = text_scores(OUTPUTS, REFERENCES)
-    without = text_scores(OUTPUTS, REFERENCES, intervals=False)
+    without = text_scores(OUTPUTS, REFERENCES, seed=None)
     assert [score.value for score in without] == [score.value for score in with_intervals]
     assert all(score.low == score.value == score.high for score in without)
 

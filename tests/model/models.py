@@ -12,9 +12,9 @@ from seqloom.config import (
     RecurrentDecoderConfig,
     TransformerDecoderConfig,
 )
-from seqloom.fields import END
+from seqloom.fields import END, Symbols
 from seqloom.keys import key
-from seqloom.model import SequenceModel, Source, build
+from seqloom.model import SequenceModel, Source, build_writer
 from tests.nn.parts import stirred
 
 __all__ = ["NAMED", "VARIANTS", "Case", "attends", "case", "model_of", "sources"]
@@ -225,7 +225,8 @@ def attends(config: ModelConfig) -> bool:
 
 def model_of(config: ModelConfig, *, source_size: int, target_size: int) -> SequenceModel:
     """The model in float64 and in use, with weights far from their first values."""
-    return stirred(build(config, source_size=source_size, target_size=target_size)).eval()
+    sizes = {"source": Symbols(source_size), "target": Symbols(target_size)}
+    return stirred(build_writer(config, **sizes)).eval()
 
 
 def sources(count: int, *, size: int) -> Source:

@@ -35,8 +35,8 @@ class Blurred(nn.Module):
         self.inner = inner
 
     def encode(self, source: Source) -> Memory:
-        full = torch.full_like(source.lengths, source.tokens.shape[1])
-        memory: Memory = self.inner.encode(Source(source.tokens, full))
+        full = torch.full_like(source.lengths, source.values.shape[1])
+        memory: Memory = self.inner.encode(Source(source.values, full))
         return Memory(memory.sentences, memory.states, source.mask, memory.code)
 
 

@@ -46,7 +46,7 @@ def test_a_transformer_reads_scaled_vectors_plus_positions_from_one() -> None:
 
     memory = model.encoder.encode(SOURCE)
     assert memory.states is not None
-    torch.testing.assert_close(memory.states, expected("encoder", SOURCE.tokens), rtol=0, atol=1e-6)
+    torch.testing.assert_close(memory.states, expected("encoder", SOURCE.values), rtol=0, atol=1e-6)
     tokens, state, parts = (
         torch.tensor([[2, 4, 5, 1], [2, 5, 5, 4]]),
         model.decoder.start(memory),
@@ -88,10 +88,10 @@ def test_the_output_depends_on_every_real_position_of_the_source(config: ModelCo
         state = model.decoder.start(model.encoder.encode(Source(tokens, SOURCE.lengths)))
         return model.decoder.read(torch.tensor([[2], [2]]), state)[0].hidden
 
-    before = first(SOURCE.tokens)
+    before = first(SOURCE.values)
     for row, length in enumerate(SOURCE.lengths.tolist()):
         for step in range(length):
-            changed = SOURCE.tokens.clone()
+            changed = SOURCE.values.clone()
             changed[row, step] = 6
             differs = (first(changed) - before).abs().amax(dim=(1, 2)) > 1e-6
             assert differs.tolist() == [row == 0, row == 1]

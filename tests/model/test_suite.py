@@ -95,7 +95,7 @@ class Unpadded(nn.Module):
     def encode(self, source: Source) -> Memory:
         memory: Memory = self.inner.encode(source)
         return Memory(
-            memory.sentences, memory.states, torch.ones_like(source.tokens).bool(), memory.code
+            memory.sentences, memory.states, torch.ones_like(source.values).bool(), memory.code
         )
 
 

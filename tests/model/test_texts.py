@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from seqloom.config import LabelHeadConfig, ModelConfig
 from seqloom.errors import ConfigError
-from seqloom.fields import END
-from seqloom.model import Memory, Source, build
-from seqloom.model.build import build_head
+from seqloom.fields import END, Numbers, Symbols
+from seqloom.model import HeadedModel, Memory, Source, build, build_writer
 from seqloom.nn.dropout import Dropout
 from tests.model.models import FORMS, READING, UNITS, model_of, recurrent, sources, transformer
 
-HEADS = [{"kind": "tags"}, *({"kind": "label", "pool": pool} for pool in ("code", "mean", "max"))]
+HEADS = [
+    {"kind": "tags"},
+    *({"kind": "label", "pool": pool} for pool in ("code", "mean", "max")),
+    {"kind": "number"},
+]
 SIZES = {"source_size": 9, "target_size": 6}
 SOURCE = Source(torch.tensor([[4, 7, 4, END], [8, END, 0, 0]]), torch.tensor([4, 2]))
 
@@ -35,7 +37,7 @@ def language_model(unit: str, **options: Any) -> ModelConfig:
 @pytest.mark.parametrize(("unit", "parameters"), [("elman", 748), ("lstm", 2_488), ("gru", 1_908)])
 def test_toy_language_models_have_the_sizes_of_the_texts(unit: str, parameters: int) -> None:
     """SPEC S10: p = q = 8, m = 20."""
-    model = build(language_model(unit), source_size=8, target_size=8)
+    model = build_writer(language_model(unit), source=Symbols(8), target=Symbols(8))
     assert sum(each.numel() for each in model.parameters()) == parameters
 
 
@@ -43,7 +45,7 @@ def test_a_net_without_biases_has_none() -> None:
     """SPEC S10: without biases an Elman net over 22 words has m² + 44m, its class map apart."""
     config = language_model("elman", output_bias=False).model_dump()
     config["decoder"]["unit"]["bias"] = False
-    model = build(ModelConfig.model_validate(config), source_size=22, target_size=22)
+    model = build_writer(ModelConfig.model_validate(config), source=Symbols(22), target=Symbols(22))
     assert sum(each.numel() for each in model.parameters()) == 20**2 + 44 * 20
 
 
@@ -162,15 +164,15 @@ def test_heads_judge_real_positions_only(encoder: str, head: dict[str, Any]) -> 
     config = (recurrent if encoder == "recurrent" else transformer)({}, {}).model_dump()
     config["encoder"] = {"kind": "vectors"} if encoder == "vectors" else config["encoder"]
     config["decoder"] = head
-    reader, judge = build_head(ModelConfig.model_validate(config), source_size=9, labels=3)
-    for part in (reader, judge):
-        assert isinstance(part, nn.Module)
-        part.double().eval()
+    target = Numbers(1) if head["kind"] == "number" else Symbols(4)
+    model = build(ModelConfig.model_validate(config), source=Symbols(9), target=target)
+    assert isinstance(model, HeadedModel)
+    reader, judge = model.double().eval().encoder, model.head
     source = sources(3, size=9)
     together = judge(reader.encode(source))
     for row, length in enumerate(source.lengths.tolist()):
         one = slice(row, row + 1)
-        alone = judge(reader.encode(Source(source.tokens[one, :length], source.lengths[one])))
+        alone = judge(reader.encode(Source(source.values[one, :length], source.lengths[one])))
         mine = together[one, :length] if head["kind"] == "tags" else together[one]
         torch.testing.assert_close(mine, alone, rtol=0, atol=1e-9)
 
@@ -216,4 +218,4 @@ def test_what_cannot_work_is_refused_with_the_sizes(name: str) -> None:
     """SPEC S4.1 and the sizes of every part: before any data is read."""
     config, problem = REFUSED[name]
     with torch.device("meta"), pytest.raises(ConfigError, match=problem):
-        build(config, source_size=9, target_size=9)
+        build_writer(config, source=Symbols(9), target=Symbols(9))

@@ -134,7 +134,7 @@ def test_sentences_leave_in_any_order_or_twice(chosen: list[int]) -> None:
         features, state = engine.read(more, state)
         histories = torch.cat([histories, more], dim=1)
         state = state.select(torch.arange(len(rows)))
-    chosen_source = Source(source.tokens[rows], source.lengths[rows])
+    chosen_source = Source(source.values[rows], source.lengths[rows])
     start = decoder.start(made.encoder.encode(chosen_source))
     expected, _ = decoder.read(histories, start)
     torch.testing.assert_close(features.hidden, expected.hidden[:, -1:], rtol=0, atol=1e-12)
@@ -176,7 +176,7 @@ def test_a_reader_gives_the_encoders_states(name: str) -> None:
     """SPEC S5.4: at all real positions, for short and long sentences side by side, and the code."""
     made, source = model(name, 5)
     tokens = torch.randint(4, 9, (5, 37))
-    longer = Source(torch.cat([source.tokens, tokens], dim=1), source.lengths + 20)
+    longer = Source(torch.cat([source.values, tokens], dim=1), source.lengths + 20)
     for each in (source, longer):
         expected, reader = made.encoder.encode(each), fast_reader(made.encoder)
         assert isinstance(reader, Reader)

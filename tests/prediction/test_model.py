@@ -13,6 +13,7 @@ from sacrebleu.metrics.chrf import CHRF
 import seqloom
 from seqloom.errors import ConfigError
 from seqloom.prediction import Model, Output
+from seqloom.run import load_writer
 from tests.counts import count
 from tests.run.finished import make_run
 from tests.run.support import PAIRS, PRESETS
@@ -22,7 +23,7 @@ SOURCES = [source for source, _ in PAIRS]
 
 @pytest.fixture(scope="module", params=PRESETS)
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return seqloom.load(make_run(tmp_path_factory.mktemp("run"), request.param))
+    return load_writer(make_run(tmp_path_factory.mktemp("run"), request.param))
 
 
 def same(one: Output, other: Output) -> bool:

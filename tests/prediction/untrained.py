@@ -3,9 +3,9 @@
 import torch
 
 from seqloom.config import Config, TextConfig, validate
-from seqloom.fields import TextField
+from seqloom.fields import Symbols, TextField
 from seqloom.keys import key
-from seqloom.model import build
+from seqloom.model import build_writer
 from seqloom.prediction import Model
 
 __all__ = ["SOURCES", "untrained"]
@@ -28,7 +28,7 @@ def untrained(kind: str = "lstm", *, seed: int = 1, unit: str = "character") -> 
     texts = ["a b c ab ba abc cab x y"]
     field = TextField.learn(TextConfig.model_validate({"unit": unit}), texts, seed=1)
     torch.manual_seed(key(seed, kind))
-    network = build(config.model, source_size=field.size, target_size=field.size)
+    network = build_writer(config.model, source=Symbols(field.size), target=Symbols(field.size))
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.9)
     return Model(config, field, field, network.double().eval())

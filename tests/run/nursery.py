@@ -139,7 +139,7 @@ def _serve() -> None:
     os.sched_getaffinity = lambda _: {0}
     # Whatever is imported at first use; backward is left out, since it would start a thread.
     torch.optim.AdamW([torch.zeros(1, requires_grad=True)], fused=True).zero_grad()
-    text_scores(["a"], ["a"], intervals=False)
+    text_scores(["a"], ["a"], seed=None)
     seqloom.run.check_data  # noqa: B018
     for line in sys.stdin:
         job = json.loads(line)

@@ -12,6 +12,7 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from seqloom.errors import DivergedError, RunError
+from seqloom.model import SequenceModel
 from seqloom.run import learner, load, train
 from seqloom.store import RunDirectory
 from seqloom.training import Update
@@ -48,6 +49,7 @@ def into_gradient(victim: learner.Learner, number: int) -> None:
 
 def into_loss(victim: learner.Learner, number: int) -> None:
     """Logits that are infinite, so that the loss is not a number."""
+    assert isinstance(victim.network, SequenceModel)
     write = victim.network.decoder.write
     setattr(victim.network.decoder, "write", lambda hidden: write(hidden) * math.inf)  # noqa: B010
 

@@ -80,7 +80,7 @@ def test_a_plateau_lowers_the_rate(tmp_path: Path) -> None:
 
 def test_falls_are_counted_from_the_last_progress_or_fall() -> None:
     def falls(values: list[float], patience: int) -> int:
-        results = tuple(Validation(n, 0.0, value, 0.0, 0.0) for n, value in enumerate(values))
+        results = tuple(Validation(n, 0.0, value) for n, value in enumerate(values))
         return Progress(validations=results).falls("metric", patience)
 
     assert falls([], 1) == falls([5], 1) == falls([1, 2, 3, 4], 1) == 0
@@ -94,7 +94,9 @@ def test_a_moving_average_is_what_is_validated_and_used(tmp_path: Path) -> None:
     run = tmp_path / "run"
     trained(run, options(updates=6, validate_every=3, average="moving", average_decay=0.5))
     assert all("average" in step.names() for step in RunDirectory(run).steps())
-    best = max(last(run).progress()["validations"], key=lambda each: (each["chrf"], -each["loss"]))
+    best = max(
+        last(run).progress()["validations"], key=lambda each: (each["metric"], -each["loss"])
+    )
     saved = next(step for step in RunDirectory(run).steps() if step.number == best["step"])
     used = dict(load(run).network.named_parameters())
     assert all(torch.equal(used[name], value) for name, value in saved.load("average").items())
@@ -149,5 +151,5 @@ def test_incremental_gradient_descent_learns_to_the_letter(tmp_path: Path) -> No
             },
         },
     )
-    assert result.best.exact == 100
+    assert result.best.scores["exact match"] == 100
     assert [load(tmp_path / "run")(source).text for source, _ in TOY] == [t for _, t in TOY]

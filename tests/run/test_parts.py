@@ -3,7 +3,8 @@
 import torch
 
 from seqloom.config import ModelConfig
-from seqloom.model import build
+from seqloom.fields import Symbols
+from seqloom.model import build_writer
 from seqloom.run.parts import part_lines
 from tests.counts import count
 from tests.model.models import VARIANTS
@@ -12,7 +13,7 @@ from tests.model.models import VARIANTS
 def lines_of(config: ModelConfig, *, size: int) -> list[tuple[int, str]]:
     """Counts and names of a model that takes no memory."""
     with torch.device("meta"):
-        model = build(config, source_size=size, target_size=size)
+        model = build_writer(config, source=Symbols(size), target=Symbols(size))
     split = (line.strip().split("  ") for line in part_lines(model))
     return [(int(number.replace(",", "")), words) for number, words in split]
 
@@ -21,7 +22,7 @@ def test_every_part_of_every_model_has_a_name_and_counts_once() -> None:
     """Whatever the options are, the parts make up the whole."""
     for config in VARIANTS[:: count(12, 1)]:
         with torch.device("meta"):
-            model = build(config, source_size=9, target_size=9)
+            model = build_writer(config, source=Symbols(9), target=Symbols(9))
         *parts, (total, last) = lines_of(config, size=9)
         assert last == "total"
         assert total == sum(number for number, _ in parts)

@@ -8,7 +8,7 @@ import pytest
 from seqloom.config import PRESETS, merge, parse, validate
 from seqloom.data import Corpus
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import TextField
+from seqloom.fields import load_text
 from seqloom.run import load, train
 from tests.run.support import PAIRS, options, trained, write_pairs
 
@@ -17,7 +17,7 @@ def texts(run: Path, side: str) -> list[tuple[str, str]]:
     """The rows of a part of the data as they are encoded in the run's cache."""
     corpus = Corpus.open(run / "cache" / side)
     batch = corpus.batch(np.arange(len(corpus)))
-    source, target = (TextField.load(run / "fields" / name) for name in ("source", "target"))
+    source, target = (load_text(run / "fields" / name) for name in ("source", "target"))
     return [
         (source.decode(one), target.decode(two))
         for one, two in zip(batch.source.tolist(), batch.target.tolist(), strict=True)
@@ -55,7 +55,7 @@ def test_a_file_a_table_and_a_list_give_the_same_run(tmp_path: Path) -> None:
         train(data, tmp_path / name, options=options(updates=3, validate_every=3)).best
         for name, data in (("list", PAIRS), ("file", pairs), ("name", str(pairs)), ("two", sides))
     ]
-    assert len(set(results)) == 1
+    assert results == [results[0]] * 4
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_config_is_complete(tmp_path: Path) -> None:
     assert config.training.updates == 2
 
 
-@pytest.mark.parametrize("data", [[], [("a",)], [("a", 1)], "missing.tsv"])
+@pytest.mark.parametrize("data", [[], [("a",)], [("a", None)], "missing.tsv"])
 def test_a_failed_start_leaves_no_run(data: object, tmp_path: Path) -> None:
     """What cannot be trained on is said before anything is kept, so the next try starts fresh."""
     with pytest.raises(DataError):

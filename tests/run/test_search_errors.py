@@ -2,9 +2,8 @@
 
 import pytest
 
-import seqloom
 from seqloom.prediction import Model
-from seqloom.run import search_errors
+from seqloom.run import load_writer, search_errors
 from seqloom.run.search_errors import Result, compare
 from seqloom.search import PLAIN, Beam, Exact
 from tests.run.finished import make_run
@@ -53,7 +52,7 @@ def test_nothing_is_counted_of_nothing() -> None:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return seqloom.load(make_run(tmp_path_factory.mktemp("run")))
+    return load_writer(make_run(tmp_path_factory.mktemp("run")))
 
 
 def test_counts_are_those_of_the_outputs(model: Model) -> None:

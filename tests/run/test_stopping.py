@@ -16,7 +16,7 @@ from seqloom.run.watch import Silent
 from seqloom.store import RunDirectory
 from tests.run.support import PAIRS, history, last, options, trained
 
-GOOD = Validation(10, loss=0.5, chrf=90.0, bleu=0.0, exact=80.0, training=0.7, outputs=9)
+GOOD = Validation(10, loss=0.5, metric=90.0, training=0.7, outputs=9)
 
 
 class Words(Silent):
@@ -82,7 +82,7 @@ def test_the_best_step_is_always_kept(ending: dict[str, Any], tmp_path: Path) ->
     (step,) = [each for each in RunDirectory(run).steps() if each.number == best.step]
     step.verify()
     values = [Validation(**each).value("metric") for each in history(run)]
-    assert best.chrf == max(values)
+    assert best.metric == max(values)
 
 
 def test_verdicts() -> None:
@@ -113,14 +113,14 @@ def test_guessing_by_hand(tmp_path: Path) -> None:
     """The held-out cross-entropy of the training tokens' shares, each counted once more."""
     trained(tmp_path / "run", options(updates=1))
     learnt, asked = (Corpus.open(tmp_path / "run" / "cache" / side) for side in ("train", "valid"))
-    size = load(tmp_path / "run").target.size
-    counts = [1.0] * size
+    items = load(tmp_path / "run").target.items
+    counts = [1.0] * items.count
     for row in learnt.batch(np.arange(len(learnt))).target:
         for token in row:
             counts[token] += 1
     tokens = [token for row in asked.batch(np.arange(len(asked))).target for token in row]
     expected = -sum(np.log(counts[token] / sum(counts)) for token in tokens) / len(tokens)
-    assert guessing_loss(learnt, asked, size) == pytest.approx(expected)
+    assert guessing_loss(learnt, asked, items) == pytest.approx(expected)
 
 
 def test_a_model_that_learns_nothing_is_named_once(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from seqloom.config import ModelConfig, TrainingConfig
-from seqloom.fields import END
-from seqloom.model import SequenceModel, Source, build
+from seqloom.fields import END, Symbols
+from seqloom.model import SequenceModel, Source, build_writer
 from seqloom.training import Example, Optimizer, Portion, Update, fit
 
 __all__ = ["STACK", "example", "in_parts", "network", "training", "updates", "weights", "whole"]
@@ -25,7 +25,9 @@ def network(**options: Any) -> SequenceModel:
     """A small model whose first weights are always the same."""
     torch.manual_seed(3)
     config = {"embedding": 8, "share_vocabulary": False, "encoder": STACK, "decoder": STACK}
-    return build(ModelConfig.model_validate({**config, **options}), source_size=9, target_size=9)
+    return build_writer(
+        ModelConfig.model_validate({**config, **options}), source=Symbols(9), target=Symbols(9)
+    )
 
 
 def example(step: int) -> Example:
@@ -45,7 +47,7 @@ def in_parts(step: int) -> Portion:
     """The same rows as two batches whose gradients are added up."""
     source, target, _ = example(step)
     parts = [slice(0, 2), slice(2, ROWS)]
-    examples = [Example(Source(source.tokens[p], source.lengths[p]), target[p]) for p in parts]
+    examples = [Example(Source(source.values[p], source.lengths[p]), target[p]) for p in parts]
     return Portion(examples, ROWS * STEPS, lambda: "pairs.tsv, line 1")
 
 

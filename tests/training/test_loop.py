@@ -7,7 +7,8 @@ import torch
 
 from seqloom.config import ModelConfig
 from seqloom.errors import DivergedError
-from seqloom.model import build
+from seqloom.fields import Symbols
+from seqloom.model import build_writer
 from seqloom.training import Optimizer, Update, fit
 from tests.training.support import STACK, in_parts, network, training, updates, weights, whole
 
@@ -65,7 +66,9 @@ def test_randomness_is_a_function_of_seed_and_step() -> None:
 
     def losses(noise: int, seed: int) -> list[float]:
         torch.manual_seed(3)
-        model = build(ModelConfig.model_validate(config), source_size=9, target_size=9)
+        model = build_writer(
+            ModelConfig.model_validate(config), source=Symbols(9), target=Symbols(9)
+        )
         torch.rand(noise)
         return [u.loss for u in fit(Optimizer(model, training()), whole, seed=seed)]
 

@@ -141,7 +141,7 @@ def test_gradients_add_up_over_the_parts_of_a_batch(setting: Setting) -> None:
     backward(model, Example(source, target), smoothing=0.1, divisor=100.0)
     whole = gradients(model)
     for half in (slice(0, 40), slice(40, None)):
-        part = Example(type(source)(source.tokens[half], source.lengths[half]), target[half])
+        part = Example(type(source)(source.values[half], source.lengths[half]), target[half])
         backward(model, part, smoothing=0.1, divisor=100.0)
     assert_equal(gradients(model), whole)
 

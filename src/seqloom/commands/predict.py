@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +14,8 @@ from seqloom.commands.terminal import as_a_filter, one_line
 from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
-    from seqloom.prediction import Model, Output
+    from seqloom.data import Report
+    from seqloom.prediction import Output, Predictor
 
 __all__ = ["RunArgument", "predict"]
 
@@ -118,8 +119,9 @@ def predict(
     begun = prefix if prefix_file is None else list(read_lines(prefix_file, max_line=most))
     words = tuple(require or ()), tuple(forbid or ())
     report = Report() if skip_bad else None
+    lines = read_lines(file, max_line=most, report=report)
     outputs = model.stream(
-        read_lines(file, max_line=most, report=report),
+        lines if report is None else _sound(lines, model, report),
         search=options.search(model.config.search, n_best=n_best),
         n_best=n_best,
         wishes=Wishes(begun, *words, no_repeat, attention, alternatives, tree),
@@ -130,7 +132,7 @@ def predict(
         print("\n".join(report.lines()[1:]), file=sys.stderr)
 
 
-def _with_options(model: "Model", assignments: list[str]) -> "Model":
+def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":
     """The model with other search options than its run has."""
     from seqloom.config import merge, parse_assignments, validate
 
@@ -142,7 +144,20 @@ def _with_options(model: "Model", assignments: list[str]) -> "Model":
     return replace(model, config=model.config.model_copy(update={"search": search}))
 
 
-def _write(outputs: "Iterable[Output]", model: "Model", as_json: bool) -> None:
+def _sound(lines: Iterable[str], model: "Predictor", report: "Report") -> Iterator[str]:
+    """The lines, blank where the model cannot read them, which is counted."""
+    from seqloom.data import Place, Reason
+
+    for number, line in enumerate(lines, 1):
+        if line.strip() and model.source.fault(line) is not None:
+            report.kept -= 1
+            report.drop(Reason.VALUE, Place("input", number))
+            yield ""
+        else:
+            yield line
+
+
+def _write(outputs: "Iterable[Output]", model: "Predictor", as_json: bool) -> None:
     """Print outputs as they come, and say in the end how many inputs had to be cut."""
     truncated = 0
     for output in outputs:

@@ -22,6 +22,7 @@ __all__ = [
     "EncoderConfig",
     "GlobalAttentionConfig",
     "GruConfig",
+    "HeadConfig",
     "JointPositionsConfig",
     "LabelHeadConfig",
     "LearnedPositionsConfig",
@@ -31,6 +32,7 @@ __all__ = [
     "NoAttentionConfig",
     "NoEncoderConfig",
     "NoPositionsConfig",
+    "NumberHeadConfig",
     "OneHotPositionsConfig",
     "PositionsConfig",
     "RecurrentDecoderConfig",
@@ -54,7 +56,7 @@ PLACES = (
     "learned, joint, rotary or none"
 )
 READER = "what reads the source: transformer, recurrent, vectors (as they are) or none"
-WRITER = "what gives the target: transformer or recurrent, or a head: label or tags"
+WRITER = "what gives the target: transformer or recurrent, or a head: label, tags or number"
 
 
 class UnitOptions(Section):
@@ -347,13 +349,26 @@ class NoEncoderConfig(Section):
     kind: Literal["none"] = Field("none", description=READER)
 
 
-class LabelHeadConfig(Section):
+class PooledOptions(Section):
+    """What every head over a whole source can be asked."""
+
+    pool: Literal["code", "mean", "max"] = Field(
+        "mean",
+        description="label, number: what is judged, the code, or the mean or maximum of all states",
+    )
+    dropout: Dropped = Field(0.1, description="share of values left out at random in training")
+
+
+class LabelHeadConfig(PooledOptions):
     """One label for the whole source (SPEC S5.6)."""
 
     kind: Literal["label"] = Field("label", description=WRITER)
-    pool: Literal["code", "mean", "max"] = Field(
-        "mean", description="label: what is judged, the code, or the mean or maximum of all states"
-    )
+
+
+class NumberHeadConfig(PooledOptions):
+    """One number for the whole source."""
+
+    kind: Literal["number"] = Field("number", description=WRITER)
 
 
 class TagsHeadConfig(Section):
@@ -366,9 +381,9 @@ EncoderConfig = Annotated[
     TransformerEncoderConfig | RecurrentEncoderConfig | VectorsEncoderConfig | NoEncoderConfig,
     Field(discriminator="kind"),
 ]
+HeadConfig = LabelHeadConfig | TagsHeadConfig | NumberHeadConfig
 DecoderConfig = Annotated[
-    TransformerDecoderConfig | RecurrentDecoderConfig | LabelHeadConfig | TagsHeadConfig,
-    Field(discriminator="kind"),
+    TransformerDecoderConfig | RecurrentDecoderConfig | HeadConfig, Field(discriminator="kind")
 ]
 
 

@@ -7,12 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from seqloom.config.columns import (
+    ColumnConfig,
+    LabelConfig,
+    NoColumnConfig,
+    TagsConfig,
+    TextConfig,
+    VectorConfig,
+)
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
 from seqloom.config.text import Overrides, leaves, merge, validate
 from seqloom.errors import ConfigError
 
-__all__ = ["PRESETS", "Facts", "Side", "plan", "preset_kinds", "tokens_per_row"]
+__all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 
 PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
 RECURRENT = ("lstm", "gru", "elman")
@@ -59,13 +67,15 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     """The whole configuration: automatic choices, and the user's own laid over them."""
     if preset not in PRESETS:
         raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
-    chosen: Overrides = _texts(facts)
-    texts = {name: overrides[name] for name in ("source", "target") if name in overrides}
-    cut = validate(merge(chosen, texts), place="configuration")
+    own = {name: overrides[name] for name in ("source", "target") if name in overrides}
+    asked = validate(own, place="configuration")
+    chosen: Overrides = _columns(facts, asked)
+    cut = validate(merge(chosen, own), place="configuration")
     if cut.source != cut.target:
         chosen = merge(chosen, {"model": {"share_vocabulary": False}})
-    tokens = max(1.0, facts.rows * tokens_per_row(facts.target, cut.target.unit))
-    chosen = merge(chosen, _model(preset, facts.rows * facts.target.words))
+    tokens = max(1.0, facts.rows * items_per_row(facts, cut))
+    chosen = merge(chosen, _model(preset, _words(facts, cut)))
+    chosen = merge(chosen, _parts(cut))
     given = validate(merge(chosen, overrides), place="configuration").training
     own = {name: getattr(given, name) for name in overrides.get("training", {})}
     chosen = merge(chosen, {"training": _training(preset, (facts.rows, tokens), own)})
@@ -78,17 +88,49 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     return config
 
 
-def _texts(facts: Facts) -> Overrides:
-    """How each column is cut; columns of sentences share their subwords."""
-    units = {"source": _unit(facts.source), "target": _unit(facts.target)}
-    sizes = {"size": _subwords(facts.rows)}
-    texts = {n: {"unit": unit, **(sizes if unit == "subword" else {})} for n, unit in units.items()}
-    return {**texts, "model": {"share_vocabulary": set(units.values()) == {"subword"}}}
+def _columns(facts: Facts, asked: Config) -> Overrides:
+    """Which columns are read and how each is cut; columns of sentences share their subwords."""
+    chosen: Overrides = {"model": {"share_vocabulary": False}}
+    units = {
+        name: unit
+        for name, config, side in (
+            ("source", asked.source, facts.source),
+            ("target", asked.target, facts.target),
+        )
+        if (unit := _unit(side, config, asked.target))
+    }
+    for name, unit in units.items():
+        sizes = {"subword": {"size": _subwords(facts.rows)}, "symbol": {"size": 50_000}}
+        chosen[name] = {"kind": "text", "unit": unit, **sizes.get(unit, {})}
+    if list(units.values()) == ["subword"] * 2:
+        chosen["model"] = {"share_vocabulary": True}
+    if isinstance(asked.source, NoColumnConfig):
+        chosen["data"] = {"source": "", "target": "1"}
+    if isinstance(asked.source, LabelConfig):
+        chosen["data"] = {"split": "row"}
+    return chosen
 
 
-def _unit(side: Side) -> str:
+def _parts(cut: Config) -> Overrides:
+    """The encoder and the head that columns other than text ask for."""
+    parts: Overrides = {}
+    match cut.source:
+        case NoColumnConfig():
+            parts["encoder"] = {"kind": "none"}
+        case LabelConfig() | VectorConfig():
+            parts["encoder"] = {"kind": "vectors"}
+    if not isinstance(cut.target, TextConfig):
+        return {"model": {**parts, "decoder": {"kind": cut.target.kind}, "tie_output": False}}
+    return {"model": parts}
+
+
+def _unit(side: Side, column: ColumnConfig, target: ColumnConfig) -> str | None:
     """Symbols that are set apart as they are, characters for short strings, words where they are
-    few, otherwise subwords."""
+    few, otherwise subwords; None where the column is not text."""
+    if not isinstance(column, TextConfig):
+        return None
+    if isinstance(target, TagsConfig):
+        return "symbol"
     if side.spelt:
         return "word"
     if side.short:
@@ -102,15 +144,32 @@ def _subwords(rows: int) -> int:
     return next((size for limit, size in sizes if rows < limit), 16_000)
 
 
-def tokens_per_row(side: Side, unit: str) -> float:
-    """Roughly how many tokens a row has."""
-    match unit:
-        case "character" | "byte":
+def items_per_row(facts: Facts, config: Config) -> float:
+    """Roughly how many items a row has: of its target, or of its source if that is no text."""
+    if isinstance(config.target, TextConfig):
+        return _items(facts.target, config.target)
+    return _items(facts.source, config.source)
+
+
+def _items(side: Side, column: ColumnConfig) -> float:
+    match column:
+        case TextConfig(unit="character" | "byte"):
             return side.characters + 1
-        case "word":
+        case TextConfig(unit="word"):
             return side.words + 1
-        case _:
+        case TextConfig(unit="symbol") | TagsConfig():
+            return side.spaces + 2
+        case TextConfig():
             return 1.3 * side.words + 1
+        case _:
+            return 1.0
+
+
+def _words(facts: Facts, config: Config) -> float:
+    """How much there is to learn from, in words of the target, or of the source if it has none."""
+    sides = ((facts.target, config.target), (facts.source, config.source))
+    texts = [side.words for side, column in sides if isinstance(column, TextConfig)]
+    return facts.rows * (texts[0] if texts else 1.0)
 
 
 def _model(preset: str, words: float) -> Overrides:

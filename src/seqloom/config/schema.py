@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from seqloom.config.architecture import ModelConfig
+from seqloom.config.columns import SourceConfig, TargetConfig, TextConfig
 from seqloom.config.learning import TrainingConfig
 from seqloom.config.section import Count, Positive, Section, Share
 
@@ -15,14 +16,15 @@ __all__ = [
     "Config",
     "DataConfig",
     "SearchConfig",
-    "TextConfig",
 ]
 
 
 class DataConfig(Section):
     """Where the two columns are and which rows count."""
 
-    source: str = Field("1", description="source column: its name, or its position from 1")
+    source: str = Field(
+        "1", description="source column: its name, or its position from 1; none if empty"
+    )
     target: str = Field("2", description="target column: its name, or its position from 1")
     weight: str = Field(
         "", description="column of numbers that say how much a row counts; none if empty"
@@ -42,23 +44,10 @@ class DataConfig(Section):
     valid_share: Share = Field(
         0.05, description="share of the rows held out where no held-out data is given"
     )
+    split: Literal["source", "row"] = Field(
+        "source", description="rows that share this fall on the same side when rows are held out"
+    )
     valid_rows: Positive = Field(2_000, description="and at most this many rows")
-
-
-class TextConfig(Section):
-    """A column of text and the units it is cut into (SPEC S1.3)."""
-
-    kind: Literal["text"] = Field("text", description="what the column holds")
-    unit: Literal["character", "word", "subword", "byte"] = Field(
-        "subword", description="what a token is"
-    )
-    algorithm: Literal["unigram", "bpe"] = Field(
-        "unigram", description="how subwords are learnt (sentencepiece)"
-    )
-    size: Positive = Field(8_000, description="largest vocabulary, special symbols included")
-    min_count: Positive = Field(1, description="rarer characters or words become <unk>")
-    normalize: Literal["none", "NFC", "NFKC"] = Field("NFC", description="Unicode normal form")
-    lowercase: bool = Field(False, description="fold capitals to small letters")
 
 
 class SearchConfig(Section):
@@ -94,8 +83,8 @@ class Config(Section):
 
     seed: Count = Field(1, description="where all randomness starts")
     data: DataConfig = DataConfig()
-    source: TextConfig = TextConfig()
-    target: TextConfig = TextConfig()
+    source: SourceConfig = TextConfig()
+    target: TargetConfig = TextConfig()
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()

@@ -2,7 +2,7 @@
 
 from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share
 from seqloom.data.corpus import Batch, Corpus
-from seqloom.data.encoding import Columns, fingerprint
+from seqloom.data.encoding import Columns, fingerprint, shortened
 from seqloom.data.report import Dropped, Place, Reason, Report
 from seqloom.data.split import Split, hold_out
 from seqloom.data.survey import Distribution, Overlap, Survey, overlap, survey
@@ -34,5 +34,6 @@ __all__ = [
     "padding_share",
     "read_lines",
     "read_rows",
+    "shortened",
     "survey",
 ]

@@ -18,16 +18,18 @@ USUAL_NAMES = {
 
 @dataclass(frozen=True)
 class Wanted:
-    """The columns as the user named them: source, target and, where rows have one, weight."""
+    """The columns as the user named them: source and weight, where rows have them, and target."""
 
     columns: tuple[str, ...]
     header: str
+    texts: int = 2  # how many of them are not the weight
 
     @classmethod
     def of(cls, config: DataConfig) -> "Wanted":
         """What the configuration asks for."""
-        weight = (config.weight,) if config.weight else ()
-        return cls((config.source, config.target, *weight), config.header)
+        texts = [column for column in (config.source, config.target) if column]
+        weight = [config.weight] if config.weight else []
+        return cls((*texts, *weight), config.header, len(texts))
 
     @property
     def named(self) -> str | None:
@@ -73,7 +75,7 @@ class Header:
             cure = "ask by position or set data.header to yes"
             raise DataError(f"{place}: column {wanted.named!r} needs a header; {cure}")
         columns = wanted.find_all(cells, place)
-        usual = {cells[column].lower() for column in columns[:2]} <= USUAL_NAMES
+        usual = {cells[column].lower() for column in columns[: wanted.texts]} <= USUAL_NAMES
         header = usual or wanted.named is not None
         return cls(
             columns, len(cells), wanted.header == "yes" or (wanted.header == "auto" and header)

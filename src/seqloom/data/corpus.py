@@ -1,8 +1,8 @@
-"""A data set as token ids: encoded once, kept in flat files, mapped into memory when used.
+"""A data set as numbers: encoded once, kept in flat files, mapped into memory when used.
 
     corpus/  corpus.json              what it holds, and of what it was made
-             {source,target}.tokens   all ids one after another, each row ending in END
-             {source,target}.offsets  where each row begins, and where the last one ends (int64)
+             {source,target}.values   the items of all rows: ids, or so many numbers for each
+             {source,target}.spans    where each row begins and where it ends (int64)
              lines                    the line each row was read from (int64)
              weights                  how much each row counts (float64)
 
@@ -29,15 +29,19 @@ from seqloom.fields.specials import EMPTY
 
 __all__ = ["Batch", "Corpus"]
 
-KINDS = {"uint16": 2, "int32": 4, "int64": 8, "float64": 8}  # bytes an item
+KINDS = {"uint16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}  # bytes an entry
+
+
+Padded = NDArray[np.int64] | NDArray[np.float32]
+"""Ids (B,S) padded with EMPTY, or numbers (B,S,C) padded with 0, as a target with NaN."""
 
 
 class Batch(NamedTuple):
-    """Some rows as int64 arrays, padded with EMPTY; a row ends in END and has no START."""
+    """Some rows as they are in the corpus, padded; a text ends in END and has no START."""
 
-    source: NDArray[np.int64]  # (B,S)
+    source: Padded
     source_lengths: NDArray[np.int64]  # (B,)
-    target: NDArray[np.int64]  # (B,T)
+    target: Padded
     target_lengths: NDArray[np.int64]  # (B,)
     indices: NDArray[np.int64]  # (B,)
 
@@ -49,19 +53,23 @@ class _Contents:
     fingerprint: str
     file: str
     files: dict[str, tuple[str, int]]
+    widths: list[int]  # numbers of an item on either side; 0 where it is an id
 
 
 class Corpus:
-    """Rows of token ids on disk; `lengths`, END included, and `weights` are in memory."""
+    """Rows of numbers on disk; `lengths`, END included, and `weights` are in memory."""
 
     def __init__(self, contents: _Contents, maps: Mapping[str, NDArray[Any]]) -> None:
         """Use `open`, `build` or `reuse`."""
         self.fingerprint = contents.fingerprint
         self._file = contents.file
         self._lines = maps["lines"]
-        self._tokens = {side: maps[f"{side}.tokens"] for side in SIDES}
-        self._offsets = {side: maps[f"{side}.offsets"] for side in SIDES}
-        source, target = (np.diff(self._offsets[side]).astype(np.int32) for side in SIDES)
+        self._values = {
+            side: maps[f"{side}.values"].reshape((-1, width) if width else (-1,))
+            for side, width in zip(SIDES, contents.widths, strict=True)
+        }
+        self._spans = {side: maps[f"{side}.spans"].reshape(-1, 2) for side in SIDES}
+        source, target = (np.ptp(self._spans[side], axis=1).astype(np.int32) for side in SIDES)
         self.lengths = Lengths(source, target)
         self.weights: NDArray[np.float64] = np.array(maps["weights"])
 
@@ -104,11 +112,11 @@ class Corpus:
             name: np.memmap(directory / name, np.dtype(kind), "r")
             for name, (kind, _) in contents.files.items()
         }
-        for side in SIDES:
-            offsets = maps[f"{side}.offsets"]
-            ends = (0, len(maps[f"{side}.tokens"]))
-            rising = len(offsets) == len(maps["lines"]) + 1 and (np.diff(offsets) > 0).all()
-            if not rising or (offsets[0], offsets[-1]) != ends:
+        for side, width in zip(SIDES, contents.widths, strict=True):
+            spans = maps[f"{side}.spans"].reshape(-1, 2)
+            items = len(maps[f"{side}.values"]) // max(1, width)
+            inside = (spans[:, 0] >= 0).all() and (spans[:, 1] <= items).all()
+            if len(spans) != len(maps["lines"]) or not inside or (np.diff(spans) < 1).any():
                 raise _not_whole(directory)
         weights = maps["weights"]
         if len(weights) != len(maps["lines"]) or not (np.isfinite(weights) & (weights >= 0)).all():
@@ -131,9 +139,10 @@ class Corpus:
         """Where a row was read, for messages."""
         return Place(self._file, int(self._lines[index]))
 
-    def target_counts(self, size: int) -> NDArray[np.int64]:
-        """How often each target token occurs, of a vocabulary of this size."""
-        return np.bincount(self._tokens["target"], minlength=size)
+    @property
+    def targets(self) -> NDArray[Any]:
+        """The items of all targets, one after another."""
+        return self._values["target"]
 
     def batch(self, indices: Indices) -> Batch:
         """These rows, in this order."""
@@ -141,14 +150,20 @@ class Corpus:
         target, target_lengths = self._padded("target", indices)
         return Batch(source, source_lengths, target, target_lengths, indices)
 
-    def _padded(self, side: str, indices: Indices) -> tuple[Indices, Indices]:
-        starts = np.asarray(self._offsets[side][indices])
-        lengths = np.asarray(self._offsets[side][indices + 1]) - starts
+    def _padded(self, side: str, indices: Indices) -> tuple[Padded, Indices]:
+        starts, ends = np.asarray(self._spans[side][indices]).T
+        lengths = ends - starts
         steps = np.arange(lengths.max(initial=0))
         real = steps < lengths[:, None]  # (B,S)
-        ids = np.full(real.shape, EMPTY, dtype=np.int64)
-        ids[real] = self._tokens[side][(starts[:, None] + steps)[real]]
-        return ids, lengths
+        values = self._values[side]
+        padded: Padded
+        if values.dtype == np.float32:
+            nothing = 0.0 if side == "source" else np.nan
+            padded = np.full((*real.shape, *values.shape[1:]), nothing, dtype=np.float32)
+        else:
+            padded = np.full(real.shape, EMPTY, dtype=np.int64)
+        padded[real] = values[(starts[:, None] + steps)[real]]
+        return padded, lengths
 
 
 def _contents(directory: Path) -> _Contents:
@@ -160,7 +175,11 @@ def _contents(directory: Path) -> _Contents:
             kind in KINDS and (directory / name).stat().st_size == KINDS[kind] * count > 0
             for name, (kind, count) in contents.files.items()
         )
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        for side, width in zip(SIDES, contents.widths, strict=True):
+            whole = (
+                whole and width >= 0 and contents.files[f"{side}.values"][1] % max(1, width) == 0
+            )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         whole = False
     if not whole:
         raise _not_whole(directory)

@@ -1,4 +1,4 @@
-"""From rows of text to flat files of token ids, in a stream, and what such files depend on."""
+"""From rows of cells to flat files of numbers, in a stream, and what such files depend on."""
 
 import os
 from array import array
@@ -8,38 +8,39 @@ from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
-from seqloom.data.report import Fault, Reason, Report
+from seqloom.data.report import Fault, Place, Reason, Report
 from seqloom.data.table import Data, Row, data_files
 from seqloom.errors import DataError
-from seqloom.fields.specials import END
-from seqloom.fields.text import TextField
+from seqloom.fields import Field, Numbers, Symbols, TagsField, Values
 
-__all__ = ["FILES", "SIDES", "Columns", "fingerprint", "write_corpus"]
+__all__ = ["FILES", "SIDES", "Columns", "fingerprint", "shortened", "write_corpus"]
 
 SIDES = ("source", "target")
 FILES = {
     *("lines", "weights"),
-    *(f"{side}.{part}" for side in SIDES for part in ("tokens", "offsets")),
+    *(f"{side}.{part}" for side in SIDES for part in ("values", "spans")),
 }
-FORMAT = 2
+FORMAT = 3
 CHUNK = 1_000
-LAST = np.array([END], dtype=np.int32)
-Ids = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Columns:
     """The fields of the two columns, and the limits that a row of them is held to."""
 
-    source: TextField
-    target: TextField
+    source: Field
+    target: Field
     config: DataConfig
+
+    @property
+    def aligned(self) -> bool:
+        """Whether each token of the source has an item of the target (SPEC S1.1)."""
+        return isinstance(self.target, TagsField)
 
 
 def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
@@ -65,25 +66,22 @@ def write_corpus(
 ) -> dict[str, Any]:
     """Write the files of a corpus, and say what each holds.
 
-    Rows that are too long are dropped, cut or refused as `data.overlong` says (SPEC S1.6).
+    Rows that are too long are dropped, cut or refused as `data.overlong` says (SPEC S1.6); those
+    that a field cannot take are an error, or are left out with `data.skip_bad`.
     """
     lines, weights, file = array("q"), array("d"), ""
     with ExitStack() as stack:
-        source = stack.enter_context(_Side(directory / "source", columns.source.size))
-        target = stack.enter_context(_Side(directory / "target", columns.target.size))
-        for row, source_ids, target_ids in _encoded(rows, columns):
+        source = stack.enter_context(_Side(directory / "source", columns.source))
+        target = stack.enter_context(_Side(directory / "target", columns.target))
+        for row in _encoded(rows, columns):
             file = row.place.file
-            fault = _overlong(row, len(source_ids), len(target_ids), config=columns.config)
-            if fault is None or columns.config.overlong == "truncate":
-                source.add(source_ids[: columns.config.max_source])
-                target.add(target_ids[: columns.config.max_target])
-                lines.append(row.place.line)
-                weights.append(row.weight)
-            elif columns.config.overlong == "drop":
-                report.kept -= 1
-                report.drop(fault.reason, fault.place)
-            else:
-                raise DataError(f"{fault.place}: {fault.message}")
+            if isinstance(row, Fault):
+                _leave_out(row, columns.config, report)
+                continue
+            source.add(row.source)
+            target.add(row.target)
+            lines.append(row.place.line)
+            weights.append(row.weight)
     if not lines:
         cure = "raise data.max_source and data.max_target"
         raise DataError(f"{file or 'the data'}: no row is left that is short enough; {cure}")
@@ -94,27 +92,41 @@ def write_corpus(
             values.tofile(stream)
             _settle(stream)
     whole = {"lines": ("int64", len(lines)), "weights": ("float64", len(weights))}
-    return {"file": file, "files": {**whole, **source.contents(), **target.contents()}}
+    files = {**whole, **source.contents(), **target.contents()}
+    return {"file": file, "files": files, "widths": [source.width, target.width]}
+
+
+class _Encoded(NamedTuple):
+    """One row as numbers."""
+
+    source: Values
+    target: Values
+    place: Place
+    weight: float
 
 
 class _Side:
     """The two files of one side while they grow."""
 
-    def __init__(self, stem: Path, size: int) -> None:
+    def __init__(self, stem: Path, field: Field) -> None:
         self._stem = stem
-        self._kind = np.dtype(np.uint16 if size <= 1 << 16 else np.int32)
-        self._rows: list[Ids] = []
-        self._count = self._tokens = 0
+        self.width = 0  # of an item that is several numbers
+        match field.items:
+            case Symbols(count):
+                self._kind = np.dtype(np.uint16 if count <= 1 << 16 else np.int32)
+            case Numbers(count):
+                self._kind, self.width = np.dtype(np.float32), count
+        self._rows: list[Values] = []
+        self._count = self._items = 0
 
     def __enter__(self) -> "_Side":
-        self._streams = [self._stem.with_suffix(end).open("wb") for end in (".tokens", ".offsets")]
-        np.zeros(1, np.int64).tofile(self._streams[1])
+        self._streams = [self._stem.with_suffix(end).open("wb") for end in (".values", ".spans")]
         return self
 
-    def add(self, ids: Ids) -> None:
-        """Append one row and END after it."""
-        self._rows += [ids, LAST]
-        if len(self._rows) >= 2 * CHUNK:
+    def add(self, row: Values) -> None:
+        """Append one row."""
+        self._rows.append(row)
+        if len(self._rows) >= CHUNK:
             self._flush()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -125,43 +137,83 @@ class _Side:
             stream.close()
 
     def contents(self) -> dict[str, tuple[str, int]]:
-        """The type and the number of items of each file."""
+        """The type and the number of entries of each file."""
         name = self._stem.name
         return {
-            f"{name}.tokens": (self._kind.name, self._tokens),
-            f"{name}.offsets": ("int64", self._count + 1),
+            f"{name}.values": (self._kind.name, self._items * max(1, self.width)),
+            f"{name}.spans": ("int64", 2 * self._count),
         }
 
     def _flush(self) -> None:
         if not self._rows:
             return
         np.concatenate(self._rows).astype(self._kind).tofile(self._streams[0])
-        lengths = np.fromiter(map(len, self._rows), np.int64).reshape(-1, 2).sum(axis=1)
-        (self._tokens + np.cumsum(lengths)).tofile(self._streams[1])
-        self._tokens += int(lengths.sum())
-        self._count += len(lengths)
+        ends = self._items + np.cumsum(np.fromiter(map(len, self._rows), np.int64))
+        starts = np.concatenate([[self._items], ends[:-1]])
+        np.stack([starts, ends], axis=1).tofile(self._streams[1])
+        self._items = int(ends[-1])
+        self._count += len(ends)
         self._rows = []
 
 
-def _encoded(rows: Iterable[Row], columns: Columns) -> Iterator[tuple[Row, Ids, Ids]]:
-    """Rows with their token ids, some hundreds of them in memory at a time."""
+def _encoded(rows: Iterable[Row], columns: Columns) -> Iterator[_Encoded | Fault]:
+    """Rows as numbers, some hundreds of them in memory at a time; or what is wrong with each."""
     stream = iter(rows)
     while some := list(islice(stream, CHUNK)):
-        sources = columns.source.encode_many([row.source for row in some])
-        targets = columns.target.encode_many([row.target for row in some])
-        yield from zip(some, sources, targets, strict=True)
+        faults = [_fault(row, columns) for row in some]
+        sound = [row for row, fault in zip(some, faults, strict=True) if fault is None]
+        sources = iter(columns.source.rows([row.source for row in sound]))
+        targets = iter(columns.target.rows([row.target for row in sound]))
+        for row, fault in zip(some, faults, strict=True):
+            yield fault or _fitting(row, next(sources), next(targets), columns=columns)
 
 
-def _overlong(row: Row, source: int, target: int, *, config: DataConfig) -> Fault | None:
-    """What is wrong with a row of so many tokens a side, if anything."""
-    cure = "set data.overlong to drop or truncate"
-    if source > config.max_source:
-        message = f"the source has {source:,} tokens; raise data.max_source or {cure}"
-        return Fault(Reason.LONG_SOURCE, row.place, message)
-    if target > config.max_target:
-        message = f"the target has {target:,} tokens; raise data.max_target or {cure}"
-        return Fault(Reason.LONG_TARGET, row.place, message)
+def _fault(row: Row, columns: Columns) -> Fault | None:
+    """What a field cannot take of a row, if anything."""
+    sides = (columns.source, row.source), (columns.target, row.target)
+    for name, (field, cell) in zip(SIDES, sides, strict=True):
+        wrong = field.fault(cell)
+        if wrong is not None:
+            return Fault(Reason.VALUE, row.place, f"{name}: {wrong}")
     return None
+
+
+def _fitting(row: Row, source: Values, target: Values, *, columns: Columns) -> _Encoded | Fault:
+    """The row within the limits, or the fault of one that is too long or not aligned."""
+    lengths = len(source) - columns.source.closing, len(target) - columns.target.closing
+    if columns.aligned and lengths[0] != lengths[1]:
+        message = (
+            f"the source has {lengths[0]:,} tokens and the target {lengths[1]:,} tags; give each "
+            "token one tag"
+        )
+        return Fault(Reason.ALIGNMENT, row.place, message)
+    limits = columns.config.max_source, columns.config.max_target
+    if columns.aligned:
+        limits = (min(limits),) * 2
+    for name, length, limit in zip(SIDES, lengths, limits, strict=True):
+        if length > limit and columns.config.overlong != "truncate":
+            reason = Reason.LONG_SOURCE if name == "source" else Reason.LONG_TARGET
+            cure = f"raise data.max_{name} or set data.overlong to drop or truncate"
+            return Fault(reason, row.place, f"the {name} has {length:,} tokens; {cure}")
+    source = shortened(source, limits[0], closing=columns.source.closing)
+    target = shortened(target, limits[1], closing=columns.target.closing)
+    return _Encoded(source, target, row.place, row.weight)
+
+
+def shortened(row: Values, most: int, *, closing: int) -> Values:
+    """The first items of a row, `most` of them at most, and those that close it."""
+    if len(row) - closing <= most:
+        return row
+    return np.concatenate([row[:most], row[len(row) - closing :]])
+
+
+def _leave_out(fault: Fault, config: DataConfig, report: Report) -> None:
+    """Count a row that cannot be used, or stop there, as the options say."""
+    overlong = fault.reason in (Reason.LONG_SOURCE, Reason.LONG_TARGET)
+    if not (config.overlong == "drop" if overlong else config.skip_bad):
+        raise DataError(f"{fault.place}: {fault.message}") if overlong else fault.error()
+    report.kept -= 1
+    report.drop(fault.reason, fault.place)
 
 
 def _settle(stream: BinaryIO) -> None:

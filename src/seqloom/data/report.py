@@ -22,6 +22,7 @@ class Place(NamedTuple):
 class Reason(StrEnum):
     """Why a row cannot be used."""
 
+    ALIGNMENT = "not one tag for each token"
     BLANK = "blank line"
     COLUMNS = "wrong number of columns"
     EMPTY_SOURCE = "empty source"
@@ -35,6 +36,7 @@ class Reason(StrEnum):
     NUL = "NUL character"
     QUOTE = "text after a closing quote"
     TYPE = "value that is not text"
+    VALUE = "value that its column cannot hold"
     WEIGHT = "weight that is not a number of 0 or more"
 
 

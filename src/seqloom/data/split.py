@@ -1,7 +1,8 @@
 """A held-out part where none is given, chosen by what the rows say.
 
-Rows with the same source fall on the same side, so nothing held out was seen in training. The order
-in which sources are chosen depends on each of them and the seed alone, not on where they stand.
+Rows with the same source fall on the same side, so nothing held out was seen in training; where
+sources come back by nature, as labels do, rows that are wholly alike. The order in which they are
+chosen depends on each of them and the seed alone, not on where they stand.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
-from seqloom.data.survey import Survey, text_hash
+from seqloom.data.survey import Survey, own_part, text_hash
 from seqloom.data.table import Row
 from seqloom.keys import key
 
@@ -20,21 +21,22 @@ __all__ = ["Split", "hold_out"]
 
 @dataclass(frozen=True)
 class Split:
-    """The hashes of the sources that are held out."""
+    """The hashes of what is held out: sources or, as `data.split` says, rows."""
 
     held_out: frozenset[int]
+    config: DataConfig
 
-    def is_valid(self, source: str) -> bool:
-        """Whether a row with this source is held out."""
-        return text_hash(source) in self.held_out
+    def is_valid(self, row: Row) -> bool:
+        """Whether a row is held out."""
+        return text_hash(own_part(row.source, row.target, self.config)) in self.held_out
 
     def train(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows to learn from."""
-        return (row for row in rows if not self.is_valid(row.source))
+        return (row for row in rows if not self.is_valid(row))
 
     def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows held out."""
-        return (row for row in rows if self.is_valid(row.source))
+        return (row for row in rows if self.is_valid(row))
 
 
 def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split:
@@ -45,13 +47,13 @@ def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split:
     """
     hashes, counts = np.unique(survey.source_hashes, return_counts=True)
     if len(hashes) < 2 or config.valid_share == 0:
-        return Split(frozenset())
+        return Split(frozenset(), config)
     most = max(1, min(config.valid_rows, int(config.valid_share * survey.facts.rows)))
     often = max(1, most // 10, int(counts.min()))
     order = np.argsort(_mixed(hashes, key(seed, "held out")), kind="stable")
     order = order[counts[order] <= often]
     chosen = max(1, int(np.searchsorted(np.cumsum(counts[order]), most, side="right")))
-    return Split(frozenset(hashes[order[:chosen]].tolist()))
+    return Split(frozenset(hashes[order[:chosen]].tolist()), config)
 
 
 def _mixed(hashes: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:

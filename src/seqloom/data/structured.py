@@ -10,10 +10,9 @@ from seqloom.data.delimited import Record
 from seqloom.data.report import Fault, Place, Reason
 from seqloom.errors import DataError
 
-__all__ = ["json_pairs", "number_text", "parquet_pairs"]
+__all__ = ["cell_text", "json_pairs", "number_text", "parquet_pairs"]
 
 BATCH = 1_024
-TEXTS = 2  # columns that must be text: source and target
 JSON_KINDS = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
 
 
@@ -40,8 +39,9 @@ def parquet_pairs(path: Path, wanted: Wanted) -> Iterator[Record | Fault]:
             names = table.schema_arrow.names
             indices = wanted.find_all(names, str(path))
             for place, index in enumerate(indices):
-                _require(table.schema_arrow.field(index), path, number=place >= TEXTS)
-            yield from _parquet_rows(table, [names[index] for index in indices], str(path))
+                _require(table.schema_arrow.field(index), path, number=place >= wanted.texts)
+            chosen = [names[index] for index in indices]
+            yield from _parquet_rows(table, chosen, str(path), wanted.texts)
     except (ArrowException, OSError) as error:
         cause = str(error).splitlines()[0].rstrip(".")
         raise DataError(f"{path}: is not a whole Parquet file ({cause}); write it again") from None
@@ -52,6 +52,7 @@ class _Keys:
 
     def __init__(self, first: dict[str, Any] | list[Any], wanted: Wanted, place: Place) -> None:
         self.width = len(first)
+        self.texts = wanted.texts
         self.kind = type(first)
         names = list(first) if isinstance(first, dict) else [""] * len(first)
         if isinstance(first, list) and wanted.named is not None:
@@ -69,22 +70,28 @@ class _Keys:
             if lacking:
                 message = f"there is no column {lacking[0]!r}; add it"
                 return Fault(Reason.MISSING, place, message)
-            return _texts(place, self.names, [row[name] for name in self.names])
+            return _cells(place, self.names, [row[name] for name in self.names], self.texts)
         if len(row) != self.width:
             message = f"expected {self.width} columns, found {len(row)}; write all rows alike"
             return Fault(Reason.COLUMNS, place, message)
         labels = [str(index + 1) for index in self.indices]
-        return _texts(place, labels, [row[index] for index in self.indices])
+        return _cells(place, labels, [row[index] for index in self.indices], self.texts)
 
 
-def _texts(place: Place, labels: list[str], values: list[Any]) -> Record | Fault:
-    """Source and target, which must be text, and perhaps the weight, which may be a number."""
-    for label, value in zip(labels[:TEXTS], values[:TEXTS], strict=True):
-        if not isinstance(value, str):
-            kind = JSON_KINDS.get(type(value), "a number")
-            message = f"column {label!r} holds {kind}, not text; put it in quotes"
+def _cells(place: Place, labels: list[str], values: list[Any], texts: int) -> Record | Fault:
+    """Every value as the text that a TSV file would have in its place; the weight comes last."""
+    for label, value in zip(labels[:texts], values[:texts], strict=True):
+        parts = value if isinstance(value, list) else [value]
+        if any(isinstance(part, dict | list | bool | None) for part in parts):
+            kind = JSON_KINDS[type(value)]
+            message = f"column {label!r} holds {kind}, neither text nor numbers; put it in quotes"
             return Fault(Reason.TYPE, place, message)
-    return Record(place, [*values[:TEXTS], *map(number_text, values[TEXTS:])])
+    return Record(place, [*map(cell_text, values[:texts]), *map(number_text, values[texts:])])
+
+
+def cell_text(value: object) -> str:
+    """Text as it is; a number, or a list of numbers or symbols, as text."""
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def number_text(value: object) -> str:
@@ -118,21 +125,24 @@ def _unambiguous(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _require(column: Any, path: Path, *, number: bool) -> None:
-    """DataError unless the column holds strings or, where a number will do, numbers."""
+    """DataError unless the column holds text or numbers, or lists of them unless it is `number`."""
     from pyarrow import types
 
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    listed = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    if listed and not number:
+        kind = kind.value_type
     text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    if not (text or (number and numeric)):
-        wanted, cure = ("a number", "numbers") if number else ("text", "strings")
+    if not (text or numeric):
+        wanted, cure = ("no number", "numbers") if number else ("neither text nor numbers", "text")
         raise DataError(
-            f"{path}: column {column.name!r} holds {column.type}, not {wanted}; "
+            f"{path}: column {column.name!r} holds {column.type}, {wanted}; "
             f"choose a column of {cure}"
         )
 
 
-def _parquet_rows(table: Any, names: list[str], file: str) -> Iterator[Record | Fault]:
+def _parquet_rows(table: Any, names: list[str], file: str, texts: int) -> Iterator[Record | Fault]:
     number = 0
     for batch in table.iter_batches(batch_size=BATCH, columns=sorted(set(names))):
         columns = [_values(batch.column(batch.schema.get_field_index(name))) for name in names]
@@ -143,7 +153,7 @@ def _parquet_rows(table: Any, names: list[str], file: str) -> Iterator[Record | 
                 message = "a text of the row is not UTF-8; write it again as a string"
                 yield Fault(Reason.ENCODING, place, message)
             else:
-                yield _texts(place, names, list(values))
+                yield _cells(place, names, list(values), texts)
 
 
 def _values(column: Any) -> list[Any]:

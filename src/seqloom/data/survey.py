@@ -21,7 +21,16 @@ from seqloom.data.table import Data, read_rows
 from seqloom.fields import split_words
 from seqloom.keys import key
 
-__all__ = ["Distribution", "Overlap", "Reservoir", "Survey", "overlap", "survey", "text_hash"]
+__all__ = [
+    "Distribution",
+    "Overlap",
+    "Reservoir",
+    "Survey",
+    "overlap",
+    "own_part",
+    "survey",
+    "text_hash",
+]
 
 SAMPLE = 100_000
 Hashes = NDArray[np.uint64]
@@ -127,7 +136,7 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
         lengths[0][len(source)] += 1
         lengths[1][len(target)] += 1
         row_hashes.append(text_hash(f"{source}\0{target}"))
-        source_hashes.append(text_hash(source))
+        source_hashes.append(text_hash(own_part(source, target, config)))
         reservoir.add((source, target))
     characters = Distribution.of(lengths[0]), Distribution.of(lengths[1])
     sides, words = zip(
@@ -151,6 +160,11 @@ def overlap(data: Survey, other: Survey) -> Overlap:
         int(np.isin(other.row_hashes, data.row_hashes).sum()),
         int(np.isin(other.source_hashes, data.source_hashes).sum()),
     )
+
+
+def own_part(source: str, target: str, config: DataConfig) -> str:
+    """What tells a row from others: its source, or all of it where sources come back by nature."""
+    return source if source and config.split == "source" else f"{source}\0{target}"
 
 
 def text_hash(text: str) -> int:

@@ -16,22 +16,22 @@ from seqloom.data.columns import Wanted
 from seqloom.data.delimited import Record, csv_records, pairs, tsv_records
 from seqloom.data.files import check_file, count_lines, text_lines
 from seqloom.data.report import Fault, Place, Reason, Report
-from seqloom.data.structured import json_pairs, number_text, parquet_pairs
+from seqloom.data.structured import cell_text, json_pairs, number_text, parquet_pairs
 from seqloom.errors import DataError
 
-__all__ = ["Data", "Row", "data_files", "describe_data", "read_lines", "read_rows"]
+__all__ = ["Cell", "Data", "Row", "data_files", "describe_data", "read_lines", "read_rows"]
 
-Data = str | Path | Sequence[tuple[str, str] | tuple[str, str, float]]
+Cell = str | float | Sequence[float]
+Data = str | Path | Sequence[Sequence[Cell]]
 """`pairs.tsv`, or two parallel files as `train.de,train.en`, or rows in memory."""
 
 IN_MEMORY = "<pairs>"
-PAIR = 2  # texts of a row
 
 
 class Row(NamedTuple):
     """One usable example and where it was read."""
 
-    source: str
+    source: str  # empty where there is no such column
     target: str
     place: Place
     weight: float = 1.0
@@ -41,7 +41,7 @@ def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
     """Every usable row in order; the report is filled in as they are read (RELIABILITY B1)."""
     before = report.kept
     for record in _records(data, config):
-        row = record if isinstance(record, Fault) else _checked(record, config.max_line)
+        row = record if isinstance(record, Fault) else _checked(record, config)
         if isinstance(row, Row):
             report.kept += 1
             yield row
@@ -115,6 +115,8 @@ def _table(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         case "jsonl" | "ndjson" | "json":
             lines = text_lines(path, max_line=config.max_line)
             return json_pairs(lines, Wanted.of(config), file)
+        case "txt" if not config.source:
+            return _lines(path, config)
         case "csv":
             lines = text_lines(path, max_line=config.max_line)
             rows = csv_records(lines, file, max_line=config.max_line)
@@ -122,6 +124,15 @@ def _table(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         case _:
             rows = tsv_records(text_lines(path, max_line=config.max_line), file)
             return pairs(rows, config, separator="\t")
+
+
+def _lines(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+    """Each line of a text file as a target; blank ones only part what stands between them."""
+    for number, line in enumerate(text_lines(path, max_line=config.max_line), 1):
+        if isinstance(line, Fault):
+            yield line
+        elif line.strip():
+            yield Record(Place(str(path), number), [line])
 
 
 def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record | Fault]:
@@ -150,49 +161,63 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
 
 
 def _memory(rows: Sequence[Any], wanted: Wanted) -> Iterator[Record | Fault]:
-    """Pairs, or triples with a weight where one is wanted."""
-    form = "a pair of strings; give (source, target)"
-    if len(wanted.columns) > PAIR:
-        form = "two strings and a number; give (source, target, weight)"
+    """Pairs, or triples with a weight where one is wanted; targets alone where there is no source.
+
+    A text alone stands for a row of one.
+    """
+    names = ("source", "target", "weight") if wanted.texts > 1 else ("target", "weight")
+    form = f"({', '.join(names[: len(wanted.columns)])})"
     for number, row in enumerate(rows, 1):
         place = Place(IN_MEMORY, number)
-        cells = list(row) if isinstance(row, tuple | list) else []
-        texts, weight = cells[:PAIR], cells[PAIR:]
-        if len(cells) == len(wanted.columns) and all(isinstance(text, str) for text in texts):
-            yield Record(place, [*texts, *map(number_text, weight)])
+        cells = list(row) if isinstance(row, tuple | list) else [row]
+        texts, weight = cells[: wanted.texts], cells[wanted.texts :]
+        if len(cells) == len(wanted.columns) and all(map(_is_cell, texts)):
+            yield Record(place, [*map(cell_text, texts), *map(number_text, weight)])
         else:
-            yield Fault(Reason.TYPE, place, f"is not {form}")
+            yield Fault(Reason.TYPE, place, f"is not a row of texts or numbers; give {form}")
 
 
-def _checked(record: Record, max_line: int) -> Row | Fault:
-    """A row whose two texts are there, are Unicode and are not too long, and its weight."""
-    place, (source, target, *weight) = record
-    for text, side in ((source, "source"), (target, "target")):
+def _is_cell(value: object) -> bool:
+    """Whether a value in memory is text, a number, or a list of numbers."""
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, list):
+        return all(map(_is_cell, value))
+    return isinstance(value, str | int | float)
+
+
+def _checked(record: Record, config: DataConfig) -> Row | Fault:
+    """A row whose texts are there, are Unicode and are not too long, and its weight."""
+    place, cells = record
+    texts = cells[: len(cells) - bool(config.weight)]
+    for text, side in zip(texts, ("source", "target")[-len(texts) :], strict=True):
         if not text or text.isspace():
             reason = Reason.EMPTY_SOURCE if side == "source" else Reason.EMPTY_TARGET
             return Fault(reason, place, f"the {side} is empty; fill it in")
         if "\0" in text:
             return Fault(Reason.NUL, place, f"the {side} holds a NUL character; remove it")
-        if len(text) > max_line:
-            message = f"the {side} is longer than {max_line:,} characters; raise data.max_line"
+        if len(text) > config.max_line:
+            most = f"{config.max_line:,} characters"
+            message = f"the {side} is longer than {most}; raise data.max_line"
             return Fault(Reason.LONG_LINE, place, message)
         if not _encodable(text):
             message = f"the {side} holds half of a surrogate pair; remove it"
             return Fault(Reason.ENCODING, place, message)
-    return _weighed(source, target, place, weight[0]) if weight else Row(source, target, place)
+    row = Row(texts[0] if len(texts) > 1 else "", texts[-1], place)
+    return _weighed(row, cells[-1]) if config.weight else row
 
 
-def _weighed(source: str, target: str, place: Place, text: str) -> Row | Fault:
-    """A row that counts as much as the text says, which must be a number of 0 or more."""
+def _weighed(row: Row, text: str) -> Row | Fault:
+    """The row, counting as much as the text says, which must be a number of 0 or more."""
     try:
         weight = float(text)
     except ValueError:
         weight = math.nan
     if math.isfinite(weight) and weight >= 0:
-        return Row(source, target, place, weight)
+        return row._replace(weight=weight)
     wrong = f"{reprlib.repr(text.strip())} is no number of 0 or more"
     message = f"the weight {wrong if text.strip() else 'is missing'}; write a number such as 0.5"
-    return Fault(Reason.WEIGHT, place, message)
+    return Fault(Reason.WEIGHT, row.place, message)
 
 
 def _encodable(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from seqloom.export.ctranslate2 import longest_output, token_names
+from seqloom.export.ctranslate2 import longest_output, source_names, token_names
 from seqloom.export.specification import library
 from seqloom.fields import EMPTY, END, SPECIAL_SYMBOLS, START
 from seqloom.model import Source
@@ -41,7 +41,7 @@ class Exported:
 
     def __init__(self, model: Model, folder: Path, **settings: Any) -> None:
         self._translator = library().Translator(str(folder), device="cpu", **settings)
-        self._source = token_names(model.source)
+        self._source = source_names(model)
         self._target = token_names(model.target)
         self._ids = {name: token for token, name in enumerate(self._target)}
 
@@ -89,7 +89,7 @@ def compare(model: Model, folder: Path, rows: Sequence[np.ndarray]) -> Agreement
     """Decode sources by both, as the run is configured to, and score what the export gives."""
     options = model.config.search
     beam, exported = Beam(options.beam, Ranking.configured(options)), Exported(model, folder)
-    ours = [output.text for output in model.predict_tokens(rows, search=beam)]
+    ours = [output.text for output in model.predict_rows(rows, search=beam)]
     equal, furthest = 0, 0.0
     for row, text in zip(rows, ours, strict=True):
         longest = max(1, int(len(row) * options.max_ratio)) + options.max_extra

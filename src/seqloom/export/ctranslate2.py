@@ -17,7 +17,7 @@ from seqloom.export.specification import transformer_specification
 from seqloom.fields import END, SPECIAL_SYMBOLS, START, UNK, TextField
 from seqloom.prediction import Model
 
-__all__ = ["export_ctranslate2", "longest_output", "token_names"]
+__all__ = ["export_ctranslate2", "longest_output", "source_names", "token_names"]
 
 README = """# A Transformer trained with Seqloom, for CTranslate2
 
@@ -26,9 +26,9 @@ name each token. In Python, with `ctranslate2` and `seqloom` installed:
 
     from ctranslate2 import Translator
     from seqloom.export import token_names
-    from seqloom.fields import TextField
+    from seqloom.fields import load_text
 
-    source, target = TextField.load(folder / "source"), TextField.load(folder / "target")
+    source, target = load_text(folder / "source"), load_text(folder / "target")
     names, numbers = token_names(source), {n: i for i, n in enumerate(token_names(target))}
     tokens = [names[token] for token in source.encode("...")]
     (result,) = Translator(str(folder)).translate_batch(
@@ -78,6 +78,13 @@ def token_names(field: TextField) -> list[str]:
     ]
 
 
+def source_names(model: Model) -> list[str]:
+    """The same for what a model reads, which must be text."""
+    if not isinstance(model.source, TextField):
+        raise ConfigError(f"a source of {model.source.describe()} cannot be exported: only text")
+    return token_names(model.source)
+
+
 def longest_output(model: Model) -> int:
     """The most tokens that any source of the run may lead to, `<end>` included."""
     options = model.config.search
@@ -101,7 +108,7 @@ def _specification(model: Model) -> Any:
     specification = transformer_specification(
         model.network, source=_longest_source(model), target=longest_output(model)
     )
-    specification.register_source_vocabulary(token_names(model.source))
+    specification.register_source_vocabulary(source_names(model))
     specification.register_target_vocabulary(token_names(model.target))
     config = specification.config
     config.unk_token, config.bos_token = SPECIAL_SYMBOLS[UNK], SPECIAL_SYMBOLS[START]

@@ -1,7 +1,34 @@
-"""Columns of data as token ids and back."""
+"""Columns of data as arrays of numbers and back."""
 
+from seqloom.fields.items import Items, Numbers, Symbols
+from seqloom.fields.kinds import learn_field, load_field, load_text
+from seqloom.fields.labels import LabelField, TagsField
+from seqloom.fields.nothing import NoField
+from seqloom.fields.numbers import NumberField, VectorField
+from seqloom.fields.protocol import Field, Values
 from seqloom.fields.specials import EMPTY, END, SPECIAL_SYMBOLS, START, UNK
 from seqloom.fields.text import TextField
 from seqloom.fields.words import split_words
 
-__all__ = ["EMPTY", "END", "SPECIAL_SYMBOLS", "START", "UNK", "TextField", "split_words"]
+__all__ = [
+    "EMPTY",
+    "END",
+    "SPECIAL_SYMBOLS",
+    "START",
+    "UNK",
+    "Field",
+    "Items",
+    "LabelField",
+    "NoField",
+    "NumberField",
+    "Numbers",
+    "Symbols",
+    "TagsField",
+    "TextField",
+    "Values",
+    "VectorField",
+    "learn_field",
+    "load_field",
+    "load_text",
+    "split_words",
+]

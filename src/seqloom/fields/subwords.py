@@ -16,11 +16,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from seqloom.config.schema import TextConfig
+from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
+from seqloom.fields.files import Saved
 from seqloom.fields.piece_file import FIRST_PIECE, read_pieces
 from seqloom.fields.specials import EMPTY, END, SPECIAL_SYMBOLS, START, UNK
-from seqloom.fields.tokenizers import BYTE_CONTENTS, Ids, Saved
+from seqloom.fields.tokenizers import BYTE_CONTENTS, Ids
 from seqloom.keys import key
 
 __all__ = ["SubwordTokenizer"]

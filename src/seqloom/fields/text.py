@@ -1,26 +1,26 @@
 """A column of text as token ids and back (SPEC S1.3)."""
 
-import hashlib
-import json
-import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from pydantic import ValidationError
 
-from seqloom.config.schema import TextConfig
+from seqloom.config.columns import TextConfig
 from seqloom.errors import RunError
+from seqloom.fields.files import FACTS, MODEL, Saved, digest, read_file, write_field
+from seqloom.fields.items import Symbols
 from seqloom.fields.normal import normalise
+from seqloom.fields.protocol import Values
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
 from seqloom.fields.subwords import SubwordTokenizer
 from seqloom.fields.tokenizers import (
     ByteTokenizer,
     CharacterTokenizer,
     Ids,
-    Saved,
+    SymbolTokenizer,
     Tokenizer,
+    split_symbols,
 )
 from seqloom.fields.words import WordTokenizer
 
@@ -30,11 +30,9 @@ _TOKENIZERS: dict[str, type[Tokenizer]] = {
     "byte": ByteTokenizer,
     "character": CharacterTokenizer,
     "word": WordTokenizer,
+    "symbol": SymbolTokenizer,
     "subword": SubwordTokenizer,
 }
-_FACTS, _MODEL = "field.json", "tokenizer.model"
-_FORMAT = 1
-_LARGEST_FILE = 64 * 2**20
 
 
 class TextField:
@@ -64,15 +62,25 @@ class TextField:
         return self._tokenizer.size
 
     @property
+    def items(self) -> Symbols:
+        """Tokens of the vocabulary."""
+        return Symbols(self.size)
+
+    @property
+    def closing(self) -> int:
+        """`<end>`."""
+        return 1
+
+    @property
     def fingerprint(self) -> str:
         """Differs wherever two fields differ in what they make of a text."""
-        return str(self._facts()["sha256"])
+        return digest(self.config, self._tokenizer.saved())
 
     def normalise(self, text: str) -> str:
         """The stated normalisation: `decode(encode(text))` equals it where nothing is unknown.
 
         It is the Unicode form and the case of the configuration, and U+FFFD for a lone surrogate;
-        white space is kept as it is in every unit.
+        white space is kept as it is in every unit, save that one space stands between symbols.
         """
         return _normalise(self.config, text)
 
@@ -83,6 +91,22 @@ class TextField:
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """`encode` of each text, faster than one by one."""
         return self._tokenizer.encode_many([self.normalise(text) for text in texts])
+
+    def fault(self, cell: str) -> str | None:
+        """Every text can be cut; what is not known becomes `<unk>`."""
+        return None
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """The ids of each text and `<end>` after them."""
+        return [np.append(ids, np.int32(END)) for ids in self.encode_many(cells)]
+
+    def describe(self) -> str:
+        """What the text is cut into, and how many symbols there are."""
+        return f"{self.config.unit}s, {self.size:,} symbols"
+
+    def cell(self, row: Any) -> str:
+        """`decode`."""
+        return self.decode(row)
 
     def decode(self, ids: Sequence[int] | Ids) -> str:
         """The text of the ids; `<empty>`, `<start>` and `<end>` are left out, `<unk>` is shown."""
@@ -97,53 +121,24 @@ class TextField:
 
     def save(self, directory: Path) -> None:
         """Write the field's files into a directory, which is made if it is not there."""
-        facts, model = self._facts(), self._tokenizer.saved().model
-        text = json.dumps(facts, ensure_ascii=True, indent=0)
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            if model:
-                (directory / _MODEL).write_bytes(model)
-            (directory / _FACTS).write_text(text + "\n", encoding="ascii")
-        except OSError as error:
-            raise RunError(
-                f"{directory}: cannot be written ({error.strerror}); "
-                "free space or choose another place"
-            ) from None
+        write_field(directory, self.config, self._tokenizer.saved())
 
     @classmethod
-    def load(cls, directory: Path) -> Self:
-        """The field that was saved there; RunError where its files are not whole."""
-        place = directory / _FACTS
-        facts = _read_facts(place)
-        try:
-            config = TextConfig.model_validate(facts.get("config"))
-        except ValidationError as error:
-            name = ".".join(str(part) for part in error.errors()[0]["loc"])
-            raise RunError(
-                f"{place}: its configuration is damaged at {name or 'the top'}; "
-                "restore it from a copy"
-            ) from None
+    def restore(cls, config: TextConfig, facts: Mapping[str, Any], directory: Path) -> Self:
+        """The field with these facts, whose other files lie in the directory."""
+        place, model = directory / FACTS, b""
         if config.unit == "subword":
-            place = directory / _MODEL
-        model = _read(place) if config.unit == "subword" else b""
+            place = directory / MODEL
+            model = read_file(place)
         try:
-            field = cls(config, _TOKENIZERS[config.unit].restore(config, Saved(facts, model)))
+            return cls(config, _TOKENIZERS[config.unit].restore(config, Saved(facts, model)))
         except RunError as error:
             raise RunError(f"{place}: {error}") from None
-        if field.fingerprint != facts.get("sha256"):
-            raise RunError(f"{place}: was changed after it was saved; restore it from a copy")
-        return field
-
-    def _facts(self) -> dict[str, Any]:
-        """What goes into the JSON file, with a hash over everything."""
-        saved = self._tokenizer.saved()
-        facts = {"format": _FORMAT, "config": self.config.model_dump(mode="json"), **saved.facts}
-        content = json.dumps(facts, ensure_ascii=True, sort_keys=True).encode() + saved.model
-        return {**facts, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def _normalise(config: TextConfig, text: str) -> str:
-    return normalise(text, form=config.normalize, lowercase=config.lowercase)
+    text = normalise(text, form=config.normalize, lowercase=config.lowercase)
+    return " ".join(split_symbols(text)) if config.unit == "symbol" else text
 
 
 def _integers(ids: Sequence[int] | Ids) -> Iterator[int]:
@@ -152,31 +147,3 @@ def _integers(ids: Sequence[int] | Ids) -> Iterator[int]:
 
 def _is_text(token: int) -> bool:
     return token > END or token == UNK
-
-
-def _read_facts(path: Path) -> dict[str, Any]:
-    try:
-        facts = json.loads(_read(path))
-    except (ValueError, RecursionError):
-        raise RunError(f"{path}: is not JSON text; restore it from a copy") from None
-    if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
-        raise RunError(
-            f"{path}: is not a field of format {_FORMAT}; "
-            "restore it from a copy or use the release that wrote it"
-        )
-    return facts
-
-
-def _read(path: Path) -> bytes:
-    """The content of an ordinary file of bounded size."""
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_FILE:
-            raise RunError(
-                f"{path}: is not an ordinary file of at most 64 MB; restore it from a copy"
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise RunError(
-            f"{path}: cannot be read ({error.strerror}); restore it from a copy"
-        ) from None

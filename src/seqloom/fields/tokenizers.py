@@ -2,15 +2,16 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.config.schema import TextConfig
+from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
+from seqloom.fields.files import Saved
 from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
 
 __all__ = [
@@ -18,11 +19,12 @@ __all__ = [
     "ByteTokenizer",
     "CharacterTokenizer",
     "Ids",
-    "Saved",
+    "SymbolTokenizer",
     "Tokenizer",
     "bounded",
     "most_frequent",
     "saved_symbols",
+    "split_symbols",
     "unknown",
     "visible",
 ]
@@ -39,13 +41,6 @@ BYTE_CONTENTS = (
 _SPECIALS = len(SPECIAL_SYMBOLS)
 _MOST_COUNTED = 4_000_000  # distinct symbols held while counting
 _LONGEST_SYMBOL = 4_096
-
-
-class Saved(NamedTuple):
-    """What a tokenizer is made of: values for JSON and, for subwords, the model file's content."""
-
-    facts: Mapping[str, Any]
-    model: bytes = b""
 
 
 class Tokenizer(Protocol):
@@ -121,8 +116,8 @@ class ByteTokenizer:
         return chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>"
 
 
-class CharacterTokenizer:
-    """One code point is one token; those outside the vocabulary are `<unk>`."""
+class SymbolTokenizer:
+    """What stands between spaces is one token; what is outside the vocabulary is `<unk>`."""
 
     def __init__(self, symbols: Sequence[str]) -> None:
         self._symbols = [*SPECIAL_SYMBOLS, *symbols]
@@ -130,48 +125,76 @@ class CharacterTokenizer:
 
     @property
     def size(self) -> int:
-        """The characters and the special symbols."""
+        """The vocabulary and the special symbols."""
         return len(self._symbols)
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
-        """The most frequent characters, within the limits of the configuration."""
-        counts: Counter[str] = Counter()
-        for text in texts:
-            counts.update(text)
-        return cls(most_frequent(counts, config))
+        """The most frequent symbols, within the limits of the configuration."""
+        return cls(most_frequent(cls._counted(texts), config))
 
     @classmethod
     def restore(cls, config: TextConfig, saved: Saved) -> Self:
-        """The saved characters."""
+        """The saved vocabulary."""
         symbols = saved_symbols(config, saved)
-        if not all(len(symbol) == 1 for symbol in symbols):
-            raise RunError("a symbol is not one character; restore the file from a copy")
+        if not all(cls._cut(symbol) == [symbol] for symbol in symbols):
+            raise RunError(f"a symbol is not one {config.unit}; restore the file from a copy")
         return cls(symbols)
 
     def saved(self) -> Saved:
-        """The characters in the order of their ids."""
+        """The vocabulary in the order of its ids."""
         return Saved({"symbols": self._symbols[_SPECIALS:]})
 
     def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
-        """New characters after the old ones, the commonest first."""
-        counts: Counter[str] = Counter()
-        for text in texts:
-            counts.update(text)
-        return type(self)([*self._symbols[_SPECIALS:], *unknown(counts, config, self._ids)])
+        """New symbols after the old ones, the commonest first."""
+        new = unknown(self._counted(texts), config, self._ids)
+        return type(self)([*self._symbols[_SPECIALS:], *new])
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
-        """The id of each character."""
+        """The id of each symbol."""
         find = self._ids.get
-        return [np.array([find(char, UNK) for char in text], dtype=np.int32) for text in texts]
+        return [
+            np.array([find(symbol, UNK) for symbol in self._cut(text)], dtype=np.int32)
+            for text in texts
+        ]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The symbols, a space between them."""
+        return " ".join([self._symbols[token] for token in ids])
+
+    def show(self, token: int) -> str:
+        """The symbol, made visible."""
+        return visible(self._symbols[token])
+
+    @staticmethod
+    def _cut(text: str) -> Sequence[str]:
+        return split_symbols(text)
+
+    @classmethod
+    def _counted(cls, texts: Iterable[str]) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(cls._cut(text))
+            if len(counts) > 2 * _MOST_COUNTED:
+                counts = bounded(counts)
+        return bounded(counts)
+
+
+class CharacterTokenizer(SymbolTokenizer):
+    """One code point is one token; those outside the vocabulary are `<unk>`."""
 
     def decode(self, ids: Sequence[int]) -> str:
         """The characters in a row."""
         return "".join([self._symbols[token] for token in ids])
 
-    def show(self, token: int) -> str:
-        """The character, made visible."""
-        return visible(self._symbols[token])
+    @staticmethod
+    def _cut(text: str) -> Sequence[str]:
+        return list(text)
+
+
+def split_symbols(text: str) -> list[str]:
+    """What stands between spaces; other white space is part of a symbol."""
+    return [symbol for symbol in text.split(" ") if symbol]
 
 
 def most_frequent(

@@ -15,12 +15,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from seqloom.config.schema import TextConfig
+from seqloom.config.columns import TextConfig
 from seqloom.errors import RunError
+from seqloom.fields.files import Saved
 from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
 from seqloom.fields.tokenizers import (
     Ids,
-    Saved,
     bounded,
     most_frequent,
     saved_symbols,

@@ -11,8 +11,8 @@ __all__ = ["accuracy"]
 
 
 def accuracy(
-    outputs: Sequence[str] | Sequence[int],
-    references: Sequence[str] | Sequence[int],
+    outputs: Sequence[object],
+    references: Sequence[object],
     *,
     seed: int | None = 1,
 ) -> Score:

@@ -21,24 +21,22 @@ def text_scores(
     references: Sequence[str],
     *,
     lowercase: bool = False,
-    intervals: bool = True,
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> list[Score]:
     """BLEU, chrF and exact match in per cent, all on the same resamples (SPEC S8).
 
-    Without intervals nothing is drawn, and both ends of each are its value.
+    Without a seed nothing is drawn, and both ends of each are its value.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
 
     check_rows(outputs, references)
-    draws = seed if intervals else None
     # Forced: whether marks stand apart is the data's own affair, and the same on both sides.
     bleu, chrf = BLEU(lowercase=lowercase, force=True), CHRF(lowercase=lowercase)
     return [
-        _corpus_score("BLEU", bleu, (outputs, references), seed=draws),
-        _corpus_score("chrF", chrf, (outputs, references), seed=draws),
-        _exact_match(outputs, references, lowercase=lowercase, seed=draws),
+        _corpus_score("BLEU", bleu, (outputs, references), seed=seed),
+        _corpus_score("chrF", chrf, (outputs, references), seed=seed),
+        _exact_match(outputs, references, lowercase=lowercase, seed=seed),
     ]
 
 

@@ -1,15 +1,19 @@
-"""Encoders, decoders, and the values that move between them."""
+"""Encoders, decoders, heads, and the values that move between them."""
 
-from seqloom.model.build import SequenceModel, build
-from seqloom.model.state import Decoder, Encoder, Features, Memory, Source, State
+from seqloom.model.build import HeadedModel, Network, SequenceModel, build, build_writer
+from seqloom.model.state import Decoder, Encoder, Features, Head, Memory, Source, State
 
 __all__ = [
     "Decoder",
     "Encoder",
     "Features",
+    "Head",
+    "HeadedModel",
     "Memory",
+    "Network",
     "SequenceModel",
     "Source",
     "State",
     "build",
+    "build_writer",
 ]

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from seqloom.model.state import Encoder, Memory, Source
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import TokenVectors
+from seqloom.nn.embedding import Vectors
 from seqloom.nn.recurrent import RecurrentStack, reverse
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
 class RecurrentEncoder(nn.Module):
     """Reads the source through a stack; its states are attended to, its last state is the code."""
 
-    def __init__(self, embedding: TokenVectors, stack: RecurrentStack, *, dropout: float) -> None:
+    def __init__(self, embedding: Vectors, stack: RecurrentStack, *, dropout: float) -> None:
         super().__init__()
         self.embedding = embedding
         self.stack = stack
@@ -28,7 +28,7 @@ class RecurrentEncoder(nn.Module):
 
     def encode(self, source: Source) -> Memory:
         mask = source.mask
-        inputs = self.dropout(self.embedding(source.tokens))
+        inputs = self.dropout(self.embedding(source.values))
         states, code = self.stack(inputs, lengths=source.lengths)
         return Memory(len(source.lengths), self.dropout(states), mask, code)
 
@@ -36,12 +36,12 @@ class RecurrentEncoder(nn.Module):
 class VectorsEncoder(nn.Module):
     """Hands over the source's token vectors as they are; their mean is the code."""
 
-    def __init__(self, embedding: TokenVectors) -> None:
+    def __init__(self, embedding: Vectors) -> None:
         super().__init__()
         self.embedding = embedding
 
     def encode(self, source: Source) -> Memory:
-        vectors, mask = self.embedding(source.tokens), source.mask
+        vectors, mask = self.embedding(source.values), source.mask
         return Memory(len(source.lengths), vectors, mask, (mean_state(vectors, mask)[:, None],))
 
 
@@ -65,8 +65,9 @@ class ReversedEncoder(nn.Module):
         self.turned = turned
 
     def encode(self, source: Source) -> Memory:
-        turned = reverse(source.tokens[:, :, None], source.lengths - 1).squeeze(2)
-        memory = self.inner.encode(Source(turned, source.lengths))
+        rows, steps = source.values.shape[:2]
+        flat = reverse(source.values.reshape(rows, steps, -1), source.lengths - 1)
+        memory = self.inner.encode(Source(flat.view_as(source.values), source.lengths))
         if memory.states is None or self.turned:
             return memory
         states = reverse(memory.states, source.lengths - 1)

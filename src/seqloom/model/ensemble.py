@@ -10,10 +10,18 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seqloom.fields import END
-from seqloom.model.build import SequenceModel
-from seqloom.model.state import Decoder, Encoder, Features, Memory, Source
+from seqloom.model.build import HeadedModel, SequenceModel
+from seqloom.model.state import Decoder, Encoder, Features, Head, Memory, Source
 
-__all__ = ["EnsembleDecoder", "EnsembleEncoder", "EnsembleState", "Memories", "ensemble"]
+__all__ = [
+    "EnsembleDecoder",
+    "EnsembleEncoder",
+    "EnsembleHead",
+    "EnsembleState",
+    "Memories",
+    "ensemble",
+    "headed_ensemble",
+]
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,35 @@ def ensemble(models: Sequence[SequenceModel]) -> SequenceModel:
         return models[0]
     decoder = EnsembleDecoder([model.decoder for model in models], [_width(m) for m in models])
     return SequenceModel(EnsembleEncoder([model.encoder for model in models]), decoder).eval()
+
+
+class EnsembleHead(nn.Module):
+    """Heads over the same labels or numbers, which judge together."""
+
+    def __init__(self, members: Sequence[Head]) -> None:
+        super().__init__()
+        self.members = tuple(members)
+        self.parts = nn.ModuleList(part for part in members if isinstance(part, nn.Module))
+
+    def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
+        if not isinstance(memory, Memories):
+            raise TypeError("an ensemble's head needs the memories of all members")
+        pairs = zip(self.members, memory.members, strict=True)
+        return self.average(torch.stack([member(theirs) for member, theirs in pairs]))
+
+    def losses(
+        self, judged: Float[Tensor, "N V"], targets: Tensor, *, smoothing: float
+    ) -> Float[Tensor, "N"]:
+        return self.members[0].losses(judged, targets, smoothing=smoothing)
+
+    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+        return self.members[0].average(judged)
+
+
+def headed_ensemble(models: Sequence[HeadedModel]) -> HeadedModel:
+    """Models with heads in use, all with the same two fields, as one."""
+    encoder = EnsembleEncoder([model.encoder for model in models])
+    return HeadedModel(encoder, EnsembleHead([model.head for model in models])).eval()
 
 
 @torch.no_grad()

@@ -1,15 +1,18 @@
-"""Heads: targets that need no decoder, one label for the source or one for each position."""
+"""Heads: targets that need no decoder, one for the source or one for each of its positions."""
 
+import math
 from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from seqloom.model.encoders import mean_state
 from seqloom.model.state import Memory
+from seqloom.nn.dropout import Dropout
 
-__all__ = ["CodePool", "LabelHead", "MaximumPool", "MeanPool", "TagsHead"]
+__all__ = ["CodePool", "LabelHead", "MaximumPool", "MeanPool", "NumberHead", "Pool", "TagsHead"]
 
 
 @runtime_checkable
@@ -43,27 +46,66 @@ class MaximumPool(nn.Module):
         return states.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)
 
 
-class LabelHead(nn.Module):
-    """Scores of each label, from one vector for the source (an acceptor, SPEC S1.1, S5.6)."""
+class _Labels(nn.Module):
+    """An affine map from a vector to the score of each label; ids begin after that of padding."""
 
-    def __init__(self, pool: Pool, width: int, labels: int) -> None:
+    def __init__(self, width: int, labels: int) -> None:
         super().__init__()
-        self.pool = pool
         self.output = nn.Linear(width, labels)
 
-    def forward(self, memory: Memory) -> Float[Tensor, "B V"]:
-        return self.output(self.pool(memory))
+    def losses(
+        self, judged: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
+    ) -> Float[Tensor, "N"]:
+        """The cross-entropy of each."""
+        return functional.cross_entropy(
+            judged, targets - 1, reduction="none", label_smoothing=smoothing
+        )
+
+    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+        """The logarithm of the mean probability."""
+        return judged.log_softmax(-1).logsumexp(0) - math.log(len(judged))
 
 
-class TagsHead(nn.Module):
+class LabelHead(_Labels):
+    """Scores of each label, from one vector for the source (an acceptor, SPEC S1.1, S5.6)."""
+
+    def __init__(self, pool: Pool, width: int, labels: int, *, dropout: float = 0.0) -> None:
+        super().__init__(width, labels)
+        self.pool = pool
+        self.dropout = Dropout(dropout)
+
+    def forward(self, memory: Memory) -> Float[Tensor, "B 1 V"]:
+        return self.output(self.dropout(self.pool(memory)))[:, None]
+
+
+class TagsHead(_Labels):
     """Scores of each tag at each position of the source (a transducer, SPEC S1.1, S5.6)."""
-
-    def __init__(self, width: int, tags: int) -> None:
-        super().__init__()
-        self.output = nn.Linear(width, tags)
 
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
         return self.output(_states(memory)[0])
+
+
+class NumberHead(nn.Module):
+    """One number, from one vector for the source (SPEC S1.1, many-to-one)."""
+
+    def __init__(self, pool: Pool, width: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.pool = pool
+        self.dropout = Dropout(dropout)
+        self.output = nn.Linear(width, 1)
+
+    def forward(self, memory: Memory) -> Float[Tensor, "B 1 1"]:
+        return self.output(self.dropout(self.pool(memory)))[:, None]
+
+    def losses(
+        self, judged: Float[Tensor, "N 1"], targets: Float[Tensor, "N 1"], *, smoothing: float
+    ) -> Float[Tensor, "N"]:
+        """The squared error of each; there is nothing to smooth."""
+        return (judged - targets).square().sum(dim=1)
+
+    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+        """The mean number."""
+        return judged.mean(0)
 
 
 def _states(memory: Memory) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:

@@ -34,9 +34,9 @@ Code = tuple[Float[Tensor, "B L D"], ...]
 
 
 class Source(NamedTuple):
-    """A batch of encoded inputs; positions past a length are `<empty>` and mean nothing."""
+    """A batch of inputs as ids or numbers; positions past a length are padding, mean nothing."""
 
-    tokens: Int[Tensor, "B S"]
+    values: Int[Tensor, "B S"] | Float[Tensor, "B S C"]
     lengths: Int[Tensor, "B"]
 
     @property
@@ -44,7 +44,8 @@ class Source(NamedTuple):
         """True at real positions, of which every input has one."""
         if bool((self.lengths < 1).any()):
             raise DataError("an input without a single token cannot be read; end it in <end>")
-        return torch.arange(self.tokens.shape[1], device=self.tokens.device) < self.lengths[:, None]
+        steps = torch.arange(self.values.shape[1], device=self.values.device)
+        return steps < self.lengths[:, None]
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,18 @@ class Decoder(Protocol[St]):
 
 @runtime_checkable
 class Head(Protocol):
-    """Scores of labels for targets that need no decoder."""
+    """What takes a decoder's place where a target is not written step by step."""
 
-    def __call__(self, memory: Memory) -> Float[Tensor, "B *S V"]:
-        """Of the whole input, or of each of its positions."""
+    def __call__(self, memory: Memory) -> Float[Tensor, "B T V"]:
+        """What is thought of each position of the target: scores of labels, or numbers."""
+        ...
+
+    def losses(
+        self, judged: Float[Tensor, "N V"], targets: Tensor, *, smoothing: float
+    ) -> Float[Tensor, "N"]:
+        """How far each judgement is from its target: nats, or a squared distance."""
+        ...
+
+    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+        """What several models think together."""
         ...

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from seqloom.model.state import Features, Memory, Source, State
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import OutputLayer, TokenVectors
+from seqloom.nn.embedding import OutputLayer, Vectors
 from seqloom.nn.mixing import Cache, Steps, next_steps
 from seqloom.nn.modules import each
 from seqloom.nn.positions import Positions
@@ -20,7 +20,7 @@ __all__ = ["PositionedEmbedding", "TransformerDecoder", "TransformerEncoder", "T
 class PositionedEmbedding(nn.Module):
     """Token vectors that know their position (SPEC S5.3)."""
 
-    def __init__(self, embedding: TokenVectors, positions: Positions, *, dropout: float) -> None:
+    def __init__(self, embedding: Vectors, positions: Positions, *, dropout: float) -> None:
         super().__init__()
         self.embedding = embedding
         self.positions = positions
@@ -49,9 +49,9 @@ class TransformerEncoder(nn.Module):
         self.norm = norm
 
     def encode(self, source: Source) -> Memory:
-        mask, (rows, steps) = source.mask, source.tokens.shape
+        mask, (rows, steps) = source.mask, source.values.shape[:2]
         padded = None if bool(mask.all()) else mask[:, None, None]
-        hidden = self.embed(source.tokens, torch.arange(steps, device=mask.device)[None])
+        hidden = self.embed(source.values, torch.arange(steps, device=mask.device)[None])
         for block in each(self.blocks, Block):
             hidden = block.encode(hidden, padded)
         states = self.norm(hidden)

@@ -8,16 +8,21 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["Embedding", "OneHot", "OutputLayer", "TokenVectors"]
+__all__ = ["Embedding", "OneHot", "OutputLayer", "Projection", "TokenVectors", "Vectors"]
 
 
 @runtime_checkable
-class TokenVectors(Protocol):
-    """A vector for each token."""
+class Vectors(Protocol):
+    """A vector for each item of a source."""
 
     width: int
 
-    def __call__(self, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape D"]: ...
+    def __call__(self, items: Tensor) -> Float[Tensor, "*shape D"]: ...
+
+
+@runtime_checkable
+class TokenVectors(Vectors, Protocol):
+    """A vector for each token."""
 
     def mean(self, probabilities: Float[Tensor, "*shape V"]) -> Float[Tensor, "*shape D"]:
         """The mean vector under a distribution over tokens (SPEC S2.2, soft feedback)."""
@@ -60,6 +65,18 @@ class OneHot(nn.Module):
 
     def mean(self, probabilities: Float[Tensor, "*shape V"]) -> Float[Tensor, "*shape D"]:
         return probabilities
+
+
+class Projection(nn.Module):
+    """An affine map of an item's numbers to a vector, for inputs that are not symbols."""
+
+    def __init__(self, numbers: int, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.map = nn.Linear(numbers, width)
+
+    def forward(self, items: Float[Tensor, "*shape C"]) -> Float[Tensor, "*shape D"]:
+        return self.map(items)
 
 
 class OutputLayer(nn.Module):

@@ -2,30 +2,27 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from seqloom.config import Config
-from seqloom.errors import ConfigError, SeqloomError
-from seqloom.fields import EMPTY, END, TextField
-from seqloom.model import Decoder, Encoder, SequenceModel, Source
+from seqloom.errors import ConfigError
+from seqloom.fields import END, Field, TextField, Values
+from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.prediction.fitting import configured, fitted, traces
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.wishes import Demands, Wishes
-from seqloom.search import Completions, Frontier, Hypothesis, Node, Search, trees
+from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, padded
+from seqloom.prediction.wishes import NOTHING_MORE, Demands, Wishes
+from seqloom.search import Completions, Frontier, Greedy, Hypothesis, Node, Search, trees
 from seqloom.training import row_log_probabilities
 
-__all__ = ["GROUP", "Model", "Scored"]
+__all__ = ["Model", "Scored"]
 
-GROUP = 4_096  # inputs looked at together, so that those of one length can share a batch
-POSITIONS = 4_096  # of the source, in a batch
 SENTENCES = 128  # in a batch
+GREEDY = Greedy()
 ROWS = 320  # paths searched at once
-NOTHING_MORE = Wishes()
 
 
 class Scored(NamedTuple):
@@ -33,14 +30,6 @@ class Scored(NamedTuple):
 
     log_probability: float
     tokens: tuple[Token, ...]
-
-
-class Encoded(NamedTuple):
-    """One input as the model reads it."""
-
-    number: int  # its place in the group
-    tokens: np.ndarray  # ending in `<end>`
-    truncated: bool = False
 
 
 class Found(NamedTuple):
@@ -70,7 +59,7 @@ class Model:
     """What `seqloom.load` gives: call it with a text, or `predict` many."""
 
     config: Config
-    source: TextField
+    source: Field
     target: TextField
     network: SequenceModel
     engine: Decoder[Any] | None = None  # writes in place of the network's own decoder
@@ -117,33 +106,28 @@ class Model:
 
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
-        if isinstance(inputs, str):
-            raise ConfigError("predict takes a list of texts: put the text in brackets")
         asked = self._asked(search, n_best, wishes)
-        pending, line, fault = iter(inputs), 0, None
-        while fault is None:
-            texts, fault = _taken(pending, group)
-            if not texts and fault is None:
-                return
-            yield from self._outputs(self._read(texts), range(line, line + len(texts)), asked)
-            line += len(texts)
-        raise fault
+        reader = Reader(self.source, self.config.data.max_source)
+        for each in reader.groups(inputs, group):
+            yield from self._outputs(each.encoded, each.lines, asked)
+            if each.fault is not None:
+                raise each.fault
 
-    def predict_tokens(self, rows: Sequence[np.ndarray], *, search: Search) -> list[Output]:
-        """An output for each input that is already tokens, ending in `<end>`."""
-        encoded = [Encoded(number, tokens) for number, tokens in enumerate(rows)]
+    def predict_rows(self, rows: Sequence[Values], *, search: Search = GREEDY) -> list[Output]:
+        """An output for each input that is already encoded."""
+        encoded = [Encoded(number, row) for number, row in enumerate(rows)]
         asked = self._asked(search, 1, NOTHING_MORE)
         return list(self._outputs(encoded, range(len(rows)), asked))
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """The log-probability of each given output, token by token (SPEC S7.4)."""
-        limit = self.config.data.max_source
-        inputs = self.source.encode_many([pair[0] for pair in pairs])
-        sources = [_ended(ids[:limit]) for ids in inputs]
-        targets = [_ended(ids) for ids in self.target.encode_many([pair[1] for pair in pairs])]
+        reader = Reader(self.source, self.config.data.max_source)
+        rows = self.source.rows([pair[0] for pair in pairs])
+        sources = [reader.encoded(0, row).values for row in rows]
+        targets = self.target.rows([pair[1] for pair in pairs])
         lengths = [max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
         results: dict[int, Scored] = {}
-        for batch in _batches(lengths, most=ROWS):
+        for batch in batches(lengths, most=ROWS):
             wanted = [targets[number] for number in batch]
             values = self._log_probabilities([sources[number] for number in batch], wanted)
             for number, ids, row in zip(batch, wanted, values, strict=True):
@@ -153,12 +137,10 @@ class Model:
         return [results[number] for number in range(len(pairs))]
 
     @torch.inference_mode()
-    def _log_probabilities(
-        self, sources: list[np.ndarray], targets: list[np.ndarray]
-    ) -> list[list[float]]:
+    def _log_probabilities(self, sources: list[Values], targets: list[Values]) -> list[list[float]]:
         self.network.eval()
-        state = self.network.decoder.start(self.network.encoder.encode(_padded(sources)))
-        target = _padded(targets).tokens
+        state = self.network.decoder.start(self.network.encoder.encode(padded(sources)))
+        target = padded(targets).values
         rows: list[list[float]] = row_log_probabilities(
             self.network.decoder, state, target
         ).tolist()
@@ -172,26 +154,16 @@ class Model:
         demands = Demands.of(wishes, self.target, width=search.paths)
         return Asked(search, wishes, demands, n_best)
 
-    def _read(self, texts: list[str]) -> list[Encoded]:
-        """The inputs that are not blank, cut to what the model takes (SPEC S1.6)."""
-        numbers = [number for number, text in enumerate(texts) if text.strip()]
-        encoded = self.source.encode_many([texts[number] for number in numbers])
-        limit = self.config.data.max_source
-        return [
-            Encoded(number, _ended(tokens[:limit]), len(tokens) > limit)
-            for number, tokens in zip(numbers, encoded, strict=True)
-        ]
-
     def _outputs(self, encoded: list[Encoded], lines: range, asked: Asked) -> Iterator[Output]:
         """An output for each of these lines; those that were not encoded are blank."""
         outputs = [Output("", 0.0, 0.0, (), "blank")] * len(lines)
         most = max(1, min(SENTENCES, ROWS // asked.search.paths))
-        batches = [
+        shared = [
             [encoded[index] for index in batch]
-            for batch in _batches([len(each.tokens) for each in encoded], most=most)
+            for batch in batches([len(each.values) for each in encoded], most=most)
         ]
-        results = side_by_side(lambda batch: self._decode(batch, lines, asked), batches)
-        for batch, all_found in zip(batches, results, strict=True):
+        results = side_by_side(lambda batch: self._decode(batch, lines, asked), shared)
+        for batch, all_found in zip(shared, results, strict=True):
             for each, found in zip(batch, all_found, strict=True):
                 outputs[each.number] = self._explained(each, found, asked)
         return iter(outputs)
@@ -199,7 +171,7 @@ class Model:
     @torch.inference_mode()
     def _decode(self, batch: list[Encoded], lines: range, asked: Asked) -> list[Found]:
         self.network.eval()
-        source = _padded([each.tokens for each in batch])
+        source = padded([each.values for each in batch])
         numbers = torch.tensor([lines[each.number] for each in batch])
         limits = asked.demands.limits(source.lengths, numbers, self.config.search)
         decoder = self.decoder
@@ -230,7 +202,7 @@ class Model:
         names, likely = self.target.tokens(ids), self._likely(found, wishes.alternatives)
         attention = None
         if found.attention is not None and wishes.attention:
-            attention = found.attention[:, : len(source.tokens)].numpy()
+            attention = found.attention[:, : len(source.values)].numpy()
         stopped: Stopped = "end" if found.finished else "length"
         return Output(
             text=self.target.decode(found.tokens),
@@ -238,7 +210,7 @@ class Model:
             normalised=found.rank_score,
             tokens=tuple(map(Token, names, found.token_scores, likely)),
             stopped="limit" if found.limited else stopped,
-            source=tuple(self.source.tokens(source.tokens.tolist())),
+            source=tuple(self.source.tokens(source.values)),
             truncated=source.truncated,
             attention=attention,
         )
@@ -254,35 +226,3 @@ class Model:
     def _branch(self, node: Node) -> Branch:
         (name,) = self.target.tokens([node.token])
         return Branch(node.number, node.parent, name, node.log_probability, node.total, node.fate)
-
-
-def _taken(pending: Iterator[str], count: int) -> tuple[list[str], SeqloomError | None]:
-    """The next inputs, and the error that ended them if one did."""
-    texts: list[str] = []
-    try:
-        for text in islice(pending, count):
-            texts.append(text)
-    except SeqloomError as error:
-        return texts, error
-    return texts, None
-
-
-def _ended(tokens: np.ndarray) -> np.ndarray:
-    return np.append(tokens, END)
-
-
-def _batches(lengths: list[int], *, most: int) -> Iterator[list[int]]:
-    """Numbers of rows of like length together, longest first, each batch within the limits."""
-    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
-    start = 0
-    while start < len(order):
-        count = max(1, min(most, POSITIONS // lengths[order[start]]))
-        yield order[start : start + count]
-        start += count
-
-
-def _padded(rows: list[np.ndarray]) -> Source:
-    lengths = np.array([len(row) for row in rows])
-    table = np.full((len(rows), lengths.max()), EMPTY, dtype=np.int64)
-    table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(rows)
-    return Source(torch.from_numpy(table), torch.from_numpy(lengths))

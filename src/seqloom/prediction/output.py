@@ -78,7 +78,7 @@ class Output:
     """An output with what explains it."""
 
     text: str
-    score: float  # log-probability of the whole output
+    score: float  # log-probability of the whole output; NaN where it is a number
     normalised: float  # what outputs were compared by
     tokens: tuple[Token, ...]  # `<end>` included where it was written
     stopped: Stopped
@@ -95,7 +95,7 @@ class Output:
         return hash((self.text, self.score))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; what was not asked for is left out, and −∞ is None."""
+        """Plain values for JSON; what was not asked for is left out, what is not finite is None."""
         plain: dict[str, Any] = {
             "text": self.text,
             "score": _plain(self.score),
@@ -134,7 +134,7 @@ class Output:
 
 
 def _plain(value: float) -> float | None:
-    return None if math.isinf(value) else value
+    return value if math.isfinite(value) else None
 
 
 def _number(value: float | None) -> float:

@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from seqloom.errors import ConfigError
-from seqloom.model.ensemble import EnsembleDecoder, ensemble
+from seqloom.model.ensemble import EnsembleDecoder, ensemble, headed_ensemble
+from seqloom.prediction.judging import Judge
 from seqloom.prediction.model import Model
 
-__all__ = ["together"]
+__all__ = ["Predictor", "together"]
+
+Predictor = Model | Judge
+"""What `seqloom.load` gives: a model that writes, or one that judges."""
 
 
-def together(models: Sequence[Model]) -> Model:
+def together(models: Sequence[Predictor]) -> Predictor:
     """A model that averages the probabilities of these; it reads and searches as the first does.
 
     All must have been trained with the same source and target vocabulary.
@@ -27,8 +31,17 @@ def together(models: Sequence[Model]) -> Model:
                 )
     if len(models) == 1:
         return first
-    network = ensemble([model.network for model in models])
+    writers = [model for model in models if isinstance(model, Model)]
+    if not isinstance(first, Model) or len(writers) < len(models):
+        return _heads_together([model for model in models if isinstance(model, Judge)])
+    network = ensemble([model.network for model in writers])
     engine = None
-    if isinstance(network.decoder, EnsembleDecoder) and any(model.engine for model in models):
-        engine = EnsembleDecoder([model.decoder for model in models], network.decoder.widths)
+    if isinstance(network.decoder, EnsembleDecoder) and any(model.engine for model in writers):
+        engine = EnsembleDecoder([model.decoder for model in writers], network.decoder.widths)
     return replace(first, network=network, engine=engine, reader=None)
+
+
+def _heads_together(models: Sequence[Judge]) -> Judge:
+    """A model that judges by the mean of what these think."""
+    network = headed_ensemble([model.network for model in models])
+    return replace(models[0], network=network)

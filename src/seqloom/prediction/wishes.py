@@ -12,7 +12,7 @@ from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, UNK, TextField
 from seqloom.search import Forbidden, Limits, NoRepeat, Phrase, Prefix, Required, Rule
 
-__all__ = ["Demands", "Wishes"]
+__all__ = ["NOTHING_MORE", "Demands", "Wishes"]
 
 MOST_ALTERNATIVES = 1_000
 
@@ -32,6 +32,14 @@ class Wishes:
     attention: bool = False
     alternatives: int = 0  # the likeliest tokens of each step
     tree: bool = False  # everything the search looked at
+
+    @property
+    def steers(self) -> bool:
+        """Whether anything is demanded of outputs, rather than told with them."""
+        return bool(self.prefix or self.require or self.forbid or self.no_repeat)
+
+
+NOTHING_MORE = Wishes()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from seqloom.run.export import export
 from seqloom.run.prepare import Request
 from seqloom.run.search_errors import SearchErrors, search_errors
 from seqloom.run.train import Trained, train
-from seqloom.run.use import Evaluation, describe, evaluate, load, score_rows
+from seqloom.run.use import Evaluation, describe, evaluate, load, load_writer, score_rows
 
 __all__ = [
     "Comparison",
@@ -22,6 +22,7 @@ __all__ = [
     "evaluate",
     "export",
     "load",
+    "load_writer",
     "score_rows",
     "search_errors",
     "train",

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from seqloom.config import Config, merge, plan
 from seqloom.data import Survey, describe_data, overlap
 from seqloom.errors import DataError
-from seqloom.fields import END, TextField
+from seqloom.fields import Field, Items, Numbers, Symbols
 from seqloom.model import Source, build
 from seqloom.run.prepare import Request, learn_fields
 from seqloom.run.workers import worker_count
@@ -74,14 +74,17 @@ def _trial(config: Config, found: Survey) -> Iterator[str]:
     limits = config.data.max_source, config.data.max_target
     means = []
     for side, name in enumerate(("source", "target")):
-        encoded = fields[side].encode_many([row[side] for row in found.sample])
-        lengths = np.array([len(ids) for ids in encoded])
-        means.append(round(float(lengths.mean())) + 1)
-        yield (
-            f"{name}: {fields[side].config.unit}s, {fields[side].size:,} different; a row has "
-            f"{lengths.mean():.1f} on average, and {(lengths > limits[side]).sum():,} of "
-            f"{len(lengths):,} rows have more than data.max_{name} = {limits[side]:,}"
-        )
+        field = fields[side]
+        cells = [row[side] for row in found.sample if field.fault(row[side]) is None]
+        lengths = np.array([len(row) - field.closing for row in field.rows(cells)])
+        means.append(round(float(lengths.mean())) + field.closing)
+        yield f"{name}: {field.describe()}"
+        if field.closing:
+            yield (
+                f"  a row has {lengths.mean():.1f} on average, and "
+                f"{(lengths > limits[side]).sum():,} of {len(lengths):,} rows have more than "
+                f"data.max_{name} = {limits[side]:,}"
+            )
     seconds = _seconds_per_update(config, fields, (means[0], means[1]))
     minutes = seconds * config.training.updates / 60
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -93,19 +96,27 @@ def _trial(config: Config, found: Survey) -> Iterator[str]:
 
 
 def _seconds_per_update(
-    config: Config, fields: tuple[TextField, TextField], lengths: tuple[int, int]
+    config: Config, fields: tuple[Field, Field], lengths: tuple[int, int]
 ) -> float:
     """The time of one update on made-up rows of the mean length; workers share the positions."""
     source, target = lengths
     rows = max(1, config.training.batch_tokens // max(lengths))
     rows = min(rows, config.training.batch_rows or rows)
     with torch.random.fork_rng():
-        network = build(config.model, source_size=fields[0].size, target_size=fields[1].size)
-        tokens = torch.randint(END, fields[0].size, (rows, source))
+        network = build(config.model, source=fields[0].items, target=fields[1].items)
         batch = Example(
-            Source(tokens, torch.full((rows,), source)),
-            torch.randint(END, fields[1].size, (rows, target)),
+            Source(_made_up(fields[0].items, rows, source), torch.full((rows,), source)),
+            _made_up(fields[1].items, rows, target),
         )
         work = Portion([batch] * config.training.accumulate, rows * target, lambda: "made-up rows")
         updates = fit(Optimizer(network, config.training), lambda _: work, seed=config.seed)
         return min(update.seconds for update, _ in zip(updates, range(TRIAL), strict=False))
+
+
+def _made_up(items: Items, rows: int, length: int) -> torch.Tensor:
+    """Random items, none of which is padding."""
+    match items:
+        case Symbols(count):
+            return torch.randint(1, count, (rows, length))
+        case Numbers(count):
+            return torch.randn(rows, length, count)

@@ -21,6 +21,7 @@ from seqloom.store import RunDirectory
 
 __all__ = ["Comparison", "Entry", "compare"]
 
+ERRORS = ("RMSE", "MAE")
 WIDEST = 160  # characters in a line that does not go to a terminal
 
 
@@ -86,14 +87,21 @@ class Comparison:
             "minutes": [f"{each.minutes:.1f}" for each in entries],
             "best step": [f"{each.best.step:,}" for each in entries],
             "perplexity": _marked([each.perplexity for each in entries], lower=True),
-            "chrF": _marked([each.best.chrf for each in entries]),
-            "BLEU": _marked([each.best.bleu for each in entries]),
-            "exact %": _marked([each.best.exact for each in entries]),
+            **self._scores(),
         }
         table = _table("run", *columns, right=True)
         for entry, *cells in zip(entries, *columns.values(), strict=True):
             table.add_row(Text(entry.run), *cells)
         return table
+
+    def _scores(self) -> dict[str, list[str]]:
+        """A column for each metric that all runs have; errors are better when small."""
+        names = [dict.fromkeys(entry.best.scores) for entry in self.entries]
+        return {
+            name: _marked([e.best.scores[name] for e in self.entries], lower=name in ERRORS)
+            for name in names[0]
+            if all(name in each for each in names)
+        }
 
     def _options(self) -> Table:
         table = _table("option", *(entry.run for entry in self.entries))
@@ -120,7 +128,7 @@ def _entry(path: Path) -> Entry:
         raise RunError(f"{path}: no step was validated yet; train it further, or leave it out")
     source, target = load_fields(directory, config)
     with torch.device("meta"):
-        network = build(config.model, source_size=source.size, target_size=target.size)
+        network = build(config.model, source=source.items, target=target.items)
     return Entry(
         run=str(path),
         parameters=sum(each.numel() for each in network.parameters()),

@@ -9,7 +9,7 @@ from rich.console import Console as Terminal
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from seqloom.config import Config
+from seqloom.config import ColumnConfig, Config, NoColumnConfig, TextConfig
 from seqloom.run.progress import Validation
 from seqloom.run.watch import Plan, Sample
 from seqloom.training import Update
@@ -37,6 +37,7 @@ class Console:
         self.task = self.bar.add_task("training", total=None, visible=False, figures="")
         self.loss = self.speed = math.nan
         self.held_out = ""
+        self.target = "text"
         self.began = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -58,6 +59,7 @@ class Console:
         self.terminal.print(Text(sentence, style="bold red"))
 
     def starts(self, plan: Plan) -> None:
+        self.target = plan.config.target.kind
         for note in plan.notes:
             self.terminal.print(Text(note, style="yellow"))
         self.terminal.print(Text(_summary(plan)))
@@ -73,14 +75,14 @@ class Console:
         self.bar.update(self.task, completed=update.step, figures=figures)
 
     def validated(self, validation: Validation, samples: list[Sample], *, best: bool) -> None:
-        self.held_out = f"  held-out chrF {validation.chrf:.1f}"
+        first = next(iter(validation.scores.items()), ("loss", validation.loss))
+        self.held_out = f"  held-out {first[0]} {first[1]:.2f}"
         minutes = (time.monotonic() - self.began) / 60
         self.terminal.print(
             Text.assemble(
                 (f"update {validation.step:,}", "bold"),
                 f" · {minutes:.1f} min · training loss {self.loss:.3f} · held-out: "
-                f"perplexity {math.exp(min(validation.loss, 99)):.2f}, chrF {validation.chrf:.1f}, "
-                f"BLEU {validation.bleu:.1f}, exact {validation.exact:.1f} %",
+                f"{validation.words(self.target)}",
                 (" · best so far", "green") if best else "",
             )
         )
@@ -117,5 +119,16 @@ def _kinds(config: Config) -> str:
 
 
 def _units(config: Config) -> str:
-    source, target = config.source.unit, config.target.unit
-    return f"{source}s" if source == target else f"{source}s to {target}s"
+    source, target = _unit(config.source), _unit(config.target)
+    return source if source == target else f"{source} to {target}"
+
+
+def _unit(column: ColumnConfig) -> str:
+    """What a column is made of, in a word."""
+    match column:
+        case TextConfig(unit=unit):
+            return f"{unit}s"
+        case NoColumnConfig():
+            return "nothing"
+        case _:
+            return f"{column.kind.rstrip('s')}s"

@@ -9,9 +9,9 @@ import numpy as np
 from seqloom.data import Corpus, read_lines
 from seqloom.errors import ConfigError, DataError, RunError, SeqloomError
 from seqloom.export import Agreement, compare, export_ctranslate2
-from seqloom.fields import END
 from seqloom.prediction import Model
-from seqloom.run.use import load
+from seqloom.prediction.reading import Reader
+from seqloom.run.use import load_writer
 from seqloom.store import RunDirectory
 
 __all__ = ["export"]
@@ -30,7 +30,7 @@ def export(
     """
     if to != "ctranslate2":
         raise ConfigError(f"--to {to}: choose ctranslate2")
-    model, folder = load(run), Path(output)
+    model, folder = load_writer(run), Path(output)
     rows = _held_out(Path(run)) if check is None else _given(model, check)
     export_ctranslate2(model, folder)
     agreement = compare(model, folder, rows)
@@ -64,6 +64,5 @@ def _given(model: Model, file: Path) -> list[np.ndarray]:
     texts = list(islice(lines, SENTENCES))
     if not texts:
         raise DataError(f"{file}: has no line to compare outputs on; give one with content")
-    return [
-        np.append(tokens[: options.max_source], END) for tokens in model.source.encode_many(texts)
-    ]
+    reader = Reader(model.source, options.max_source)
+    return [reader.encoded(0, row).values for row in model.source.rows(texts)]

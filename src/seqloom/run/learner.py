@@ -10,8 +10,9 @@ from torch import Tensor
 
 from seqloom.config import Config
 from seqloom.data import Batch, Batches, Corpus
+from seqloom.fields import Field
 from seqloom.keys import key
-from seqloom.model import SequenceModel, Source, build
+from seqloom.model import Network, Source, build
 from seqloom.run.progress import Progress, surroundings
 from seqloom.run.saved import load_config, load_fields
 from seqloom.run.weights import load_weights, weights
@@ -36,7 +37,7 @@ SMOOTH = 0.95  # of the running mean of the loss, in the next
 class Learner:
     """Makes updates, from the newest sound step on."""
 
-    def __init__(self, config: Config, network: SequenceModel, corpus: Corpus) -> None:
+    def __init__(self, config: Config, network: Network, corpus: Corpus) -> None:
         self.config = config
         self.network = network
         self.corpus = corpus
@@ -65,7 +66,7 @@ class Learner:
         """The learner of a run that another process has prepared."""
         config = load_config(directory)
         source, target = load_fields(directory, config)
-        network = new_network(config, source.size, target.size)
+        network = new_network(config, source, target)
         learner = cls(config, network, Corpus.open(directory.cache_directory / "train"))
         learner.resume(directory)
         return learner
@@ -155,10 +156,10 @@ class Learner:
         return f"{places[0].file}, lines {lines}{', ...' * (len(rows) > len(places))}"
 
 
-def new_network(config: Config, source_size: int, target_size: int) -> SequenceModel:
+def new_network(config: Config, source: Field, target: Field) -> Network:
     """The run's model with its first weights, a function of the seed."""
     torch.manual_seed(key(config.seed, "weights"))
-    return build(config.model, source_size=source_size, target_size=target_size)
+    return build(config.model, source=source.items, target=target.items)
 
 
 def example(batch: Batch, factors: Tensor | None = None) -> Example:

@@ -7,9 +7,12 @@ from typing import Any, Literal
 import torch
 
 from seqloom.config import (
+    ColumnConfig,
     Config,
     Facts,
+    NumberConfig,
     Side,
+    VectorConfig,
     check_names,
     dump,
     flatten,
@@ -33,7 +36,7 @@ from seqloom.data import (
     survey,
 )
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import TextField
+from seqloom.fields import Field, Items, Numbers, Symbols, learn_field
 from seqloom.model import build
 from seqloom.run.progress import Progress
 from seqloom.run.saved import load_config, load_fields
@@ -55,8 +58,8 @@ class Prepared:
     """Everything that training reads."""
 
     config: Config
-    source: TextField
-    target: TextField
+    source: Field
+    target: Field
     train: Corpus
     valid: Corpus
     notes: tuple[str, ...]
@@ -126,14 +129,14 @@ def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared
     return Prepared(config, source, target, train, valid, tuple(notes), base)
 
 
-def learn_fields(config: Config, found: Survey) -> tuple[TextField, TextField]:
+def learn_fields(config: Config, found: Survey) -> tuple[Field, Field]:
     """New fields from the sampled rows; one object where they share a vocabulary."""
     sources, targets = ([row[side] for row in found.sample] for side in (0, 1))
     if config.model.share_vocabulary:
-        shared = TextField.learn(config.source, [*sources, *targets], seed=config.seed)
+        shared = learn_field(config.source, [*sources, *targets], seed=config.seed)
         return shared, shared
-    source = TextField.learn(config.source, sources, seed=config.seed)
-    return source, TextField.learn(config.target, targets, seed=config.seed)
+    source = learn_field(config.source, sources, seed=config.seed)
+    return source, learn_field(config.target, targets, seed=config.seed)
 
 
 @dataclass(frozen=True)
@@ -180,28 +183,36 @@ class _Parts:
 def _check_model(config: Config) -> None:
     """ConfigError where no model can be built, learn, or be computed as configured."""
     with torch.device("meta"):
-        freeze(build(config.model, source_size=8, target_size=8), config.training.freeze)
+        network = build(config.model, source=_some(config.source), target=_some(config.target))
+        freeze(network, config.training.freeze)
     check_precision(config.training)
+
+
+def _some(column: ColumnConfig) -> Items:
+    """Items of the kind that a column has."""
+    return Numbers(1) if isinstance(column, NumberConfig | VectorConfig) else Symbols(8)
 
 
 def _new_fields(
     config: Config, request: Request, found: Survey, watch: Watch
-) -> tuple[Config, tuple[TextField, TextField]]:
+) -> tuple[Config, tuple[Field, Field]]:
     """New fields, or those of the run that is begun from; the configuration that goes with them."""
     base = request.base
     if base is None:
         watch.says("learning the vocabulary")
         return config, learn_fields(config, found)
-    fields = base.source, base.target
+    fields = base.fields
     if config.training.extend_vocabulary:
         fields = base.extended(found.sample)
-        added = fields[0].size - base.source.size, fields[1].size - base.target.size
+        added = [
+            new.items.count - old.items.count for new, old in zip(fields, base.fields, strict=True)
+        ]
         watch.says(f"added to the vocabulary: {added[0]} source and {added[1]} target symbols")
     sizes = {"source": fields[0].config, "target": fields[1].config}
     return base.settled(config.model_copy(update=sizes), request.options), fields
 
 
-def _save_fields(directory: RunDirectory, source: TextField, target: TextField) -> None:
+def _save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
     folder = directory.fields_directory
     with run_errors(folder):
         remove_tree(folder)

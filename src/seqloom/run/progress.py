@@ -21,16 +21,27 @@ class Validation:
     """Held-out results of the weights that would be used after this many updates."""
 
     step: int
-    loss: float  # nats per token, without smoothing
-    chrf: float
-    bleu: float
-    exact: float  # percent
+    loss: float  # per item of the target, without smoothing: nats, or a squared error
+    metric: float  # what the target's kind is judged by; larger is better
+    scores: Mapping[str, float] = field(default_factory=dict)  # by their names, that one first
     training: float = 0.0  # running mean of the training loss
     outputs: int = 0  # different ones among those written out; 0 where one would be right
 
+    def words(self, target: str) -> str:
+        """The results as a reader wants them, for a target of this kind."""
+        if target == "number":
+            surprise = f"squared error {self.loss:.4f}"
+        else:
+            surprise = f"perplexity {math.exp(min(self.loss, 99)):.2f}"
+        scores = (
+            f"{name} {value:.{1 + 2 * (target == 'number')}f}"
+            for name, value in self.scores.items()
+        )
+        return ", ".join([surprise, *scores])
+
     def value(self, monitor: Monitor) -> float:
         """What is compared: larger is better."""
-        return -self.loss if monitor == "loss" else self.chrf
+        return -self.loss if monitor == "loss" else self.metric
 
     def reaches(self, target: float, monitor: Monitor) -> bool:
         """Whether it is as good as the target; 0 is none."""
@@ -96,7 +107,7 @@ class Progress:
         return progress
 
 
-_SOME = Validation(0, 0.0, 0.0, 0.0, 0.0)
+_SOME = Validation(0, 0.0, 0.0)
 
 
 def _sound(values: Any, like: Any) -> bool:

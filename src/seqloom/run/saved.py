@@ -4,7 +4,7 @@ from torch import Tensor
 
 from seqloom.config import Config, parse, validate
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields import TextField
+from seqloom.fields import Field, load_field
 from seqloom.run.progress import Progress
 from seqloom.store import RunDirectory, Step
 
@@ -20,12 +20,12 @@ def load_config(directory: RunDirectory) -> Config:
         raise RunError(str(error)) from None
 
 
-def load_fields(directory: RunDirectory, config: Config) -> tuple[TextField, TextField]:
+def load_fields(directory: RunDirectory, config: Config) -> tuple[Field, Field]:
     """The fields of an existing run; one object where they share a vocabulary."""
-    source = TextField.load(directory.fields_directory / "source")
+    source = load_field(directory.fields_directory / "source")
     if config.model.share_vocabulary:
         return source, source
-    return source, TextField.load(directory.fields_directory / "target")
+    return source, load_field(directory.fields_directory / "target")
 
 
 def best_step(directory: RunDirectory) -> Step:

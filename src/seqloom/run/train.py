@@ -12,7 +12,7 @@ from torch import Tensor
 from seqloom.data import Data, data_files
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.insight import Curves, draw_curves
-from seqloom.run.held_out import HeldOut, validated
+from seqloom.run.held_out import HeldOut
 from seqloom.run.learner import Learner, new_network
 from seqloom.run.prepare import Prepared, Request, prepare
 from seqloom.run.progress import Progress, Validation, surroundings
@@ -92,13 +92,13 @@ class _Training:
     """One sitting of a run, as the first of its workers sees it."""
 
     def __init__(self, directory: RunDirectory, prepared: Prepared, watch: Watch) -> None:
-        sizes = prepared.source.size, prepared.target.size
+        fields = prepared.source, prepared.target
         self.directory = directory
         self.prepared = prepared
         self.watch = watch
         self.config = prepared.config
-        self.learner = Learner(self.config, new_network(self.config, *sizes), prepared.train)
-        self.held_out = HeldOut(prepared, new_network(self.config, *sizes))
+        self.learner = Learner(self.config, new_network(self.config, *fields), prepared.train)
+        self.held_out = HeldOut(prepared, new_network(self.config, *fields))
 
     def run(self, stop: StopRequest) -> Trained:
         """Go on from the newest sound step to the end, or to where a signal stops it."""
@@ -203,7 +203,7 @@ class _Training:
             else:
                 held_out.take(files["model"])
         samples = held_out.samples()
-        validation = validated(progress, loss, samples)
+        validation = held_out.validation(progress, loss, samples)
         progress = replace(progress, validations=(*progress.validations, validation))
         self.learner.progress = progress
         self.directory.save_step(progress.step, files, progress=progress.as_dict())
@@ -256,9 +256,10 @@ class _Training:
 
     def _judged(self) -> str:
         """What is wrong with the model, if something is: said, and put among the events once."""
-        train, valid, size = self.prepared.train, self.prepared.valid, self.prepared.target.size
+        train, valid = self.prepared.train, self.prepared.valid
         progress = self.learner.progress
-        verdict = judge(progress.validations, guessing_loss(train, valid, size))
+        guessing = guessing_loss(train, valid, self.prepared.target.items)
+        verdict = judge(progress.validations, guessing)
         if verdict is None:
             return ""
         self.watch.warns(verdict.sentence)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from seqloom.config import Config, Overrides, flatten, merge, validate
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields import TextField
+from seqloom.fields import Field, TextField
 from seqloom.run.saved import best_step, load_config, load_fields, used_weights
 from seqloom.run.weights import weights
 from seqloom.store import RunDirectory
@@ -28,12 +28,17 @@ class Base:
     path: Path
     step: int
     config: Config
-    source: TextField
-    target: TextField
+    source: Field
+    target: Field
     weights: Mapping[str, Tensor]
 
     def __str__(self) -> str:
         return f"{self.path}, step {self.step}"
+
+    @property
+    def fields(self) -> tuple[Field, Field]:
+        """Source and target."""
+        return self.source, self.target
 
     def options(self, own: Mapping[str, Any]) -> Overrides:
         """The user's options, and what the new run has from the old one.
@@ -61,13 +66,13 @@ class Base:
             training = training.model_copy(update={"rate": GENTLER * training.rate})
         return config.model_copy(update={"training": training})
 
-    def extended(self, sample: Sequence[tuple[str, str]]) -> tuple[TextField, TextField]:
+    def extended(self, sample: Sequence[tuple[str, str]]) -> tuple[Field, Field]:
         """Its fields with what the new rows have and they lack; one object where they are one."""
         sources, targets = ([row[side] for row in sample] for side in (0, 1))
         if self.source is self.target:
-            both = self.source.extended([*sources, *targets])
+            both = _extended(self.source, [*sources, *targets])
             return both, both
-        return self.source.extended(sources), self.target.extended(targets)
+        return _extended(self.source, sources), _extended(self.target, targets)
 
     def first_weights(self, network: nn.Module) -> dict[str, Tensor]:
         """Its weights for a network that may have more symbols; new ones stay as they are there.
@@ -87,6 +92,11 @@ class Base:
                 )
             new[tuple(slice(size) for size in old.shape)] = old
         return grown
+
+
+def _extended(field: Field, cells: Sequence[str]) -> Field:
+    """The field with new symbols, where it is one of text."""
+    return field.extended(cells) if isinstance(field, TextField) else field
 
 
 def _holds(large: Sequence[int], small: Sequence[int]) -> bool:

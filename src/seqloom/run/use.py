@@ -11,22 +11,25 @@ import torch
 
 from seqloom.config import DataConfig, merge, validate
 from seqloom.data import Data, Report, Row, read_rows
-from seqloom.metrics import Score, perplexity, text_scores
+from seqloom.errors import ConfigError
+from seqloom.fields import NoField, NumberField
+from seqloom.metrics import Score, perplexity, target_scores, text_scores
 from seqloom.model import build
-from seqloom.prediction import Model, fast, fast_reader
+from seqloom.prediction import Judge, Model, Predictor
 from seqloom.run.parts import part_lines
+from seqloom.run.predictor import predictor
 from seqloom.run.progress import Progress
 from seqloom.run.saved import best_step, load_config, load_fields, used_weights
 from seqloom.run.weights import check_fit, load_weights
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 
-__all__ = ["Evaluation", "data_rows", "describe", "evaluate", "load", "score_rows"]
+__all__ = ["Evaluation", "data_rows", "describe", "evaluate", "load", "load_writer", "score_rows"]
 
 GROUP = 2_048  # rows scored together
 
 
-def load(run: str | Path) -> Model:
+def load(run: str | Path) -> Predictor:
     """The model of a run: the step that did best on held-out data, averaged if so configured."""
     directory = RunDirectory(Path(run))
     config = load_config(directory)
@@ -34,13 +37,21 @@ def load(run: str | Path) -> Model:
     step = best_step(directory)
     tensors = used_weights(step)
     with torch.device("meta"):
-        network = build(config.model, source_size=source.size, target_size=target.size)
+        network = build(config.model, source=source.items, target=target.items)
     check_fit(network, tensors, place=str(step.path))
     network.to_empty(device="cpu")
     load_weights(network, tensors, place=str(step.path))
-    network.eval()
-    engine, reader = fast(network.decoder), fast_reader(network.encoder)
-    return Model(config, source, target, network, engine, reader)
+    return predictor(config, source, target, network.eval(), settled=True)
+
+
+def load_writer(run: str | Path) -> Model:
+    """The same for a run whose target is text; ConfigError for any other."""
+    model = load(run)
+    if isinstance(model, Judge):
+        raise ConfigError(
+            f"{run} gives {model.target.describe()}, not text: this works for models that write"
+        )
+    return model
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class Evaluation:
 
 
 def evaluate(
-    model: Model,
+    model: Predictor,
     data: Data,
     *,
     options: Mapping[str, Any] | None = None,
@@ -71,20 +82,24 @@ def evaluate(
     """The metrics that fit the target field, each with a 95 % bootstrap interval."""
     report = Report()
     rows = [(row.source, row.target) for row in data_rows(model, data, options, report)]
-    outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
-    references = [target for _, target in rows]
-    scored = model.score(rows)
-    return Evaluation(
-        report,
-        (
-            *text_scores(outputs, references, lowercase=lowercase),
-            perplexity([each.log_probability for each in scored], [len(s.tokens) for s in scored]),
-        ),
-    )
+    scores: list[Score] = []
+    if not isinstance(model.source, NoField):
+        outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
+        references = [target for _, target in rows]
+        kind = model.target.config.kind
+        if lowercase and kind == "text":
+            scores = text_scores(outputs, references, lowercase=True)
+        else:
+            scores = target_scores(kind, outputs, references)
+    if not isinstance(model.target, NumberField):
+        scored = model.score(rows)
+        counts = [len(each.tokens) for each in scored]
+        scores.append(perplexity([each.log_probability for each in scored], counts))
+    return Evaluation(report, tuple(scores))
 
 
 def score_rows(
-    model: Model, data: Data, *, options: Mapping[str, Any] | None = None
+    model: Predictor, data: Data, *, options: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
     """For each row its log-probability and that of each of its tokens, in a stream."""
     rows = iter(data_rows(model, data, options, Report()))
@@ -104,27 +119,26 @@ def score_rows(
 def describe(run: str | Path) -> list[str]:
     """A run in words: fields, parts with their parameter counts, held-out results."""
     model = load(run)
-    directory = RunDirectory(Path(run))
+    config, directory = model.config, RunDirectory(Path(run))
     step = best_step(directory)
     latest = directory.latest() or step
     progress = Progress.from_dict(latest.progress())
     lines = [f"{directory.path}: step {step.number}"]
     lines += [f"begun from {progress.origin}"] if progress.origin else []
     for side, field in (("source", model.source), ("target", model.target)):
-        lines.append(f"{side}: {field.config.unit}s, {field.size:,} symbols")
+        lines.append(f"{side}: {field.describe()}")
     lines += ["", "parameters by part"]
     lines += part_lines(model.network)
     lines += ["", "held-out results"]
     lines += [
-        f"{each.step:>8,}  perplexity {math.exp(min(each.loss, 99)):.2f}  chrF {each.chrf:.1f}  "
-        f"BLEU {each.bleu:.1f}  exact {each.exact:.1f} %{'  used' * (each.step == step.number)}"
+        f"{each.step:>8,}  {each.words(config.target.kind)}{'  used' * (each.step == step.number)}"
         for each in progress.validations
     ]
     return lines
 
 
 def data_rows(
-    model: Model, data: Data, options: Mapping[str, Any] | None, report: Report
+    model: Predictor, data: Data, options: Mapping[str, Any] | None, report: Report
 ) -> Iterator[Row]:
     """Rows read as the run's own data was, without weights, unless the options say otherwise."""
     own = merge(model.config.model_dump(mode="json"), {"data": {"weight": ""}})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqloom.data import Corpus
+from seqloom.fields import Items, Numbers, Symbols
 from seqloom.run.progress import Validation
 
 __all__ = ["Verdict", "guessing_loss", "judge"]
@@ -46,13 +47,19 @@ def judge(validations: Sequence[Validation], guessing: float) -> Verdict | None:
         return Verdict(
             "no better than guessing",
             f"the held-out loss of {best:.2f} is no better than {guessing:.2f}, that of guessing "
-            "each token by how often it comes; train longer (training.updates), raise "
+            "without a look at the source; train longer (training.updates), raise "
             "training.rate, or give more rows",
         )
     return None
 
 
-def guessing_loss(train: Corpus, valid: Corpus, size: int) -> float:
-    """The loss per held-out token of guessing it by its share of the training tokens, in nats."""
-    learnt, asked = train.target_counts(size) + 1.0, valid.target_counts(size)
-    return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
+def guessing_loss(train: Corpus, valid: Corpus, items: Items) -> float:
+    """The loss per held-out item of guessing it: a symbol by its share of the training symbols, in
+    nats, or numbers by their mean there, as a squared error."""
+    match items:
+        case Symbols(count):
+            learnt = np.bincount(train.targets, minlength=count) + 1.0
+            asked = np.bincount(valid.targets, minlength=count)
+            return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
+        case Numbers():
+            return float(np.square(valid.targets - train.targets.mean(axis=0)).sum(axis=1).mean())

@@ -4,12 +4,13 @@ from collections.abc import Collection
 
 from seqloom.config import Frozen
 from seqloom.errors import ConfigError
-from seqloom.model import SequenceModel
+from seqloom.model import Network
 from seqloom.nn.embedding import Embedding
 
 __all__ = ["freeze"]
 
-OUTPUT = "decoder.output."
+OUTPUT = "decoder.output.", "head.output."
+OWNERS = {"encoder": ("encoder.",), "decoder": ("decoder.", "head.")}
 NAMED: dict[Frozen, set[str]] = {  # who is meant to stay with a part
     "encoder": {"the encoder"},
     "decoder": {"the decoder", "the output layer"},
@@ -18,7 +19,7 @@ NAMED: dict[Frozen, set[str]] = {  # who is meant to stay with a part
 }
 
 
-def freeze(model: SequenceModel, parts: Collection[Frozen]) -> list[str]:
+def freeze(model: Network, parts: Collection[Frozen]) -> list[str]:
     """Let the named parts need no gradient; a sentence for what stays with them because it is
     shared.
 
@@ -51,7 +52,7 @@ def _is_of(part: Frozen, uses: list[str], *, table: bool) -> bool:
     inputs = any(not use.startswith(OUTPUT) for use in uses)
     match part:
         case "encoder" | "decoder":
-            return any(use.startswith(f"{part}.") for use in uses)
+            return any(use.startswith(OWNERS[part]) for use in uses)
         case "embeddings":
             return table and inputs
         case "all-but-output":

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY, START
-from seqloom.model import Decoder, SequenceModel, Source
+from seqloom.model import Decoder, HeadedModel, Network, SequenceModel, Source
 
 __all__ = ["Example", "Precision", "Sums", "backward", "measure", "row_log_probabilities"]
 
@@ -22,10 +22,10 @@ Precision = Literal["float32", "bfloat16"]
 
 
 class Example(NamedTuple):
-    """A batch as tensors; both sides end in `<end>` and are padded with `<empty>`."""
+    """A batch as tensors; texts end in `<end>`. Ids are padded with `<empty>`, numbers with NaN."""
 
     source: Source
-    target: Int[Tensor, "B T"]
+    target: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
     factors: Float[Tensor, "B T"] | None = None  # how much each position counts; 1, if not given
 
 
@@ -38,7 +38,7 @@ class Sums(NamedTuple):
 
 
 def backward(
-    model: SequenceModel,
+    model: Network,
     example: Example,
     *,
     smoothing: float,
@@ -46,6 +46,11 @@ def backward(
     precision: Precision = "float32",
 ) -> Sums:
     """Add the gradient of (summed loss / divisor) to every parameter's `grad`."""
+    if isinstance(model, HeadedModel):
+        with _products_in(precision):
+            total, sums = _judged(model, example, smoothing)
+        (total / divisor).backward()
+        return sums
     with _products_in(precision):
         hidden, targets, factors = _hidden(model, example)
     loss = negative = 0.0
@@ -66,8 +71,10 @@ def backward(
 
 
 @torch.no_grad()
-def measure(model: SequenceModel, example: Example, *, smoothing: float) -> Sums:
+def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
     """The same totals without gradients; the model should be in evaluation mode."""
+    if isinstance(model, HeadedModel):
+        return _judged(model, example, smoothing)[1]
     hidden, targets, factors = _hidden(model, example)
     loss = negative = 0.0
     for part, target, factor in _chunks(hidden, targets, factors):
@@ -96,18 +103,33 @@ def _hidden(model: SequenceModel, example: Example) -> tuple[Tensor, Tensor, Ten
     """The decoder's vectors under teacher forcing at positions that count; targets and factors."""
     memory = model.encoder.encode(example.source)
     features, _ = model.decoder.read(_inputs(example.target), model.decoder.start(memory))
-    targets, factors = example.target.flatten(), example.factors
-    counts = targets.ne(EMPTY)
+    return _counting(features.hidden, example, _dtype(model))
+
+
+def _judged(model: HeadedModel, example: Example, smoothing: float) -> tuple[Tensor, Sums]:
+    """The summed loss of a head's judgements, and the totals."""
+    judged = model.head(model.encoder.encode(example.source))[:, : example.target.shape[1]]
+    judged, targets, factors = _counting(judged, example, _dtype(model))
+    judged = judged.to(factors.dtype)
+    total = (model.head.losses(judged, targets, smoothing=smoothing) * factors).sum()
+    plain = model.head.losses(judged.detach(), targets, smoothing=0.0).sum()
+    return total, Sums(float(total.detach()), float(plain), len(targets))
+
+
+def _counting(values: Tensor, example: Example, kind: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+    """What stands at the positions that count: of these values, of targets and of factors."""
+    targets, factors = example.target.flatten(0, 1), example.factors
+    counts = targets.isfinite().all(-1) if targets.is_floating_point() else targets.ne(EMPTY)
     if factors is None:
-        factors = torch.ones((), dtype=_dtype(model)).expand(example.target.shape)
+        factors = torch.ones((), dtype=kind).expand(example.target.shape[:2])
     else:
         counts = counts & factors.flatten().ne(0)
     places = counts.nonzero().squeeze(1)
-    hidden = features.hidden.flatten(0, 1).index_select(0, places)
-    return hidden, targets[places], factors.flatten()[places].to(_dtype(model))
+    chosen = values.flatten(0, 1).index_select(0, places)
+    return chosen, targets[places], factors.flatten()[places].to(kind)
 
 
-def _dtype(model: SequenceModel) -> torch.dtype:
+def _dtype(model: Network) -> torch.dtype:
     return next(model.parameters()).dtype
 
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from seqloom.config import AdamConfig, AdamWConfig, MuonConfig, SgdConfig, TrainingConfig
 from seqloom.errors import RunError
-from seqloom.model import SequenceModel
+from seqloom.model import Network
 from seqloom.nn.embedding import Embedding
 from seqloom.training.schedule import learning_rate
 
@@ -24,7 +24,7 @@ class Optimizer:
     A parameter that needs no gradient is left alone and costs no memory (SPEC S6.7).
     """
 
-    def __init__(self, model: SequenceModel, config: TrainingConfig, *, rows: int = 1) -> None:
+    def __init__(self, model: Network, config: TrainingConfig, *, rows: int = 1) -> None:
         """`rows` is the n of the penalties λ/n R(w)."""
         self.model = model
         self.config = config
@@ -103,7 +103,7 @@ class Optimizer:
         return (each.grad for each in self.model.parameters() if each.grad is not None)
 
 
-def _rules(model: SequenceModel, config: TrainingConfig) -> list[torch.optim.Optimizer]:
+def _rules(model: Network, config: TrainingConfig) -> list[torch.optim.Optimizer]:
     """The configured rule in torch's form, fused where there is one; Muon needs a second rule."""
     every = [parameter for parameter in model.parameters() if parameter.requires_grad]
     match config.optimizer:

@@ -3,6 +3,6 @@
 A choice that cannot work is refused here, before training, with the sizes named.
 """
 
-from seqloom.model.build.whole import SequenceModel, build, build_head
+from seqloom.model.build.whole import HeadedModel, Network, SequenceModel, build, build_writer
 
-__all__ = ["SequenceModel", "build", "build_head"]
+__all__ = ["HeadedModel", "Network", "SequenceModel", "build", "build_writer"]

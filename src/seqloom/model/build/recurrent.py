@@ -21,7 +21,7 @@ from seqloom.model.build.sizes import Encoded, Target
 from seqloom.model.encoders import RecurrentEncoder
 from seqloom.model.first_state import Bridge, Copied, FirstState, OwnState, ReadState
 from seqloom.model.recurrent import Ends, Looking, RecurrentDecoder, Wiring
-from seqloom.nn.embedding import TokenVectors
+from seqloom.nn.embedding import Vectors
 from seqloom.nn.joining import Concatenated, Squashed, Summed
 from seqloom.nn.recurrent import Direction, RecurrentStack, StackOptions
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit
@@ -30,7 +30,7 @@ __all__ = ["recurrent_decoder", "recurrent_encoder"]
 
 
 def recurrent_encoder(
-    part: RecurrentEncoderConfig, vectors: TokenVectors
+    part: RecurrentEncoderConfig, vectors: Vectors
 ) -> tuple[RecurrentEncoder, Encoded]:
     """The encoder and what it hands over."""
     stack = _stack(part, vectors.width, part.direction)

@@ -25,7 +25,7 @@ from seqloom.model.transformer import (
     TransformerDecoder,
     TransformerEncoder,
 )
-from seqloom.nn.embedding import TokenVectors
+from seqloom.nn.embedding import Vectors
 from seqloom.nn.positions import (
     Joint,
     LearnedAdded,
@@ -43,7 +43,7 @@ Part = TransformerEncoderConfig | TransformerDecoderConfig
 
 
 def transformer_encoder(
-    part: TransformerEncoderConfig, vectors: TokenVectors
+    part: TransformerEncoderConfig, vectors: Vectors
 ) -> tuple[TransformerEncoder, Encoded]:
     """The encoder and what it hands over."""
     encoder = TransformerEncoder(
@@ -101,7 +101,7 @@ def _blocks(part: Part, place: str, *, source: int | None) -> list[Block]:
     return [Block(options) for _ in range(part.layers)]
 
 
-def _embed(part: TransformerOptions, vectors: TokenVectors, place: str) -> PositionedEmbedding:
+def _embed(part: TransformerOptions, vectors: Vectors, place: str) -> PositionedEmbedding:
     positions = _positions(part, vectors.width, place)
     width = positions.width(vectors.width)
     if width != part.width:

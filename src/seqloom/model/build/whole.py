@@ -6,9 +6,11 @@ from torch import nn
 
 from seqloom.config import (
     DecoderConfig,
+    HeadConfig,
     LabelHeadConfig,
     ModelConfig,
     NoEncoderConfig,
+    NumberHeadConfig,
     RecurrentDecoderConfig,
     RecurrentEncoderConfig,
     TagsHeadConfig,
@@ -17,15 +19,24 @@ from seqloom.config import (
     VectorsEncoderConfig,
 )
 from seqloom.errors import ConfigError
+from seqloom.fields import Items, Numbers, Symbols
 from seqloom.model.build.recurrent import recurrent_decoder, recurrent_encoder
 from seqloom.model.build.sizes import Encoded, Target
 from seqloom.model.build.transformer import transformer_decoder, transformer_encoder
 from seqloom.model.encoders import NoEncoder, ReversedEncoder, VectorsEncoder
-from seqloom.model.heads import CodePool, LabelHead, MaximumPool, MeanPool, TagsHead
+from seqloom.model.heads import (
+    CodePool,
+    LabelHead,
+    MaximumPool,
+    MeanPool,
+    NumberHead,
+    Pool,
+    TagsHead,
+)
 from seqloom.model.state import Decoder, Encoder, Head
-from seqloom.nn.embedding import Embedding, OneHot, TokenVectors
+from seqloom.nn.embedding import Embedding, OneHot, Projection, TokenVectors, Vectors
 
-__all__ = ["SequenceModel", "build", "build_head"]
+__all__ = ["HeadedModel", "Network", "SequenceModel", "build", "build_writer"]
 
 
 class SequenceModel(nn.Module):
@@ -37,43 +48,100 @@ class SequenceModel(nn.Module):
         self.decoder = decoder
 
 
-def build(config: ModelConfig, *, source_size: int, target_size: int) -> SequenceModel:
+class HeadedModel(nn.Module):
+    """An encoder, and a head that judges what it has read (SPEC S5.6, encoder only)."""
+
+    def __init__(self, encoder: Encoder, head: Head) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+
+
+Network = SequenceModel | HeadedModel
+
+
+def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     """The configured model with first weights drawn from torch's current random state."""
-    source = _vectors(config, source_size)
-    target = source if config.share_vocabulary else _vectors(config, target_size)
-    encoder, encoded = _encoder(config, source)
-    return SequenceModel(encoder, _decoder(config, encoded, Target(target, target_size)))
-
-
-def build_head(config: ModelConfig, *, source_size: int, labels: int) -> tuple[Encoder, Head]:
-    """The configured encoder and the head over it (SPEC S5.6, encoder only)."""
-    encoder, encoded = _encoder(config, _vectors(config, source_size))
-    if encoded.states is None:
-        raise ConfigError("a label or tags need an encoder: model.encoder.kind is 'none'")
+    reading = _vectors(config, source)
+    encoder, encoded = _encoder(config, reading)
     match config.decoder:
-        case TagsHeadConfig():
-            return encoder, TagsHead(encoded.states, labels)
-        case LabelHeadConfig(pool=pool):
-            pools = {"code": CodePool, "mean": MeanPool, "max": MaximumPool}
-            return encoder, LabelHead(pools[pool](), encoded.states, labels)
+        case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
+            own = _target_vectors(config, reading, target)
+            return SequenceModel(encoder, _decoder(config, part, encoded, own))
         case _ as part:
+            return HeadedModel(encoder, _head(part, encoded, target))
+
+
+def build_writer(config: ModelConfig, *, source: Items, target: Items) -> SequenceModel:
+    """The same for a target that is written; ConfigError where the configuration has a head."""
+    model = build(config, source=source, target=target)
+    if isinstance(model, HeadedModel):
+        raise ConfigError(
+            f"model.decoder.kind = {config.decoder.kind!r} writes no text: choose recurrent or "
+            "transformer"
+        )
+    return model
+
+
+def _target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> Target:
+    """The vectors of what was written so far: those of the source where both share them."""
+    if not isinstance(target, Symbols):
+        raise ConfigError(
+            f"model.decoder.kind = {config.decoder.kind!r} writes symbols, and the target has "
+            "none: choose the head that fits it"
+        )
+    own = reading if config.share_vocabulary else _vectors(config, target)
+    if not isinstance(own, TokenVectors):
+        raise ConfigError(
+            "model.share_vocabulary needs a source of symbols: set model.share_vocabulary=false"
+        )
+    return Target(own, target.count)
+
+
+def _head(part: HeadConfig, encoded: Encoded, target: Items) -> Head:
+    if encoded.states is None:
+        raise ConfigError(
+            f"a target of kind {part.kind} needs an encoder: model.encoder.kind is 'none'"
+        )
+    match part, target:
+        case TagsHeadConfig(), Symbols(count):
+            return TagsHead(encoded.states, count - 1)
+        case LabelHeadConfig(pool=pool, dropout=dropout), Symbols(count):
+            return LabelHead(*_pooled(pool, encoded), count - 1, dropout=dropout)
+        case NumberHeadConfig(pool=pool, dropout=dropout), Numbers():
+            return NumberHead(*_pooled(pool, encoded), dropout=dropout)
+        case _:
             raise ConfigError(
-                f"model.decoder.kind = {part.kind!r} writes text: choose label or tags"
+                f"model.decoder.kind = {part.kind!r} does not fit the target: leave it out, and it "
+                "follows from target.kind"
             )
 
 
-def _vectors(config: ModelConfig, size: int) -> TokenVectors:
-    if not config.one_hot:
-        return Embedding(size, config.embedding)
-    if config.tie_output:
-        raise ConfigError(
-            "model.one_hot leaves no embedding table for the output layer to share: "
-            "set model.tie_output=false"
-        )
-    return OneHot(size)
+def _pooled(pool: str, encoded: Encoded) -> tuple[Pool, int]:
+    """One vector for the source, and its size."""
+    if pool == "code" and encoded.code is not None:
+        return CodePool(), encoded.code[1]
+    pools: dict[str, type[Pool]] = {"code": CodePool, "mean": MeanPool, "max": MaximumPool}
+    return pools[pool](), encoded.states or 0
 
 
-def _encoder(config: ModelConfig, vectors: TokenVectors) -> tuple[Encoder, Encoded]:
+def _vectors(config: ModelConfig, items: Items) -> Vectors:
+    """A vector for each item of a column."""
+    match items:
+        case Numbers(count):
+            return Projection(count, config.embedding)
+        case Symbols(count) if not config.one_hot:
+            return Embedding(count, config.embedding)
+        case Symbols(count):
+            if config.tie_output:
+                raise ConfigError(
+                    "model.one_hot leaves no embedding table for the output layer to share: "
+                    "set model.tie_output=false"
+                )
+            return OneHot(count)
+
+
+def _encoder(config: ModelConfig, vectors: Vectors) -> tuple[Encoder, Encoded]:
     encoder, encoded = _reader(config, vectors)
     if config.reverse_source:
         encoder = ReversedEncoder(encoder, turned=_reads(config.decoder))
@@ -89,7 +157,7 @@ def _reads(part: DecoderConfig) -> bool:
             return False
 
 
-def _reader(config: ModelConfig, vectors: TokenVectors) -> tuple[Encoder, Encoded]:
+def _reader(config: ModelConfig, vectors: Vectors) -> tuple[Encoder, Encoded]:
     match config.encoder:
         case RecurrentEncoderConfig() as part:
             return recurrent_encoder(part, vectors)
@@ -101,14 +169,14 @@ def _reader(config: ModelConfig, vectors: TokenVectors) -> tuple[Encoder, Encode
             return NoEncoder(), Encoded()
 
 
-def _decoder(config: ModelConfig, encoded: Encoded, target: Target) -> Decoder[Any]:
-    match config.decoder:
-        case RecurrentDecoderConfig() as part:
+def _decoder(
+    config: ModelConfig,
+    part: RecurrentDecoderConfig | TransformerDecoderConfig,
+    encoded: Encoded,
+    target: Target,
+) -> Decoder[Any]:
+    match part:
+        case RecurrentDecoderConfig():
             return recurrent_decoder(config, part, encoded, target)
-        case TransformerDecoderConfig() as part:
+        case TransformerDecoderConfig():
             return transformer_decoder(config, part, encoded, target)
-        case LabelHeadConfig() | TagsHeadConfig() as part:
-            raise ConfigError(
-                f"model.decoder.kind = {part.kind!r} gives labels, not text: "
-                "choose recurrent or transformer"
-            )

@@ -53,8 +53,8 @@ class Reader:
         self._norm = norm_of(encoder.norm)
 
     def encode(self, source: Source) -> Memory:
-        mask, (rows, steps) = source.mask, source.tokens.shape
-        hidden = self._embed(source.tokens, torch.arange(steps, device=mask.device)[None])
+        mask, (rows, steps) = source.mask, source.values.shape[:2]
+        hidden = self._embed(source.values, torch.arange(steps, device=mask.device)[None])
         hidden = hidden.flatten(0, 1)
         padding = padding_of(mask, hidden.dtype)
         padding = padding.repeat_interleave(self._layers[0].heads, dim=0)[:, None]  # (B·H, 1, C)

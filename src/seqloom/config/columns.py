@@ -1,0 +1,98 @@
+"""What a column may hold: a choice told apart by `kind`, from which the rest of a task follows."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from seqloom.config.section import Positive, Section, kind_or_table
+
+__all__ = [
+    "ColumnConfig",
+    "LabelConfig",
+    "NoColumnConfig",
+    "NumberConfig",
+    "SourceConfig",
+    "TagsConfig",
+    "TargetConfig",
+    "TextConfig",
+    "VectorConfig",
+    "split_column",
+]
+
+KIND = (
+    "what the column holds: text, label or vector as a source, or none for a language model; "
+    "text, tags, label or number as a target"
+)
+
+
+class TextConfig(Section):
+    """A column of text and the units it is cut into (SPEC S1.3)."""
+
+    kind: Literal["text"] = Field("text", description=KIND)
+    unit: Literal["character", "word", "symbol", "subword", "byte"] = Field(
+        "subword", description="what a token is; a symbol is whatever stands between spaces"
+    )
+    algorithm: Literal["unigram", "bpe"] = Field(
+        "unigram", description="how subwords are learnt (sentencepiece)"
+    )
+    size: Positive = Field(8_000, description="largest vocabulary, special symbols included")
+    min_count: Positive = Field(1, description="rarer characters or words become <unk>")
+    normalize: Literal["none", "NFC", "NFKC"] = Field("NFC", description="Unicode normal form")
+    lowercase: bool = Field(False, description="fold capitals to small letters")
+
+
+class LabelConfig(Section):
+    """A column of labels: each cell is one of a few."""
+
+    kind: Literal["label"] = Field("label", description=KIND)
+
+
+class TagsConfig(Section):
+    """A column of tags set apart by spaces: one for each token of the source (SPEC S1.1)."""
+
+    kind: Literal["tags"] = Field("tags", description=KIND)
+
+
+class NumberConfig(Section):
+    """A column of numbers, which are learnt in units of their spread."""
+
+    kind: Literal["number"] = Field("number", description=KIND)
+
+
+class VectorConfig(Section):
+    """A column of rows of numbers, all of one length, each learnt in units of its spread."""
+
+    kind: Literal["vector"] = Field("vector", description=KIND)
+
+
+class NoColumnConfig(Section):
+    """No column: the target is continued from nothing or from a beginning (SPEC S1.2)."""
+
+    kind: Literal["none"] = Field("none", description=KIND)
+
+
+KINDS = ("text", "tags", "label", "number", "vector", "none")
+
+
+def split_column(given: str) -> tuple[str | None, str | None]:
+    """`COL`, `COL:KIND` or a bare `:KIND` as a column and a kind; what is not said is None.
+
+    `none` alone means that there is no such column.
+    """
+    name, colon, kind = given.rpartition(":")
+    if given == "none" or (colon and kind in KINDS):
+        return (name or None if colon else None), kind
+    return given, None
+
+
+SourceConfig = Annotated[
+    TextConfig | LabelConfig | VectorConfig | NoColumnConfig,
+    Field(discriminator="kind"),
+    BeforeValidator(kind_or_table("text")),
+]
+TargetConfig = Annotated[
+    TextConfig | TagsConfig | LabelConfig | NumberConfig,
+    Field(discriminator="kind"),
+    BeforeValidator(kind_or_table("text")),
+]
+ColumnConfig = TextConfig | TagsConfig | LabelConfig | NumberConfig | VectorConfig | NoColumnConfig

@@ -1,0 +1,80 @@
+"""A field on disk: one JSON file with a hash over everything, and perhaps a tokenizer's model."""
+
+import hashlib
+import json
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seqloom.config.section import Section
+from seqloom.errors import RunError
+
+__all__ = ["FACTS", "MODEL", "Saved", "digest", "read_facts", "read_file", "write_field"]
+
+FACTS, MODEL = "field.json", "tokenizer.model"
+FORMAT = 1
+LARGEST_FILE = 64 * 2**20
+
+
+class Saved(NamedTuple):
+    """What a field is made of: values for JSON and, for subwords, the model file's content."""
+
+    facts: Mapping[str, Any]
+    model: bytes = b""
+
+
+def digest(config: Section, saved: Saved) -> str:
+    """A hash of all that a field is."""
+    return str(_sealed(config, saved)["sha256"])
+
+
+def write_field(directory: Path, config: Section, saved: Saved) -> None:
+    """Write the files of a field into a directory, which is made if it is not there."""
+    text = json.dumps(_sealed(config, saved), ensure_ascii=True, indent=0)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if saved.model:
+            (directory / MODEL).write_bytes(saved.model)
+        (directory / FACTS).write_text(text + "\n", encoding="ascii")
+    except OSError as error:
+        raise RunError(
+            f"{directory}: cannot be written ({error.strerror}); free space or choose another place"
+        ) from None
+
+
+def read_facts(directory: Path) -> dict[str, Any]:
+    """The content of a field's JSON file; RunError where it is not one of this format."""
+    path = directory / FACTS
+    try:
+        facts = json.loads(read_file(path))
+    except (ValueError, RecursionError):
+        raise RunError(f"{path}: is not JSON text; restore it from a copy") from None
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise RunError(
+            f"{path}: is not a field of format {FORMAT}; "
+            "restore it from a copy or use the release that wrote it"
+        )
+    return facts
+
+
+def read_file(path: Path) -> bytes:
+    """The content of an ordinary file of bounded size."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
+            raise RunError(
+                f"{path}: is not an ordinary file of at most 64 MB; restore it from a copy"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise RunError(
+            f"{path}: cannot be read ({error.strerror}); restore it from a copy"
+        ) from None
+
+
+def _sealed(config: Section, saved: Saved) -> dict[str, Any]:
+    """What goes into the JSON file, with a hash over everything."""
+    facts = {"format": FORMAT, "config": config.model_dump(mode="json"), **saved.facts}
+    content = json.dumps(facts, ensure_ascii=True, sort_keys=True).encode() + saved.model
+    return {**facts, "sha256": hashlib.sha256(content).hexdigest()}

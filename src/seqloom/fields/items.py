@@ -1,0 +1,22 @@
+"""What the rows of a column are made of, as a model has to know it."""
+
+from dataclasses import dataclass
+
+__all__ = ["Items", "Numbers", "Symbols"]
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Each item is one of `count` symbols, given by its id; id 0 is padding."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Each item is a row of `count` numbers; a target that is missing is not a number."""
+
+    count: int
+
+
+Items = Symbols | Numbers

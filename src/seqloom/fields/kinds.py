@@ -1,0 +1,64 @@
+"""Which field belongs to which kind of column; the only place that asks."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field as Option
+from pydantic import TypeAdapter, ValidationError
+
+from seqloom.config.columns import ColumnConfig
+from seqloom.errors import RunError
+from seqloom.fields.files import FACTS, read_facts
+from seqloom.fields.labels import LabelField, TagsField
+from seqloom.fields.nothing import NoField
+from seqloom.fields.numbers import NumberField, VectorField
+from seqloom.fields.protocol import Field
+from seqloom.fields.text import TextField
+
+__all__ = ["learn_field", "load_field", "load_text"]
+
+KINDS: dict[str, Any] = {
+    "text": TextField,
+    "label": LabelField,
+    "tags": TagsField,
+    "number": NumberField,
+    "vector": VectorField,
+    "none": NoField,
+}
+_CONFIGS: TypeAdapter[ColumnConfig] = TypeAdapter(
+    Annotated[ColumnConfig, Option(discriminator="kind")]
+)
+
+
+def learn_field(config: ColumnConfig, cells: Iterable[str], *, seed: int) -> Field:
+    """A new field from the cells of a column; the same cells and seed give the same."""
+    field: Field = KINDS[config.kind].learn(config, cells, seed=seed)
+    return field
+
+
+def load_field(directory: Path) -> Field:
+    """The field that was saved there; RunError where its files are not whole."""
+    facts = read_facts(directory)
+    try:
+        config = _CONFIGS.validate_python(facts.get("config"))
+    except ValidationError as error:
+        name = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise RunError(
+            f"{directory / FACTS}: its configuration is damaged at {name or 'the top'}; "
+            "restore it from a copy"
+        ) from None
+    field: Field = KINDS[config.kind].restore(config, facts, directory)
+    if field.fingerprint != facts.get("sha256"):
+        raise RunError(
+            f"{directory / FACTS}: was changed after it was saved; restore it from a copy"
+        )
+    return field
+
+
+def load_text(directory: Path) -> TextField:
+    """The same for a field that must be text."""
+    field = load_field(directory)
+    if not isinstance(field, TextField):
+        raise RunError(f"{directory / FACTS}: is {field.describe()}, not text; name another field")
+    return field

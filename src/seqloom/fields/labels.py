@@ -1,0 +1,128 @@
+"""Columns of labels: one for a whole row, or one for each token of the source (SPEC S1.1)."""
+
+import difflib
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+
+from seqloom.config.columns import LabelConfig, TagsConfig
+from seqloom.errors import DataError, RunError
+from seqloom.fields.files import FACTS, Saved, digest, write_field
+from seqloom.fields.items import Symbols
+from seqloom.fields.protocol import Values
+from seqloom.fields.specials import EMPTY, SPECIAL_SYMBOLS
+from seqloom.fields.tokenizers import split_symbols
+
+__all__ = ["LabelField", "TagsField"]
+
+MOST_LABELS = 100_000
+SHOWN = 5  # labels in a message
+
+Kind = TypeVar("Kind", LabelConfig, TagsConfig)
+
+
+class _Labelled(Generic[Kind]):
+    """Labels by their ids, which begin after that of padding."""
+
+    def __init__(self, config: Kind, labels: Sequence[str]) -> None:
+        """Use `learn` or `restore`."""
+        self.config: Kind = config
+        self.labels = tuple(labels)
+        self._ids = {label: number for number, label in enumerate(labels, EMPTY + 1)}
+
+    @classmethod
+    def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
+        """Every label there is, in the order of the alphabet."""
+        labels = sorted({label for cell in cells for label in cls._cut(cell)})
+        if not labels:
+            raise DataError("there is not one label in the data; fill the column in")
+        if len(labels) > MOST_LABELS:
+            raise DataError(
+                f"there are {len(labels):,} different labels, more than the {MOST_LABELS:,} that "
+                "can be told apart; is the column text?"
+            )
+        return cls(config, labels)
+
+    @classmethod
+    def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:
+        """The field with these facts."""
+        labels = facts.get("labels")
+        sound = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+        if not sound or not labels or len(set(labels)) != len(labels):
+            raise RunError(f"{directory / FACTS}: its labels are damaged; restore it from a copy")
+        return cls(config, labels)
+
+    @property
+    def items(self) -> Symbols:
+        """The labels, and padding."""
+        return Symbols(len(self.labels) + 1)
+
+    @property
+    def closing(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the labels and their order."""
+        return digest(self.config, self._saved())
+
+    def fault(self, cell: str) -> str | None:
+        """A label that was not in the training data, with those that were."""
+        strange = next((label for label in self._cut(cell) if label not in self._ids), None)
+        if strange is None:
+            return None
+        near = difflib.get_close_matches(strange, self.labels, n=1)
+        known = ", ".join(self.labels[:SHOWN]) + ", ..." * (len(self.labels) > SHOWN)
+        cure = f"did you mean {near[0]!r}?" if near else f"the labels are {known}"
+        return f"the label {reprlib.repr(strange)} was never seen in training; {cure}"
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """The ids of each cell's labels."""
+        return [
+            np.array([self._ids[label] for label in self._cut(cell)], dtype=np.int32)
+            for cell in cells
+        ]
+
+    def tokens(self, row: Any) -> list[str]:
+        """The labels of these ids."""
+        names = (SPECIAL_SYMBOLS[EMPTY], *self.labels)
+        return [names[number] for number in row]
+
+    def cell(self, row: Any) -> str:
+        """The labels with spaces between them."""
+        return " ".join(self.tokens(row))
+
+    def save(self, directory: Path) -> None:
+        """Write the field's file into a directory, which is made if it is not there."""
+        write_field(directory, self.config, self._saved())
+
+    def describe(self) -> str:
+        """How many labels there are."""
+        return f"{self.config.kind.rstrip('s')}s, {len(self.labels):,} different"
+
+    def _saved(self) -> Saved:
+        return Saved({"labels": list(self.labels)})
+
+    @staticmethod
+    def _cut(cell: str) -> list[str]:
+        raise NotImplementedError
+
+
+class LabelField(_Labelled[LabelConfig]):
+    """A cell is one label; white space around it does not count."""
+
+    @staticmethod
+    def _cut(cell: str) -> list[str]:
+        return [cell.strip()]
+
+
+class TagsField(_Labelled[TagsConfig]):
+    """A cell is a list of tags set apart by spaces, one for each token of the source."""
+
+    @staticmethod
+    def _cut(cell: str) -> list[str]:
+        return split_symbols(cell)

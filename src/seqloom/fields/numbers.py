@@ -1,0 +1,145 @@
+"""Columns of numbers, learnt in units of their spread around their mean."""
+
+import json
+import math
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.config.columns import NumberConfig, VectorConfig
+from seqloom.errors import DataError, RunError
+from seqloom.fields.files import FACTS, Saved, digest, write_field
+from seqloom.fields.items import Numbers
+from seqloom.fields.protocol import Values
+
+__all__ = ["NumberField", "VectorField"]
+
+MOST_NUMBERS = 65_536  # in a vector
+
+Kind = TypeVar("Kind", NumberConfig, VectorConfig)
+
+
+class _Measured(Generic[Kind]):
+    """One item a cell: its numbers, less their mean, in units of their standard deviation."""
+
+    def __init__(
+        self, config: Kind, mean: NDArray[np.float64], spread: NDArray[np.float64]
+    ) -> None:
+        """Use `learn` or `restore`."""
+        self.config: Kind = config
+        self.mean = mean
+        self.spread = spread
+
+    @classmethod
+    def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
+        """The mean and the standard deviation of each number; where it is constant, 1."""
+        read = [numbers for cell in cells if (numbers := _numbers(cell)) is not None]
+        if not read or len(read[0]) > MOST_NUMBERS:
+            raise DataError(f"there is no cell of one to {MOST_NUMBERS:,} numbers; fill them in")
+        size = len(read[0])
+        table = np.array([numbers for numbers in read if len(numbers) == size])
+        spread = table.std(axis=0)
+        return cls(config, table.mean(axis=0), np.where(spread > 0, spread, 1.0))
+
+    @classmethod
+    def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:
+        """The field with these facts."""
+        try:
+            mean, spread = (np.array(facts[name], np.float64) for name in ("mean", "spread"))
+            sound = mean.shape == spread.shape and mean.ndim == 1 and 0 < len(mean) <= MOST_NUMBERS
+            sound = sound and bool(np.isfinite(mean).all() and (spread > 0).all())
+        except (KeyError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise RunError(f"{directory / FACTS}: its scale is damaged; restore it from a copy")
+        return cls(config, mean, spread)
+
+    @property
+    def items(self) -> Numbers:
+        """As many numbers as a cell has."""
+        return Numbers(len(self.mean))
+
+    @property
+    def closing(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the scale."""
+        return digest(self.config, self._saved())
+
+    def fault(self, cell: str) -> str | None:
+        """A cell that is not so many finite numbers."""
+        numbers, size = _numbers(cell), len(self.mean)
+        if numbers is None:
+            return f"{reprlib.repr(cell.strip())} is not {_amount(size)}; write finite numbers"
+        if len(numbers) != size:
+            return f"there are {_amount(len(numbers))} where {_amount(size)} should be; mend it"
+        return None
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """Each cell as one row of numbers."""
+        numbers = np.array([_numbers(cell) for cell in cells], np.float64)
+        return list(self._scaled(numbers.reshape(-1, 1, len(self.mean))))
+
+    def tokens(self, row: Any) -> list[str]:
+        """The numbers of each item in their own units."""
+        return [write_numbers(each) for each in self.unscaled(np.asarray(row))]
+
+    def cell(self, row: Any) -> str:
+        """The numbers of its only item."""
+        return self.tokens(row)[0]
+
+    def unscaled(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The numbers themselves."""
+        return np.asarray(values * self.spread + self.mean, np.float64)
+
+    def save(self, directory: Path) -> None:
+        """Write the field's file into a directory, which is made if it is not there."""
+        write_field(directory, self.config, self._saved())
+
+    def describe(self) -> str:
+        """How many numbers a cell has, and of what size."""
+        low, high = self.mean - self.spread, self.mean + self.spread
+        size = len(self.mean)
+        usual = f", mostly from {low[0]:.4g} to {high[0]:.4g}" if size == 1 else f" of {size:,}"
+        return f"{self.config.kind}s{usual}"
+
+    def _scaled(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+        return ((numbers - self.mean) / self.spread).astype(np.float32)
+
+    def _saved(self) -> Saved:
+        return Saved({"mean": self.mean.tolist(), "spread": self.spread.tolist()})
+
+
+class NumberField(_Measured[NumberConfig]):
+    """A cell is one number."""
+
+
+class VectorField(_Measured[VectorConfig]):
+    """A cell is a row of numbers, set apart by spaces or commas, or a JSON array."""
+
+
+def write_numbers(numbers: NDArray[np.floating]) -> str:
+    """Numbers as a cell, to six digits."""
+    return " ".join(f"{number:.6g}" for number in numbers)
+
+
+def _numbers(cell: str) -> list[float] | None:
+    """The finite numbers of a cell; None where something else is in it."""
+    text = cell.strip()
+    try:
+        found = json.loads(text) if text.startswith("[") else text.replace(",", " ").split()
+        numbers = [float(number) for number in found]
+    except (ValueError, TypeError, RecursionError, OverflowError):
+        return None
+    return numbers if numbers and all(map(math.isfinite, numbers)) else None
+
+
+def _amount(size: int) -> str:
+    return "one number" if size == 1 else f"{size:,} numbers"

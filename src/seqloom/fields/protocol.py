@@ -1,0 +1,55 @@
+"""What every kind of column offers (DESIGN: a task is a pair of fields)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.config.columns import ColumnConfig
+from seqloom.fields.items import Items
+
+__all__ = ["Field", "Values"]
+
+Values = NDArray[np.int32] | NDArray[np.float32]
+"""A cell as numbers: its items, and for items of several numbers a second axis."""
+
+
+@runtime_checkable
+class Field(Protocol):
+    """A column between cells, which are text, and arrays of numbers."""
+
+    @property
+    def config(self) -> ColumnConfig:
+        """What the column holds."""
+
+    @property
+    def items(self) -> Items:
+        """What a row is made of."""
+
+    @property
+    def closing(self) -> int:
+        """Items at the end of every row that are not in its cell: `<end>`, or none."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Differs wherever two fields differ in what they make of a cell."""
+
+    def fault(self, cell: str) -> str | None:
+        """What is wrong with a cell and how to mend it, if anything is."""
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """Each cell as its items, closed; the cells have no fault."""
+
+    def cell(self, row: Any) -> str:
+        """The cell of a row; of a text without what closes it."""
+
+    def tokens(self, row: Any) -> list[str]:
+        """A readable form of each item of a row, for tables and the axes of pictures."""
+
+    def describe(self) -> str:
+        """The field in a few words."""
+
+    def save(self, directory: Path) -> None:
+        """Write the field's files into a directory, which is made if it is not there."""

@@ -1,0 +1,140 @@
+"""A finished model with a head in use: raw input, fields, encoder, judgement, Output."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seqloom.config import Config
+from seqloom.errors import ConfigError, DataError
+from seqloom.fields import Field, NumberField, Symbols, Values
+from seqloom.model import HeadedModel
+from seqloom.prediction.model import Scored
+from seqloom.prediction.output import Likely, Output, Token
+from seqloom.prediction.parallel import side_by_side
+from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, padded
+from seqloom.prediction.wishes import NOTHING_MORE, Wishes
+from seqloom.search import Search
+
+__all__ = ["Judge"]
+
+ROWS = 256  # in a batch
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What `seqloom.load` gives for targets that are labels, tags or numbers."""
+
+    config: Config
+    source: Field
+    target: Field
+    network: HeadedModel
+
+    def __call__(self, cell: str) -> Output:
+        """What is thought of one input."""
+        return self.predict([cell])[0]
+
+    def predict(
+        self,
+        inputs: Iterable[str],
+        *,
+        search: Search | None = None,
+        n_best: int = 1,
+        attention: bool = False,
+        wishes: Wishes = NOTHING_MORE,
+    ) -> list[Output]:
+        """An output for each input, in order."""
+        return list(self.stream(inputs, search=search, n_best=n_best, wishes=wishes))
+
+    def stream(
+        self,
+        inputs: Iterable[str],
+        *,
+        search: Search | None = None,
+        n_best: int = 1,
+        wishes: Wishes = NOTHING_MORE,
+        group: int = GROUP,
+    ) -> Iterator[Output]:
+        """The same, with `group` inputs in memory at a time.
+
+        Where an input cannot be read, the outputs of those before it come first, then the error.
+        """
+        if search is not None or n_best > 1 or wishes.steers or wishes.tree:
+            raise ConfigError(
+                f"a model of {self.target.config.kind}s judges and does not search: leave search "
+                "options, prefixes and --n-best out (--alternatives tells the next best)"
+            )
+        reader = Reader(self.source, self.config.data.max_source)
+        for each in reader.groups(inputs, group):
+            yield from self._outputs(each.encoded, len(each.lines), max(1, wishes.alternatives))
+            if each.fault is not None:
+                raise each.fault
+
+    def predict_rows(self, rows: Sequence[Values]) -> list[Output]:
+        """The output for each input that is already encoded."""
+        encoded = [Encoded(number, row) for number, row in enumerate(rows)]
+        return list(self._outputs(encoded, len(rows), 1))
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
+        """The log-probability of each given label or tags (SPEC S7.4)."""
+        if not isinstance(self.target.items, Symbols):
+            raise ConfigError("numbers have no log-probability here: use evaluate")
+        reader = Reader(self.source, self.config.data.max_source)
+        rows = self.source.rows([source for source, _ in pairs])
+        encoded = [reader.encoded(number, row) for number, row in enumerate(rows)]
+        targets = self.target.rows([target for _, target in pairs])
+        results: dict[int, Scored] = {}
+        for each, judged in self._judged(encoded):
+            ids = torch.from_numpy(targets[each.number]).long()
+            if len(ids) > len(judged):
+                raise DataError(f"pair {each.number + 1}: there are more tags than tokens")
+            found = judged.log_softmax(-1)[torch.arange(len(ids)), ids - 1].tolist()
+            names = self.target.tokens(targets[each.number])
+            results[each.number] = Scored(sum(found), tuple(map(Token, names, found)))
+        return [results[number] for number in range(len(pairs))]
+
+    def _outputs(self, encoded: list[Encoded], count: int, likeliest: int) -> Iterator[Output]:
+        """An output for each of so many lines; those that were not encoded are blank."""
+        outputs = [Output("", 0.0, 0.0, (), "blank")] * count
+        for each, judged in self._judged(encoded):
+            outputs[each.number] = self._output(each, judged, likeliest)
+        return iter(outputs)
+
+    def _judged(self, encoded: list[Encoded]) -> Iterator[tuple[Encoded, Float[Tensor, "T V"]]]:
+        """What the head makes of each input, at its own positions alone."""
+        shared = [
+            [encoded[index] for index in batch]
+            for batch in batches([len(each.values) for each in encoded], most=ROWS)
+        ]
+        for batch, judged in zip(shared, side_by_side(self._read, shared), strict=True):
+            for each, values in zip(batch, judged, strict=True):
+                own = len(each.values) - self.source.closing
+                yield each, values[:own] if len(values) > 1 else values
+
+    @torch.inference_mode()
+    def _read(self, batch: list[Encoded]) -> Float[Tensor, "B T V"]:
+        self.network.eval()
+        memory = self.network.encoder.encode(padded([each.values for each in batch]))
+        return self.network.head(memory)
+
+    def _output(self, source: Encoded, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
+        read = tuple(self.source.tokens(source.values))
+        if isinstance(self.target, NumberField):
+            (text,) = self.target.tokens(np.asarray(judged))
+            return Output(text, nan, nan, (), "end", source=read, truncated=source.truncated)
+        found = judged.log_softmax(-1).topk(min(likeliest, judged.shape[-1]))
+        scores, labels = found.values.tolist(), (found.indices + 1).tolist()
+        tokens = tuple(map(self._token, scores, labels))
+        total = sum(token.log_probability for token in tokens)
+        text = " ".join(token.text for token in tokens)
+        return Output(text, total, total, tokens, "end", source=read, truncated=source.truncated)
+
+    def _token(self, scores: list[float], labels: list[int]) -> Token:
+        """The likeliest label of a position, and the next ones if more are wanted."""
+        names = self.target.tokens(labels)
+        others = tuple(map(Likely, names, scores)) if len(names) > 1 else ()
+        return Token(names[0], scores[0], others)

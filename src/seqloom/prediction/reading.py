@@ -1,0 +1,103 @@
+"""Raw inputs as a model reads them: encoded, cut to what it takes, in batches of like length."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from seqloom.data import shortened
+from seqloom.errors import ConfigError, DataError, SeqloomError
+from seqloom.fields import EMPTY, Field, NoField, Values
+from seqloom.model import Source
+
+__all__ = ["GROUP", "Encoded", "Group", "Reader", "batches", "padded"]
+
+GROUP = 4_096  # inputs looked at together, so that those of one length can share a batch
+POSITIONS = 4_096  # of the source, in a batch
+
+
+class Encoded(NamedTuple):
+    """One input as the model reads it."""
+
+    number: int  # its place in the group
+    values: Values  # its items, closed
+    truncated: bool = False
+
+
+class Group(NamedTuple):
+    """Inputs that come one after another, and the error that ended them if one did."""
+
+    lines: range
+    encoded: list[Encoded]  # those that are not blank
+    fault: SeqloomError | None
+
+
+class Reader(NamedTuple):
+    """Encodes what a column holds, up to a number of items (SPEC S1.6)."""
+
+    field: Field
+    most: int
+
+    def groups(self, inputs: Iterable[str], size: int) -> Iterator[Group]:
+        """So many inputs at a time; the last group ends before the first that cannot be read."""
+        if isinstance(inputs, str):
+            raise ConfigError("predict takes a list of texts: put the text in brackets")
+        pending, line, fault = iter(inputs), 0, None
+        while fault is None:
+            cells, fault = _taken(pending, size)
+            if not cells and fault is None:
+                return
+            for number, cell in enumerate(cells):
+                wrong = self.field.fault(cell) if self._is_there(cell) else None
+                if wrong is not None:
+                    fault = DataError(f"line {line + number + 1}: {wrong}")
+                    cells = cells[:number]
+                    break
+            yield Group(range(line, line + len(cells)), self._read(cells), fault)
+            line += len(cells)
+
+    def encoded(self, number: int, row: Values) -> Encoded:
+        """A row that is encoded already, cut to what the model takes."""
+        closing = self.field.closing
+        cut = len(row) - closing > self.most
+        return Encoded(number, shortened(row, self.most, closing=closing), cut)
+
+    def _read(self, cells: list[str]) -> list[Encoded]:
+        numbers = [number for number, cell in enumerate(cells) if self._is_there(cell)]
+        rows = self.field.rows([cells[number] for number in numbers])
+        return [self.encoded(number, row) for number, row in zip(numbers, rows, strict=True)]
+
+    def _is_there(self, cell: str) -> bool:
+        return bool(cell.strip()) or isinstance(self.field, NoField)
+
+
+def _taken(pending: Iterator[str], count: int) -> tuple[list[str], SeqloomError | None]:
+    """The next inputs, and the error that ended them if one did."""
+    texts: list[str] = []
+    try:
+        for text in islice(pending, count):
+            texts.append(text)
+    except SeqloomError as error:
+        return texts, error
+    return texts, None
+
+
+def batches(lengths: list[int], *, most: int) -> Iterator[list[int]]:
+    """Numbers of rows of like length together, longest first, each batch within the limits."""
+    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+    start = 0
+    while start < len(order):
+        count = max(1, min(most, POSITIONS // lengths[order[start]]))
+        yield order[start : start + count]
+        start += count
+
+
+def padded(rows: list[Values]) -> Source:
+    """Rows as one batch."""
+    lengths = np.array([len(row) for row in rows])
+    kind = np.float32 if rows[0].dtype == np.float32 else np.int64
+    table = np.full((len(rows), lengths.max(), *rows[0].shape[1:]), EMPTY, dtype=kind)
+    table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return Source(torch.from_numpy(table), torch.from_numpy(lengths))

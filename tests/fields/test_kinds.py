@@ -1,0 +1,161 @@
+"""Columns that are not text: labels, tags, numbers, vectors, and none at all (SPEC S1.1, S1.2)."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqloom.config import (
+    ColumnConfig,
+    LabelConfig,
+    NoColumnConfig,
+    NumberConfig,
+    TagsConfig,
+    TextConfig,
+    VectorConfig,
+    split_column,
+)
+from seqloom.errors import DataError, RunError
+from seqloom.fields import END, Field, Numbers, Symbols, TextField, learn_field, load_field
+
+CELLS: dict[str, tuple[ColumnConfig, list[str]]] = {
+    "label": (LabelConfig(), ["good", " bad ", "so so", "good"]),
+    "tags": (TagsConfig(), ["D N V", "N", "V  D"]),
+    "number": (NumberConfig(), ["1", "-2.5", "1e3"]),
+    "vector": (VectorConfig(), ["1 2", "3, 4", "[5, 6]"]),
+    "none": (NoColumnConfig(), ["", ""]),
+    "symbol": (TextConfig(unit="symbol"), ["a b", "c  a", "b"]),
+}
+
+
+def learnt(name: str) -> Field:
+    config, cells = CELLS[name]
+    return learn_field(config, cells, seed=1)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_what_is_loaded_is_what_was_saved(name: str, tmp_path: Path) -> None:
+    """Same rows, same fingerprint, same file when saved again; fields differ from each other."""
+    field, cells = learnt(name), CELLS[name][1]
+    field.save(tmp_path / "one")
+    loaded = load_field(tmp_path / "one")
+    loaded.save(tmp_path / "two")
+    assert type(loaded) is type(field)
+    assert (loaded.config, loaded.items, loaded.closing) == (
+        field.config,
+        field.items,
+        field.closing,
+    )
+    for one, two in zip(field.rows(cells), loaded.rows(cells), strict=True):
+        assert one.dtype == two.dtype
+        assert (one == two).all()
+    texts = [(tmp_path / each / "field.json").read_bytes() for each in ("one", "two")]
+    assert texts[0] == texts[1]
+    others = {learnt(other).fingerprint for other in CELLS if other != name}
+    assert loaded.fingerprint == field.fingerprint
+    assert field.fingerprint not in others
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_changed_file_is_refused(name: str, tmp_path: Path) -> None:
+    """RELIABILITY A7: whatever was changed, in one sentence with the file."""
+    learnt(name).save(tmp_path)
+    path = tmp_path / "field.json"
+    facts = json.loads(path.read_text())
+    for key in [key for key in facts if key != "sha256"]:
+        for value in (None, [], {"kind": "label"}, ["x", "x"], [float("inf")]):
+            if facts[key] != value:
+                path.write_text(json.dumps(facts | {key: value}))
+                with pytest.raises(RunError, match=r"field\.json: "):
+                    load_field(tmp_path)
+
+
+def test_labels_by_hand() -> None:
+    """In the order of the alphabet, from 1 on; white space around one does not count."""
+    field = learnt("label")
+    assert field.items == Symbols(4)
+    assert [row.tolist() for row in field.rows(["so so", "bad ", "good"])] == [[3], [1], [2]]
+    assert field.cell([3]) == "so so"
+    assert field.fault("goood") == (
+        "the label 'goood' was never seen in training; did you mean 'good'?"
+    )
+    assert field.fault("x") == (
+        "the label 'x' was never seen in training; the labels are bad, good, so so"
+    )
+    with pytest.raises(DataError, match="is the column text"):
+        learn_field(LabelConfig(), map(str, range(100_001)), seed=1)
+
+
+def test_tags_by_hand() -> None:
+    """One id for each tag; there is nothing at the end."""
+    field = learnt("tags")
+    assert [row.tolist() for row in field.rows(["V N", "D"])] == [[3, 2], [1]]
+    assert field.cell([3, 2]) == "V N"
+    assert (field.closing, field.fault("V N"), field.fault("V X") is None) == (0, None, False)
+
+
+@given(
+    st.lists(
+        st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3).map(
+            lambda row: [round(number, 3) for number in row]
+        ),
+        min_size=2,
+    )
+)
+def test_numbers_have_mean_0_and_spread_1(table: list[list[float]]) -> None:
+    """And come back in their own units; a constant column stays finite."""
+    cells = [" ".join(map(str, row)) for row in table]
+    field = learn_field(VectorConfig(), cells, seed=1)
+    assert field.items == Numbers(3)
+    rows = np.array(field.rows(cells), np.float64)
+    assert rows.shape == (len(table), 1, 3)
+    assert np.isfinite(rows).all()
+    np.testing.assert_allclose(rows.mean(axis=(0, 1)), 0, atol=1e-3)
+    spread = np.std(table, axis=0)
+    moving = spread > 1e-3
+    np.testing.assert_allclose(rows.std(axis=(0, 1))[moving], 1, atol=1e-3)
+    back = np.array([list(map(float, field.cell(row).split())) for row in rows])
+    scale = np.abs(table).max() + 1
+    np.testing.assert_allclose(back, table, atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("cell", ["nan", "inf", "", "a", "1 2", "[1", '{"a": 1}', "1e999"])
+def test_a_cell_that_is_no_number(cell: str) -> None:
+    """Each is told apart from one that is, in words that say what to do."""
+    field = learnt("number")
+    wrong = field.fault(cell)
+    assert wrong is not None
+    assert ";" in wrong
+    assert field.fault(" 3.5 ") is None
+
+
+def test_symbols_stand_between_spaces() -> None:
+    """SPEC S1.3: other white space is part of a symbol, and one space is put between them."""
+    field = TextField.learn(TextConfig(unit="symbol"), ["don 't \u00a0x"], seed=1)
+    assert field.tokens(field.encode("'t  don")) == ["'t", "don"]
+    assert field.decode(field.encode(" 't   \u00a0x")) == "'t \u00a0x"
+    assert field.normalise(" 't   \u00a0x") == "'t \u00a0x"
+
+
+def test_nothing_is_one_end() -> None:
+    assert [row.tolist() for row in learnt("none").rows(["", ""])] == [[END], [END]]
+
+
+@pytest.mark.parametrize(
+    ("given_name", "expected"),
+    [
+        ("text", ("text", None)),
+        ("2:label", ("2", "label")),
+        (":tags", (None, "tags")),
+        ("none", (None, "none")),
+        ("a:b", ("a:b", None)),
+        ("a:b:vector", ("a:b", "vector")),
+        ("x:pdf", ("x:pdf", None)),
+    ],
+)
+def test_a_column_and_its_kind(given_name: str, expected: tuple[str | None, str | None]) -> None:
+    """DESIGN: `--source COL[:KIND]`; a name may hold colons of its own."""
+    assert split_column(given_name) == expected
