@@ -75,7 +75,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
         chosen = merge(chosen, {"model": {"share_vocabulary": False}})
     tokens = max(1.0, facts.rows * items_per_row(facts, cut))
     chosen = merge(chosen, _model(preset, _words(facts, cut)))
-    chosen = merge(chosen, _parts(cut))
+    chosen = merge(chosen, _parts(cut, facts))
     given = validate(merge(chosen, overrides), place="configuration").training
     own = {name: getattr(given, name) for name in overrides.get("training", {})}
     chosen = merge(chosen, {"training": _training(preset, (facts.rows, tokens), own)})
@@ -111,8 +111,9 @@ def _columns(facts: Facts, asked: Config) -> Overrides:
     return chosen
 
 
-def _parts(cut: Config) -> Overrides:
-    """The encoder and the head that columns other than text ask for."""
+def _parts(cut: Config, facts: Facts) -> Overrides:
+    """The encoder and the head that columns other than text ask for, and room for a text that no
+    source sets the length of."""
     parts: Overrides = {}
     match cut.source:
         case NoColumnConfig():
@@ -121,7 +122,12 @@ def _parts(cut: Config) -> Overrides:
             parts["encoder"] = {"kind": "vectors"}
     if not isinstance(cut.target, TextConfig):
         return {"model": {**parts, "decoder": {"kind": cut.target.kind}, "tie_output": False}}
-    return {"model": parts}
+    if isinstance(cut.source, TextConfig):
+        return {}
+    return {
+        "model": parts,
+        "search": {"max_extra": 20 + round(4 * _items(facts.target, cut.target))},
+    }
 
 
 def _unit(side: Side, column: ColumnConfig, target: ColumnConfig) -> str | None:

@@ -1,0 +1,224 @@
+"""SPEC S1.1, S1.2: what a task is follows from the kinds of its two columns, in every command."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import seqloom
+from seqloom.config import merge
+from seqloom.errors import ConfigError, DataError
+from seqloom.prediction import Judge, Model
+from seqloom.run import check_data, describe, evaluate, load, load_writer, train
+from seqloom.run.prepare import Request
+from tests.run.support import assert_same, options, sitting
+
+WORDS = ("red", "green", "blue", "old", "new")
+TEXTS = [f"{a} {b} {c}" for a in WORDS for b in WORDS for c in WORDS]
+
+
+class Task(NamedTuple):
+    """Two kinds of columns, and rows that a tiny model learns."""
+
+    source: str
+    target: str
+    rows: list[tuple[Any, ...]]
+    main: str  # the metric that comes first
+    good: float
+
+
+def tagged(text: str) -> str:
+    return " ".join("A" if word in ("old", "new") else "C" for word in text.split())
+
+
+TASKS = {
+    "label": Task(
+        "text", "label", [(t, "yes" if "old" in t else "no") for t in TEXTS], "accuracy", 99
+    ),
+    "tags": Task("text", "tags", [(t, tagged(t)) for t in TEXTS], "accuracy", 99),
+    "number": Task(
+        "text", "number", [(t, t.count("green") - 3.5 * t.count("old")) for t in TEXTS], "R²", 0.9
+    ),
+    "from label": Task("label", "text", [(w, w[::-1]) for w in WORDS] * 25, "chrF", 99),
+    "from vector": Task(
+        "vector", "text", [([n % 3, n % 2], "abc"[n % 3] + "xy"[n % 2]) for n in range(60)],
+        "chrF", 99,
+    ),
+    "vector to label": Task(
+        "vector", "label", [(f"{n % 5},{n % 7}", "ab"[n % 5 > 2]) for n in range(105)],
+        "accuracy", 99,
+    ),
+}  # fmt: skip
+
+
+def chosen(task: Task, **training: Any) -> dict[str, Any]:
+    """The smallest model for a task; what it is made of follows from the columns."""
+    base = options(dropout=0.0, **training)
+    encoder = base["model"]["encoder"] if task.source == "text" else {}
+    decoder = base["model"]["decoder"] if task.target == "text" else {}
+    head = {"dropout": 0.0} if task.target in ("label", "number") else {}
+    return {
+        **base,
+        "search": {"max_extra": 9},
+        "source": {"kind": task.source, **({"unit": "word"} if task.source == "text" else {})},
+        "target": {"kind": task.target},
+        "model": {"embedding": 8, "encoder": encoder, "decoder": {**decoder, **head}},
+    }
+
+
+@pytest.fixture(scope="module", params=TASKS)
+def learnt(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    task = TASKS[request.param]
+    run = tmp_path_factory.mktemp("run") / "run"
+    long = chosen(task, updates=250, validate_every=250, rate=0.02, warmup=20, patience=0)
+    train(task.rows, run, options=long, valid=task.rows[:9])
+    return task, run
+
+
+def test_each_pair_of_kinds_is_learnt(learnt: tuple[Task, Path]) -> None:
+    """Trained, loaded, measured and described by the same four calls."""
+    task, run = learnt
+    model = load(run)
+    assert isinstance(model, Model if task.target == "text" else Judge)
+    scores = {score.name: score for score in evaluate(model, task.rows).scores}
+    assert scores[task.main].value >= task.good
+    assert ("perplexity" in scores) == (task.target != "number")
+    words = "\n".join(describe(run))
+    assert f"source: {model.source.describe()}" in words
+    assert task.main in words
+
+
+def test_outputs_say_what_the_score_says(learnt: tuple[Task, Path]) -> None:
+    """SPEC S7.4: the reported log-probability is that of the output; batch mates change nothing."""
+    task, run = learnt
+    model = load(run)
+    sources = [r[0] if isinstance(r[0], str) else " ".join(map(str, r[0])) for r in task.rows[:9]]
+    together, alone = model.predict(sources), [model(source) for source in sources]
+    if task.target == "number":
+        assert all(math.isnan(each.score) for each in together)
+        numbers = [float(each.text) for each in together]
+        assert numbers == pytest.approx([float(each.text) for each in alone], abs=1e-4)
+        return
+    assert [each.text for each in together] == [each.text for each in alone]
+    pairs = [(source, output.text) for source, output in zip(sources, together, strict=True)]
+    for output, scored in zip(together, model.score(pairs), strict=True):
+        assert output.score == pytest.approx(scored.log_probability, abs=1e-4)
+        assert json.loads(json.dumps(output.as_dict()))["text"] == output.text
+
+
+@pytest.mark.parametrize("name", ["label", "tags", "number", "from vector"])
+def test_resumed_is_as_if_never_stopped(name: str, tmp_path: Path) -> None:
+    """RELIABILITY A3 holds for heads and for columns that are not text."""
+    task = TASKS[name]
+    options_of_run = chosen(task, updates=6, validate_every=2)
+    train(task.rows, tmp_path / "whole", options=options_of_run)
+    for step in (2, 3):
+        sitting(tmp_path / "parts", options_of_run, until=step, data=task.rows)
+    train(task.rows, tmp_path / "parts", options=options_of_run)
+    assert_same(tmp_path / "parts", tmp_path / "whole")
+
+
+def test_a_language_model_needs_one_column(tmp_path: Path) -> None:
+    """SPEC S1.2: no source; a text file is one row a line, and all rows may share nothing."""
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"{text}\n\n" for text in TEXTS))
+    base = options(updates=120, validate_every=120, rate=0.02, patience=0)
+    lines = {**base, "source": "none", "target": {"unit": "word"}}
+    lines["model"] = {"embedding": 8, "decoder": base["model"]["decoder"]}
+    result = train(str(path), tmp_path / "run", options=lines)
+    assert result.best.scores == {}
+    (perplexity,) = evaluate(load(tmp_path / "run"), str(path)).scores
+    closed = 5 ** (3 / 4)  # three words out of five, and an end that is certain
+    assert closed * 0.99 < perplexity.value < closed * 1.3
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "sentence"),
+    [
+        ("tags", ("red old", "C"), "the source has 2 tokens and the target 1 tags; give each"),
+        ("number", ("red", "many"), "target: 'many' is not one number; write finite numbers"),
+        ("number", ("red", "nan"), "target: 'nan' is not one number"),
+        ("from vector", ("1 2 3", "ax"), "source: there are 3 numbers where 2 numbers should be"),
+    ],
+)
+def test_a_row_that_does_not_fit(
+    name: str, row: tuple[str, str], sentence: str, tmp_path: Path
+) -> None:
+    """With its place and the cure; with skip_bad it is counted and left out."""
+    task = TASKS[name]
+    rows = [*task.rows, row]
+    short = chosen(task, updates=1, validate_every=1)
+    with pytest.raises(DataError) as caught:
+        train(rows, tmp_path / "strict", options=short, valid=task.rows[:5])
+    assert str(caught.value).startswith(f"<pairs>:{len(rows)}: {sentence}")
+    lenient = merge(short, {"data": {"skip_bad": True}})
+    train(rows, tmp_path / "lenient", options=lenient, valid=task.rows[:5])
+
+
+@pytest.mark.parametrize("learnt", ["from label", "from vector"], indirect=True)
+def test_an_input_that_cannot_be_read(learnt: tuple[Task, Path]) -> None:
+    """The outputs before it come first, then one sentence with its line."""
+    task, run = learnt
+    model = load(run)
+    good = task.rows[0][0]
+    cell = good if isinstance(good, str) else " ".join(map(str, good))
+    stream = model.stream([cell, "", "no such thing"])
+    assert next(stream).text
+    assert next(stream).stopped == "blank"
+    with pytest.raises(DataError, match="^line 3: "):
+        next(stream)
+
+
+def test_judges_are_not_searched(learnt: tuple[Task, Path]) -> None:
+    task, run = learnt
+    if task.target == "text":
+        assert load_writer(run).predict([""])[0].stopped == "blank"
+        return
+    with pytest.raises(ConfigError, match="judges and does not search"):
+        load(run).predict(["x"], search=seqloom.Beam(2))
+    with pytest.raises(ConfigError, match="this works for models that write"):
+        load_writer(run)
+
+
+def test_judges_together_average_what_they_think(tmp_path: Path) -> None:
+    """SPEC S7.4: probabilities of labels, and numbers themselves."""
+    for name, mean in (("label", _mean_probability), ("number", _mean_number)):
+        task = TASKS[name]
+        runs = []
+        for seed in (1, 2):
+            runs.append(tmp_path / f"{name}-{seed}")
+            short = {**chosen(task, updates=3, validate_every=3), "seed": seed}
+            train(task.rows, runs[-1], options=short, valid=task.rows[:9])
+        models = [load(run) for run in runs]
+        both = seqloom.together(models)
+        for text in TEXTS[:5]:
+            mean(both(text), [model(text) for model in models])
+
+
+def _mean_probability(both: seqloom.Output, each: list[seqloom.Output]) -> None:
+    odds = [math.exp(o.score) if o.text == both.text else 1 - math.exp(o.score) for o in each]
+    assert math.exp(both.score) == pytest.approx(sum(odds) / len(odds), abs=1e-5)
+
+
+def _mean_number(both: seqloom.Output, each: list[seqloom.Output]) -> None:
+    numbers = [float(output.text) for output in each]
+    assert float(both.text) == pytest.approx(sum(numbers) / len(numbers), abs=1e-3)
+
+
+CHECKED: dict[str, Callable[[list[str]], bool]] = {
+    "label": lambda lines: "target: labels, 2 different" in lines,
+    "tags": lambda lines: "target: tags, 2 different" in lines,
+    "number": lambda lines: any(line.startswith("target: numbers, mostly") for line in lines),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_check_describes_every_kind(name: str) -> None:
+    """Sizes and an estimate of time, as for text."""
+    task = TASKS[name]
+    lines = list(check_data(Request(task.rows, options=chosen(task))))
+    assert CHECKED[name](lines)
+    assert lines[-1].startswith("training would take about")
