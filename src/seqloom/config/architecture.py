@@ -20,6 +20,7 @@ __all__ = [
     "DecoderConfig",
     "ElmanConfig",
     "EncoderConfig",
+    "FrontConfig",
     "GlobalAttentionConfig",
     "GruConfig",
     "HeadConfig",
@@ -31,15 +32,18 @@ __all__ = [
     "ModelConfig",
     "NoAttentionConfig",
     "NoEncoderConfig",
+    "NoFrontConfig",
     "NoPositionsConfig",
     "NumberHeadConfig",
     "OneHotPositionsConfig",
+    "PictureFrontConfig",
     "PositionsConfig",
     "RecurrentDecoderConfig",
     "RecurrentEncoderConfig",
     "RecurrentOptions",
     "RotaryPositionsConfig",
     "SinusoidsConfig",
+    "SoundFrontConfig",
     "SsruConfig",
     "TagsHeadConfig",
     "TransformerDecoderConfig",
@@ -56,6 +60,7 @@ PLACES = (
     "learned, joint, rotary or none"
 )
 READER = "what reads the source: transformer, recurrent, vectors (as they are) or none"
+FRONT = "what makes vectors of the source first: none, picture or sound"
 WRITER = "what gives the target: transformer or recurrent, or a head: label, tags or number"
 
 
@@ -387,8 +392,45 @@ DecoderConfig = Annotated[
 ]
 
 
+class NoFrontConfig(Section):
+    """The encoder reads the source itself."""
+
+    kind: Literal["none"] = Field("none", description=FRONT)
+
+
+class PictureFrontConfig(Section):
+    """Convolutions over pixels (SPEC S3.4)."""
+
+    kind: Literal["picture"] = Field("picture", description=FRONT)
+    widths: tuple[Width, ...] = Field(
+        (32, 64, 128), min_length=1, max_length=8, description="channels of each halving stage"
+    )
+    grid: Literal["cells", "columns", "one"] = Field(
+        "cells", description="vectors of a picture: one for each cell, one a column, or one in all"
+    )
+
+
+class SoundFrontConfig(Section):
+    """Convolutions over frames (SPEC S3.5)."""
+
+    kind: Literal["sound"] = Field("sound", description=FRONT)
+    width: Width = Field(128, description="size of a vector of sound")
+    halvings: Annotated[int, Field(ge=1, le=8)] = Field(
+        2, description="how often the number of frames is halved"
+    )
+    mask_bands: Count = Field(15, description="bands in a stripe that is silenced in training")
+    mask_frames: Count = Field(20, description="frames in such a stripe; two of each are drawn")
+
+
+FrontConfig = Annotated[
+    NoFrontConfig | PictureFrontConfig | SoundFrontConfig,
+    Field(discriminator="kind"),
+    BeforeValidator(kind_or_table("none")),
+]
+
+
 class ModelConfig(Section):
-    """Token vectors, one encoder, one decoder or head."""
+    """Token vectors, perhaps a front end, one encoder, one decoder or head."""
 
     embedding: Width = Field(256, description="size of a token's vector")
     one_hot: bool = Field(
@@ -402,5 +444,6 @@ class ModelConfig(Section):
     )
     output_bias: bool = Field(True, description="whether the output layer has a bias")
     reverse_source: bool = Field(False, description="read the source back to front")
+    front: FrontConfig = NoFrontConfig()
     encoder: EncoderConfig = TransformerEncoderConfig()
     decoder: DecoderConfig = TransformerDecoderConfig()

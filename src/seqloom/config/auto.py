@@ -11,6 +11,8 @@ from seqloom.config.columns import (
     ColumnConfig,
     LabelConfig,
     NoColumnConfig,
+    PictureConfig,
+    SoundConfig,
     TagsConfig,
     TextConfig,
     VectorConfig,
@@ -23,6 +25,7 @@ from seqloom.errors import ConfigError
 __all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 
 PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
+LONGEST_SOUND = 30  # seconds
 RECURRENT = ("lstm", "gru", "elman")
 
 
@@ -108,6 +111,10 @@ def _columns(facts: Facts, asked: Config) -> Overrides:
         chosen["data"] = {"source": "", "target": "1"}
     if isinstance(asked.source, LabelConfig):
         chosen["data"] = {"split": "row"}
+    if isinstance(asked.source, PictureConfig | SoundConfig):
+        chosen["data"] = {"files": True}
+    if isinstance(asked.source, SoundConfig):
+        chosen["data"]["max_source"] = round(LONGEST_SOUND * 1_000 / asked.source.step)
     return chosen
 
 
@@ -120,6 +127,10 @@ def _parts(cut: Config, facts: Facts) -> Overrides:
             parts["encoder"] = {"kind": "none"}
         case LabelConfig() | VectorConfig():
             parts["encoder"] = {"kind": "vectors"}
+        case PictureConfig():
+            parts |= {"front": {"kind": "picture"}, "encoder": {"kind": "vectors"}}
+        case SoundConfig():
+            parts["front"] = {"kind": "sound"}
     if not isinstance(cut.target, TextConfig):
         return {"model": {**parts, "decoder": {"kind": cut.target.kind}, "tie_output": False}}
     if isinstance(cut.source, TextConfig):

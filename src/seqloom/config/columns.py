@@ -11,6 +11,8 @@ __all__ = [
     "LabelConfig",
     "NoColumnConfig",
     "NumberConfig",
+    "PictureConfig",
+    "SoundConfig",
     "SourceConfig",
     "TagsConfig",
     "TargetConfig",
@@ -20,9 +22,11 @@ __all__ = [
 ]
 
 KIND = (
-    "what the column holds: text, label or vector as a source, or none for a language model; "
-    "text, tags, label or number as a target"
+    "what the column holds: text, label, vector, picture or sound as a source, or none for a "
+    "language model; text, tags, label or number as a target"
 )
+
+Side = Annotated[int, Field(ge=1, le=4_096)]
 
 
 class TextConfig(Section):
@@ -65,13 +69,40 @@ class VectorConfig(Section):
     kind: Literal["vector"] = Field("vector", description=KIND)
 
 
+class PictureConfig(Section):
+    """A column of names of picture files (SPEC S3.4)."""
+
+    kind: Literal["picture"] = Field("picture", description=KIND)
+    height: Side = Field(64, description="rows of pixels that every picture is brought to")
+    width: Side = Field(64, description="and pixels in a row")
+    colour: bool = Field(True, description="read red, green and blue, rather than grey")
+
+
+class SoundConfig(Section):
+    """A column of names of sound files, read as log-mel frames (SPEC S3.5)."""
+
+    kind: Literal["sound"] = Field("sound", description=KIND)
+    rate: Annotated[int, Field(ge=1_000, le=192_000)] = Field(
+        16_000, description="samples a second that every recording is brought to"
+    )
+    bands: Annotated[int, Field(ge=1, le=256)] = Field(
+        80, description="mel bands of a frame, from 0 to half the rate"
+    )
+    window: Annotated[float, Field(gt=1, le=1_000)] = Field(
+        25.0, description="milliseconds that a frame looks at"
+    )
+    step: Annotated[float, Field(gt=1, le=1_000)] = Field(
+        10.0, description="milliseconds from one frame to the next"
+    )
+
+
 class NoColumnConfig(Section):
     """No column: the target is continued from nothing or from a beginning (SPEC S1.2)."""
 
     kind: Literal["none"] = Field("none", description=KIND)
 
 
-KINDS = ("text", "tags", "label", "number", "vector", "none")
+KINDS = ("text", "tags", "label", "number", "vector", "picture", "sound", "none")
 
 
 def split_column(given: str) -> tuple[str | None, str | None]:
@@ -86,7 +117,7 @@ def split_column(given: str) -> tuple[str | None, str | None]:
 
 
 SourceConfig = Annotated[
-    TextConfig | LabelConfig | VectorConfig | NoColumnConfig,
+    TextConfig | LabelConfig | VectorConfig | PictureConfig | SoundConfig | NoColumnConfig,
     Field(discriminator="kind"),
     BeforeValidator(kind_or_table("text")),
 ]
@@ -95,4 +126,13 @@ TargetConfig = Annotated[
     Field(discriminator="kind"),
     BeforeValidator(kind_or_table("text")),
 ]
-ColumnConfig = TextConfig | TagsConfig | LabelConfig | NumberConfig | VectorConfig | NoColumnConfig
+ColumnConfig = (
+    TextConfig
+    | TagsConfig
+    | LabelConfig
+    | NumberConfig
+    | VectorConfig
+    | PictureConfig
+    | SoundConfig
+    | NoColumnConfig
+)

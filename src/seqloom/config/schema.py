@@ -44,6 +44,9 @@ class DataConfig(Section):
     valid_share: Share = Field(
         0.05, description="share of the rows held out where no held-out data is given"
     )
+    files: bool = Field(
+        False, description="source cells name files, beside the data unless their path is absolute"
+    )
     split: Literal["source", "row"] = Field(
         "source", description="rows that share this fall on the same side when rows are held out"
     )

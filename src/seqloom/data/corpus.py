@@ -29,10 +29,17 @@ from seqloom.fields.specials import EMPTY
 
 __all__ = ["Batch", "Corpus"]
 
-KINDS = {"uint16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}  # bytes an entry
+KINDS = {
+    "uint8": 1,
+    "uint16": 2,
+    "int32": 4,
+    "int64": 8,
+    "float32": 4,
+    "float64": 8,
+}  # bytes an entry
 
 
-Padded = NDArray[np.int64] | NDArray[np.float32]
+Padded = NDArray[np.int64] | NDArray[np.float32] | NDArray[np.uint8]
 """Ids (B,S) padded with EMPTY, or numbers (B,S,C) padded with 0, as a target with NaN."""
 
 
@@ -156,12 +163,9 @@ class Corpus:
         steps = np.arange(lengths.max(initial=0))
         real = steps < lengths[:, None]  # (B,S)
         values = self._values[side]
-        padded: Padded
-        if values.dtype == np.float32:
-            nothing = 0.0 if side == "source" else np.nan
-            padded = np.full((*real.shape, *values.shape[1:]), nothing, dtype=np.float32)
-        else:
-            padded = np.full(real.shape, EMPTY, dtype=np.int64)
+        nothing = np.nan if side == "target" and values.dtype == np.float32 else EMPTY
+        kind = values.dtype if values.ndim > 1 else np.dtype(np.int64)
+        padded = np.full((*real.shape, *values.shape[1:]), nothing, dtype=kind)
         padded[real] = values[(starts[:, None] + steps)[real]]
         return padded, lengths
 

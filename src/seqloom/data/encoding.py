@@ -16,7 +16,7 @@ from seqloom.config import DataConfig
 from seqloom.data.report import Fault, Place, Reason, Report
 from seqloom.data.table import Data, Row, data_files
 from seqloom.errors import DataError
-from seqloom.fields import Field, Numbers, Symbols, TagsField, Values
+from seqloom.fields import Field, Numbers, Pixels, Symbols, TagsField, Values
 
 __all__ = ["FILES", "SIDES", "Columns", "fingerprint", "shortened", "write_corpus"]
 
@@ -116,6 +116,8 @@ class _Side:
                 self._kind = np.dtype(np.uint16 if count <= 1 << 16 else np.int32)
             case Numbers(count):
                 self._kind, self.width = np.dtype(np.float32), count
+            case Pixels() as pixels:
+                self._kind, self.width = np.dtype(np.uint8), pixels.count
         self._rows: list[Values] = []
         self._count = self._items = 0
 

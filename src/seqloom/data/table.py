@@ -203,7 +203,10 @@ def _checked(record: Record, config: DataConfig) -> Row | Fault:
         if not _encodable(text):
             message = f"the {side} holds half of a surrogate pair; remove it"
             return Fault(Reason.ENCODING, place, message)
-    row = Row(texts[0] if len(texts) > 1 else "", texts[-1], place)
+    source = texts[0] if len(texts) > 1 else ""
+    if config.files and place.file != IN_MEMORY:
+        source = str(Path(place.file).parent / source.strip())
+    row = Row(source, texts[-1], place)
     return _weighed(row, cells[-1]) if config.weight else row
 
 

@@ -1,11 +1,13 @@
 """Columns of data as arrays of numbers and back."""
 
-from seqloom.fields.items import Items, Numbers, Symbols
+from seqloom.fields.items import Items, Numbers, Pixels, Symbols
 from seqloom.fields.kinds import learn_field, load_field, load_text
 from seqloom.fields.labels import LabelField, TagsField
 from seqloom.fields.nothing import NoField
 from seqloom.fields.numbers import NumberField, VectorField
+from seqloom.fields.pictures import PictureField
 from seqloom.fields.protocol import Field, Values
+from seqloom.fields.sounds import SoundField
 from seqloom.fields.specials import EMPTY, END, SPECIAL_SYMBOLS, START, UNK
 from seqloom.fields.text import TextField
 from seqloom.fields.words import split_words
@@ -22,6 +24,9 @@ __all__ = [
     "NoField",
     "NumberField",
     "Numbers",
+    "PictureField",
+    "Pixels",
+    "SoundField",
     "Symbols",
     "TagsField",
     "TextField",

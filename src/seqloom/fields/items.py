@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Items", "Numbers", "Symbols"]
+__all__ = ["Items", "Numbers", "Pixels", "Symbols"]
 
 
 @dataclass(frozen=True)
@@ -19,4 +19,18 @@ class Numbers:
     count: int
 
 
-Items = Symbols | Numbers
+@dataclass(frozen=True)
+class Pixels:
+    """Each item is a picture: so many channels of rows of pixels, each from 0 to 255."""
+
+    channels: int
+    height: int
+    width: int
+
+    @property
+    def count(self) -> int:
+        """Numbers in an item."""
+        return self.channels * self.height * self.width
+
+
+Items = Symbols | Numbers | Pixels

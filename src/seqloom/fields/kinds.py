@@ -13,7 +13,9 @@ from seqloom.fields.files import FACTS, read_facts
 from seqloom.fields.labels import LabelField, TagsField
 from seqloom.fields.nothing import NoField
 from seqloom.fields.numbers import NumberField, VectorField
+from seqloom.fields.pictures import PictureField
 from seqloom.fields.protocol import Field
+from seqloom.fields.sounds import SoundField
 from seqloom.fields.text import TextField
 
 __all__ = ["learn_field", "load_field", "load_text"]
@@ -24,6 +26,8 @@ KINDS: dict[str, Any] = {
     "tags": TagsField,
     "number": NumberField,
     "vector": VectorField,
+    "picture": PictureField,
+    "sound": SoundField,
     "none": NoField,
 }
 _CONFIGS: TypeAdapter[ColumnConfig] = TypeAdapter(

@@ -12,7 +12,7 @@ from seqloom.fields.items import Items
 
 __all__ = ["Field", "Values"]
 
-Values = NDArray[np.int32] | NDArray[np.float32]
+Values = NDArray[np.int32] | NDArray[np.float32] | NDArray[np.uint8]
 """A cell as numbers: its items, and for items of several numbers a second axis."""
 
 

@@ -33,10 +33,11 @@ class Scored(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a search gave for one input."""
+    """What a search gave for one input, and how many positions it could look at."""
 
     outputs: list[Hypothesis]
     tree: list[Node]
+    seen: int
 
 
 @dataclass(frozen=True)
@@ -176,33 +177,46 @@ class Model:
         limits = asked.demands.limits(source.lengths, numbers, self.config.search)
         decoder = self.decoder
         trace = asked.wishes.attention or traces(asked.search)
-        state = decoder.start(self.encoder.encode(source), trace=trace)
+        memory = self.encoder.encode(source)
+        seen = source.lengths if memory.mask is None else memory.mask.sum(dim=1)
+        state = decoder.start(memory, trace=trace)
         standing = asked.search.begin(state, limits)
         while not standing.done:
             standing = asked.search.advance(decoder, standing)
         found = asked.search.results(standing)
-        if not asked.wishes.tree:
-            return [Found(outputs, []) for outputs in found]
-        if not isinstance(standing, Frontier):
-            raise ConfigError("this search keeps no tree to show: use a beam")
-        return [Found(*each) for each in zip(found, trees(standing, found), strict=True)]
+        grown: list[list[Node]] = [[] for _ in batch]
+        if asked.wishes.tree:
+            if not isinstance(standing, Frontier):
+                raise ConfigError("this search keeps no tree to show: use a beam")
+            grown = trees(standing, found)
+        return [Found(*each) for each in zip(found, grown, seen.tolist(), strict=True)]
 
     def _explained(self, source: Encoded, found: Found, asked: Asked) -> Output:
         """The best output for an input, with whatever was asked for beside it."""
         wanted = len(found.outputs) if isinstance(asked.search, Completions) else asked.n_best
-        ranked = [self._output(source, each, asked.wishes) for each in found.outputs[:wanted]]
+        read = self._read(source, found.seen)
+        ranked = [self._output(source, each, read, asked.wishes) for each in found.outputs[:wanted]]
         return replace(
             ranked[0],
             n_best=tuple(ranked) if asked.several else (),
             tree=tuple(self._branch(node) for node in found.tree),
         )
 
-    def _output(self, source: Encoded, found: Hypothesis, wishes: Wishes) -> Output:
+    def _read(self, source: Encoded, seen: int) -> tuple[str, ...]:
+        """The input as the model reads it: its items or, of a picture, the cells of its grid."""
+        items = self.source.tokens(source.values)
+        if len(items) >= seen:
+            return tuple(items[:: -(-len(items) // seen)])
+        return tuple(f"{number}" for number in range(1, seen + 1))
+
+    def _output(
+        self, source: Encoded, found: Hypothesis, read: tuple[str, ...], wishes: Wishes
+    ) -> Output:
         ids = [*found.tokens, END] if found.finished else list(found.tokens)
         names, likely = self.target.tokens(ids), self._likely(found, wishes.alternatives)
         attention = None
         if found.attention is not None and wishes.attention:
-            attention = found.attention[:, : len(source.values)].numpy()
+            attention = found.attention[:, : len(read)].numpy()
         stopped: Stopped = "end" if found.finished else "length"
         return Output(
             text=self.target.decode(found.tokens),
@@ -210,7 +224,7 @@ class Model:
             normalised=found.rank_score,
             tokens=tuple(map(Token, names, found.token_scores, likely)),
             stopped="limit" if found.limited else stopped,
-            source=tuple(self.source.tokens(source.values)),
+            source=read,
             truncated=source.truncated,
             attention=attention,
         )

@@ -97,7 +97,7 @@ def batches(lengths: list[int], *, most: int) -> Iterator[list[int]]:
 def padded(rows: list[Values]) -> Source:
     """Rows as one batch."""
     lengths = np.array([len(row) for row in rows])
-    kind = np.float32 if rows[0].dtype == np.float32 else np.int64
+    kind = rows[0].dtype if rows[0].ndim > 1 else np.dtype(np.int64)
     table = np.full((len(rows), lengths.max(), *rows[0].shape[1:]), EMPTY, dtype=kind)
     table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(rows)
     return Source(torch.from_numpy(table), torch.from_numpy(lengths))

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from seqloom.config import Config, merge, plan
 from seqloom.data import Survey, describe_data, overlap
 from seqloom.errors import DataError
-from seqloom.fields import Field, Items, Numbers, Symbols
+from seqloom.fields import Field, Items, Numbers, Pixels, Symbols
 from seqloom.model import Source, build
 from seqloom.run.prepare import Request, learn_fields
 from seqloom.run.workers import worker_count
@@ -120,3 +120,5 @@ def _made_up(items: Items, rows: int, length: int) -> torch.Tensor:
             return torch.randint(1, count, (rows, length))
         case Numbers(count):
             return torch.randn(rows, length, count)
+        case Pixels() as pixels:
+            return torch.randint(256, (rows, length, pixels.count), dtype=torch.uint8)

@@ -17,6 +17,7 @@ WORDS = {
     "blocks": "block",
     "norm": "last layer norm",
     "first": "first state",
+    "front": "front end",
     "join": "joined input",
     "attention.heads": "attention heads",
     "attention.score": "attention score",

@@ -11,7 +11,9 @@ from seqloom.config import (
     Config,
     Facts,
     NumberConfig,
+    PictureConfig,
     Side,
+    SoundConfig,
     VectorConfig,
     check_names,
     dump,
@@ -190,7 +192,13 @@ def _check_model(config: Config) -> None:
 
 def _some(column: ColumnConfig) -> Items:
     """Items of the kind that a column has."""
-    return Numbers(1) if isinstance(column, NumberConfig | VectorConfig) else Symbols(8)
+    match column:
+        case NumberConfig() | VectorConfig():
+            return Numbers(1)
+        case PictureConfig() | SoundConfig():
+            return learn_field(column, (), seed=0).items
+        case _:
+            return Symbols(8)
 
 
 def _new_fields(

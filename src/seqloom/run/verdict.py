@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seqloom.data import Corpus
-from seqloom.fields import Items, Numbers, Symbols
+from seqloom.fields import Items, Numbers, Pixels, Symbols
 from seqloom.run.progress import Validation
 
 __all__ = ["Verdict", "guessing_loss", "judge"]
@@ -61,5 +61,5 @@ def guessing_loss(train: Corpus, valid: Corpus, items: Items) -> float:
             learnt = np.bincount(train.targets, minlength=count) + 1.0
             asked = np.bincount(valid.targets, minlength=count)
             return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
-        case Numbers():
+        case Numbers() | Pixels():
             return float(np.square(valid.targets - train.targets.mean(axis=0)).sum(axis=1).mean())

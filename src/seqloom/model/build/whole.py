@@ -6,24 +6,29 @@ from torch import nn
 
 from seqloom.config import (
     DecoderConfig,
+    FrontConfig,
     HeadConfig,
     LabelHeadConfig,
     ModelConfig,
     NoEncoderConfig,
+    NoFrontConfig,
     NumberHeadConfig,
+    PictureFrontConfig,
     RecurrentDecoderConfig,
     RecurrentEncoderConfig,
+    SoundFrontConfig,
     TagsHeadConfig,
     TransformerDecoderConfig,
     TransformerEncoderConfig,
     VectorsEncoderConfig,
 )
 from seqloom.errors import ConfigError
-from seqloom.fields import Items, Numbers, Symbols
+from seqloom.fields import Items, Numbers, Pixels, Symbols
 from seqloom.model.build.recurrent import recurrent_decoder, recurrent_encoder
 from seqloom.model.build.sizes import Encoded, Target
 from seqloom.model.build.transformer import transformer_decoder, transformer_encoder
 from seqloom.model.encoders import NoEncoder, ReversedEncoder, VectorsEncoder
+from seqloom.model.fronts import Front, FrontedEncoder, PictureFront, SoundFront
 from seqloom.model.heads import (
     CodePool,
     LabelHead,
@@ -34,6 +39,7 @@ from seqloom.model.heads import (
     TagsHead,
 )
 from seqloom.model.state import Decoder, Encoder, Head
+from seqloom.nn.convolution import FrameConvolutions, PictureConvolutions, SpectrumMask
 from seqloom.nn.embedding import Embedding, OneHot, Projection, TokenVectors, Vectors
 
 __all__ = ["HeadedModel", "Network", "SequenceModel", "build", "build_writer"]
@@ -62,8 +68,11 @@ Network = SequenceModel | HeadedModel
 
 def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     """The configured model with first weights drawn from torch's current random state."""
-    reading = _vectors(config, source)
+    front, seen = _front(config.front, source)
+    reading = _vectors(config, seen)
     encoder, encoded = _encoder(config, reading)
+    if front is not None:
+        encoder = FrontedEncoder(front, encoder)
     match config.decoder:
         case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
             own = _target_vectors(config, reading, target)
@@ -125,9 +134,36 @@ def _pooled(pool: str, encoded: Encoded) -> tuple[Pool, int]:
     return pools[pool](), encoded.states or 0
 
 
+def _front(part: FrontConfig, source: Items) -> tuple[Front | None, Items]:
+    """What comes before the encoder, and the items that the encoder then sees."""
+    match part, source:
+        case NoFrontConfig(), Symbols() | Numbers():
+            return None, source
+        case PictureFrontConfig(), Pixels() as pixels:
+            least = 2 ** (len(part.widths) - 1)
+            if min(pixels.height, pixels.width) < least:
+                raise ConfigError(
+                    f"model.front.widths has {len(part.widths)} stages, which need pictures of "
+                    f"{least} × {least} or more, not {pixels.width} × {pixels.height}"
+                )
+            convolutions = PictureConvolutions(pixels.channels, part.widths, grid=part.grid)
+            return PictureFront(pixels, convolutions), Numbers(convolutions.width)
+        case SoundFrontConfig(), Numbers(bands):
+            frames = FrameConvolutions(bands, part.width, halvings=part.halvings)
+            mask = SpectrumMask(bands=part.mask_bands, frames=part.mask_frames)
+            return SoundFront(mask, frames), Numbers(part.width)
+        case _:
+            raise ConfigError(
+                f"model.front.kind = {part.kind!r} does not fit the source: leave it out, and it "
+                "follows from source.kind"
+            )
+
+
 def _vectors(config: ModelConfig, items: Items) -> Vectors:
     """A vector for each item of a column."""
     match items:
+        case Pixels():
+            raise ConfigError("pictures are read through a front end: set model.front=picture")
         case Numbers(count):
             return Projection(count, config.embedding)
         case Symbols(count) if not config.one_hot:

@@ -1,0 +1,125 @@
+"""A column of pictures, each brought to one size (SPEC S3.4)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from seqloom.config.columns import PictureConfig
+from seqloom.errors import DataError
+from seqloom.fields.files import Saved, digest, write_field
+from seqloom.fields.items import Pixels
+from seqloom.fields.protocol import Values
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["PictureField"]
+
+MOST_PIXELS = 100_000_000  # of a file, before it is brought to size
+
+
+class PictureField:
+    """A cell is the name of a picture file; its row is one item."""
+
+    def __init__(self, config: PictureConfig) -> None:
+        self.config = config
+
+    @classmethod
+    def learn(cls, config: PictureConfig, cells: Iterable[str], *, seed: int) -> Self:
+        """There is nothing to learn."""
+        return cls(config)
+
+    @classmethod
+    def restore(cls, config: PictureConfig, facts: Mapping[str, Any], directory: Path) -> Self:
+        """Nothing is saved beyond the configuration."""
+        return cls(config)
+
+    @property
+    def items(self) -> Pixels:
+        """One picture."""
+        return Pixels(3 if self.config.colour else 1, self.config.height, self.config.width)
+
+    @property
+    def closing(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the size."""
+        return digest(self.config, Saved({}))
+
+    def fault(self, cell: str) -> str | None:
+        """A file that is not there, or that is not a picture."""
+        try:
+            _opened(cell).close()
+        except DataError as error:
+            return str(error)
+        return None
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """Each picture as its pixels: channels, then rows, then columns."""
+        return [self._pixels(cell) for cell in cells]
+
+    def cell(self, row: Any) -> str:
+        """What stands for a picture where only text can be shown."""
+        return f"<picture of {self.config.width} × {self.config.height}>"
+
+    def tokens(self, row: Any) -> list[str]:
+        """The same."""
+        return [self.cell(row)]
+
+    def describe(self) -> str:
+        """The size of every picture."""
+        kind = "colour" if self.config.colour else "grey"
+        return f"{kind} pictures of {self.config.width} × {self.config.height}"
+
+    def save(self, directory: Path) -> None:
+        """Write the field's file into a directory, which is made if it is not there."""
+        write_field(directory, self.config, Saved({}))
+
+    def _pixels(self, cell: str) -> Values:
+        """The picture on white, scaled to fit and centred."""
+        from PIL import Image
+
+        size = self.config.width, self.config.height
+        with _opened(cell) as file:
+            picture = _on_white(file)
+        picture.thumbnail(size, Image.Resampling.BOX)
+        scale = min(size[0] / picture.width, size[1] / picture.height)
+        fitting = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+        if fitting != picture.size:
+            picture = picture.resize(fitting, Image.Resampling.BILINEAR)
+        page = Image.new("RGB", size, "white")
+        page.paste(picture, ((size[0] - fitting[0]) // 2, (size[1] - fitting[1]) // 2))
+        pixels = np.asarray(page if self.config.colour else page.convert("L"), np.uint8)
+        return pixels.reshape(*size[::-1], -1).transpose(2, 0, 1).reshape(1, -1)
+
+
+def _opened(cell: str) -> "Image":
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        picture = Image.open(cell.strip())
+    except UnidentifiedImageError:
+        raise DataError(f"{cell} is not a picture; save it as PNG or JPEG") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "its name is not one"
+        raise DataError(f"{cell} cannot be read ({why}); mend the name or the file") from None
+    if picture.width * picture.height > MOST_PIXELS:
+        raise DataError(f"{cell} has more than {MOST_PIXELS:,} pixels; make it smaller")
+    return picture
+
+
+def _on_white(picture: "Image") -> "Image":
+    """Without transparency, which would be black otherwise."""
+    from PIL import Image
+
+    try:
+        solid = picture.convert("RGBA")
+    except (OSError, SyntaxError, ValueError) as error:
+        raise DataError(f"{picture} is damaged ({error}); save it again") from None
+    page = Image.new("RGBA", solid.size, "white")
+    return Image.alpha_composite(page, solid).convert("RGB")

@@ -1,0 +1,102 @@
+"""Columns that name files: pictures and sounds (SPEC S3.4, S3.5)."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile  # type: ignore[import-untyped]
+from PIL import Image
+
+from seqloom.config import DataConfig, PictureConfig, SoundConfig
+from seqloom.data import Report, read_rows
+from seqloom.fields import PictureField, SoundField
+from seqloom.fields.sounds import log_mel, mel_bands, resampled
+
+SOUND = SoundConfig(rate=8_000, bands=20)
+
+
+def tone(frequency: float, *, rate: int = 8_000, seconds: float = 0.5) -> np.ndarray:
+    return np.sin(2 * np.pi * frequency * np.arange(int(rate * seconds)) / rate).astype(np.float32)
+
+
+def test_a_picture_is_brought_to_size_on_white(tmp_path: Path) -> None:
+    """A black square keeps its shape in the middle of a wide page; what is see-through is white."""
+    Image.new("RGB", (10, 10), "black").save(tmp_path / "square.png")
+    field = PictureField(PictureConfig(height=8, width=16, colour=False))
+    (row,) = field.rows([str(tmp_path / "square.png")])
+    assert row.dtype == np.uint8
+    pixels = row.reshape(8, 16)
+    assert (pixels[:, 4:12] == 0).all()
+    assert (pixels[:, :4] == 255).all()
+    assert (pixels[:, 12:] == 255).all()
+    Image.new("RGBA", (8, 8), (255, 0, 0, 0)).save(tmp_path / "clear.png")
+    (row,) = PictureField(PictureConfig(height=8, width=8)).rows([str(tmp_path / "clear.png")])
+    assert row.shape == (1, 3 * 8 * 8)
+    assert (row == 255).all()
+
+
+def test_channels_come_before_rows(tmp_path: Path) -> None:
+    """As convolutions read them."""
+    pixels = np.zeros((2, 3, 3), np.uint8)
+    pixels[1, 2] = (10, 20, 30)
+    Image.fromarray(pixels).save(tmp_path / "dot.png")
+    (row,) = PictureField(PictureConfig(height=2, width=3)).rows([str(tmp_path / "dot.png")])
+    assert row.reshape(3, 2, 3)[:, 1, 2].tolist() == [10, 20, 30]
+
+
+def test_a_tone_is_loudest_in_its_band(tmp_path: Path) -> None:
+    """The band whose triangle is highest there; and recordings of other rates give the same."""
+    bands = mel_bands(20, rate=8_000, points=256)
+    for frequency in (300.0, 1_000.0, 2_500.0):
+        expected = int(bands[:, round(frequency * 256 / 8_000)].argmax())
+        frames = log_mel(tone(frequency), SOUND, bands)
+        assert (frames.argmax(axis=1) == expected).all()
+    assert len(frames) == 1 + (4_000 - 200) // 80
+
+
+def test_every_point_between_the_corners_is_shared_by_two_bands() -> None:
+    """Triangles that overlap by half add up to 1."""
+    total = mel_bands(30, rate=16_000, points=512).sum(axis=0)
+    corners = 700 * (10 ** (np.linspace(0, 2_595 * np.log10(1 + 8_000 / 700), 32) / 2_595) - 1)
+    inside = np.fft.rfftfreq(512, 1 / 16_000)
+    chosen = (inside >= corners[1]) & (inside <= corners[-2])
+    np.testing.assert_allclose(total[chosen], 1)
+
+
+@pytest.mark.parametrize("rate", [4_000, 11_025, 16_000, 44_100])
+def test_a_tone_stays_what_it_is_at_another_rate(rate: int) -> None:
+    """A sound that both rates can hold; compared away from its ends."""
+    found = resampled(tone(500.0, rate=rate), rate, 8_000)
+    expected = tone(500.0, seconds=len(found) / 8_000)
+    np.testing.assert_allclose(found[400:-400], expected[400 : len(found) - 400], atol=2e-2)
+
+
+def test_loudness_does_not_matter_and_silence_is_finite(tmp_path: Path) -> None:
+    sound = tone(440.0) * np.linspace(0.1, 1, 4_000)
+    for name, samples in (("loud", sound), ("soft", sound * 0.1), ("none", sound * 0)):
+        soundfile.write(tmp_path / f"{name}.wav", samples, 8_000, subtype="FLOAT")
+    loud, soft, none = SoundField(SOUND).rows(
+        [str(tmp_path / f"{name}.wav") for name in ("loud", "soft", "none")]
+    )
+    np.testing.assert_allclose(loud, soft, atol=1e-2)
+    assert np.isfinite(none).all()
+    np.testing.assert_allclose(loud.mean(axis=0), 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["missing.png", "text.png", "a\0b", ""])
+def test_what_is_no_file_of_its_kind(name: str, tmp_path: Path) -> None:
+    """One sentence with the file and the cure."""
+    (tmp_path / "text.png").write_text("hello")
+    for field in (PictureField(PictureConfig()), SoundField(SOUND)):
+        wrong = field.fault(str(tmp_path / name))
+        assert wrong is not None
+        assert ";" in wrong
+        assert "\n" not in wrong
+
+
+def test_files_are_beside_the_data(tmp_path: Path) -> None:
+    """A relative name is looked for where the table is; an absolute one stays."""
+    path = tmp_path / "rows.tsv"
+    path.write_text(f"a.png\tone\n{tmp_path / 'b.png'}\ttwo\n")
+    rows = list(read_rows(path, DataConfig(files=True), Report()))
+    assert [row.source for row in rows] == [str(tmp_path / "a.png"), str(tmp_path / "b.png")]
