@@ -140,7 +140,8 @@ def train(
     options = merge(load(config), options) if config else options
     with Console() as console:
         run_train(data, run, valid=valid, model=model, options=options, base=base, watch=console)
-    print(f"\nTry it:  echo 'your text' | seqloom predict {run}")
+    if console.speaks:
+        print(f"\nTry it:  echo 'your text' | seqloom predict {run}")
 
 
 app.command()(predict)

@@ -7,6 +7,7 @@ standard input and exit codes go out on standard output, one JSON value a line.
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 
 from seqloom.store import durable
 
-__all__ = ["Ended", "Nursery", "nursery"]
+__all__ = ["ROOT", "Ended", "Nursery", "nursery"]
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -44,13 +45,22 @@ class Nursery:
 
     def run(self, *arguments: str, **fault: Any) -> Ended:
         """Run `seqloom ARGUMENTS`, with one of the faults of `_watch` or `_await`."""
-        errors = self._folder / "errors"
-        job = {"arguments": arguments, "errors": str(errors), "fault": fault}
+        (ended,) = self._ended({"arguments": arguments, "world": 0, "fault": fault})
+        return ended
+
+    def launch(self, *arguments: str, world: int = 2, **fault: Any) -> list[Ended]:
+        """Run it as so many ranks, as torchrun would; the fault may name a `rank`, or it is 0."""
+        return self._ended({"arguments": arguments, "world": world, "fault": fault})
+
+    def _ended(self, job: dict[str, Any]) -> list[Ended]:
+        errors = [self._folder / f"errors-{rank}" for rank in range(job["world"] or 1)]
+        job["errors"] = [str(path) for path in errors]
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("started without pipes")
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
-        return Ended(int(self._process.stdout.readline()), errors.read_text())
+        codes = json.loads(self._process.stdout.readline())
+        return [Ended(code, path.read_text()) for code, path in zip(codes, errors, strict=True)]
 
 
 @contextmanager
@@ -87,22 +97,28 @@ def _watch(fault: dict[str, Any]) -> None:
     durable.observe = observe
 
 
-def _command(job: dict[str, Any]) -> None:
+def _command(job: dict[str, Any], rank: int) -> None:
     """Become the command, with nothing of this process but its imports."""
     from seqloom.cli import main
 
     os.setsid()
-    for stream, path in ((1, os.devnull), (2, job["errors"]), (0, os.devnull)):
+    for stream, path in ((1, os.devnull), (2, job["errors"][rank]), (0, os.devnull)):
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC if path != os.devnull else os.O_RDWR
         os.dup2(os.open(path, flags, 0o600), stream)
-    if "operation" in job["fault"]:
+    if job["world"]:
+        place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": job["world"]}
+        os.environ |= {name: str(value) for name, value in place.items()}
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": job["port"]}
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    if "operation" in job["fault"] and rank == job["fault"].get("rank", 0):
         _watch(job["fault"])
     sys.argv = ["seqloom", *job["arguments"]]
     main()
 
 
-def _await(child: int, fault: dict[str, Any]) -> int:
-    """Kill the child after so many seconds, or send a signal when it has got somewhere; wait."""
+def _await(children: list[int], fault: dict[str, Any]) -> list[int]:
+    """Kill a child after so many seconds, or send a signal when it has got somewhere; wait."""
+    child = children[fault.get("rank", 0)]
     if "after" in fault:
         time.sleep(fault["after"])
         os.kill(child, signal.SIGKILL)
@@ -118,8 +134,7 @@ def _await(child: int, fault: dict[str, Any]) -> int:
             case "workers":
                 for worker in _kin(child):
                     os.kill(worker, fault["signal"])
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
+    return [os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in children]
 
 
 def _kin(process: int) -> list[int]:
@@ -143,19 +158,27 @@ def _serve() -> None:
     seqloom.run.check_data  # noqa: B018
     for line in sys.stdin:
         job = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            code = 70
-            try:
-                _command(job)
-            except SystemExit as ending:
-                code = ending.code if isinstance(ending.code, int) else 0
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stderr.flush()
-                os._exit(code)
-        print(_await(child, job["fault"]), flush=True)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            job["port"] = str(free.getsockname()[1])
+        children = [_forked(job, rank) for rank in range(job["world"] or 1)]
+        print(json.dumps(_await(children, job["fault"])), flush=True)
+
+
+def _forked(job: dict[str, Any], rank: int) -> int:
+    """A child that becomes the command."""
+    child = os.fork()
+    if child:
+        return child
+    code = 70
+    try:
+        _command(job, rank)
+    except SystemExit as ending:
+        code = ending.code if isinstance(ending.code, int) else 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

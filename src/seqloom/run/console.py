@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from seqloom.config import ColumnConfig, Config, NoColumnConfig, TextConfig
+from seqloom.run.launch import launch
 from seqloom.run.progress import Validation
 from seqloom.run.watch import Plan, Sample
 from seqloom.training import Update
@@ -20,9 +21,14 @@ SMOOTH = 0.95  # of what was shown before, in the running figures
 
 
 class Console:
-    """A watcher that writes to the terminal; where there is none, only the lines are written."""
+    """A watcher that writes to the terminal; where there is none, only the lines are written.
+
+    Of ranks that a launcher has started, only the first speaks.
+    """
 
     def __init__(self) -> None:
+        place = launch()
+        self.speaks = place is None or place.rank == 0
         self.terminal = Terminal(stderr=True, highlight=False, soft_wrap=True)
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -32,7 +38,7 @@ class Console:
             TimeRemainingColumn(elapsed_when_finished=True),
             console=self.terminal,
             transient=True,
-            disable=not self.terminal.is_terminal,
+            disable=not (self.terminal.is_terminal and self.speaks),
         )
         self.task = self.bar.add_task("training", total=None, visible=False, figures="")
         self.loss = self.speed = math.nan

@@ -31,9 +31,13 @@ class StopRequest:
 
 
 @contextmanager
-def stop_signals() -> Iterator[StopRequest]:
-    """SIGINT, SIGTERM and SIGHUP ask to stop; a second one ends the process at once."""
+def stop_signals(*, first: bool = True) -> Iterator[StopRequest]:
+    """SIGINT, SIGTERM and SIGHUP ask to stop; a second one ends the process at once.
+
+    A rank other than the first says nothing and waits for the first, which does the saving.
+    """
     request = StopRequest()
+    request.at_once = first
 
     def ask(number: int, _: FrameType | None) -> None:
         if request.asked:
@@ -41,7 +45,8 @@ def stop_signals() -> Iterator[StopRequest]:
         request.asked = True
         if request.at_once:
             raise Interrupted(NOTHING_YET)
-        os.write(2, b"\nstopping and saving after this update; once more stops at once\n")
+        if first:
+            os.write(2, b"\nstopping and saving after this update; once more stops at once\n")
 
     if threading.current_thread() is not threading.main_thread():
         yield request

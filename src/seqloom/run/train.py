@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from seqloom.data import Data, data_files
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.insight import Curves, draw_curves
 from seqloom.run.held_out import HeldOut
+from seqloom.run.launch import READY, follow, launch, launched, leading
 from seqloom.run.learner import Learner, new_network
 from seqloom.run.prepare import Prepared, Request, prepare
 from seqloom.run.progress import Progress, Validation, surroundings
+from seqloom.run.saved import best_step
 from seqloom.run.signals import StopRequest, stop_signals
 from seqloom.run.tuning import Base, open_base
 from seqloom.run.verdict import guessing_loss, judge
@@ -39,6 +42,18 @@ class Trained:
     best: Validation
     verdict: str = ""  # what is wrong with it and what to try, if it has learnt nothing
 
+    @classmethod
+    def of(cls, directory: RunDirectory) -> "Trained":
+        """What a finished run's own directory tells of it."""
+        step, latest = best_step(directory), directory.latest()
+        progress = Progress.from_dict((latest or step).progress())
+        best = next((each for each in progress.validations if each.step == step.number), None)
+        if best is None:
+            raise _not_validated(directory)
+        verdicts = [each for each in directory.events() if each.get("event") == "verdict"]
+        sentence = str(verdicts[-1]["sentence"]) if verdicts else ""
+        return cls(directory.path, progress.step, progress.seconds, best, sentence)
+
 
 def train(
     data: Data,
@@ -53,19 +68,27 @@ def train(
     """Learn to turn the source column into the target column; on an existing run, go on with it.
 
     `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. A new run
-    begins with the fields and the weights of the run `base`, where one is given (SPEC S6.7).
+    begins with the fields and the weights of the run `base`, where one is given (SPEC S6.7). Under
+    torchrun all ranks call this alike; the first reads the data, and the others only the run.
     """
-    watch = watch or Silent()
-    directory = RunDirectory(Path(run))
-    request = Request(_kept(data), None if valid is None else _kept(valid), model, options or {})
-    request = request if base is None else _begun_from(Path(base), directory, request)
-    if not directory.exists:
-        request.checked()
-        data_files(request.data)
-    with directory.lock(), torch.random.fork_rng(), stop_signals() as stop:
-        training = _Training(directory, prepare(directory, request, watch), watch)
-        stop.can_wait()
-        return training.run(stop)
+    directory, place = RunDirectory(Path(run)), launch()
+    first = place is None or place.rank == 0
+    with stop_signals(first=first) as stop, launched(place, stop) as ranks:
+        if ranks is not None and ranks.rank:
+            follow(directory, ranks)
+            return Trained.of(directory)
+        with leading(ranks):
+            held_out = None if valid is None else _kept(valid)
+            request = Request(_kept(data), held_out, model, options or {})
+            request = request if base is None else _begun_from(Path(base), directory, request)
+            if not directory.exists:
+                request.checked()
+                data_files(request.data)
+            with directory.lock(), torch.random.fork_rng():
+                prepared = prepare(directory, request, watch or Silent())
+                training = _Training(directory, prepared, watch or Silent())
+                stop.can_wait()
+                return training.run(stop, ranks)
 
 
 def _kept(data: Data) -> Data:
@@ -88,6 +111,10 @@ def _begun_from(base: Path, directory: RunDirectory, request: Request) -> Reques
     return request
 
 
+def _not_validated(directory: RunDirectory) -> RunError:
+    return RunError(f"{directory.path}: no step was validated; remove it, train again")
+
+
 class _Training:
     """One sitting of a run, as the first of its workers sees it."""
 
@@ -100,19 +127,29 @@ class _Training:
         self.learner = Learner(self.config, new_network(self.config, *fields), prepared.train)
         self.held_out = HeldOut(prepared, new_network(self.config, *fields))
 
-    def run(self, stop: StopRequest) -> Trained:
-        """Go on from the newest sound step to the end, or to where a signal stops it."""
+    def run(self, stop: StopRequest, ranks: Ranks | None) -> Trained:
+        """Go on from the newest sound step to the end, or to where a signal stops it.
+
+        `ranks` are those that a launcher has started; without one, local workers are.
+        """
         notes = self.learner.resume(self.directory)
         self.directory.cut_events(self.learner.progress.step)
         if self.prepared.base is not None:
             self._begin_from(self.prepared.base)
         self.watch.starts(self._plan(notes))
         if not self._finished:
-            with local_workers(self.directory, self.config.training, stop) as ranks:
-                self._compare_surroundings(ranks)
-                self._go_on(ranks, stop)
+            with self._ranks(stop, ranks) as together:
+                self._compare_surroundings(together)
+                self._go_on(together, stop)
             self._draw_curves()
         return self._trained()
+
+    def _ranks(self, stop: StopRequest, launched: Ranks | None) -> AbstractContextManager[Ranks]:
+        """Those that share each batch, all ready to begin."""
+        if launched is None:
+            return local_workers(self.directory, self.config.training, stop)
+        launched.agree(READY)
+        return nullcontext(launched)
 
     def _begin_from(self, base: Base) -> None:
         """Save the other run's weights as step 0, from which this one goes on as from any other."""
@@ -127,13 +164,13 @@ class _Training:
         for update in self._updates(ranks):
             self.watch.updated(update)
             if update.step % EVENT_EVERY == 0:
-                self.directory.append_event({"event": "update", **dataclasses.asdict(update)})
+                self.directory.append_event({"event": "update", **update.figures()})
             if self._is_due(update.step):
                 with threads(cores()):
                     self._validate()
                 if self._finished:
                     return
-            if stop.asked:
+            if stop.asked or update.stop:
                 raise self._interrupted()
 
     def _updates(self, ranks: Ranks) -> Iterator[Update]:
@@ -238,7 +275,7 @@ class _Training:
         progress = self.learner.progress
         best = progress.best(self.config.training.monitor)
         if best is None:
-            raise RunError(f"{self.directory.path}: no step was validated; remove it, train again")
+            raise _not_validated(self.directory)
         self.watch.ends(f"{self._finished}; the best step is {best.step}")
         verdict = self._judged()
         return Trained(self.directory.path, progress.step, progress.seconds, best, verdict)

@@ -62,7 +62,7 @@ def local_workers(
         ]
         _wait_until_ready(place, workers, stop)
         stack.enter_context(threads(1))
-        yield stack.enter_context(meeting(place, 0, world))
+        yield stack.enter_context(meeting(place.absolute().as_uri(), 0, world))
 
 
 @contextmanager
@@ -121,7 +121,10 @@ def work(directory: Path, place: Path, rank: int, world: int) -> None:
     torch.set_num_threads(1)
     learner = Learner.open(RunDirectory(directory))
     _ready(place, rank).touch()
-    with suppress(SeqloomError), meeting(place, rank, world) as ranks:  # the first tells of it
+    with (
+        suppress(SeqloomError),
+        meeting(place.absolute().as_uri(), rank, world) as ranks,
+    ):  # the first tells of it
         for _ in learner.updates(ranks):
             pass
 

@@ -4,8 +4,8 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -14,7 +14,7 @@ from seqloom.errors import DivergedError, RunError
 from seqloom.keys import key
 from seqloom.training.loss import Example, backward
 from seqloom.training.optimizer import Optimizer
-from seqloom.training.ranks import ALONE, Ranks
+from seqloom.training.ranks import ALONE, Ranks, Summed
 
 __all__ = ["Portion", "Update", "fit"]
 
@@ -40,6 +40,11 @@ class Update:
     rate: float
     seconds: float
     skipped: bool
+    stop: bool = False  # whether a rank was asked to stop
+
+    def figures(self) -> dict[str, Any]:
+        """What is worth recording."""
+        return {name: value for name, value in asdict(self).items() if name != "stop"}
 
 
 def fit(
@@ -56,31 +61,31 @@ def fit(
     and starting again changes nothing. When the first rank's caller stops asking, all ranks end;
     when it changes the optimiser's scale between two updates, all follow.
     """
+    told = False
     try:
         for step in range(start, optimizer.config.updates):
             optimizer.scale = ranks.agree(optimizer.scale)
-            if optimizer.scale == STOP:
+            told = optimizer.scale == STOP
+            if told:
                 return
             began = time.perf_counter()
             torch.manual_seed(key(seed, "dropout", step, ranks.rank))
             work = portion(step)
-            loss = _gradients(optimizer, work, ranks)
+            loss, stop = _gradients(optimizer, work, ranks)
             norm = optimizer.gradient_norm()
             finite = math.isfinite(loss) and math.isfinite(norm)
             rate = optimizer.update(step, norm) if finite else optimizer.skip()
             if optimizer.skipped > optimizer.config.skip_nonfinite:
                 raise _diverged(optimizer.model, step + 1, loss, work)
             seconds = time.perf_counter() - began
-            yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite)
-        if ranks.rank:
-            ranks.agree(STOP)
+            yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite, stop)
     finally:
-        if ranks.rank == 0:
+        if not told:
             with suppress(RunError):
                 ranks.agree(STOP)
 
 
-def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> float:
+def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> Summed:
     """Fill in every parameter's gradient, all ranks' together; the loss without penalties."""
     config, tokens = optimizer.config, float(work.tokens)
     optimizer.zero()
@@ -94,9 +99,9 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> float:
             divisor=tokens,
             precision=config.precision,
         ).loss
-    loss = ranks.sum_gradients(model, loss)
+    summed = ranks.sum_gradients(model, loss)
     optimizer.penalise()
-    return loss / tokens
+    return Summed(summed.loss / tokens, summed.stop)
 
 
 def _diverged(model: nn.Module, step: int, loss: float, work: Portion) -> DivergedError:

@@ -4,28 +4,44 @@ Every worker computes a share of the batch, the gradients are added up, and each
 same update on its own copy of the model. Alone, everything here does nothing.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
+from secrets import token_hex
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, distributed, nn
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
-from seqloom.errors import RunError
+from seqloom.errors import Interrupted, RunError
 
-__all__ = ["ALONE", "Ranks", "meeting"]
+__all__ = ["ALONE", "Ranks", "Summed", "meeting"]
 
 PATIENCE = timedelta(hours=12)  # how long workers wait while the first one validates and saves
 
 
+class Summed(NamedTuple):
+    """What all workers have in common after an update's gradients are added up."""
+
+    loss: float
+    stop: bool  # whether one of them was asked to stop
+
+
+def _nobody() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Ranks:
-    """Which worker this is, and how many there are."""
+    """Which worker this is, how many there are, and whether this one was asked to stop."""
 
     rank: int = 0
     world: int = 1
+    asked: Callable[[], bool] = _nobody
 
     def agree(self, number: float) -> float:
         """The number that the first worker gives; the others wait for it."""
@@ -36,41 +52,89 @@ class Ranks:
             distributed.broadcast(word, src=0)
         return float(word)
 
-    def sum_gradients(self, model: nn.Module, loss: float) -> float:
-        """Add up all workers' gradients in place; the sum of their losses."""
+    def sum_gradients(self, model: nn.Module, loss: float) -> Summed:
+        """Replace gradients by their sums over all workers, and add up the losses.
+
+        One message holds it all, however many batches were accumulated for the update.
+        """
         if self.world == 1:
-            return loss
-        learning = (parameter for parameter in model.parameters() if parameter.requires_grad)
-        gradients = [_gradient(parameter) for parameter in learning]
-        flat = torch.cat([*(each.flatten() for each in gradients), torch.tensor([loss])])
+            return Summed(loss, self.asked())
+        learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        words = learning[0].new_tensor([loss, self.asked()])
+        flat = torch.cat([*(_gradient(each).flatten() for each in learning), words])
         with _lost_worker():
             distributed.all_reduce(flat)
-        sizes = [each.numel() for each in gradients]
-        for gradient, total in zip(gradients, flat[:-1].split(sizes), strict=True):
-            gradient.copy_(total.view_as(gradient))
-        return float(flat[-1])
+        *sums, words = flat.split([*(each.numel() for each in learning), 2])
+        for parameter, total in zip(learning, sums, strict=True):
+            parameter.grad = total.view_as(parameter)
+        return Summed(float(words[0]), bool(words[1]))
 
 
 ALONE = Ranks()
 
 
 @contextmanager
-def meeting(place: Path, rank: int, world: int) -> Iterator[Ranks]:
-    """Join the other workers, which find one another through a file."""
+def meeting(
+    place: str, rank: int, world: int, *, asked: Callable[[], bool] = _nobody
+) -> Iterator[Ranks]:
+    """Join the other workers at a place as torch.distributed names it: a file, or `env://`.
+
+    Numbers go over gloo; gradients go over NCCL where they lie on GPUs. Interrupted, if this worker
+    is asked to stop before all are there.
+    """
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
+    board, _, _ = next(rendezvous(place, rank, world, timeout=PATIENCE))
+    attempt = _attempt(board, Ranks(rank, world, asked))
     distributed.init_process_group(
-        "gloo", init_method=place.absolute().as_uri(), rank=rank, world_size=world, timeout=PATIENCE
+        backend,
+        store=PrefixStore(attempt, board),
+        rank=rank,
+        world_size=world,
+        timeout=PATIENCE,
     )
     try:
-        yield Ranks(rank, world)
+        yield Ranks(rank, world, asked)
     finally:
         distributed.destroy_process_group()
 
 
+def _attempt(board: Store, ranks: Ranks) -> str:
+    """A name for this meeting that all who are there know, and nobody who was there before.
+
+    torchrun keeps what a dead attempt wrote on its board, addresses among it, and its count of
+    attempts is not the same on all machines. So each other worker puts up a fresh word, and the
+    first answers every word it sees until all have found their answer.
+    """
+    word = token_hex(16)
+    if ranks.rank:
+        board.set(f"here/{ranks.rank}", word)
+        _until(lambda: board.check([f"answer/{word}"]), ranks)
+        attempt = board.get(f"answer/{word}").decode()
+        board.set(f"met/{attempt}/{ranks.rank}", word)
+        return attempt
+
+    def all_met() -> bool:
+        others = range(1, ranks.world)
+        for rank in others:
+            if board.check([f"here/{rank}"]):
+                board.set(f"answer/{board.get(f'here/{rank}').decode()}", word)
+        return all(board.check([f"met/{word}/{rank}"]) for rank in others)
+
+    _until(all_met, ranks)
+    return word
+
+
+def _until(ready: Callable[[], bool], ranks: Ranks) -> None:
+    with _lost_worker():
+        while not ready():
+            if ranks.asked():
+                raise Interrupted("stopped before an update was made; the same command goes on")
+            time.sleep(0.02)
+
+
 def _gradient(parameter: nn.Parameter) -> Tensor:
     """A parameter's gradient; zero where this worker's share gave none."""
-    if parameter.grad is None:
-        parameter.grad = torch.zeros_like(parameter)
-    return parameter.grad
+    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
 @contextmanager

@@ -1,0 +1,98 @@
+"""Ranks that a launcher such as torchrun has started: the first leads, the others follow it.
+
+The first rank prepares the data, validates, saves and speaks. The others wait until it is ready,
+read the run directory, compute their share of each update and say nothing of their own.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from typing import NamedTuple
+
+from seqloom.errors import ConfigError, RunError, SeqloomError
+from seqloom.run.learner import Learner
+from seqloom.run.signals import StopRequest
+from seqloom.store import RunDirectory
+from seqloom.training import ALONE, Ranks, meeting
+
+__all__ = ["READY", "Launch", "follow", "launch", "launched", "leading"]
+
+NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+READY = -1.0  # the first rank's word that there are updates to make; otherwise its exit code
+
+
+class Launch(NamedTuple):
+    """This process's number among all, how many there are, and its number on this machine."""
+
+    rank: int
+    world: int
+    local_rank: int
+
+
+def launch() -> Launch | None:
+    """What a launcher has put into the environment; None where nothing did."""
+    if any(name not in os.environ for name in NAMES):
+        return None
+    values = [os.environ[name] for name in NAMES[:3]]
+    if not all(value.isdecimal() for value in values) or not int(values[0]) < int(values[1]):
+        told = ", ".join(f"{name}={os.environ[name]}" for name in NAMES[:3])
+        raise ConfigError(f"the environment says {told}: start with torchrun, or unset RANK")
+    return Launch(*map(int, values))
+
+
+@contextmanager
+def launched(place: Launch | None, stop: StopRequest) -> Iterator[Ranks | None]:
+    """Meet the other ranks of a launcher; None without one, and then workers may be started."""
+    if place is None:
+        yield None
+    elif place.world == 1:
+        yield ALONE
+    else:
+        gathered = meeting("env://", place.rank, place.world, asked=lambda: stop.asked)
+        with ExitStack() as stack:
+            with _told_by_the_first() if place.rank else nullcontext():
+                ranks = stack.enter_context(gathered)
+            yield ranks
+
+
+@contextmanager
+def leading(ranks: Ranks | None) -> Iterator[None]:
+    """Tell the other ranks, when the block is over, with what exit code it ended."""
+    code = SeqloomError.exit_code
+    try:
+        yield
+        code = 0
+    except SeqloomError as error:
+        code = error.exit_code
+        raise
+    finally:
+        if ranks is not None:
+            with suppress(RunError):
+                ranks.agree(code)
+
+
+def follow(directory: RunDirectory, ranks: Ranks) -> None:
+    """Be one of the other ranks until the first has ended; SystemExit with its code, if not 0.
+
+    An error that the first rank has too is left to it to tell; that this rank cannot read the run
+    directory is not.
+    """
+    with _told_by_the_first():
+        word = ranks.agree(0.0)
+    if word == READY:
+        learner = Learner.open(directory)
+        with _told_by_the_first():
+            for _ in learner.updates(ranks):
+                pass
+            word = ranks.agree(0.0)
+    if word:
+        raise SystemExit(int(word))
+
+
+@contextmanager
+def _told_by_the_first() -> Iterator[None]:
+    """End without a word: whatever it is, the first rank knows of it or is gone."""
+    try:
+        yield
+    except SeqloomError as error:
+        raise SystemExit(error.exit_code) from error
