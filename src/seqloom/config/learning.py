@@ -151,3 +151,6 @@ class TrainingConfig(Section):
     curves: bool = Field(
         True, description="draw the learning curves into curves.png when training is over"
     )
+    tensorboard: bool = Field(
+        False, description="also write the figures for TensorBoard, into the run directory"
+    )

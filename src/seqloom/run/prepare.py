@@ -40,6 +40,7 @@ from seqloom.data import (
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import Field, Items, Numbers, Symbols, learn_field
 from seqloom.model import build
+from seqloom.run.board import check_board
 from seqloom.run.progress import Progress
 from seqloom.run.saved import load_config, load_fields
 from seqloom.run.tuning import Base
@@ -188,6 +189,7 @@ def _check_model(config: Config) -> None:
         network = build(config.model, source=_some(config.source), target=_some(config.target))
         freeze(network, config.training.freeze)
     check_precision(config.training)
+    check_board(config.training)
 
 
 def _some(column: ColumnConfig) -> Items:

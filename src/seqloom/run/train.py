@@ -13,6 +13,7 @@ from torch import Tensor
 from seqloom.data import Data, data_files
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.insight import Curves, draw_curves
+from seqloom.run.board import Board, board
 from seqloom.run.held_out import HeldOut
 from seqloom.run.launch import READY, follow, launch, launched, leading
 from seqloom.run.learner import Learner, new_network
@@ -126,6 +127,7 @@ class _Training:
         self.config = prepared.config
         self.learner = Learner(self.config, new_network(self.config, *fields), prepared.train)
         self.held_out = HeldOut(prepared, new_network(self.config, *fields))
+        self.board: Board | None = None
 
     def run(self, stop: StopRequest, ranks: Ranks | None) -> Trained:
         """Go on from the newest sound step to the end, or to where a signal stops it.
@@ -138,7 +140,11 @@ class _Training:
             self._begin_from(self.prepared.base)
         self.watch.starts(self._plan(notes))
         if not self._finished:
-            with self._ranks(stop, ranks) as together:
+            after, training = self.learner.progress.step, self.config.training
+            with (
+                board(self.directory.path, training, after=after) as self.board,
+                self._ranks(stop, ranks) as together,
+            ):
                 self._compare_surroundings(together)
                 self._go_on(together, stop)
             self._draw_curves()
@@ -164,7 +170,7 @@ class _Training:
         for update in self._updates(ranks):
             self.watch.updated(update)
             if update.step % EVENT_EVERY == 0:
-                self.directory.append_event({"event": "update", **update.figures()})
+                self._record({"event": "update", **update.figures()})
             if self._is_due(update.step):
                 with threads(cores()):
                     self._validate()
@@ -172,6 +178,11 @@ class _Training:
                     return
             if stop.asked or update.stop:
                 raise self._interrupted()
+
+    def _record(self, event: dict[str, Any]) -> None:
+        self.directory.append_event(event)
+        if self.board is not None:
+            self.board.show(event)
 
     def _updates(self, ranks: Ranks) -> Iterator[Update]:
         """The updates to make; one that leaves the finite numbers is an event too."""
@@ -244,7 +255,7 @@ class _Training:
         progress = replace(progress, validations=(*progress.validations, validation))
         self.learner.progress = progress
         self.directory.save_step(progress.step, files, progress=progress.as_dict())
-        self.directory.append_event({"event": "validation", **dataclasses.asdict(validation)})
+        self._record({"event": "validation", **dataclasses.asdict(validation)})
         best = progress.best(training.monitor) or validation
         before = replace(progress, validations=progress.validations[:-1])  # should this step fail
         keep = {*progress.averaged_with(*choice), *before.averaged_with(*choice)}

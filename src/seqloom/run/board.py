@@ -1,0 +1,72 @@
+"""A run's figures for TensorBoard, which is an extra and imported only when asked for."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from seqloom.config import TrainingConfig
+from seqloom.errors import ConfigError
+from seqloom.store.durable import run_errors
+
+__all__ = ["Board", "board", "check_board"]
+
+FIGURES = {
+    "update": {
+        "training/loss": "loss",
+        "training/gradient norm": "gradient_norm",
+        "training/learning rate": "rate",
+    },
+    "validation": {
+        "held out/loss": "loss",
+        "held out/chrF": "chrf",
+        "held out/BLEU": "bleu",
+        "held out/exact %": "exact",
+    },
+}
+
+
+def check_board(config: TrainingConfig) -> None:
+    """ConfigError where figures are wanted for TensorBoard and it is not installed."""
+    if config.tensorboard and find_spec("tensorboard") is None:
+        raise ConfigError(
+            "training.tensorboard = true: TensorBoard is not installed; "
+            "pip install 'seqloom[tensorboard]'"
+        )
+
+
+class Board:
+    """Takes the events of a run, as events.jsonl has them, from one step on."""
+
+    def __init__(self, folder: Path, *, after: int) -> None:
+        """Figures of later steps than `after` that are there already are hidden from now on."""
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._folder = folder
+        with run_errors(folder):
+            self._writer = SummaryWriter(str(folder), purge_step=after + 1)
+
+    def show(self, event: Mapping[str, Any]) -> None:
+        """Add what TensorBoard can draw of an event."""
+        with run_errors(self._folder):
+            for title, name in FIGURES.get(event["event"], {}).items():
+                self._writer.add_scalar(title, event[name], event["step"])
+
+    def close(self) -> None:
+        """Wait until all of it is written."""
+        with run_errors(self._folder):
+            self._writer.close()
+
+
+@contextmanager
+def board(run: Path, config: TrainingConfig, *, after: int) -> Iterator[Board | None]:
+    """The board of a run, in its folder `tensorboard`; None where it is not asked for."""
+    if not config.tensorboard:
+        yield None
+        return
+    shown = Board(run / "tensorboard", after=after)
+    try:
+        yield shown
+    finally:
+        shown.close()
