@@ -30,14 +30,16 @@ def test_the_figures_are_those_of_the_events(tmp_path: Path) -> None:
     run, chosen = tmp_path / "run", options(updates=44, patience=0, tensorboard=True)
     sitting(run, chosen, until=23)
     trained(run, chosen)
-    found = shown(run)
-    events = list(RunDirectory(run).events())
-    pairs = [(each["step"], each["loss"]) for each in events if each["event"] == "update"]
-    assert [step for step, _ in pairs] == [20, 40]
-    assert found["training/loss"] == [(step, pytest.approx(loss)) for step, loss in pairs]
-    results = [(each["step"], pytest.approx(each["chrf"])) for each in history(run)]
-    assert found["held out/chrF"] == results
-    assert len(results) == 11
+    updates = [each for each in RunDirectory(run).events() if each["event"] == "update"]
+    assert [each["step"] for each in updates] == [20, 40]
+    for title, name, events in (
+        ("training/loss", "loss", updates),
+        ("held out/chrF", "chrf", history(run)),
+    ):
+        steps, values = zip(*shown(run)[title], strict=True)
+        assert list(steps) == [each["step"] for each in events]
+        assert list(values) == pytest.approx([each[name] for each in events])
+    assert len(history(run)) == 11
 
 
 def test_what_a_crash_left_is_hidden(tmp_path: Path) -> None:
