@@ -34,7 +34,8 @@ def test_the_figures_are_those_of_the_events(tmp_path: Path) -> None:
     assert [each["step"] for each in updates] == [20, 40]
     for title, name, events in (
         ("training/loss", "loss", updates),
-        ("held out/chrF", "chrf", history(run)),
+        ("held out/loss", "loss", history(run)),
+        ("held out/chrF", "metric", history(run)),
     ):
         steps, values = zip(*shown(run)[title], strict=True)
         assert list(steps) == [each["step"] for each in events]

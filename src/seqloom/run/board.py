@@ -12,19 +12,7 @@ from seqloom.store.durable import run_errors
 
 __all__ = ["Board", "board", "check_board"]
 
-FIGURES = {
-    "update": {
-        "training/loss": "loss",
-        "training/gradient norm": "gradient_norm",
-        "training/learning rate": "rate",
-    },
-    "validation": {
-        "held out/loss": "loss",
-        "held out/chrF": "chrf",
-        "held out/BLEU": "bleu",
-        "held out/exact %": "exact",
-    },
-}
+UPDATE = {"loss": "loss", "gradient norm": "gradient_norm", "learning rate": "rate"}
 
 
 def check_board(config: TrainingConfig) -> None:
@@ -50,13 +38,22 @@ class Board:
     def show(self, event: Mapping[str, Any]) -> None:
         """Add what TensorBoard can draw of an event."""
         with run_errors(self._folder):
-            for title, name in FIGURES.get(event["event"], {}).items():
-                self._writer.add_scalar(title, event[name], event["step"])
+            for title, value in _figures(event):
+                self._writer.add_scalar(title, value, event["step"])
 
     def close(self) -> None:
         """Wait until all of it is written."""
         with run_errors(self._folder):
             self._writer.close()
+
+
+def _figures(event: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Each number with the title under which it is drawn."""
+    if event["event"] == "update":
+        yield from ((f"training/{title}", event[name]) for title, name in UPDATE.items())
+    if event["event"] == "validation":
+        yield "held out/loss", event["loss"]
+        yield from ((f"held out/{name}", value) for name, value in event["scores"].items())
 
 
 @contextmanager
