@@ -129,6 +129,7 @@ def train(
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="options as TOML")
     ] = None,
+    device: Annotated[str | None, typer.Option("--device", help="auto, cpu or cuda")] = None,
     assignments: SetOption = None,
 ) -> None:
     """Train a model; on an existing DIR, go on with it. Ctrl-C saves."""
@@ -137,6 +138,7 @@ def train(
     from seqloom.run import train as run_train
 
     options = _options(assignments, source, target, skip_bad, weight)
+    options = merge(options, {"training": {"device": device}}) if device else options
     options = merge(load(config), options) if config else options
     with Console() as console:
         run_train(data, run, valid=valid, model=model, options=options, base=base, watch=console)

@@ -17,7 +17,7 @@ import torch
 from seqloom.errors import ConfigError
 from seqloom.keys import key
 from seqloom.run import Trained
-from seqloom.run.launch import Launch, launch
+from seqloom.run.launcher import Launch, launch
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.run.nursery import ROOT, Nursery, nursery

@@ -144,6 +144,9 @@ class TrainingConfig(Section):
     skip_nonfinite: Count = Field(
         0, description="updates with a non-finite gradient to leave out before stopping"
     )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where the model learns; auto takes a GPU where torch finds one"
+    )
     workers: Count = Field(
         0, description="processes that share each batch; 0 chooses: one a core where it pays"
     )

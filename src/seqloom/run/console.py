@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from seqloom.config import ColumnConfig, Config, NoColumnConfig, TextConfig
-from seqloom.run.launch import launch
+from seqloom.run.launcher import launch
 from seqloom.run.progress import Validation
 from seqloom.run.watch import Plan, Sample
 from seqloom.training import Update

@@ -4,40 +4,19 @@ The first rank prepares the data, validates, saves and speaks. The others wait u
 read the run directory, compute their share of each update and say nothing of their own.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from typing import NamedTuple
 
-from seqloom.errors import ConfigError, RunError, SeqloomError
+from seqloom.errors import RunError, SeqloomError
+from seqloom.run.launcher import Launch
 from seqloom.run.learner import Learner
 from seqloom.run.signals import StopRequest
 from seqloom.store import RunDirectory
 from seqloom.training import ALONE, Ranks, meeting
 
-__all__ = ["READY", "Launch", "follow", "launch", "launched", "leading"]
+__all__ = ["READY", "follow", "launched", "leading"]
 
-NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 READY = -1.0  # the first rank's word that there are updates to make; otherwise its exit code
-
-
-class Launch(NamedTuple):
-    """This process's number among all, how many there are, and its number on this machine."""
-
-    rank: int
-    world: int
-    local_rank: int
-
-
-def launch() -> Launch | None:
-    """What a launcher has put into the environment; None where nothing did."""
-    if any(name not in os.environ for name in NAMES):
-        return None
-    values = [os.environ[name] for name in NAMES[:3]]
-    if not all(value.isdecimal() for value in values) or not int(values[0]) < int(values[1]):
-        told = ", ".join(f"{name}={os.environ[name]}" for name in NAMES[:3])
-        raise ConfigError(f"the environment says {told}: start with torchrun, or unset RANK")
-    return Launch(*map(int, values))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from seqloom.data import Batch, Batches, Corpus
 from seqloom.fields import Field
 from seqloom.keys import key
 from seqloom.model import Network, Source, build
+from seqloom.run.device import learning_device
 from seqloom.run.progress import Progress, surroundings
 from seqloom.run.saved import load_config, load_fields
 from seqloom.run.weights import load_weights, weights
@@ -39,7 +40,8 @@ class Learner:
 
     def __init__(self, config: Config, network: Network, corpus: Corpus) -> None:
         self.config = config
-        self.network = network
+        self.device = learning_device(config.training)
+        self.network = network.to(self.device)
         self.corpus = corpus
         self.notes = freeze(network, config.training.freeze)
         self.optimizer = Optimizer(network, config.training, rows=len(corpus))
@@ -120,9 +122,14 @@ class Learner:
             self.optimizer.scale = self._scale()
 
     def files(self) -> dict[str, dict[str, Tensor]]:
-        """What a step saves."""
+        """What a step saves, wherever it was learnt."""
         files = {"model": weights(self.network), "optimizer": self.optimizer.tensors()}
-        return files if self.moving is None else {**files, "average": self.moving.tensors()}
+        if self.moving is not None:
+            files["average"] = self.moving.tensors()
+        return {
+            file: {name: value.cpu() for name, value in tensors.items()}
+            for file, tensors in files.items()
+        }
 
     def _scale(self) -> float:
         """What a plateau of held-out results has left of the rate."""
@@ -144,7 +151,11 @@ class Learner:
         tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)
         share = slice(ranks.rank, None, ranks.world)
         examples = [
-            example(self.corpus.batch(rows[share]), None if factors is None else factors[share])
+            example(
+                self.corpus.batch(rows[share]),
+                None if factors is None else factors[share],
+                device=self.device,
+            )
             for rows, factors in zip(whole, self.weighing.factors(step, whole), strict=True)
             if len(rows[share])
         ]
@@ -162,8 +173,14 @@ def new_network(config: Config, source: Field, target: Field) -> Network:
     return build(config.model, source=source.items, target=target.items)
 
 
-def example(batch: Batch, factors: Tensor | None = None) -> Example:
-    """A batch as tensors, without copying; factors may have more steps than its targets."""
-    source = Source(torch.from_numpy(batch.source), torch.from_numpy(batch.source_lengths))
-    target = torch.from_numpy(batch.target)
-    return Example(source, target, None if factors is None else factors[:, : target.shape[1]])
+def example(
+    batch: Batch, factors: Tensor | None = None, *, device: torch.device | None = None
+) -> Example:
+    """A batch as tensors, copied only to another device; factors may have more steps than its
+    targets."""
+    tokens, lengths, target = (
+        torch.from_numpy(each).to(device)
+        for each in (batch.source, batch.source_lengths, batch.target)
+    )
+    counts = None if factors is None else factors[:, : target.shape[1]].to(device)
+    return Example(Source(tokens, lengths), target, counts)

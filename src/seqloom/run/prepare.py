@@ -41,6 +41,7 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import Field, Items, Numbers, Symbols, learn_field
 from seqloom.model import build
 from seqloom.run.board import check_board
+from seqloom.run.device import check_device
 from seqloom.run.progress import Progress
 from seqloom.run.saved import load_config, load_fields
 from seqloom.run.tuning import Base
@@ -190,6 +191,7 @@ def _check_model(config: Config) -> None:
         freeze(network, config.training.freeze)
     check_precision(config.training)
     check_board(config.training)
+    check_device(config.training)
 
 
 def _some(column: ColumnConfig) -> Items:

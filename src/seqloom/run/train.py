@@ -15,7 +15,8 @@ from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, Se
 from seqloom.insight import Curves, draw_curves
 from seqloom.run.board import Board, board
 from seqloom.run.held_out import HeldOut
-from seqloom.run.launch import READY, follow, launch, launched, leading
+from seqloom.run.launch import READY, follow, launched, leading
+from seqloom.run.launcher import launch
 from seqloom.run.learner import Learner, new_network
 from seqloom.run.prepare import Prepared, Request, prepare
 from seqloom.run.progress import Progress, Validation, surroundings
@@ -51,7 +52,8 @@ class Trained:
         best = next((each for each in progress.validations if each.step == step.number), None)
         if best is None:
             raise _not_validated(directory)
-        verdicts = [each for each in directory.events() if each.get("event") == "verdict"]
+        last = {"event": "verdict", "step": progress.step}
+        verdicts = [each for each in directory.events() if last.items() <= each.items()]
         sentence = str(verdicts[-1]["sentence"]) if verdicts else ""
         return cls(directory.path, progress.step, progress.seconds, best, sentence)
 
@@ -64,13 +66,15 @@ def train(
     model: str = "auto",
     options: Mapping[str, Any] | None = None,
     base: str | Path | None = None,
+    until: int | None = None,
     watch: Watch | None = None,
 ) -> Trained:
     """Learn to turn the source column into the target column; on an existing run, go on with it.
 
     `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. A new run
-    begins with the fields and the weights of the run `base`, where one is given (SPEC S6.7). Under
-    torchrun all ranks call this alike; the first reads the data, and the others only the run.
+    begins with the fields and the weights of the run `base`, where one is given (SPEC S6.7). After
+    `until` updates it rests, validated and saved, and can go on later as if it had not.
+    Under torchrun all ranks call this alike; the first reads the data, and the others only the run.
     """
     directory, place = RunDirectory(Path(run)), launch()
     first = place is None or place.rank == 0
@@ -87,7 +91,7 @@ def train(
                 data_files(request.data)
             with directory.lock(), torch.random.fork_rng():
                 prepared = prepare(directory, request, watch or Silent())
-                training = _Training(directory, prepared, watch or Silent())
+                training = _Training(directory, prepared, watch or Silent(), until)
                 stop.can_wait()
                 return training.run(stop, ranks)
 
@@ -119,11 +123,14 @@ def _not_validated(directory: RunDirectory) -> RunError:
 class _Training:
     """One sitting of a run, as the first of its workers sees it."""
 
-    def __init__(self, directory: RunDirectory, prepared: Prepared, watch: Watch) -> None:
+    def __init__(
+        self, directory: RunDirectory, prepared: Prepared, watch: Watch, until: int | None
+    ) -> None:
         fields = prepared.source, prepared.target
         self.directory = directory
         self.prepared = prepared
         self.watch = watch
+        self.rest = min(until or prepared.config.training.updates, prepared.config.training.updates)
         self.config = prepared.config
         self.learner = Learner(self.config, new_network(self.config, *fields), prepared.train)
         self.held_out = HeldOut(prepared, new_network(self.config, *fields))
@@ -195,7 +202,7 @@ class _Training:
 
     def _is_due(self, step: int) -> bool:
         training = self.config.training
-        return step % training.validate_every == 0 or step == training.updates or self._late
+        return step % training.validate_every == 0 or step == self.rest or self._late
 
     @property
     def _late(self) -> bool:
@@ -210,6 +217,8 @@ class _Training:
             return f"the target of {training.target:g} is reached"
         if progress.step >= training.updates:
             return "all updates are made"
+        if progress.step >= self.rest:
+            return f"{progress.step:,} of {training.updates:,} updates are made"
         if 0 < training.patience <= progress.without_progress(training.monitor):
             return "no more progress on held-out data"
         return f"the time of {training.minutes:g} minutes is used up" if self._late else ""

@@ -19,6 +19,7 @@ import torch
 
 from seqloom.config import TrainingConfig
 from seqloom.errors import Interrupted, RunError, SeqloomError
+from seqloom.run.device import learning_device
 from seqloom.run.learner import Learner
 from seqloom.run.signals import STOPPING, StopRequest
 from seqloom.store import RunDirectory
@@ -33,6 +34,8 @@ def worker_count(config: TrainingConfig) -> int:
     """As many as configured, or one for each core where the run is long enough to repay it."""
     if config.workers or config.batch_rows == 1:
         return config.workers or 1
+    if learning_device(config).type != "cpu":
+        return 1
     positions = config.updates * config.batch_tokens * config.accumulate
     return cores() if positions >= WORTH_WORKERS else 1
 

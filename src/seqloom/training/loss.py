@@ -121,7 +121,7 @@ def _counting(values: Tensor, example: Example, kind: torch.dtype) -> tuple[Tens
     targets, factors = example.target.flatten(0, 1), example.factors
     counts = targets.isfinite().all(-1) if targets.is_floating_point() else targets.ne(EMPTY)
     if factors is None:
-        factors = torch.ones((), dtype=kind).expand(example.target.shape[:2])
+        factors = example.target.new_ones((), dtype=kind).expand(example.target.shape[:2])
     else:
         counts = counts & factors.flatten().ne(0)
     places = counts.nonzero().squeeze(1)
@@ -176,7 +176,7 @@ class _CrossEntropy(torch.autograd.Function):
             gradient = log_probabilities.exp_()
             if smoothing:
                 gradient.sub_(smoothing / logits.shape[1])
-            gradient[torch.arange(len(targets)), targets] -= 1 - smoothing
+            gradient[torch.arange(len(targets), device=targets.device), targets] -= 1 - smoothing
             ctx.save_for_backward(gradient)
         return losses, picked
 

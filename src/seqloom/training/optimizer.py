@@ -97,7 +97,7 @@ class Optimizer:
                     shape = torch.Size() if part == "step" else parameter.shape
                     if value is None or value.shape != shape:
                         raise RunError(f"the saved optimiser has no {part} that fits {name}")
-                    rule.state[parameter][part] = value.clone()
+                    rule.state[parameter][part] = value.to(parameter.device, copy=True)
 
     def _gradients(self) -> Iterator[Tensor]:
         return (each.grad for each in self.model.parameters() if each.grad is not None)

@@ -1,0 +1,40 @@
+"""Where a model learns (DESIGN, "scale-out"): the processor here, a GPU only where there is one."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from seqloom.config import TrainingConfig
+from seqloom.errors import ConfigError
+from seqloom.run.device import learning_device
+from tests.run.support import assert_same, options, trained
+
+without_a_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+
+
+@without_a_gpu
+def test_a_gpu_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """One sentence, before any data is read."""
+    with pytest.raises(ConfigError, match="training.device = 'cuda': torch finds no GPU here"):
+        trained(tmp_path / "run", options(device="cuda"))
+    assert not (tmp_path / "run" / "config.toml").exists()
+
+
+@without_a_gpu
+def test_without_one_the_processor_it_is(tmp_path: Path) -> None:
+    """`auto` and `cpu` are then the same, bit for bit."""
+    for device in ("auto", "cpu"):
+        trained(tmp_path / device, options(device=device, updates=4))
+    assert_same(tmp_path / "auto", tmp_path / "cpu")
+
+
+def test_each_rank_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one of its number on its machine."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert learning_device(TrainingConfig()) == torch.device("cuda", 0)
+    assert learning_device(TrainingConfig(device="cpu")) == torch.device("cpu")
+    place = {"RANK": "9", "WORLD_SIZE": "16", "LOCAL_RANK": "1", "MASTER_ADDR": "localhost"}
+    for name, value in {**place, "MASTER_PORT": "29500"}.items():
+        monkeypatch.setenv(name, value)
+    assert learning_device(TrainingConfig()) == torch.device("cuda", 1)
