@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -146,6 +147,34 @@ def train(
         print(f"\nTry it:  echo 'your text' | seqloom predict {run}")
 
 
+@app.command()
+def sweep(
+    data: DataArgument,
+    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="where the trials are kept")],
+    space: Annotated[
+        Path, typer.Option("--space", metavar="FILE", help="what to try and how long, as TOML")
+    ],
+    valid: ValidOption = None,
+    source: SourceOption = None,
+    target: TargetOption = None,
+    weight: WeightOption = None,
+    skip_bad: SkipOption = False,
+    model: ModelOption = "auto",
+    assignments: SetOption = None,
+) -> None:
+    """Try many settings for a while and the better ones for longer; on an existing DIR, go on."""
+    from seqloom.commands.sweep import command, report
+    from seqloom.run import sweep as run_sweep
+
+    options = _options(assignments, source, target, skip_bad, weight)
+    tell = partial(print, file=sys.stderr, flush=True)
+    swept = run_sweep(data, run, space, valid=valid, model=model, options=options, tell=tell)
+    columns = {"--source": source, "--target": target, "--weight": weight, "--valid": valid}
+    given = [word for name, value in columns.items() if value for word in (name, value)]
+    given += ["--skip-bad"] * skip_bad + ["--model", model] * (model != "auto")
+    print("\n".join([*report(swept), "", command(swept, data, [*given, *_set(assignments)])]))
+
+
 app.command()(predict)
 
 
@@ -287,6 +316,10 @@ def main() -> None:
     except SeqloomError as error:
         print(f"seqloom: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+
+
+def _set(assignments: list[str] | None) -> list[str]:
+    return [word for each in assignments or [] for word in ("--set", each)]
 
 
 def _options(

@@ -64,6 +64,7 @@ from seqloom.config.learning import (
     TrainingConfig,
 )
 from seqloom.config.schema import Config, DataConfig, SearchConfig
+from seqloom.config.space import Choice, Range, Space, load_space
 from seqloom.config.text import (
     Overrides,
     check_names,
@@ -86,6 +87,7 @@ __all__ = [
     "AppendedSinusoidsConfig",
     "AttentionConfig",
     "AttentionOptions",
+    "Choice",
     "ColumnConfig",
     "Config",
     "DataConfig",
@@ -119,6 +121,7 @@ __all__ = [
     "PictureConfig",
     "PictureFrontConfig",
     "PositionsConfig",
+    "Range",
     "RecurrentDecoderConfig",
     "RecurrentEncoderConfig",
     "RecurrentOptions",
@@ -130,6 +133,7 @@ __all__ = [
     "SoundConfig",
     "SoundFrontConfig",
     "SourceConfig",
+    "Space",
     "SsruConfig",
     "TagsConfig",
     "TagsHeadConfig",
@@ -148,6 +152,7 @@ __all__ = [
     "items_per_row",
     "leaves",
     "load",
+    "load_space",
     "merge",
     "option_names",
     "option_rows",

@@ -13,6 +13,7 @@ from seqloom.insight.gradients import (
     mean_cross_entropy,
     spectral_radii,
 )
+from seqloom.insight.sweep import Tried, draw_sweep
 
 __all__ = [
     "AttentionMap",
@@ -20,10 +21,12 @@ __all__ = [
     "Curves",
     "GradientFlow",
     "Place",
+    "Tried",
     "UnitFlow",
     "draw",
     "draw_curves",
     "draw_flows",
+    "draw_sweep",
     "example_of",
     "gradient_flow",
     "mean_cross_entropy",

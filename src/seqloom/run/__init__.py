@@ -6,6 +6,7 @@ from seqloom.run.console import Console
 from seqloom.run.export import export
 from seqloom.run.prepare import Request
 from seqloom.run.search_errors import SearchErrors, search_errors
+from seqloom.run.sweep import Swept, Trial, sweep
 from seqloom.run.train import Trained, train
 from seqloom.run.use import Evaluation, describe, evaluate, load, load_writer, score_rows
 
@@ -15,7 +16,9 @@ __all__ = [
     "Evaluation",
     "Request",
     "SearchErrors",
+    "Swept",
     "Trained",
+    "Trial",
     "check_data",
     "compare",
     "describe",
@@ -25,5 +28,6 @@ __all__ = [
     "load_writer",
     "score_rows",
     "search_errors",
+    "sweep",
     "train",
 ]
