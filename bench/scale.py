@@ -1,0 +1,182 @@
+"""Measures training speed by how the cores are used (docs/scale.md).
+
+    python bench/scale.py [--rounds 3] [--updates 40] [--quick]
+
+Settings: one process with one thread, one process with two, two local workers with one thread each,
+and two ranks of torchrun. All train model (i) of the project's benchmarks, a Transformer of 7.6 M
+parameters on Multi30k German to English, whose files lie in the folder that SEQLOOM_SHARED_DATA
+names, on the same global batches of about 4,096 positions. In each round every setting has one run
+of its own; a run's speed is target tokens a second over its updates but the first ten, and a
+setting's is the median over rounds. --quick is a small model on made-up rows, to try this program.
+The table is printed, kept in bench/results/scale.json and written into docs/scale.md.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from foundation import RESULTS, ROOT, surroundings
+
+from seqloom.run import train
+from seqloom.run.watch import Silent
+from seqloom.training import Update
+
+PAGE = ROOT / "docs" / "scale.md"
+BEGIN, END = "<!-- written by bench/scale.py -->\n", "<!-- end -->\n"
+WARM_UP = 10  # updates
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "1 process, 1 thread": {"threads": 1, "workers": 1},
+    "1 process, 2 threads": {"threads": 2, "workers": 1},
+    "2 workers, 1 thread each": {"threads": 1, "workers": 2},
+    "torchrun with 2 ranks, 1 thread each": {"threads": 1, "workers": 1, "launcher": TORCHRUN},
+}
+
+
+class Meter(Silent):
+    """Counts target tokens and seconds after the first updates."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.began = self.ended = 0.0
+
+    def updated(self, update: Update) -> None:
+        self.ended = time.perf_counter()
+        if update.step <= WARM_UP:
+            self.began = self.ended
+        else:
+            self.tokens += update.tokens
+
+    @property
+    def speed(self) -> float:
+        """Target tokens a second."""
+        return self.tokens / (self.ended - self.began)
+
+
+def options(arguments: argparse.Namespace, workers: int) -> dict[str, Any]:
+    """Model (i), or a small one, for so many updates and one validation at the end."""
+    width = 32 if arguments.quick else 256
+    side = {
+        "kind": "transformer",
+        "width": width,
+        "inner": 4 * width,
+        "heads": 4,
+        "layers": 1 if arguments.quick else 3,
+        "dropout": 0.1,
+    }
+    training = {
+        "updates": arguments.updates,
+        "validate_every": arguments.updates,
+        "batch_tokens": 256 if arguments.quick else 4_096,
+        "workers": workers,
+        "curves": False,
+        "average": "none",
+    }
+    text = {"unit": "character"} if arguments.quick else {"unit": "subword", "size": 8_000}
+    return {
+        "source": text,
+        "target": text,
+        "model": {"embedding": width, "encoder": side, "decoder": side},
+        "training": training,
+    }
+
+
+def data(quick: bool) -> tuple[Any, Any]:
+    """Rows to learn from and held-out ones."""
+    if quick:
+        rows = [(f"{n * 7919 % 100_003}", f"{n * 104_729 % 100_003}") for n in range(2_000)]
+        return rows[50:], rows[:50]
+    folder = os.environ.get("SEQLOOM_SHARED_DATA")
+    if not folder:
+        sys.exit("SEQLOOM_SHARED_DATA must name the folder that holds multi30k")
+    parts = Path(folder) / "multi30k"
+    train_files, valid = (f"{parts / each}.de,{parts / each}.en" for each in ("train", "val"))
+    return train_files, valid
+
+
+def measure_here(arguments: argparse.Namespace) -> None:
+    """Be one run; its speed goes to standard output, from the first rank only."""
+    rows, held_out = data(arguments.quick)
+    meter = Meter()
+    run = Path(arguments.run)
+    train(rows, run, valid=held_out, options=options(arguments, arguments.workers), watch=meter)
+    if os.environ.get("RANK", "0") == "0":
+        print(json.dumps(meter.speed))
+
+
+def measured(setting: dict[str, Any], arguments: argparse.Namespace) -> float:
+    """Target tokens a second of one run, in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="seqloom-") as folder:
+        program = [str(Path(__file__)), "--updates", str(arguments.updates)]
+        program += ["--in", folder, "--workers", str(setting["workers"])]
+        program += ["--quick"] if arguments.quick else []
+        done = subprocess.run(
+            [sys.executable, *setting.get("launcher", []), *program],
+            env={**os.environ, "OMP_NUM_THREADS": str(setting["threads"])},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    return float(json.loads(done.stdout))
+
+
+def table(speeds: dict[str, list[float]]) -> list[str]:
+    """A row for each setting, with its ratio to the first within each round."""
+    first = next(iter(speeds.values()))
+    lines = ["| how the cores are used | target tokens/s | ratio |", "| --- | --- | --- |"]
+    for name, found in speeds.items():
+        ratio = statistics.median(a / b for a, b in zip(found, first, strict=True))
+        lines.append(f"| {name} | {statistics.median(found):,.0f} | {ratio:.2f} |")
+    return lines
+
+
+def keep(lines: list[str], result: dict[str, Any]) -> None:
+    """Put the figures where readers look for them."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "scale.json").write_text(json.dumps(result, indent=1) + "\n")
+    around = result["surroundings"]
+    where = (
+        f"`python bench/scale.py`, {around['date']}, {around['cores']} cores of "
+        f"{around['processor']}, torch {around['torch']}, load {around['load']:.1f}, medians of "
+        f"{result['rounds']} rounds of {result['updates']} updates:"
+    )
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    block = "\n".join(["", where, "", *lines, "", ""])
+    PAGE.write_text(f"{before}{BEGIN}{block}{END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    """Measure all settings in turn, round after round."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--updates", type=int, default=40)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--in", dest="run", help=argparse.SUPPRESS)
+    parser.add_argument("--workers", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.run:
+        measure_here(arguments)
+        return
+    speeds: dict[str, list[float]] = {name: [] for name in SETTINGS}
+    for number in range(arguments.rounds):
+        for name, setting in SETTINGS.items():
+            speeds[name].append(measured(setting, arguments))
+            print(f"round {number + 1}: {name}: {speeds[name][-1]:,.0f}", flush=True)
+    lines = table(speeds)
+    print("\n".join(["", *lines]))
+    if not arguments.quick:
+        around = {**surroundings(), "load": os.getloadavg()[1]}
+        result = {"surroundings": around, "rounds": arguments.rounds, "updates": arguments.updates}
+        keep(lines, {**result, "tokens_per_second": speeds})
+
+
+if __name__ == "__main__":
+    main()
