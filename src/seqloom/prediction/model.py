@@ -171,7 +171,8 @@ class Model:
 
     @torch.inference_mode()
     def _decode(self, batch: list[Encoded], lines: range, asked: Asked) -> list[Found]:
-        self.network.eval()
+        if self.network.training:
+            self.network.eval()
         source = padded([each.values for each in batch])
         numbers = torch.tensor([lines[each.number] for each in batch])
         limits = asked.demands.limits(source.lengths, numbers, self.config.search)

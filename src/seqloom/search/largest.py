@@ -3,6 +3,7 @@
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 __all__ = ["largest", "likeliest", "log_sum"]
 
@@ -23,10 +24,11 @@ def largest(
     count = min(count, values.shape[1])
     best, where = _top(values, min(count + 1, values.shape[1]))
     tied = best[:, 1:] == best[:, :-1]
-    if values.shape[1] > FEW:
+    some = bool(tied.any())
+    if some and values.shape[1] > FEW:
         tied &= best[:, 1:] > -torch.inf
     best, where = best[:, :count], where[:, :count]
-    if bool(tied.any()):
+    if some:
         rows = tied.any(dim=1).nonzero().squeeze(1)
         order = values[rows].sort(dim=1, descending=True, stable=True)
         best[rows], where[rows] = order.values[:, :count], order.indices[:, :count]
@@ -42,13 +44,12 @@ def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     whole = width // BLOCK * BLOCK
     blocks = values[:, :whole].unflatten(1, (-1, BLOCK))
     chosen = blocks.amax(dim=2).topk(count, dim=1).indices  # (R, C)
-    inside = torch.arange(BLOCK, device=values.device)
-    places = (chosen[:, :, None] * BLOCK + inside).flatten(1)  # (R, C·BLOCK)
+    looked = blocks.gather(1, chosen[:, :, None].expand(-1, -1, BLOCK)).flatten(1)
     if whole < width:
-        rest = torch.arange(whole, width, device=values.device)
-        places = torch.cat([places, rest.expand(len(values), -1)], dim=1)
-    best, where = values.gather(1, places).topk(count, dim=1)
-    return best, places.gather(1, where)
+        looked = torch.cat([looked, values[:, whole:]], dim=1)
+        chosen = functional.pad(chosen, (0, 1), value=whole // BLOCK)
+    best, where = looked.topk(count, dim=1)
+    return best, chosen.gather(1, where // BLOCK).mul_(BLOCK).add_(where % BLOCK)
 
 
 def likeliest(
@@ -73,6 +74,7 @@ def log_sum(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
     rows = max(1, AT_ONCE // logits.shape[1])
     parts = (logits,) if len(logits) <= rows else logits.split(rows)
     sums = torch.cat([part.exp().sum(dim=1) for part in parts])
-    if bool(((sums > LEAST) & (sums < torch.inf)).all()):
+    least, most = sums.aminmax()
+    if float(least) > LEAST and float(most) < torch.inf:
         return sums.log()
     return torch.cat([part.logsumexp(dim=1) for part in parts])

@@ -112,6 +112,7 @@ class EngineState:
     seen: Float[Tensor, "R C"]  # 0 where a path sees an entry of its sentence, −∞ elsewhere
     known: int  # entries that its paths may see
     positions: Int[Tensor, "R"]
+    furthest: int  # position that no path is beyond
     table: Table
     source: Looked
     width: int  # source positions before they were padded to whole lanes
@@ -156,12 +157,19 @@ class EngineState:
         count, end = self.sentences, self.known + paths * steps
         after, causal = _own_entries(paths, steps, self.seen.dtype)
         seen = self.seen.clone()
-        seen.view(count, paths, -1)[:, :, self.known : end] = after
+        seen.view(count, paths, -1).narrow(2, self.known, paths * steps).copy_(after)
         mask = seen
         if steps > 1:
             mask = self.seen.repeat_interleave(steps, dim=0)
             mask.view(count, paths * steps, -1)[:, :, self.known : end] = causal
-        return replace(self, seen=seen, known=end, positions=self.positions + steps), mask
+        moved = replace(
+            self,
+            seen=seen,
+            known=end,
+            positions=self.positions + steps,
+            furthest=self.furthest + steps,
+        )
+        return moved, mask
 
     def _copied(self, places: Int[Tensor, "B2"], *, room: int) -> "EngineState":
         """Without gaps, in a table of what the paths see, and with room for more."""

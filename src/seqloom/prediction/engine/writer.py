@@ -147,6 +147,7 @@ class Engine:
             entries.new_full((count, ROOM), -torch.inf),
             0,
             torch.zeros(count, dtype=torch.int64, device=entries.device),
+            0,
             Table(entries, 0),
             source,
             width,
@@ -157,8 +158,9 @@ class Engine:
         rows, steps = inputs.shape
         paths = rows // state.sentences
         state = state.with_room(paths * steps, gaps=steps == 1)
-        hidden = self._embed(inputs, state.positions)
+        positions = state.positions
         state, mask = state.extended(paths, steps)
+        hidden = self._embed(inputs, positions, most=state.furthest)
         state.table.filled = state.known
         step = Step.of(state, mask, self._layers[0].heads)
         weights = mask
@@ -189,9 +191,8 @@ class Engine:
             padding[:, None, None].expand(-1, layer.heads, -1, -1).contiguous(),
         )
 
-    def _embed(self, inputs: Tensor, positions: Tensor) -> Float[Tensor, "N D"]:
-        """Token vectors at their positions, row after row."""
-        most = int(positions.max()) + inputs.shape[1]
+    def _embed(self, inputs: Tensor, positions: Tensor, *, most: int) -> Float[Tensor, "N D"]:
+        """Token vectors at their positions, all below `most`, row after row."""
         if most > len(self._places):
             at = torch.arange(max(PLACES, 2 * most), device=inputs.device)[None]
             nothing = self._vectors.new_zeros(1, at.shape[1], self._vectors.shape[1])
