@@ -10,7 +10,16 @@ from torch import Tensor, nn
 from seqloom.keys import key
 from seqloom.model import Decoder, Features, Memory, SequenceModel, Source
 from seqloom.prediction.engine import Engine, Reader, fast, fast_reader
-from seqloom.search import Beam, DiverseBeam, Exact, Greedy, Sample, Search, StochasticBeam
+from seqloom.search import (
+    Beam,
+    DiverseBeam,
+    Exact,
+    Greedy,
+    PatientBeam,
+    Sample,
+    Search,
+    StochasticBeam,
+)
 from tests.checks import check_decoder
 from tests.model.models import NAMED, model_of, sources
 from tests.prediction.untrained import SOURCES, untrained
@@ -199,6 +208,7 @@ def test_other_encoders_are_used_as_they_are(name: str) -> None:
 SEARCHES = [
     Greedy(),
     Beam(4, n_best=2),
+    PatientBeam(4, n_best=2),
     Exact(),
     Sample(draws=2),
     StochasticBeam(3),

@@ -63,6 +63,10 @@ def predict(
     expansions: Annotated[
         int | None, typer.Option("--expansions", min=1, help="exact: paths read before giving up")
     ] = None,
+    patience: Annotated[
+        float | None,
+        typer.Option("--patience", help="beam: done when so many times its paths have ended"),
+    ] = None,
     n_best: Annotated[
         int, typer.Option("--n-best", min=1, help="outputs for each input (with --json)")
     ] = 1,
@@ -109,9 +113,8 @@ def predict(
         )
     if prefix and prefix_file is not None:
         raise ConfigError("--prefix is for all lines and --prefix-file for each: leave one out")
-    options = SearchOptions(
-        *(search, beam, groups, strength, temperature, top_k, top_p, min_p, draws, seed, expansions)
-    )
+    asked = (search, beam, groups, strength, temperature, top_k, top_p, min_p, draws, seed)
+    options = SearchOptions(*asked, expansions=expansions, patience=patience)
     as_a_filter()
     model = together([load(each) for each in (run, *(others or []))])
     model = _with_options(model, assignments or [])

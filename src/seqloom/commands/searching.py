@@ -14,7 +14,7 @@ __all__ = ["KINDS", "SearchOptions"]
 DRAWN = ("temperature", "top_k", "top_p", "min_p", "draws", "seed")
 KINDS: dict[str, tuple[str, ...]] = {
     "greedy": (),
-    "beam": ("beam",),
+    "beam": ("beam", "patience"),
     "diverse": ("beam", "groups", "strength"),
     "stochastic": ("beam", "temperature", "seed"),
     "sample": DRAWN,
@@ -40,11 +40,12 @@ class SearchOptions:
     draws: int | None = None
     seed: int | None = None
     expansions: int | None = None
+    patience: float | None = None
 
     def search(self, config: "SearchConfig", *, n_best: int = 1) -> "Search | None":
         """The search asked for, fit for so many outputs; None leaves it to the run."""
         given = {name: value for name, value in vars(self).items() if value is not None}
-        kind = given.pop("kind", "beam" if "beam" in given else None)
+        kind = given.pop("kind", "beam" if given.keys() & {"beam", "patience"} else None)
         if kind is None and not given:
             return None
         if kind is not None and kind not in KINDS:
@@ -70,6 +71,8 @@ def _built(kind: str, given: dict[str, Any], config: "SearchConfig", n_best: int
     match kind:
         case "greedy":
             built = search.Greedy()
+        case "beam" if "patience" in given:
+            built = search.PatientBeam(width, ranking, given["patience"])
         case "beam":
             built = search.Beam(width, ranking)
         case "diverse":

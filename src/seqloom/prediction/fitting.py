@@ -15,6 +15,7 @@ from seqloom.search import (
     Exact,
     Greedy,
     MinimumRisk,
+    PatientBeam,
     Phrase,
     Ranking,
     Sample,
@@ -39,7 +40,7 @@ def fitted(search: Search, n_best: int, target: TextField) -> Search:
             if utility is likeness:
                 search = replace(search, utility=lambda outputs: _text_likeness(outputs, target))
             return replace(search, n_best=n_best)
-        case Beam() | DiverseBeam() | StochasticBeam() | Exact():
+        case Beam() | PatientBeam() | DiverseBeam() | StochasticBeam() | Exact():
             return replace(search, n_best=n_best)
         case Sample(draws=most) | Completions(count=most) if n_best > most:
             raise ConfigError(
@@ -53,8 +54,8 @@ def fitted(search: Search, n_best: int, target: TextField) -> Search:
 def traces(search: Search) -> bool:
     """Whether outputs are compared by their attention."""
     match search:
-        case Beam(ranking=r) | DiverseBeam(ranking=r) | Completions(ranking=r) | Exact(ranking=r):
-            return r.coverage > 0
+        case Beam() | PatientBeam() | DiverseBeam() | Completions() | Exact():
+            return search.ranking.coverage > 0
     return False
 
 

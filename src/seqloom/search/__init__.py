@@ -7,6 +7,7 @@ from seqloom.search.exact import Exact
 from seqloom.search.frontier import Frontier
 from seqloom.search.greedy import Greedy
 from seqloom.search.limits import Limits
+from seqloom.search.patient import PatientBeam
 from seqloom.search.protocol import Search, Standing, run_to_end
 from seqloom.search.ranking import PER_TOKEN, PLAIN, Ranking
 from seqloom.search.required import Required
@@ -33,6 +34,7 @@ __all__ = [
     "MinimumRisk",
     "NoRepeat",
     "Node",
+    "PatientBeam",
     "Phrase",
     "Prefix",
     "Ranking",

@@ -238,23 +238,63 @@ class Frontier:
             self.finished[going].gather(1, order),
             ranks[going].gather(1, order),
         )
-        slots = torch.arange(self.width, device=staying.device)
+        slots = torch.arange(self.width, device=staying.device).expand(len(staying), -1)
+        return replace(self, left=(*self.left, left))._kept(staying, slots)
+
+    def put_aside(self, chosen: Bool[Tensor, "B K"], ranks: Float[Tensor, "B K"]) -> "Frontier":
+        """The same frontier, with these paths among what has left, each by itself."""
+        if self.step is None or not bool(chosen.any()):
+            return self
+        rows = chosen.flatten().nonzero()  # (N, 1)
+        left = Left(
+            self.sentences[rows[:, 0] // self.width],
+            self.steps,
+            self.step,
+            rows,
+            self.finished.flatten()[rows],
+            ranks.flatten()[rows],
+        )
+        return replace(self, left=(*self.left, left))
+
+    def narrow(self, count: int, done: Bool[Tensor, "B"] | None = None) -> "Frontier":
+        """The `count` first living paths of each sentence that is not done.
+
+        Where there are fewer, paths that have finished are there for them, and impossible.
+        """
+        order = self.finished.byte().argsort(dim=1, stable=True)[:, :count]
+        if done is None or not bool(done.any()):
+            staying = torch.arange(len(order), device=order.device)
+            kept = replace(self._kept(staying, order), limits=self.limits, places=None)
+        else:
+            staying = (~done).nonzero().squeeze(1)
+            kept = self._kept(staying, order[staying])
+        if not kept.some:
+            return kept
+        return replace(kept, totals=kept.totals.masked_fill(kept.finished, -torch.inf))
+
+    def _kept(self, staying: Int[Tensor, "B2"], slots: Int[Tensor, "B2 K2"]) -> "Frontier":
+        """Only these sentences, and of each of them only the paths in these slots."""
         rows = (staying[:, None] * self.width + slots).flatten()
-        finished = self.finished[staying]
+        totals, lengths, finished = (
+            values.flatten()[rows].view_as(slots)
+            for values in (self.totals, self.lengths, self.finished)
+        )
+        attended = self.attended
+        if attended is not None:
+            attended = attended.flatten(0, 1)[rows].unflatten(0, slots.shape)
         return replace(
             self,
             limits=self.limits.select(staying),
             sentences=self.sentences[staying],
-            totals=self.totals[staying],
-            lengths=self.lengths[staying],
+            totals=totals,
+            lengths=lengths,
             finished=finished,
             some=bool(finished.any()),
             kept=rows,
             places=staying,
             history=None if self.history is None else self.history[rows],
-            attended=None if self.attended is None else self.attended[staying],
+            attended=attended,
             carried=tuple(values[staying] for values in self.carried),
-            left=(*self.left, left),
         )
 
     def _inputs(self) -> Int[Tensor, "R"]:
@@ -274,11 +314,10 @@ class Frontier:
 
     def _rows(self, parents: Int[Tensor, "B K2"] | None) -> Int[Tensor, "R2"] | None:
         """The rows that paths continue, unless each goes on in its own place."""
-        if parents is None:
+        if parents is None or self.width == parents.shape[1] == 1:
             return None
-        own = torch.arange(self.totals.numel(), device=parents.device)
-        rows = (own.view_as(self.totals)[:, :1] + parents).flatten()
-        return None if torch.equal(rows, own) else rows
+        first = torch.arange(0, self.totals.numel(), self.width, device=parents.device)
+        return (first[:, None] + parents).flatten()
 
     def _covered(
         self,

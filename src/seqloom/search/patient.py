@@ -1,0 +1,72 @@
+"""Beam search with patience: finished outputs make room, and enough of them are enough."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from seqloom.errors import ConfigError
+from seqloom.model import Decoder
+from seqloom.search.beam import best_forks, ranks_of
+from seqloom.search.frontier import Frontier
+from seqloom.search.limits import Limits
+from seqloom.search.ranking import PER_TOKEN, Ranking
+from seqloom.search.results import Hypothesis, check_outputs, hypotheses
+
+__all__ = ["PatientBeam"]
+
+
+@dataclass(frozen=True)
+class PatientBeam:
+    """Keeps `width` living paths; one that ends among the `width` best forks is put aside.
+
+    A sentence is done when `patience` times `width` paths have ended, whatever the others might
+    still become: first come, first served. This is the rule of most toolkits, CTranslate2's among
+    them. Ties go to the lower index.
+    """
+
+    width: int = 5
+    ranking: Ranking = PER_TOKEN
+    patience: float = 1.0
+    n_best: int = 1
+
+    def __post_init__(self) -> None:
+        check_outputs(self.n_best, self.width)
+        if not 0 < self.patience < math.inf:
+            raise ConfigError(f"a patience of {self.patience:g} is not above 0")
+
+    @property
+    def paths(self) -> int:
+        """Paths of a sentence that are searched at once."""
+        return self.width
+
+    @property
+    def enough(self) -> int:
+        """Outputs of a sentence that are waited for."""
+        return max(self.n_best, round(self.patience * self.width))
+
+    def begin(self, state: Any, limits: Limits) -> Frontier:
+        start = Frontier.start(state, limits, covers=self.ranking.coverage > 0)
+        return replace(start, carried=(torch.zeros_like(start.sentences),))
+
+    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+        choices = frontier.read(decoder)
+        moved = frontier.grow(choices, best_forks(frontier, choices, 2 * self.width))
+        if not moved.settling:
+            return moved.narrow(self.width)
+        possible = moved.totals > -torch.inf
+        ended = moved.finished & possible  # one that ended before is impossible
+        ended[:, self.width :] = False
+        counts = frontier.carried[0] + ended.sum(dim=1)
+        alone = ~(possible & ~moved.finished).any(dim=1)
+        done = moved.full | (counts >= self.enough) | alone
+        ended[:, 0] |= done & (counts == 0)  # where nothing ended, the best that there is
+        moved = replace(moved, carried=(counts,)).put_aside(ended, ranks_of(moved, self.ranking))
+        return moved.narrow(self.width, done)
+
+    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+        found = hypotheses(frontier, count=1)
+        return [
+            sorted(each, key=lambda output: -output.rank_score)[: self.n_best] for each in found
+        ]
