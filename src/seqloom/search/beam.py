@@ -10,6 +10,7 @@ from torch import Tensor
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.banks import bank_choice, with_required
+from seqloom.search.blocks import forks_by_blocks
 from seqloom.search.frontier import Choices, Forks, Frontier
 from seqloom.search.largest import largest
 from seqloom.search.limits import Limits
@@ -80,8 +81,11 @@ def best_forks(frontier: Frontier, choices: Choices, count: int) -> Forks:
 
     Where phrases are required, paths with few and with many of their tokens have equal shares.
     """
-    gains, tokens = candidates(frontier, choices, count)
     required = frontier.limits.required
+    forks = None if required is not None else forks_by_blocks(frontier, choices, count)
+    if forks is not None:
+        return forks
+    gains, tokens = candidates(frontier, choices, count)
     if required is None:
         _, choice = largest((frontier.totals[:, :, None] + gains).flatten(1), count)
     else:
