@@ -1,4 +1,7 @@
-"""Writes docs/results.md from bench/results/*.json; nothing on that page is typed by hand."""
+"""Writes docs/results.md and the tables of docs/search.md from bench/results/*.json.
+
+Nothing there is typed by hand.
+"""
 
 import json
 from pathlib import Path
@@ -7,6 +10,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
 
+BEGIN = "<!-- tables: bench/page.py writes what stands between these two lines -->"
+END = "<!-- end of tables -->"
 INTRODUCTION = """# Results
 
 Every figure here was measured by the command beside it and written by `python bench/page.py`.
@@ -122,6 +127,48 @@ def speed(found: dict[str, float]) -> str:
     return f"{found['sentences_per_second']:.1f}/s ({found['processor_ms']:.1f} ms)"
 
 
+def search_tables(result: dict[str, Any]) -> list[str]:
+    """Each method with its quality and speed, and the search errors of beams."""
+    around, errors = result["surroundings"], result["search_errors"]
+    lines = [
+        f"{result['sentences']:,} sentences of Multi30k test_2016_flickr, German to English; "
+        f"`python bench/search.py`, {around['date']}, {around['cores']} cores of "
+        f"{around['processor']}, torch {around['torch']}, load {result['load']:.1f}. Speed is in "
+        "sentences a second, in brackets the processor time of one.",
+        "",
+        "| method | BLEU | chrF | mean score | mean tokens | speed |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, each in result["methods"].items():
+        lines.append(
+            f"| {name} | {score(each, 'BLEU')} | {score(each, 'chrF')} | "
+            f"{each['log_probability']:.2f} | {each['tokens']:.1f} | {speed(each)} |"
+        )
+    lines += [
+        "",
+        f"Search errors on the {errors['rows']:,} shortest of them, by score without a length "
+        f"rule: the optimum was proved for {errors['proved']:,}; it is empty for "
+        f"{errors['empty']:,} and shorter than the reference for {errors['shorter']:,}.",
+        "",
+        "| beam | optimum found | better exists | undecided |",
+        "| --- | --- | --- | --- |",
+    ]
+    for each in errors["widths"]:
+        counts = (each[key] / errors["rows"] for key in ("optimal", "missed", "undecided"))
+        shares = " | ".join(f"{count:.1%}" for count in counts)
+        lines.append(f"| {each['width']} | {shares} |")
+    return lines
+
+
+def with_tables(page: str, lines: list[str]) -> str:
+    """A page with these lines between its two marks."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit("docs/search.md has lost the marks between which its tables stand")
+    return "\n".join([before + BEGIN, *lines, END + after])
+
+
 def details(results: dict[str, dict[str, Any]]) -> list[str]:
     """Every metric of each result, with the command and the machine."""
     lines = []
@@ -141,7 +188,7 @@ def details(results: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page, and the tables of the one on search."""
     names = ["start", *ROWS, "decode"]
     paths = {name: RESULTS / f"{name}.json" for name in names}
     results = {n: json.loads(path.read_text()) for n, path in paths.items() if path.exists()}
@@ -151,6 +198,10 @@ def main() -> None:
     page += decode_details(decode) if decode else []
     (ROOT / "docs").mkdir(exist_ok=True)
     (ROOT / "docs" / "results.md").write_text("\n".join(page) + "\n", encoding="utf-8")
+    found, text = RESULTS / "search.json", ROOT / "docs" / "search.md"
+    if found.exists():
+        lines = search_tables(json.loads(found.read_text()))
+        text.write_text(with_tables(text.read_text(encoding="utf-8"), lines), encoding="utf-8")
 
 
 if __name__ == "__main__":
