@@ -43,6 +43,11 @@ class EnsembleState:
         """The same rows of every member."""
         return EnsembleState(tuple(member.select(rows, sentences) for member in self.members))
 
+    def join(self, other: "EnsembleState") -> "EnsembleState":
+        """The sentences of both, in every member."""
+        pairs = zip(self.members, other.members, strict=True)
+        return EnsembleState(tuple(mine.join(theirs) for mine, theirs in pairs))
+
 
 class EnsembleEncoder(nn.Module):
     """Every member reads the input."""

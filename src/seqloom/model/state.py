@@ -4,12 +4,14 @@ Letters: B sentences, K rows for each, R = B·K rows, S source steps, T target s
 vocabulary. Rows are sentence-major, so (R, ...) and (B, K, ...) are views of each other.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from seqloom.errors import DataError
 
@@ -22,7 +24,9 @@ __all__ = [
     "Memory",
     "Source",
     "State",
+    "beside",
     "each_tensor",
+    "padded_to",
 ]
 
 Own = TypeVar("Own")
@@ -87,6 +91,15 @@ class State(Generic[Own, Shared]):
         own = each_tensor(lambda tensor: tensor.index_select(0, rows), self.own)
         return replace(self, own=own, shared=shared)
 
+    def join(self, other: "State[Own, Shared]") -> "State[Own, Shared]":
+        """These sentences and then those of another state, with equally many paths each.
+
+        Both are consumed. What is longer in one of them is padded in the other: masks and
+        positions say what is real.
+        """
+        shared = beside(self.shared, other.shared)
+        return replace(self, own=beside(self.own, other.own), shared=shared)
+
 
 def each_tensor(change: Any, values: Any) -> Any:
     """The same (named) tuples with `change` applied to each tensor in them."""
@@ -94,6 +107,24 @@ def each_tensor(change: Any, values: Any) -> Any:
         return change(values)
     changed = [each_tensor(change, value) for value in values]
     return type(values)(*changed) if hasattr(values, "_fields") else tuple(changed)
+
+
+def beside(first: Any, second: Any) -> Any:
+    """The rows of two alike (named) tuples of tensors, one after the other, padded by zeros."""
+    if isinstance(first, Tensor):
+        sizes = [max(pair) for pair in zip(first.shape[1:], second.shape[1:], strict=True)]
+        return torch.cat([padded_to(first, sizes), padded_to(second, sizes)])
+    both = [beside(*pair) for pair in zip(first, second, strict=True)]
+    return type(first)(*both) if hasattr(first, "_fields") else tuple(both)
+
+
+def padded_to(tensor: Tensor, sizes: Sequence[int], *, value: float = 0.0) -> Tensor:
+    """The tensor with at least these sizes after its first axis, filled up at the ends."""
+    extra = [want - have for want, have in zip(sizes, tensor.shape[1:], strict=True)]
+    if not any(extra):
+        return tensor
+    widths = [width for more in reversed(extra) for width in (0, more)]
+    return functional.pad(tensor, widths, value=value)
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ from seqloom.search.diverse import DiverseBeam
 from seqloom.search.exact import Exact
 from seqloom.search.frontier import Frontier
 from seqloom.search.greedy import Greedy
+from seqloom.search.joining import joined, remaining
 from seqloom.search.limits import Limits
 from seqloom.search.patient import PatientBeam
 from seqloom.search.protocol import Search, Standing, run_to_end
@@ -46,7 +47,9 @@ __all__ = [
     "StochasticBeam",
     "Utility",
     "Written",
+    "joined",
     "likeness",
+    "remaining",
     "run_to_end",
     "trees",
 ]

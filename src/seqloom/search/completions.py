@@ -54,7 +54,8 @@ class Completions:
     def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
         """The best output of each group, which is known by its token after the prefix."""
         found = hypotheses(frontier, count=self.count * self.width, complete=False)
-        numbers = torch.arange(len(found), device=frontier.sentences.device)
+        none = frontier.sentences[:0]
+        numbers = torch.cat([none, *(left.sentences for left in frontier.left)]).sort().values
         lengths = _prefix_lengths(frontier.limits, numbers).tolist()
         return [_best_of_each(*pair) for pair in zip(found, lengths, strict=True)]
 

@@ -210,8 +210,10 @@ class Exact:
     def _branches(self, tree: Tree, frontier: Frontier, gains: Float[Tensor, "R V"]) -> Branches:
         """The tokens after which the paths may still become no worse than the bound."""
         totals = frontier.totals.flatten()[:, None] + gains
-        longest = frontier.limits.longest.repeat_interleave(frontier.width)[:, None]
-        shortest = torch.full_like(longest, frontier.steps + 2)  # the token, and `<end>`
+        longest, shortest = (  # with the token, and `<end>`
+            values.repeat_interleave(frontier.width)[:, None]
+            for values in (frontier.limits.longest, frontier.steps + 2)
+        )
         hopes = self.ranking.hope(totals, shortest.expand_as(totals), longest.expand_as(totals))
         bounds = tree.bounds[frontier.sentences].repeat_interleave(frontier.width)[:, None]
         # One comparison for all: the impossible has a hope of −∞, and without room there is none.
@@ -247,7 +249,7 @@ def _take(level: Level, most: Int[Tensor, "B"]) -> tuple[Frontier, list[Level]]:
 
 def _with_own_state(frontier: Frontier) -> Frontier:
     """The frontier, whose state may be read although another still needs it."""
-    if frontier.step is None or frontier.step.parents is not None or frontier.kept is not None:
+    if frontier.rows is not None:
         return frontier  # the state is selected, and so copied, before it is read
     rows = torch.arange(frontier.totals.numel(), device=frontier.totals.device)
     return replace(frontier, state=frontier.state.select(rows))

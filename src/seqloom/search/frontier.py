@@ -16,6 +16,7 @@ from torch import Tensor
 from seqloom.errors import ConfigError, DivergedError
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder
+from seqloom.model.state import padded_to
 from seqloom.search.largest import largest, log_sum
 from seqloom.search.limits import Limits
 from seqloom.search.rules import Written
@@ -72,7 +73,8 @@ class Step(NamedTuple):
     scores: Float[Tensor, "R"]
     parents: Int[Tensor, "R"] | None  # of the rows read; if absent, each in its own place
     notes: Notes  # of the rows read
-    kept: Int[Tensor, "P"] | None  # rows of the step before that were read, if not all were
+    kept: Int[Tensor, "P"] | None  # rows of the step before that were read, if not all were;
+    # any row, for paths that began with this step
     before: "Step | None"
 
 
@@ -80,8 +82,9 @@ class Left(NamedTuple):
     """Sentences that are done, with their paths best first."""
 
     sentences: Int[Tensor, "B"]
-    steps: int
+    steps: Int[Tensor, "B"]
     step: Step  # the last
+    depth: int  # steps that lead to it
     rows: Int[Tensor, "B K"]  # of the last step
     finished: Bool[Tensor, "B K"]
     ranks: Float[Tensor, "B K"]
@@ -91,15 +94,17 @@ class Left(NamedTuple):
 class Frontier:
     """Where a search stands; the decoder's state follows the paths when they are next read."""
 
-    state: Any  # the decoder's, of the rows read in the last step
+    state: Any  # the decoder's, as it was after the last step
     limits: Limits
     sentences: Int[Tensor, "B"]  # which sentence of the batch each still is
     totals: Float[Tensor, "B K"]  # log-probability of each path
     lengths: Int[Tensor, "B K"]  # tokens of each path
     finished: Bool[Tensor, "B K"]
+    steps: Int[Tensor, "B"]  # made by each sentence
     some: bool = False  # whether any path has finished
-    steps: int = 0
     step: Step | None = None
+    depth: int = 0  # steps that lead here; more than a sentence's own where it joined later
+    rows: Int[Tensor, "R"] | None = None  # of the state, that paths go on from, if not in order
     kept: Int[Tensor, "R"] | None = None  # rows of the last step still searched, if not all are
     places: Int[Tensor, "B"] | None = None  # the sentences of the state that they belong to
     history: Int[Tensor, "R T"] | None = None  # tokens of each path, where rules look at them
@@ -119,6 +124,7 @@ class Frontier:
             zeros.float(),
             zeros,
             zeros.bool(),
+            zeros[:, 0],
             history=zeros[:, :0] if limits.rules or limits.required else None,
             attended=torch.zeros(count, 1, 0, device=device) if covers else None,
         )
@@ -136,7 +142,7 @@ class Frontier:
     @property
     def settling(self) -> bool:
         """Whether a sentence may be done: a path has finished, or has no room."""
-        return self.some or self.steps >= self.limits.soonest
+        return self.some or bool(self.full.any())
 
     @property
     def lines(self) -> Int[Tensor, "B"]:
@@ -168,7 +174,7 @@ class Frontier:
         What may not be written has logit −∞, yet counts in the sum: probabilities are the model's.
         With `living`, nothing is computed for what might follow a finished path.
         """
-        features, state = decoder.read(self._inputs()[:, None], self._state())
+        features, state = decoder.read(self._inputs()[:, None], self.followed())
         hidden, rows = features.hidden[:, -1], None
         if living and self.some:
             rows = (~self.finished).flatten().nonzero().squeeze(1)
@@ -190,7 +196,8 @@ class Frontier:
         """The paths with one more token; one that cannot go on is finished, and impossible."""
         rows = self._rows(forks.parents)
         ended, totals, tokens = self.finished, self.totals, forks.tokens
-        lengths = torch.full_like(tokens, self.steps + 1)
+        steps = self.steps + 1
+        lengths = steps[:, None].expand_as(tokens)
         if forks.parents is not None:
             totals = totals.gather(1, forks.parents)
         totals = totals + forks.gains
@@ -205,10 +212,6 @@ class Frontier:
         if float(totals.amin()) == -torch.inf:
             tokens = tokens.masked_fill((totals == -torch.inf) & ~ended, self.limits.end)
         flat, finished = tokens.flatten(), ended | (tokens == self.limits.end)
-        history = self.history
-        if history is not None:
-            history = history if rows is None else history.index_select(0, rows)
-            history = torch.cat([history, flat[:, None]], dim=1)
         return replace(
             self,
             state=choices.state,
@@ -216,11 +219,13 @@ class Frontier:
             lengths=lengths,
             finished=finished,
             some=bool(finished.any()),
-            steps=self.steps + 1,
+            steps=steps,
             step=Step(flat, forks.gains.flatten(), rows, choices.notes, self.kept, self.step),
+            depth=self.depth + 1,
+            rows=rows,
             kept=None,
             places=None,
-            history=history,
+            history=self._history(flat, rows),
             attended=self._covered(choices.notes.attention, rows, ended),
         )
 
@@ -228,28 +233,36 @@ class Frontier:
         """The frontier without the sentences that are done; their paths are kept aside."""
         if self.step is None or not bool(done.any()):
             return self
-        going, staying = done.nonzero().squeeze(1), (~done).nonzero().squeeze(1)
+        going = done.nonzero().squeeze(1)
         order = ranks[going].argsort(dim=1, descending=True, stable=True)  # (B', K)
         left = Left(
             self.sentences[going],
-            self.steps,
+            self.steps[going],
             self.step,
+            self.depth,
             going[:, None] * self.width + order,
             self.finished[going].gather(1, order),
             ranks[going].gather(1, order),
         )
+        return replace(self.without(done), left=(*self.left, left))
+
+    def without(self, gone: Bool[Tensor, "B"]) -> "Frontier":
+        """The frontier without these sentences, which have no results, after its first step."""
+        staying = (~gone).nonzero().squeeze(1)
         slots = torch.arange(self.width, device=staying.device).expand(len(staying), -1)
-        return replace(self, left=(*self.left, left))._kept(staying, slots)
+        return self._kept(staying, slots)
 
     def put_aside(self, chosen: Bool[Tensor, "B K"], ranks: Float[Tensor, "B K"]) -> "Frontier":
         """The same frontier, with these paths among what has left, each by itself."""
         if self.step is None or not bool(chosen.any()):
             return self
         rows = chosen.flatten().nonzero()  # (N, 1)
+        places = rows[:, 0] // self.width
         left = Left(
-            self.sentences[rows[:, 0] // self.width],
-            self.steps,
+            self.sentences[places],
+            self.steps[places],
             self.step,
+            self.depth,
             rows,
             self.finished.flatten()[rows],
             ranks.flatten()[rows],
@@ -282,6 +295,7 @@ class Frontier:
         attended = self.attended
         if attended is not None:
             attended = attended.flatten(0, 1)[rows].unflatten(0, slots.shape)
+        kept = rows if self.kept is None else self.kept[rows]
         return replace(
             self,
             limits=self.limits.select(staying),
@@ -289,9 +303,11 @@ class Frontier:
             totals=totals,
             lengths=lengths,
             finished=finished,
+            steps=self.steps[staying],
             some=bool(finished.any()),
-            kept=rows,
-            places=staying,
+            rows=rows if self.rows is None else self.rows[rows],
+            kept=kept,
+            places=staying if self.places is None else self.places[staying],
             history=None if self.history is None else self.history[rows],
             attended=attended,
             carried=tuple(values[staying] for values in self.carried),
@@ -303,14 +319,21 @@ class Frontier:
         tokens = self.step.tokens
         return tokens if self.kept is None else tokens.index_select(0, self.kept)
 
-    def _state(self) -> Any:
+    def followed(self) -> Any:
         """The decoder's state of each path."""
-        parents = None if self.step is None else self.step.parents
-        if parents is None:
-            rows = self.kept
-        else:
-            rows = parents if self.kept is None else parents.index_select(0, self.kept)
-        return self.state if rows is None else self.state.select(rows, self.places)
+        return self.state if self.rows is None else self.state.select(self.rows, self.places)
+
+    def _history(
+        self, tokens: Int[Tensor, "R2"], rows: Int[Tensor, "R2"] | None
+    ) -> Int[Tensor, "R2 T"] | None:
+        """The tokens of each path, where they are looked at, with the newest in its place."""
+        if self.history is None:
+            return None
+        history = self.history if rows is None else self.history.index_select(0, rows)
+        at = self.steps.repeat_interleave(len(tokens) // len(self.steps))
+        if int(at.max()) >= history.shape[1]:
+            history = torch.cat([history, torch.full_like(tokens, EMPTY)[:, None]], dim=1)
+        return history.scatter(1, at[:, None], tokens[:, None])
 
     def _rows(self, parents: Int[Tensor, "B K2"] | None) -> Int[Tensor, "R2"] | None:
         """The rows that paths continue, unless each goes on in its own place."""
@@ -331,8 +354,8 @@ class Frontier:
             raise ConfigError(
                 "outputs cannot be compared by coverage: this model has no attention to the source"
             )
-        before = self.attended.flatten(0, 1)
-        before = before if before.shape[1] else torch.zeros_like(attention)
+        width = attention.shape[1]  # of the longest source; the rest was padding
+        before = padded_to(self.attended.flatten(0, 1)[:, :width], [width])
         if rows is not None:
             before, attention = before.index_select(0, rows), attention.index_select(0, rows)
         after = before + attention.masked_fill(ended.flatten()[:, None], 0.0)

@@ -24,9 +24,10 @@ def group_forks(
     values = frontier.totals[:, :, None] + gains
     taken = tokens[:, :0, 0]  # (B, tokens of the groups before)
     chosen = []
-    paths = 1 if frontier.steps == 0 else frontier.width // groups
+    apart = frontier.step is not None
+    paths = frontier.width // groups if apart else 1
     for group in range(groups):
-        first = 0 if frontier.steps == 0 else group * paths
+        first = group * paths if apart else 0
         mine = slice(first, first + paths)
         worth = values[:, mine]
         if strength and group:

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY, END, START, UNK
+from seqloom.model.state import beside
 from seqloom.search.required import Required
 from seqloom.search.rules import Prefix, Rule, Written
 
@@ -32,11 +33,6 @@ class Limits:
     required: Required | None = None
     rules: tuple[Rule, ...] = ()
     noted: int = 0  # likeliest tokens of each step to remember with an output
-
-    @cached_property
-    def soonest(self) -> int:
-        """The number of tokens after which the first sentence has no room."""
-        return int(self.longest.min()) if len(self.longest) else 0
 
     @cached_property
     def ruled(self) -> bool:
@@ -62,6 +58,34 @@ class Limits:
             lines=chosen(self.lines),
             sources=chosen(self.sources),
         )
+
+    def renumbered(self, sentences: Int[Tensor, "B"]) -> "Limits":
+        """The same for a search that is said to have begun with these of its sentences."""
+        if self.prefix is None:
+            return self
+        return replace(self, prefix=Prefix(*(part[sentences] for part in self.prefix)))
+
+    def join(self, other: "Limits") -> "Limits":
+        """The limits of these sentences and then of others that are under the same rules."""
+        same = ("start", "end", "forbidden", "required", "rules", "noted")
+        if any(getattr(self, name) != getattr(other, name) for name in same):
+            raise ValueError("sentences under other rules cannot be searched together")
+        prefix = None
+        if self.prefix is not None or other.prefix is not None:
+            prefix = beside(self._begun(), other._begun())
+        return replace(
+            self,
+            longest=torch.cat([self.longest, other.longest]),
+            shortest=_both(self.shortest, other.shortest, self.longest, other.longest),
+            lines=_both(self.lines, other.lines, self.longest, other.longest),
+            sources=_both(self.sources, other.sources, self.longest, other.longest),
+            prefix=prefix,
+        )
+
+    def _begun(self) -> Prefix:
+        if self.prefix is not None:
+            return self.prefix
+        return Prefix(self.longest.new_zeros(len(self.longest), 0), torch.zeros_like(self.longest))
 
     def allowed(
         self, logits: Float[Tensor, "R V"], written: Written | None
@@ -92,3 +116,13 @@ class Limits:
         for rule in rules:
             logits = rule(logits, written)
         return logits
+
+
+def _both(
+    mine: Tensor | None, theirs: Tensor | None, *counts: Int[Tensor, "_"]
+) -> Int[Tensor, "_"] | None:
+    """Both one after the other, zeros for what is absent, or nothing where both are."""
+    if mine is None and theirs is None:
+        return None
+    parts = zip((mine, theirs), counts, strict=True)
+    return torch.cat([torch.zeros_like(like) if part is None else part for part, like in parts])

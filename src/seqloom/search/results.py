@@ -43,7 +43,7 @@ def check_outputs(n_best: int, width: int) -> None:
 
 
 class Histories(NamedTuple):
-    """Every step of N outputs; steps that an output did not reach are padding."""
+    """Every step of N outputs; steps that an output did not make are any value."""
 
     tokens: Int[np.ndarray, "N T"]
     scores: Float[np.ndarray, "N T"]
@@ -118,9 +118,11 @@ def _table(columns: Sequence[np.ndarray | None]) -> Any:
     if not present:
         return None
     first = present[0]
-    table = np.zeros((len(first), len(present), *first.shape[1:]), dtype=first.dtype)
+    sizes = np.max([column.shape[1:] for column in present], axis=0).astype(int)
+    table = np.zeros((len(first), len(present), *sizes), dtype=first.dtype)
     for number, column in enumerate(present):
-        table[: len(column), number] = column
+        where = tuple(slice(size) for size in column.shape)
+        table[:, number][where] = column
     return table
 
 
@@ -132,12 +134,15 @@ def _outputs(
     number = 0
     for left, chosen in zip(reversed(frontier.left), reversed(wanted), strict=True):
         finished, ranks = left.finished[chosen].tolist(), left.ranks[chosen].tolist()
-        for ended, rank in zip(finished, ranks, strict=True):
-            length = tokens[number].index(frontier.limits.end) if ended else left.steps
-            steps = length + ended
+        made = left.steps.repeat_interleave(chosen.sum(dim=1)).tolist()
+        for ended, rank, most in zip(finished, ranks, made, strict=True):
+            first, end = left.depth - most, left.depth
+            if ended:
+                end = tokens[number].index(frontier.limits.end, first)
+            steps = slice(first, end + ended)
             yield Hypothesis(
-                tuple(tokens[number][:length]),
-                tuple(scores[number][:steps]),
+                tuple(tokens[number][first:end]),
+                tuple(scores[number][steps]),
                 ended,
                 rank,
                 _attention(histories, number, steps),
@@ -146,17 +151,17 @@ def _outputs(
             number += 1
 
 
-def _attention(histories: Histories, number: int, steps: int) -> Float[Tensor, "T S"] | None:
+def _attention(histories: Histories, number: int, steps: slice) -> Float[Tensor, "T S"] | None:
     if histories.attention is None:
         return None
-    return torch.from_numpy(histories.attention[number, :steps])
+    return torch.from_numpy(histories.attention[number, steps])
 
 
-def _alternatives(histories: Histories, number: int, steps: int) -> tuple[Alternatives, ...]:
+def _alternatives(histories: Histories, number: int, steps: slice) -> tuple[Alternatives, ...]:
     if histories.likeliest is None or histories.likelihoods is None:
         return ()
-    tokens = histories.likeliest[number, :steps].tolist()
-    scores = histories.likelihoods[number, :steps].tolist()
+    tokens = histories.likeliest[number, steps].tolist()
+    scores = histories.likelihoods[number, steps].tolist()
     return tuple(
         tuple((token, score) for token, score in zip(*pair, strict=True) if score > -torch.inf)
         for pair in zip(tokens, scores, strict=True)

@@ -74,7 +74,7 @@ class Sample:
     def _uniforms(self, frontier: Frontier) -> Float[Tensor, "B N"]:
         bits = mixed(key(self.seed, "sample"), frontier.lines)
         bits = mixed(bits[:, None], torch.arange(self.draws, device=bits.device))
-        return uniforms(mixed(bits, torch.full_like(bits, frontier.steps)))
+        return uniforms(mixed(bits, frontier.steps[:, None].expand_as(bits)))
 
     def _tokens(
         self, logits: Float[Tensor, "R V"], chances: Float[Tensor, "R N"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
@@ -45,6 +45,24 @@ class Looked:
             values.index_select(1, places),
             padding.index_select(0, places),
         )
+
+    def join(self, other: "Looked", width: int) -> "Looked":
+        """These sentences and then others, each with so many source positions at most."""
+        room = rounded(width)
+        mine, theirs = (
+            (_cut(keys, 4, room), _cut(values, 3, room), _cut(padding, 3, room, -torch.inf))
+            for keys, values, padding in (self._parts, other._parts)
+        )
+        return Looked(
+            torch.cat([mine[0], theirs[0]], dim=1),
+            torch.cat([mine[1], theirs[1]], dim=1),
+            torch.cat([mine[2], theirs[2]]),
+        )
+
+    @property
+    def width(self) -> int:
+        """Source positions of the longest sentence."""
+        return int((self._parts[2] == 0).sum(dim=3).amax())
 
 
 class Table:
@@ -85,6 +103,11 @@ class Table:
         flat = (row[:, :, None] * room + kept[:, None]).flatten()
         chosen = self.entries.flatten(2, 4).index_select(2, flat)
         return Table(chosen.unflatten(2, (len(places), heads, -1)), filled)
+
+    def join(self, other: "Table") -> "Table":
+        """The sentences of both, which have room for equally many entries."""
+        entries = torch.cat([self.entries, other.entries], dim=2)
+        return Table(entries, max(self.filled, other.filled))
 
 
 @dataclass(frozen=True)
@@ -145,6 +168,23 @@ class EngineState:
             return moved._copied(places, room=paths)
         return replace(moved, gaps=Gaps.between(places, paths, every))
 
+    def join(self, other: "EngineState") -> "EngineState":
+        """These sentences and then those of another state, with equally many paths each."""
+        paths = len(self.seen) // self.sentences
+        most = max(int(state._alive(state.places).sum(dim=1).amax()) for state in (self, other))
+        room = most + AHEAD * paths
+        one, two = (state._packed(state.places, room=room) for state in (self, other))
+        width = max(one.source.width, two.source.width)
+        return replace(
+            one,
+            seen=torch.cat([one.seen, two.seen]),
+            known=max(one.known, two.known),
+            positions=torch.cat([one.positions, two.positions]),
+            table=one.table.join(two.table),
+            source=one.source.join(two.source, width),
+            width=width,
+        )
+
     def with_room(self, more: int, *, gaps: bool) -> "EngineState":
         """The same state, free to write so many more entries for each sentence."""
         free = self.table.filled == self.known and self.known + more <= self.table.room
@@ -173,19 +213,39 @@ class EngineState:
 
     def _copied(self, places: Int[Tensor, "B2"], *, room: int) -> "EngineState":
         """Without gaps, in a table of what the paths see, and with room for more."""
-        seen = self.seen.view(len(places), len(self.seen) // len(places), -1)
-        alive = seen.amax(dim=1) == 0  # (B2, C)
-        most = int(alive.sum(dim=1).amax())
-        moved = replace(self, source=self.source.select(places), gaps=None)
+        most = int(self._alive(places).sum(dim=1).amax())
         if most == self.known == self.table.filled and most + room <= self.table.room:
-            return replace(moved, table=self.table.select(places))
-        room = rounded(most + room)
+            source, table = self.source.select(places), self.table.select(places)
+            return replace(self, source=source, table=table, gaps=None)
+        return self._packed(places, room=most + room)
+
+    def _alive(self, places: Int[Tensor, "B2"]) -> Bool[Tensor, "B2 C"]:
+        """Which entries are seen by any path of the sentences that lie in these places."""
+        return self.seen.view(len(places), -1, self.seen.shape[1]).amax(dim=1) == 0
+
+    def _packed(self, places: Int[Tensor, "B2"], *, room: int) -> "EngineState":
+        """Without gaps, in a table of what the paths see, which has room for so many entries."""
+        seen = self.seen.view(len(places), len(self.seen) // len(places), -1)
+        alive = self._alive(places)
+        most = int(alive.sum(dim=1).amax())
+        room = rounded(room)
         kept = alive.byte().argsort(dim=1, descending=True, stable=True)[:, :room]
         kept = functional.pad(kept, (0, room - kept.shape[1]))
         seen = seen.gather(2, kept[:, None].expand(-1, seen.shape[1], -1))
         seen[:, :, most:] = -torch.inf
         table = self.table.copied(places, kept, filled=most)
-        return replace(moved, seen=seen.flatten(0, 1), known=most, table=table)
+        source = self.source.select(places)
+        return replace(
+            self, seen=seen.flatten(0, 1), known=most, table=table, source=source, gaps=None
+        )
+
+
+def _cut(values: Tensor, axis: int, size: int, fill: float = 0.0) -> Tensor:
+    """The values with so many along an axis: without the last, or filled up."""
+    if values.shape[axis] >= size:
+        return values.narrow(axis, 0, size)
+    widths = [0, 0] * (values.dim() - 1 - axis) + [0, size - values.shape[axis]]
+    return functional.pad(values, widths, value=fill)
 
 
 @lru_cache(maxsize=64)
