@@ -26,9 +26,11 @@ if TYPE_CHECKING:
         Sample,
         StochasticBeam,
     )
+    from seqloom.serving import Client
 
 __all__ = [
     "Beam",
+    "Client",
     "Completions",
     "DiverseBeam",
     "Exact",
@@ -52,6 +54,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Beam": "seqloom.search",
+    "Client": "seqloom.serving",
     "Completions": "seqloom.search",
     "DiverseBeam": "seqloom.search",
     "Exact": "seqloom.search",

@@ -10,6 +10,7 @@ import typer
 
 from seqloom.commands.predict import RunArgument, predict
 from seqloom.commands.searching import KINDS, SearchOptions
+from seqloom.commands.serve import serve
 from seqloom.commands.terminal import as_a_filter
 from seqloom.errors import ConfigError, SeqloomError
 
@@ -176,6 +177,7 @@ def sweep(
 
 
 app.command()(predict)
+app.command()(serve)
 
 
 @app.command()

@@ -64,7 +64,11 @@ from seqloom.config.learning import (
     TrainingConfig,
 )
 from seqloom.config.schema import Config, DataConfig, SearchConfig
+<<<<<<< HEAD
 from seqloom.config.space import Choice, Range, Space, load_space
+=======
+from seqloom.config.serving import ServingConfig, serving_config
+>>>>>>> c53146f (Serve finished models over HTTP, decoding whatever arrives together)
 from seqloom.config.text import (
     Overrides,
     check_names,
@@ -127,6 +131,7 @@ __all__ = [
     "RecurrentOptions",
     "RotaryPositionsConfig",
     "SearchConfig",
+    "ServingConfig",
     "SgdConfig",
     "Side",
     "SinusoidsConfig",
@@ -160,6 +165,7 @@ __all__ = [
     "parse_assignments",
     "plan",
     "preset_kinds",
+    "serving_config",
     "split_column",
     "validate",
 ]

@@ -27,6 +27,7 @@ __all__ = [
     "option_rows",
     "parse",
     "parse_assignments",
+    "sentence_of",
     "validate",
 ]
 
@@ -89,7 +90,12 @@ def validate(tables: Mapping[str, Any], *, place: str) -> Config:
     try:
         return Config.model_validate(tables)
     except ValidationError as error:
-        raise ConfigError(f"{place}: {_sentence(error.errors()[0])}") from None
+        raise ConfigError(f"{place}: {sentence_of(error)}") from None
+
+
+def sentence_of(error: ValidationError) -> str:
+    """What is wrong first, with the dotted name of where it is."""
+    return _sentence(error.errors()[0])
 
 
 def check_names(tables: Mapping[str, Any], *, place: str) -> None:

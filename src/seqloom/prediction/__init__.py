@@ -2,25 +2,32 @@
 
 from seqloom.prediction.engine import fast, fast_reader
 from seqloom.prediction.judging import Judge
-from seqloom.prediction.model import Model, Scored
+from seqloom.prediction.model import ROWS, Asked, Model, Scored
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
-from seqloom.prediction.reading import GROUP
+from seqloom.prediction.reading import GROUP, Encoded
+from seqloom.prediction.running import Running, Waiting, sharing
 from seqloom.prediction.together import Predictor, together
 from seqloom.prediction.wishes import Wishes
 
 __all__ = [
     "GROUP",
+    "ROWS",
+    "Asked",
     "Branch",
+    "Encoded",
     "Judge",
     "Likely",
     "Model",
     "Output",
     "Predictor",
+    "Running",
     "Scored",
     "Stopped",
     "Token",
+    "Waiting",
     "Wishes",
     "fast",
     "fast_reader",
+    "sharing",
     "together",
 ]

@@ -18,7 +18,7 @@ from seqloom.prediction.wishes import NOTHING_MORE, Demands, Wishes
 from seqloom.search import Completions, Frontier, Greedy, Hypothesis, Node, Search, trees
 from seqloom.training import row_log_probabilities
 
-__all__ = ["Model", "Scored"]
+__all__ = ["ROWS", "Asked", "Found", "Model", "Scored"]
 
 SENTENCES = 128  # in a batch
 GREEDY = Greedy()
@@ -48,6 +48,11 @@ class Asked:
     wishes: Wishes
     demands: Demands
     n_best: int = 1
+
+    @property
+    def trace(self) -> bool:
+        """Whether attention is looked at."""
+        return self.wishes.attention or traces(self.search)
 
     @property
     def several(self) -> bool:
@@ -107,7 +112,7 @@ class Model:
 
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
-        asked = self._asked(search, n_best, wishes)
+        asked = self.asked(search, n_best, wishes)
         reader = Reader(self.source, self.config.data.max_source)
         for each in reader.groups(inputs, group):
             yield from self._outputs(each.encoded, each.lines, asked)
@@ -117,7 +122,7 @@ class Model:
     def predict_rows(self, rows: Sequence[Values], *, search: Search = GREEDY) -> list[Output]:
         """An output for each input that is already encoded."""
         encoded = [Encoded(number, row) for number, row in enumerate(rows)]
-        asked = self._asked(search, 1, NOTHING_MORE)
+        asked = self.asked(search, 1, NOTHING_MORE)
         return list(self._outputs(encoded, range(len(rows)), asked))
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
@@ -147,7 +152,7 @@ class Model:
         ).tolist()
         return rows
 
-    def _asked(self, search: Search | None, n_best: int, wishes: Wishes) -> Asked:
+    def asked(self, search: Search | None, n_best: int, wishes: Wishes) -> Asked:
         """What the caller asks for, in the model's tokens; ConfigError where it cannot be."""
         if search is None:
             search = configured(self.config.search, n_best)
@@ -166,7 +171,7 @@ class Model:
         results = side_by_side(lambda batch: self._decode(batch, lines, asked), shared)
         for batch, all_found in zip(shared, results, strict=True):
             for each, found in zip(batch, all_found, strict=True):
-                outputs[each.number] = self._explained(each, found, asked)
+                outputs[each.number] = self.explained(each, found, asked)
         return iter(outputs)
 
     @torch.inference_mode()
@@ -177,10 +182,14 @@ class Model:
         numbers = torch.tensor([lines[each.number] for each in batch])
         limits = asked.demands.limits(source.lengths, numbers, self.config.search)
         decoder = self.decoder
+<<<<<<< HEAD
         trace = asked.wishes.attention or traces(asked.search)
         memory = self.encoder.encode(source)
         seen = source.lengths if memory.mask is None else memory.mask.sum(dim=1)
         state = decoder.start(memory, trace=trace)
+=======
+        state = decoder.start(self.encoder.encode(source), trace=asked.trace)
+>>>>>>> c53146f (Serve finished models over HTTP, decoding whatever arrives together)
         standing = asked.search.begin(state, limits)
         while not standing.done:
             standing = asked.search.advance(decoder, standing)
@@ -192,7 +201,7 @@ class Model:
             grown = trees(standing, found)
         return [Found(*each) for each in zip(found, grown, seen.tolist(), strict=True)]
 
-    def _explained(self, source: Encoded, found: Found, asked: Asked) -> Output:
+    def explained(self, source: Encoded, found: Found, asked: Asked) -> Output:
         """The best output for an input, with whatever was asked for beside it."""
         wanted = len(found.outputs) if isinstance(asked.search, Completions) else asked.n_best
         read = self._read(source, found.seen)

@@ -58,6 +58,15 @@ class Reader(NamedTuple):
             yield Group(range(line, line + len(cells)), self._read(cells), fault)
             line += len(cells)
 
+    def all(self, inputs: list[str]) -> list[Encoded]:
+        """All inputs that are not blank, or the error of the first that cannot be read."""
+        found: list[Encoded] = []
+        for group in self.groups(inputs, max(1, len(inputs))):
+            if group.fault is not None:
+                raise group.fault
+            found += group.encoded
+        return found
+
     def encoded(self, number: int, row: Values) -> Encoded:
         """A row that is encoded already, cut to what the model takes."""
         closing = self.field.closing

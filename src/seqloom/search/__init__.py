@@ -1,5 +1,6 @@
 """From distributions to outputs: every search drives every decoder."""
 
+from seqloom.search.agreed import Certain, agreed
 from seqloom.search.beam import Beam
 from seqloom.search.completions import Completions
 from seqloom.search.diverse import DiverseBeam
@@ -23,6 +24,7 @@ __all__ = [
     "PER_TOKEN",
     "PLAIN",
     "Beam",
+    "Certain",
     "Completions",
     "DiverseBeam",
     "Exact",
@@ -47,6 +49,7 @@ __all__ = [
     "StochasticBeam",
     "Utility",
     "Written",
+    "agreed",
     "joined",
     "likeness",
     "remaining",

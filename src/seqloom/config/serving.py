@@ -1,0 +1,56 @@
+"""What a server takes on: every size, count and time has a bound (RELIABILITY, the server)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from seqloom.config.section import Positive, Section
+from seqloom.config.text import sentence_of
+from seqloom.errors import ConfigError
+
+__all__ = ["ServingConfig", "serving_config"]
+
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+
+
+class ServingConfig(Section):
+    """The limits of a server; a request beyond one is refused before the model sees it."""
+
+    inputs: Positive = Field(64, description="inputs of a request")
+    characters: Positive = Field(5_000, description="characters of an input, a prefix or a phrase")
+    body: Positive = Field(1_000_000, description="bytes of a request")
+    paths: Positive = Field(64, description="paths of a search: a beam's width, or draws")
+    n_best: Positive = Field(64, description="outputs for each input")
+    alternatives: Positive = Field(50, description="likeliest tokens told of each step")
+    phrases: Positive = Field(20, description="phrases that are required, or forbidden")
+    expansions: Positive = Field(10_000, description="paths that an exact search reads")
+    work: Positive = Field(
+        400_000, description="inputs × paths × longest output in tokens, of a request"
+    )
+    queue: Positive = Field(64, description="requests that wait for their turn")
+    rows: Positive = Field(320, description="paths that one worker searches at once")
+    connections: Positive = Field(1_000, description="connections that are open at once")
+    deadline: Seconds = Field(60, description="seconds that a request may take, all in all")
+    receipt: Seconds = Field(10, description="seconds for sending a request or taking an answer")
+    idle: Seconds = Field(5, description="seconds that a connection may lie idle")
+    drain: Seconds = Field(30, description="seconds for what is under way when it is to stop")
+
+
+def serving_config(assignments: Iterable[str]) -> ServingConfig:
+    """`["queue=32", ...]` as limits, all others as they are."""
+    chosen: dict[str, Any] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or name.strip() not in ServingConfig.model_fields:
+            known = ", ".join(ServingConfig.model_fields)
+            raise ConfigError(f"--limit {assignment}: write NAME=NUMBER, with NAME one of {known}")
+        chosen[name.strip()] = value.strip().replace("_", "")
+    return _validated(chosen)
+
+
+def _validated(chosen: Mapping[str, Any]) -> ServingConfig:
+    try:
+        return ServingConfig.model_validate(chosen)
+    except ValidationError as error:
+        raise ConfigError(f"--limit {sentence_of(error)}") from None

@@ -1,0 +1,152 @@
+"""Inputs that are decoded together and come and go one by one, a step at a time (SPEC S7.4).
+
+A caller that has many inputs at once has no need of it: `Model.predict`. This is for inputs that
+arrive at any time, each of which may be given up, watched while it is written, or fail alone.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from seqloom.prediction.model import Asked, Found, Model
+from seqloom.prediction.output import Output
+from seqloom.prediction.reading import Encoded, padded
+from seqloom.search import (
+    Certain,
+    Exact,
+    Frontier,
+    Limits,
+    Node,
+    agreed,
+    joined,
+    remaining,
+    trees,
+)
+
+__all__ = ["Running", "Waiting", "sharing"]
+
+Tag = TypeVar("Tag", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Waiting(Generic[Tag]):
+    """An input that is to be decoded; the tag is whatever its caller knows it by."""
+
+    tag: Tag
+    encoded: Encoded
+    line: int  # its number among the inputs of its caller, from which random draws come
+    asked: Asked
+
+
+def sharing(asked: Asked) -> Hashable | None:
+    """Inputs for which this is equal may be decoded together; those for which it is None, not.
+
+    A tree is that of a whole batch, and an exact search stands at no frontier that can be joined.
+    """
+    if asked.wishes.tree or isinstance(asked.search, Exact):
+        return None
+    demands = asked.demands
+    return (asked.search, asked.trace, demands.required, demands.rules, demands.noted)
+
+
+@dataclass
+class Running(Generic[Tag]):
+    """Inputs on the way to their outputs, for which `sharing` is equal, or a single one."""
+
+    model: Model
+    waiting: list[Waiting[Tag]] = field(default_factory=list)  # in the order of the sentences
+    standing: Any = None
+
+    @property
+    def done(self) -> bool:
+        """Whether no input is left."""
+        return not self.waiting
+
+    @torch.inference_mode()
+    def add(self, newcomers: Sequence[Waiting[Tag]]) -> dict[Tag, Output]:
+        """Make the first step of these inputs and let them join; some may be done at once."""
+        search = newcomers[0].asked.search
+        fresh = Running(self.model, list(newcomers), self._begun(newcomers))
+        fresh.standing = search.advance(self.model.decoder, fresh.standing)
+        outputs = fresh._taken()
+        if self.done:
+            self.waiting, self.standing = fresh.waiting, fresh.standing
+        elif not fresh.done:
+            self.standing = joined(self.standing, fresh.standing)
+            self.waiting = [*self.waiting, *fresh.waiting]
+        return outputs
+
+    @torch.inference_mode()
+    def advance(self) -> dict[Tag, Output]:
+        """One step of every input, and the outputs of those that are done by it."""
+        search = self.waiting[0].asked.search
+        self.standing = search.advance(self.model.decoder, self.standing)
+        return self._taken()
+
+    def give_up(self, tags: set[Tag]) -> None:
+        """Go on without these inputs."""
+        if not isinstance(self.standing, Frontier):
+            if all(each.tag in tags for each in self.waiting):
+                self.waiting = []
+            return
+        gone = torch.tensor([each.tag in tags for each in self.waiting])
+        if bool(gone.any()):
+            self.standing = remaining(self.standing.without(gone))
+            self.waiting = [each for each in self.waiting if each.tag not in tags]
+
+    def certain(self, tag: Tag, known: int) -> list[Certain]:
+        """The tokens after the first `known` that the output for an input will have for certain."""
+        places = [place for place, each in enumerate(self.waiting) if each.tag == tag]
+        if not places or not isinstance(self.standing, Frontier):
+            return []
+        return agreed(self.standing, places[0], known)
+
+    def _begun(self, newcomers: Sequence[Waiting[Tag]]) -> Any:
+        model, asked = self.model, newcomers[0].asked
+        model.network.eval()
+        source = padded([each.encoded.values for each in newcomers])
+        groups = groupby(newcomers, key=lambda each: each.asked.demands)
+        limits = reduce(Limits.join, (self._limits(list(group)) for _, group in groups))
+        state = model.decoder.start(model.encoder.encode(source), trace=asked.trace)
+        return asked.search.begin(state, limits)
+
+    def _limits(self, group: Sequence[Waiting[Tag]]) -> Limits:
+        """Of inputs that have the same demands."""
+        lengths = torch.tensor([len(each.encoded.values) for each in group])
+        lines = torch.tensor([each.line for each in group])
+        return group[0].asked.demands.limits(lengths, lines, self.model.config.search)
+
+    def _taken(self) -> dict[Tag, Output]:
+        """The outputs of what is done, which is then no longer here."""
+        standing = self.standing
+        if not isinstance(standing, Frontier):
+            gone = list(range(len(self.waiting))) if standing.done else []
+        else:
+            staying = set(_numbers(standing.sentences))
+            gone = [place for place in range(len(self.waiting)) if place not in staying]
+        if not gone:
+            return {}
+        asked = self.waiting[0].asked
+        found = asked.search.results(standing)
+        branches: list[list[Node]] = [[] for _ in found]
+        if asked.wishes.tree and isinstance(standing, Frontier):
+            branches = trees(standing, found)
+        done = [self.waiting[place] for place in gone]
+        outputs = {
+            each.tag: self.model.explained(each.encoded, Found(result, tree), each.asked)
+            for each, result, tree in zip(done, found, branches, strict=True)
+        }
+        self.waiting = [each for each in self.waiting if each.tag not in outputs]
+        if isinstance(standing, Frontier):
+            self.standing = remaining(standing)
+        return outputs
+
+
+def _numbers(values: Tensor) -> list[int]:
+    numbers: list[int] = values.tolist()
+    return numbers

@@ -1,0 +1,42 @@
+"""What is certain of an output while it is still looked for: where all its paths agree."""
+
+from typing import NamedTuple
+
+import torch
+
+from seqloom.search.frontier import Frontier
+
+__all__ = ["Certain", "agreed"]
+
+
+class Certain(NamedTuple):
+    """A token that no path of a sentence is without, and its log-probability."""
+
+    token: int
+    score: float
+
+
+def agreed(frontier: Frontier, place: int, known: int) -> list[Certain]:
+    """The tokens that all possible paths of a sentence share, after the first `known` of them.
+
+    A path that has finished counts as the others do, and `<end>` is not among the tokens. What is
+    told once is never taken back: every output continues some path.
+    """
+    possible = (frontier.totals[place] > -torch.inf).nonzero().squeeze(1)
+    rows = possible + place * frontier.width
+    rows = rows if frontier.kept is None else frontier.kept[rows]
+    step, columns = frontier.step, []
+    for _ in range(int(frontier.steps[place]) - known):
+        if step is None:
+            break
+        columns.append((step.tokens[rows], step.scores[rows]))
+        rows = rows if step.parents is None else step.parents[rows]
+        rows = rows if step.kept is None else step.kept[rows]
+        step = step.before
+    certain = []
+    for tokens, scores in reversed(columns):
+        token = int(tokens[0]) if len(tokens) else frontier.limits.end
+        if token == frontier.limits.end or bool((tokens != token).any()):
+            break
+        certain.append(Certain(token, float(scores[0])))
+    return certain

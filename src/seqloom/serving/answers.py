@@ -1,0 +1,89 @@
+"""The answers as they are described in openapi.json; `Output.as_dict` has the real ones."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+__all__ = ["ErrorAnswer", "ModelsAnswer", "PredictAnswer", "ScoreAnswer"]
+
+
+class ErrorAnswer(BaseModel):
+    """One sentence: the place, what is wrong, the cure."""
+
+    error: str
+
+
+class LikelyAnswer(BaseModel):
+    """A symbol that could have been written."""
+
+    text: str
+    log_probability: float | None
+
+
+class TokenAnswer(LikelyAnswer):
+    """A symbol of an output; the log-probability of what cannot be is null."""
+
+    alternatives: list[LikelyAnswer] = []
+
+
+class OutputAnswer(BaseModel):
+    """An output with what explains it; what was not asked for is absent."""
+
+    text: str
+    score: float | None
+    normalised: float | None
+    tokens: list[TokenAnswer]
+    stopped: str
+    source: list[str]
+    truncated: bool
+    attention: list[list[float]] = []
+    n_best: list["OutputAnswer"] = []
+    tree: list[dict[str, Any]] = []
+
+
+class PredictAnswer(BaseModel):
+    """An output for each input, in order."""
+
+    model: str
+    outputs: list[OutputAnswer]
+    seconds: float
+
+
+class ScoredAnswer(BaseModel):
+    """How likely a given output is."""
+
+    score: float
+    tokens: list[TokenAnswer]
+
+
+class ScoreAnswer(BaseModel):
+    """A score for each pair, in order."""
+
+    model: str
+    scores: list[ScoredAnswer]
+    seconds: float
+
+
+class FieldAnswer(BaseModel):
+    """What a model reads or writes."""
+
+    kind: str
+    unit: str | None = None
+    symbols: int | None = None
+    longest: int | None = None
+
+
+class ModelAnswer(BaseModel):
+    """A model under the name that requests call it by."""
+
+    name: str
+    source: FieldAnswer
+    target: FieldAnswer
+    search: dict[str, Any] | None
+
+
+class ModelsAnswer(BaseModel):
+    """The models, the first of which answers where none is named, and the server's limits."""
+
+    models: list[ModelAnswer]
+    limits: dict[str, float]

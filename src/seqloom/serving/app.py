@@ -1,0 +1,301 @@
+"""The API: predict, stream, score, the list of models, health, metrics, and the playground."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from seqloom import __version__
+from seqloom.config import ServingConfig
+from seqloom.errors import SeqloomError
+from seqloom.prediction import Output, Predictor
+from seqloom.serving.answers import ErrorAnswer, ModelsAnswer, PredictAnswer, ScoreAnswer
+from seqloom.serving.guard import Access, Guard, log
+from seqloom.serving.jobs import Cancelled, Event, Job
+from seqloom.serving.metrics import Entry
+from seqloom.serving.requests import PredictRequest, ScoreRequest
+from seqloom.serving.service import Service
+
+__all__ = ["application"]
+
+KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+OURS = "the model failed on this request; the server's log has its number"
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorAnswer, "description": meaning}
+    for status, meaning in (
+        (400, "not HTTP or JSON that can be read"),
+        (401, "the token is missing or wrong"),
+        (403, "a host or origin that may not ask"),
+        (415, "not JSON"),
+        (422, "a value that cannot be, or beyond a limit, which is named"),
+        (429, "the queue is full; Retry-After says when to come back"),
+        (500, "the model failed on this request"),
+        (503, "the server is stopping"),
+        (504, "the deadline has passed"),
+    )
+}
+
+
+def application(
+    models: Mapping[str, Predictor],
+    *,
+    access: Access | None = None,
+    limits: ServingConfig | None = None,
+) -> tuple[Guard, Service]:
+    """The ASGI application that serves these models, and the service behind it."""
+    limits = limits or ServingConfig()
+    service = Service(models, limits)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await asyncio.to_thread(service.start)
+        yield
+        await asyncio.to_thread(service.stop)
+
+    app = FastAPI(
+        title="Seqloom",
+        version=__version__,
+        description="Finished models behind HTTP.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    _work_routes(app, service)
+    _plain_routes(app, service)
+    app.add_exception_handler(SeqloomError, _seqloom_error)
+    app.add_exception_handler(RequestValidationError, _wrong_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _own_error)
+    guard = Guard(app, access=access or Access(), limits=limits, metrics=service.metrics)
+    return guard, service
+
+
+def _work_routes(app: FastAPI, service: Service) -> None:
+    @app.post("/v1/predict", responses={200: {"model": PredictAnswer}, **ERRORS})
+    async def predict(body: PredictRequest, request: Request) -> Response:
+        """An output for each input."""
+        entry = _entry(request)
+        job = await service.predict(body, entry)
+        outputs: dict[int, Output] = {}
+        async for event in _events(job, request, entry):
+            outputs |= _outputs_of(event)
+            if len(outputs) == len(body.inputs):
+                break
+        service.metrics.tokens.inc(sum(len(each.tokens) for each in outputs.values()))
+        entry.end("completed")
+        found = [outputs[number].as_dict() for number in range(len(body.inputs))]
+        return _json({"model": job.model, "outputs": found, "seconds": round(entry.seconds, 6)})
+
+    @app.post(
+        "/v1/stream",
+        response_class=StreamingResponse,
+        responses={
+            200: {
+                "description": "server-sent events: `tokens` as they are certain, `output`, `done`",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            },
+            **ERRORS,
+        },
+    )
+    async def stream(body: PredictRequest, request: Request) -> Response:
+        """The tokens of each output as soon as they are certain, then the whole outputs."""
+        entry = _entry(request)
+        job = await service.predict(body, entry, streams=True)
+        told = _told(service, job, request, len(body.inputs))
+        return StreamingResponse(told, media_type="text/event-stream")
+
+    @app.post("/v1/score", responses={200: {"model": ScoreAnswer}, **ERRORS})
+    async def score(body: ScoreRequest, request: Request) -> Response:
+        """How likely given outputs are, token by token."""
+        entry = _entry(request)
+        job = await service.score(body, entry)
+        async for event in _events(job, request, entry):
+            scores = [
+                {
+                    "score": each.log_probability,
+                    "tokens": [token.as_dict() for token in each.tokens],
+                }
+                for each in event.result
+            ]
+            break
+        entry.end("completed")
+        return _json({"model": job.model, "scores": scores, "seconds": round(entry.seconds, 6)})
+
+
+def _plain_routes(app: FastAPI, service: Service) -> None:
+    @app.get("/v1/models", responses={200: {"model": ModelsAnswer}})
+    async def models() -> Response:
+        """The models, what they read and write, and the limits of requests."""
+        return _json({"models": service.listing(), "limits": service.limits.model_dump()})
+
+    @app.get("/live")
+    async def live() -> dict[str, bool]:
+        """Whether the process answers."""
+        return {"live": True}
+
+    @app.get("/ready", responses={503: {"model": ErrorAnswer}})
+    async def ready() -> Response:
+        """Whether requests are taken: not before the models are loaded, nor while stopping."""
+        if service.ready:
+            return _json({"ready": True})
+        return _json({"error": "the server is starting or stopping"}, status=503)
+
+    @app.get("/metrics", response_class=Response)
+    async def metrics() -> Response:
+        """Counters, as Prometheus reads them."""
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    page = _page()
+
+    @app.get("/", include_in_schema=False)
+    async def playground() -> Response:
+        return page["index.html"]
+
+    @app.get("/page/{name}", include_in_schema=False)
+    async def part(name: str) -> Response:
+        if name not in page:
+            raise HTTPException(404)
+        return page[name]
+
+
+async def _told(service: Service, job: Job, request: Request, inputs: int) -> AsyncIterator[bytes]:
+    """Server-sent events; an error that comes late is the last of them."""
+    entry, target = _entry(request), service.models[job.model].target
+    done = 0
+    ids: dict[int, list[int]] = {}
+    try:
+        async for event in _events(job, request, entry):
+            for number, output in _outputs_of(event).items():
+                service.metrics.tokens.inc(len(output.tokens))
+                yield _sent("output", {"input": number, "output": output.as_dict()})
+                done += 1
+            if done == inputs:
+                break
+            if not event.certain:
+                continue
+            sure = ids.setdefault(event.number, [])
+            sure += [each.token for each in event.certain]
+            names = target.tokens([each.token for each in event.certain])
+            tokens = [
+                {"text": name, "log_probability": each.score}
+                for name, each in zip(names, event.certain, strict=True)
+            ]
+            yield _sent(
+                "tokens", {"input": event.number, "tokens": tokens, "text": target.cell(sure)}
+            )
+        entry.end("completed")
+        yield _sent("done", {"model": job.model, "seconds": round(entry.seconds, 6)})
+    except SeqloomError as error:
+        yield _sent("error", {"error": str(error)})
+    except Exception as error:
+        _log_fault(request, error)
+        yield _sent("error", {"error": OURS})
+
+
+def _outputs_of(event: Event) -> dict[int, Output]:
+    """The outputs that an event tells, by the numbers of their inputs: none, one, or all."""
+    if event.output is not None:
+        return {event.number: event.output}
+    return dict(enumerate(event.result or ()))
+
+
+async def _events(job: Job, request: Request, entry: Entry) -> AsyncIterator[Event]:
+    """What becomes known of a job, until its reader has enough; an error ends it."""
+    watching = asyncio.create_task(_watch(job, request))
+    try:
+        while True:
+            event = await job.events.get()
+            if event.error is not None:
+                entry.end("cancelled" if isinstance(event.error, Cancelled) else "failed")
+                raise event.error
+            yield event
+    finally:
+        job.cancelled = True  # whatever is left of it
+        watching.cancel()
+
+
+async def _watch(job: Job, request: Request) -> None:
+    """Give up a job whose client goes away."""
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            job.cancelled = True
+            job.events.put_nowait(Event(0, error=Cancelled("the client has gone")))
+            return
+
+
+def _entry(request: Request) -> Entry:
+    entry: Entry = request.scope["state"]["entry"]
+    return entry
+
+
+def _sent(kind: str, data: dict[str, Any]) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps(data, allow_nan=False)}\n\n".encode()
+
+
+def _json(content: Any, *, status: int = 200) -> Response:
+    return JSONResponse(content, status)
+
+
+def _page() -> dict[str, Response]:
+    """The playground's files, read once; nothing else is ever served from disk."""
+    folder = files("seqloom.serving") / "page"
+    return {
+        each.name: Response(
+            each.read_bytes(), media_type=KINDS[each.name.rpartition(".")[2]] + "; charset=utf-8"
+        )
+        for each in folder.iterdir()
+        if each.name.rpartition(".")[2] in KINDS
+    }
+
+
+async def _seqloom_error(_: Request, error: Exception) -> Response:
+    status = error.http_status if isinstance(error, SeqloomError) else 500
+    answer = _json({"error": str(error)}, status=status)
+    if status == 429:
+        answer.headers["retry-after"] = "1"
+    return answer
+
+
+async def _wrong_request(_: Request, error: Exception) -> Response:
+    """The first thing that is wrong, without what was sent."""
+    sentence = "the request is not as it should be"
+    if isinstance(error, RequestValidationError) and error.errors():
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part != "body")
+        sentence = f"{place or 'body'}: {first['msg'][:200]}"
+    return _json({"error": _safe(sentence)}, status=422)
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    headers = error.headers if isinstance(error, HTTPException) else None
+    words = {400: "the body is not JSON that can be read", 404: "there is nothing here"}
+    sentence = words.get(status, "this cannot be asked for in this way")
+    return JSONResponse({"error": sentence}, status, headers=headers)
+
+
+async def _own_error(request: Request, error: Exception) -> Response:
+    _log_fault(request, error)
+    return _json({"error": OURS}, status=500)
+
+
+def _log_fault(request: Request, error: Exception) -> None:
+    """Where it happened, but not what it says, which may hold text of the request."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    log("fault", kind=type(error).__name__, place=place, path=request.scope["path"])
+
+
+def _safe(text: str) -> str:
+    """Text that can be sent: names in a request may hold what is not Unicode."""
+    return text.encode("utf-8", "replace").decode()

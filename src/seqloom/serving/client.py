@@ -1,0 +1,117 @@
+"""A small client of a served model, with nothing but the standard library."""
+
+import http.client
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+from seqloom.errors import ConfigError, DataError, LimitError, RunError, SeqloomError
+
+if TYPE_CHECKING:
+    from seqloom.prediction import Output
+
+__all__ = ["Client"]
+
+NOT_THERE = "no server answers at {}; start one with seqloom serve DIR"
+
+
+class Client:
+    """A served model in Python: `Client("http://127.0.0.1:8000").predict(["..."])`.
+
+    The connection is kept, so a client belongs to one thread.
+    """
+
+    def __init__(
+        self, address: str = "http://127.0.0.1:8000", *, token: str = "", timeout: float = 120.0
+    ) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"{address!r} is not the address of a server, as http://host:8000 is")
+        self.address = address
+        self._path = parts.path.rstrip("/")
+        secure = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._connection = kind(parts.hostname, parts.port, timeout=timeout)
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def models(self) -> list[dict[str, Any]]:
+        """The served models, with what they read and write."""
+        found: list[dict[str, Any]] = self._json("GET", "/v1/models")["models"]
+        return found
+
+    def predict(self, inputs: Sequence[str], **options: Any) -> "list[Output]":
+        """An output for each input; options are the other names of a request."""
+        from seqloom.prediction import Output
+
+        answer = self._json("POST", "/v1/predict", {"inputs": list(inputs), **options})
+        return [Output.from_dict(each) for each in answer["outputs"]]
+
+    def stream(self, text: str, **options: Any) -> Iterator[str]:
+        """The output for one input as far as it is certain, longer and longer, at last whole."""
+        response = self._ask("POST", "/v1/stream", {"inputs": [text], **options})
+        kind = ""
+        for line in response:
+            name, _, value = line.decode().rstrip("\n").partition(": ")
+            kind = value if name == "event" else kind
+            if name != "data":
+                continue
+            data = json.loads(value)
+            if kind == "error":
+                raise SeqloomError(data["error"])
+            if kind in ("tokens", "output"):
+                yield data["text"] if kind == "tokens" else data["output"]["text"]
+
+    def score(self, pairs: Sequence[tuple[str, str]], **options: Any) -> list[dict[str, Any]]:
+        """For each pair the log-probability of the output, and that of each of its tokens."""
+        body = {"pairs": [list(pair) for pair in pairs], **options}
+        found: list[dict[str, Any]] = self._json("POST", "/v1/score", body)["scores"]
+        return found
+
+    def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        try:
+            return json.loads(self._ask(method, path, body).read())
+        except ValueError:
+            raise DataError(f"{self.address}: the answer is not JSON; is it seqloom's?") from None
+
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> http.client.HTTPResponse:
+        """The answer, or its error; an idle connection that was closed is opened again once."""
+        data = None if body is None else json.dumps(body)
+        for attempt in (1, 2):
+            try:
+                self._connection.request(method, self._path + path, data, self._headers)
+                response = self._connection.getresponse()
+                break
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                self._connection.close()
+                if attempt == 2:
+                    raise RunError(NOT_THERE.format(self.address)) from None
+            except OSError:
+                self._connection.close()
+                raise RunError(NOT_THERE.format(self.address)) from None
+        if response.status >= 400:
+            raise _error(response.status, response.read())
+        return response
+
+
+def _error(status: int, content: bytes) -> SeqloomError:
+    try:
+        sentence = str(json.loads(content)["error"])
+    except (ValueError, KeyError, TypeError):
+        sentence = f"the server answered with status {status}"
+    kinds: dict[int, type[SeqloomError]] = {422: LimitError, 429: LimitError, 503: RunError}
+    return kinds.get(status, SeqloomError)(sentence)

@@ -1,0 +1,219 @@
+"""What every request meets before the API: who may ask, in which form, and how much (D2, D7)."""
+
+import base64
+import binascii
+import hmac
+import json
+import secrets
+import sys
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from seqloom.config import ServingConfig
+from seqloom.errors import SeqloomError
+from seqloom.serving.metrics import Entry, Metrics
+
+__all__ = ["Access", "Guard", "Refused", "log"]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+WORK = ("/v1/predict", "/v1/stream", "/v1/score")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+
+
+class Refused(SeqloomError):
+    """A request that goes no further, with its status."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may ask: the names this server goes by, and the token it wants, if any."""
+
+    hosts: tuple[str, ...] = LOOPBACK
+    token: str | None = None
+
+    def check(self, headers: dict[str, str], method: str) -> None:
+        """Refused unless host, token and origin are right."""
+        if _host_of(headers.get("host", "")) not in self.hosts:
+            raise Refused(403, "this server does not go by that name; name it with --allow-host")
+        if self.token is not None and not _same(_given(headers), self.token):
+            raise Refused(401, "the token is missing or wrong; send Authorization: Bearer TOKEN")
+        origin = headers.get("origin")
+        if method != "GET" and origin is not None and urlsplit(origin).netloc != headers["host"]:
+            raise Refused(403, "pages of other origins may not ask this server")
+
+
+class Guard:
+    """An ASGI application around another."""
+
+    def __init__(
+        self, app: App, *, access: Access, limits: ServingConfig, metrics: Metrics
+    ) -> None:
+        self.app = app
+        self.access = access
+        self.limits = limits
+        self.metrics = metrics
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        works = scope["method"] == "POST" and scope["path"] in WORK
+        visit = Visit(scope, send, Entry(self.metrics) if works else None)
+        try:
+            headers = {
+                name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+            }
+            self.access.check(headers, scope["method"])
+            body = await self._body(scope, headers, receive)
+            await self.app(scope, _replayed(body, receive), visit.send)
+        except Refused as refusal:
+            await visit.refuse(refusal)
+        finally:
+            visit.close()
+
+    async def _body(
+        self, scope: MutableMapping[str, Any], headers: dict[str, str], receive: Receive
+    ) -> bytes:
+        """All of the request's body, of bounded size; only JSON is taken."""
+        if scope["method"] in ("GET", "HEAD"):
+            return b""
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise Refused(415, "send JSON, with Content-Type: application/json")
+        most, parts, size = self.limits.body, [], 0
+        if headers.get("content-length", "0").isdecimal() and _longer(headers, most):
+            raise Refused(422, f"body: more bytes than this server's body, {most:,}")
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Refused(400, "the request has no end")
+            size += len(message.get("body", b""))
+            if size > most:
+                raise Refused(422, f"body: more bytes than this server's body, {most:,}")
+            parts.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+
+class Visit:
+    """One request, from its first byte to the line in the log."""
+
+    def __init__(self, scope: MutableMapping[str, Any], send: Send, entry: Entry | None) -> None:
+        self.number = secrets.token_hex(8)
+        self.began = time.perf_counter()
+        self.scope = scope
+        self.entry = entry
+        self.status = 0
+        self._send = send
+        scope.setdefault("state", {})["entry"] = entry
+
+    async def send(self, message: Message) -> None:
+        """Pass on, with the headers that every answer has."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            own = [(b"x-request-id", self.number.encode())]
+            given = {name for name, _ in message.get("headers", [])}
+            own += [pair for pair in HEADERS if pair[0] not in given]
+            message["headers"] = [*message.get("headers", []), *own]
+        await self._send(message)
+
+    async def refuse(self, refusal: Refused) -> None:
+        """Answer for the application; the connection is not used again."""
+        body = json.dumps({"error": str(refusal)}).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        if refusal.status == 401:
+            headers.append((b"www-authenticate", b'Basic realm="seqloom", charset="UTF-8"'))
+        await self.send(
+            {"type": "http.response.start", "status": refusal.status, "headers": headers}
+        )
+        await self.send({"type": "http.response.body", "body": body})
+
+    def close(self) -> None:
+        """The account is balanced and the log has its line, whatever happened."""
+        route = self.scope.get("route")
+        facts = {
+            "request": self.number,
+            "method": self.scope["method"],
+            "path": getattr(route, "path", None),
+            "status": self.status,
+            "seconds": round(time.perf_counter() - self.began, 6),
+        }
+        if self.entry is not None:
+            if self.entry.outcome is None:
+                self.entry.end("cancelled" if self.entry.accepted else "refused")
+            facts["outcome"] = self.entry.outcome
+        log("request", **facts)
+
+
+def log(event: str, **facts: Any) -> None:
+    """One JSON object on a line of standard error; never any text of a request."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    print(json.dumps({"time": f"{stamp}Z", "event": event, **facts}), file=sys.stderr, flush=True)
+
+
+def _longer(headers: dict[str, str], most: int) -> bool:
+    length = headers.get("content-length", "0")
+    return len(length) > 18 or int(length) > most
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body as one message, and then whatever comes after it: the client's going."""
+    pending = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return next_message
+
+
+def _host_of(header: str) -> str:
+    """The name in a Host header, without the port."""
+    name = urlsplit(f"//{header}")
+    try:
+        return (name.hostname or "").lower() if name.username is None else ""
+    except ValueError:
+        return ""
+
+
+def _given(headers: dict[str, str]) -> str:
+    """The token, as a bearer's or as the password of a browser."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).decode().partition(":")[2]
+        except (binascii.Error, UnicodeDecodeError):
+            return ""
+    return ""
+
+
+def _same(given: str, wanted: str) -> bool:
+    return hmac.compare_digest(given.encode(), wanted.encode())

@@ -1,0 +1,75 @@
+"""Requests on their way through the model, and the inputs that they consist of."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from seqloom.errors import SeqloomError
+from seqloom.prediction import Output, Waiting
+from seqloom.search import Certain
+
+__all__ = ["Cancelled", "Event", "Job", "Late", "Ticket"]
+
+
+class Late(SeqloomError):
+    """A request that took longer than its deadline allows."""
+
+    http_status = 504
+
+
+class Cancelled(SeqloomError):
+    """A request whose client has gone."""
+
+    http_status = 499
+
+
+@dataclass(frozen=True)
+class Event:
+    """What became known of one input of a request: more of its output, all of it, or an error."""
+
+    number: int
+    certain: tuple[Certain, ...] = ()
+    output: Output | None = None
+    result: Any = None  # of work that is done as a whole
+    error: BaseException | None = None
+
+
+@dataclass(eq=False)
+class Job:
+    """A request. The loop owns it; workers read it and hand events over through `tell`."""
+
+    model: str
+    deadline: float  # by time.monotonic()
+    tell: Callable[[list[tuple["Job", Event]]], None] = field(repr=False)
+    streams: bool = False
+    work: Callable[[], Any] | None = None  # done as a whole, in place of inputs to decode
+    cancelled: bool = False  # set by the loop, seen by workers
+    events: "asyncio.Queue[Event]" = field(default_factory=asyncio.Queue)
+    began: float = field(default_factory=time.monotonic)
+
+    def over(self, now: float) -> SeqloomError | None:
+        """Why it is not to go on, if it is not."""
+        if self.cancelled:
+            return Cancelled("the client has gone")
+        if now > self.deadline:
+            allowed = math.ceil(self.deadline - self.began)
+            return Late(
+                f"the request took longer than {allowed:,} seconds; "
+                "send fewer inputs or a narrower search"
+            )
+        return None
+
+
+@dataclass(eq=False)
+class Ticket:
+    """One input of a request, or a request that is worked on as a whole."""
+
+    job: Job
+    waiting: Waiting["Ticket"] | None = None
+    number: int = 0
+    rows: int = 1  # paths that it is searched by
+    told: int = 0  # tokens that were streamed
+    alone: bool = False  # because something beside it, or it, has failed

@@ -1,0 +1,242 @@
+"""What a request may say, and the search and wishes that follow from it (SPEC S7)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from seqloom.config import SearchConfig, ServingConfig
+from seqloom.errors import LimitError
+from seqloom.prediction import Wishes
+from seqloom.search import (
+    Beam,
+    Completions,
+    DiverseBeam,
+    Exact,
+    Greedy,
+    MinimumRisk,
+    Ranking,
+    Sample,
+    Search,
+    StochasticBeam,
+)
+
+__all__ = ["PredictRequest", "ScoreRequest", "SearchRequest", "check_sizes"]
+
+HIGHEST = 2**31 - 1  # of any whole number; the server's limits are far lower
+Count = Annotated[int, Field(ge=0, le=HIGHEST)]
+Positive = Annotated[int, Field(ge=1, le=HIGHEST)]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Above = Annotated[float, Field(gt=0, le=1_000)]
+Part = Annotated[float, Field(ge=0, le=1)]
+Input = str
+"""What a text model reads; other kinds of fields will have other forms here."""
+
+
+class Strict(BaseModel):
+    """A part of a request: every name must be known, and every value of the right kind."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class GreedyRequest(Strict):
+    """The likeliest token, step after step."""
+
+    kind: Literal["greedy"]
+
+    def search(self, _ranking: Ranking, _n_best: int) -> Search:
+        return Greedy()
+
+
+class BeamRequest(Strict):
+    """The best paths, `width` at a time."""
+
+    kind: Literal["beam"]
+    width: Positive = 5
+
+    def search(self, ranking: Ranking, n_best: int) -> Search:
+        return Beam(max(self.width, n_best), ranking)
+
+
+class DiverseRequest(Strict):
+    """A beam in groups that keep away from one another's tokens."""
+
+    kind: Literal["diverse"]
+    width: Positive = 6
+    groups: Positive = 3
+    strength: Annotated[float, Field(ge=0, le=1_000)] = 0.5
+
+    def search(self, ranking: Ranking, _n_best: int) -> Search:
+        return DiverseBeam(self.width, self.groups, self.strength, ranking)
+
+
+class StochasticRequest(Strict):
+    """Different outputs, drawn without replacement."""
+
+    kind: Literal["stochastic"]
+    width: Positive = 5
+    temperature: Above = 1.0
+    seed: Seed = 1
+
+    def search(self, _ranking: Ranking, _n_best: int) -> Search:
+        return StochasticBeam(self.width, self.temperature, self.seed)
+
+
+class Drawn(Strict):
+    """How draws are made."""
+
+    temperature: Above = 1.0
+    top_k: Count = 0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    min_p: Part = 0.0
+    seed: Seed = 1
+
+    def sample(self, draws: int) -> Sample:
+        return Sample(self.temperature, self.top_k, self.top_p, self.min_p, draws, self.seed)
+
+
+class SampleRequest(Drawn):
+    """Draws from the model's distribution."""
+
+    kind: Literal["sample"]
+    draws: Positive | None = None
+
+    def search(self, _ranking: Ranking, n_best: int) -> Search:
+        return self.sample(n_best if self.draws is None else self.draws)
+
+
+class RiskRequest(Drawn):
+    """The draw most like all the others."""
+
+    kind: Literal["risk"]
+    draws: Annotated[int, Field(ge=2, le=HIGHEST)] = 16
+
+    def search(self, _ranking: Ranking, _n_best: int) -> Search:
+        return MinimumRisk(self.sample(self.draws))
+
+
+class ExactRequest(Strict):
+    """The best output there is, or the best known when so many paths have been read."""
+
+    kind: Literal["exact"]
+    expansions: Positive = 1_000
+
+    def search(self, ranking: Ranking, _n_best: int) -> Search:
+        return Exact(ranking, self.expansions)
+
+
+class CompletionsRequest(Strict):
+    """The likeliest tokens after the prefix, each completed."""
+
+    kind: Literal["completions"]
+    count: Positive = 5
+    width: Positive = 3
+
+    def search(self, ranking: Ranking, _n_best: int) -> Search:
+        return Completions(self.count, self.width, ranking)
+
+
+SearchRequest = Annotated[
+    GreedyRequest
+    | BeamRequest
+    | DiverseRequest
+    | StochasticRequest
+    | SampleRequest
+    | RiskRequest
+    | ExactRequest
+    | CompletionsRequest,
+    Field(discriminator="kind"),
+]
+
+EXAMPLE: dict[str, Any] = {
+    "inputs": ["Elle était seule dans la maison."],
+    "search": {"kind": "beam", "width": 5},
+    "n_best": 1,
+}
+
+
+class PredictRequest(Strict):
+    """Inputs, how outputs are looked for, and what is told with them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    model: str | None = Field(None, description="which model, by its name; the first if absent")
+    inputs: list[Input] = Field(description="texts, each of which has an output", min_length=1)
+    search: SearchRequest | None = Field(None, description="the model's own choice if absent")
+    n_best: Positive = Field(1, description="outputs for each input")
+    attention: bool = Field(False, description="tell how each token looked at the source")
+    alternatives: Count = Field(0, description="likeliest tokens to tell of each step")
+    tree: bool = Field(False, description="tell all that the search looked at")
+    prefix: str | list[str] = Field("", description="how outputs begin: all, or each")
+    require: list[str] = Field([], description="words that every output contains")
+    forbid: list[str] = Field([], description="words that no output contains")
+    no_repeat: Count = Field(0, description="so many tokens in a row are not written twice")
+
+    def chosen_search(self, config: SearchConfig) -> Search | None:
+        """The search asked for; None leaves it to the model."""
+        if self.search is None:
+            return None
+        return self.search.search(Ranking.configured(config), self.n_best)
+
+    def wishes(self) -> Wishes:
+        """What is wished of the outputs."""
+        prefix = self.prefix if isinstance(self.prefix, str) else tuple(self.prefix)
+        return Wishes(
+            prefix,
+            tuple(self.require),
+            tuple(self.forbid),
+            self.no_repeat,
+            self.attention,
+            self.alternatives,
+            self.tree,
+        )
+
+
+class ScoreRequest(Strict):
+    """Pairs of an input and an output, of which the likelihood is wanted."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"pairs": [["Elle est seule.", "She is alone."]]}]}
+    )
+
+    model: str | None = Field(None, description="which model, by its name; the first if absent")
+    pairs: list[Annotated[list[Input], Field(min_length=2, max_length=2)]] = Field(
+        description="an input and an output each", min_length=1
+    )
+
+
+def check_sizes(request: PredictRequest | ScoreRequest, limits: ServingConfig) -> None:
+    """LimitError that names the first limit which a request exceeds."""
+    if isinstance(request, ScoreRequest):
+        _at_most("inputs", len(request.pairs), limits.inputs)
+        _short("pairs", [text for pair in request.pairs for text in pair], limits)
+        return
+    _at_most("inputs", len(request.inputs), limits.inputs)
+    _short("inputs", request.inputs, limits)
+    prefixes = [request.prefix] if isinstance(request.prefix, str) else request.prefix
+    if not isinstance(request.prefix, str) and len(prefixes) != len(request.inputs):
+        raise LimitError(
+            f"prefix: there are {len(prefixes):,} for {len(request.inputs):,} inputs; "
+            "give one for each, or one text for all"
+        )
+    _short("prefix", prefixes, limits)
+    for name, phrases in (("require", request.require), ("forbid", request.forbid)):
+        _at_most("phrases", len(phrases), limits.phrases, said=name)
+        _short(name, phrases, limits)
+    _at_most("n_best", request.n_best, limits.n_best)
+    _at_most("alternatives", request.alternatives, limits.alternatives)
+    _at_most("characters", request.no_repeat, limits.characters, said="no_repeat")
+    if request.search is not None:
+        for name in ("width", "draws", "count", "groups"):
+            _at_most("paths", getattr(request.search, name, None) or 0, limits.paths, said=name)
+        most = getattr(request.search, "expansions", 0)
+        _at_most("expansions", most, limits.expansions)
+
+
+def _at_most(limit: str, count: int, most: int, *, said: str | None = None) -> None:
+    if count > most:
+        raise LimitError(f"{said or limit}: {count:,} is more than this server's {limit}, {most:,}")
+
+
+def _short(name: str, texts: list[str], limits: ServingConfig) -> None:
+    for number, text in enumerate(texts, start=1):
+        _at_most("characters", len(text), limits.characters, said=f"{name}, number {number}")

@@ -1,0 +1,267 @@
+"""Workers that decode whatever has arrived, together where it can be, a step at a time.
+
+Each worker is a thread with one core. Between two steps of its batches it lets newcomers join,
+takes out what is done, and gives up what is late or whose client has gone.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import torch
+
+from seqloom.errors import LimitError, SeqloomError
+from seqloom.prediction import Model, Output, Predictor, Running, Waiting, sharing
+from seqloom.serving.jobs import Event, Job, Ticket
+
+__all__ = ["Full", "Scheduler", "Watch"]
+
+SHORT = 64  # source tokens up to which inputs share a batch; then up to four times as many, ...
+
+
+class Full(SeqloomError):
+    """More requests wait than the queue may hold."""
+
+    http_status = 429
+
+
+class Watch(Protocol):
+    """What is counted of the work; called by workers, of which there are several."""
+
+    def stepped(self, sentences: int, rows: int, seconds: float) -> None:
+        """A decode step of a batch was made."""
+        ...
+
+    def joined(self, sentences: int) -> None:
+        """So many inputs were let into a batch at once."""
+        ...
+
+
+@dataclass(eq=False)
+class Batch:
+    """Tickets that are decoded together."""
+
+    key: Hashable
+    running: Running[Ticket]
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        return [each.tag for each in self.running.waiting]
+
+    @property
+    def rows(self) -> int:
+        return sum(ticket.rows for ticket in self.tickets)
+
+
+class Scheduler:
+    """A bounded queue and the workers that empty it."""
+
+    def __init__(
+        self, models: Mapping[str, Predictor], *, queue: int, rows: int, workers: int, watch: Watch
+    ) -> None:
+        self.models = models
+        self.limit = queue
+        self.rows = rows
+        self.watch = watch
+        self._tickets: deque[Ticket] = deque()
+        self._jobs: dict[Job, int] = {}  # those that wait, with how many tickets
+        self._changed = threading.Condition()
+        self._closing = False
+        self._workers = [
+            threading.Thread(target=Worker(self).run, name=f"model-{number}", daemon=True)
+            for number in range(workers)
+        ]
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for their turn."""
+        return len(self._jobs)
+
+    def start(self) -> None:
+        """Let the workers begin."""
+        for worker in self._workers:
+            worker.start()
+
+    def submit(self, job: Job, tickets: Sequence[Ticket]) -> None:
+        """Put a request at the end of the queue; LimitError where there is no room."""
+        with self._changed:
+            if self._closing:
+                raise Full("the server is stopping; ask another one")
+            if len(self._jobs) >= self.limit:
+                raise Full(f"{self.limit:,} requests wait already; try again in a moment")
+            self._jobs[job] = len(tickets)
+            self._tickets.extend(tickets)
+            self._changed.notify(len(tickets))
+
+    def close(self) -> None:
+        """Finish what there is, and end; nothing more is taken on."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        for worker in self._workers:
+            if worker.ident is not None:
+                worker.join()
+
+    def take(self, free: int, *, idle: bool) -> list[Ticket] | None:
+        """The next tickets with at most so many paths; None when there will be no more.
+
+        A worker that has nothing else to do waits for one, and then takes its fair share of them.
+        """
+        with self._changed:
+            while idle and not self._tickets:
+                if self._closing:
+                    return None
+                self._changed.wait()
+            share = -(-len(self._tickets) // max(1, len(self._workers)))
+            taken: list[Ticket] = []
+            while self._tickets and len(taken) < share:
+                ticket = self._tickets[0]
+                if ticket.rows > free and not (idle and not taken):
+                    break
+                free -= ticket.rows
+                taken.append(self._tickets.popleft())
+                self._left(ticket.job)
+            return taken
+
+    def writer(self, name: str) -> Model:
+        """The model of that name, which decodes."""
+        model = self.models[name]
+        if not isinstance(model, Model):
+            raise TypeError("a model that judges has nothing to decode")
+        return model
+
+    def expired(self) -> list[tuple[Job, Event]]:
+        """What has waited too long or been given up, which waits no longer."""
+        with self._changed:
+            now = time.monotonic()
+            over = {job: why for job in self._jobs if (why := job.over(now)) is not None}
+            if not over:
+                return []
+            self._tickets = deque(each for each in self._tickets if each.job not in over)
+            for job in over:
+                self._jobs.pop(job, None)
+        return [(job, Event(0, error=why)) for job, why in over.items()]
+
+    def _left(self, job: Job) -> None:
+        self._jobs[job] -= 1
+        if not self._jobs[job]:
+            del self._jobs[job]
+
+
+class Worker:
+    """One thread's batches."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.batches: list[Batch] = []
+
+    def run(self) -> None:
+        """Until the scheduler closes and everything is done."""
+        torch.set_num_threads(1)
+        while True:
+            free = self.scheduler.rows - sum(batch.rows for batch in self.batches)
+            taken = self.scheduler.take(free, idle=not self.batches)
+            if taken is None:
+                return
+            told = [*self.scheduler.expired(), *self._give_up(), *self._admit(taken)]
+            for batch in list(self.batches):
+                told += self._step(batch)
+            self.batches = [batch for batch in self.batches if not batch.running.done]
+            _tell(told)
+
+    def _admit(self, tickets: list[Ticket]) -> Iterator[tuple[Job, Event]]:
+        """Let each into the batch that it fits, or begin one."""
+        groups: dict[Hashable, list[Ticket]] = {}
+        for ticket in tickets:
+            if ticket.waiting is None:
+                yield ticket.job, _whole(ticket)
+            else:
+                groups.setdefault(_key(ticket), []).append(ticket)
+        for key, group in groups.items():
+            batch = next((each for each in self.batches if each.key == key), None)
+            if batch is None:
+                batch = Batch(key, Running(self.scheduler.writer(group[0].job.model)))
+                self.batches.append(batch)
+            self.scheduler.watch.joined(len(group))
+            waiting = [ticket.waiting for ticket in group if ticket.waiting is not None]
+            yield from self._tried(batch, group, partial(_add, waiting))
+
+    def _step(self, batch: Batch) -> Iterator[tuple[Job, Event]]:
+        if batch.running.done:
+            return
+        began, sentences, rows = time.perf_counter(), len(batch.tickets), batch.rows
+        yield from self._tried(batch, [], Running.advance)
+        self.scheduler.watch.stepped(sentences, rows, time.perf_counter() - began)
+
+    def _tried(
+        self,
+        batch: Batch,
+        newcomers: list[Ticket],
+        work: Callable[[Running[Ticket]], dict[Ticket, Output]],
+    ) -> Iterator[tuple[Job, Event]]:
+        """The events of some work; where it fails, the one that is to blame is looked for."""
+        tickets = [*batch.tickets, *newcomers]
+        try:
+            outputs = work(batch.running)
+        except Exception as error:  # whatever a model raises, the others go on
+            self.batches.remove(batch)
+            if len(tickets) == 1:
+                yield tickets[0].job, Event(tickets[0].number, error=error)
+                return
+            for ticket in tickets:
+                ticket.alone = True
+            yield from self._admit(tickets)
+            return
+        for ticket, output in outputs.items():
+            yield ticket.job, Event(ticket.number, output=output)
+        for ticket in batch.tickets:
+            if ticket.job.streams and (certain := batch.running.certain(ticket, ticket.told)):
+                ticket.told += len(certain)
+                yield ticket.job, Event(ticket.number, tuple(certain))
+
+    def _give_up(self) -> Iterator[tuple[Job, Event]]:
+        """Take out what is late or whose client has gone; so between any two steps."""
+        now = time.monotonic()
+        for batch in self.batches:
+            over = {each: why for each in batch.tickets if (why := each.job.over(now)) is not None}
+            if over:
+                batch.running.give_up(set(over))
+                yield from ((each.job, Event(each.number, error=why)) for each, why in over.items())
+        self.batches = [batch for batch in self.batches if not batch.running.done]
+
+
+def _add(newcomers: list[Waiting[Ticket]], running: Running[Ticket]) -> dict[Ticket, Output]:
+    return running.add(newcomers)
+
+
+def _key(ticket: Ticket) -> Hashable:
+    """Tickets with equal keys share a batch: the same model and search, and a like length."""
+    waiting = ticket.waiting
+    shared = None if waiting is None or ticket.alone else sharing(waiting.asked)
+    if shared is None or waiting is None:
+        return ticket
+    room = SHORT
+    while len(waiting.encoded.values) > room:
+        room *= 4
+    return (ticket.job.model, shared, room)
+
+
+def _whole(ticket: Ticket) -> Event:
+    """Work that is not decoding, all at once."""
+    why = ticket.job.over(time.monotonic())
+    if why is not None or ticket.job.work is None:
+        return Event(ticket.number, error=why or LimitError("there is nothing to do"))
+    try:
+        return Event(ticket.number, result=ticket.job.work())
+    except Exception as error:
+        return Event(ticket.number, error=error)
+
+
+def _tell(told: list[tuple[Job, Event]]) -> None:
+    """Hand events over, all of a request's loop at once."""
+    if told:
+        told[0][0].tell(told)

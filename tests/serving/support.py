@@ -1,0 +1,114 @@
+"""A server in this process, on a free port of the loopback, and plain ways to talk to it."""
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from seqloom.config import ServingConfig
+from seqloom.prediction import Model
+from seqloom.serving.guard import Access
+from seqloom.serving.server import Server, bound, server_for
+
+__all__ = ["Answer", "Served", "serving"]
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> str:
+        sentence = self.json["error"]
+        assert isinstance(sentence, str)
+        return sentence
+
+
+@dataclass
+class Served:
+    """A running server."""
+
+    server: Server
+    port: int
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """One request on a connection of its own; a body that is not bytes is sent as JSON."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        given = {} if data is None else {"Content-Type": "application/json"}
+        try:
+            connection.request(method, path, data, {**given, **(headers or {})})
+            response = connection.getresponse()
+            found = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, found, response.read())
+        finally:
+            connection.close()
+
+    def predict(self, *inputs: str, **options: Any) -> Answer:
+        return self.ask("POST", "/v1/predict", {"inputs": list(inputs), **options})
+
+    def events(self, *inputs: str, **options: Any) -> list[tuple[str, Any]]:
+        """The server-sent events of a stream."""
+        answer = self.ask("POST", "/v1/stream", {"inputs": list(inputs), **options})
+        assert answer.status == 200, answer.body
+        parts = [part.split("\n") for part in answer.body.decode().split("\n\n") if part]
+        return [(kind[len("event: ") :], json.loads(data[len("data: ") :])) for kind, data in parts]
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+
+    def counts(self) -> dict[str, float]:
+        """The counters, without those of histograms' buckets."""
+        lines = self.ask("GET", "/metrics").body.decode().splitlines()
+        pairs = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
+        return {name: float(value) for name, value in pairs}
+
+    def outcomes(self) -> dict[str, int]:
+        """Requests received, accepted, and by how they ended."""
+        counts = self.counts()
+        ended = ("refused", "completed", "failed", "cancelled")
+        return {
+            "received": int(counts["seqloom_requests_received_total"]),
+            "accepted": int(counts["seqloom_requests_accepted_total"]),
+            **{name: int(counts[f'seqloom_requests_total{{outcome="{name}"}}']) for name in ended},
+        }
+
+
+@contextmanager
+def serving(
+    models: Mapping[str, Model], access: Access | None = None, **limits: Any
+) -> Iterator[Served]:
+    """A server of these models in another thread, until the end of the block."""
+    import asyncio
+
+    listening = bound("127.0.0.1", 0)
+    server = server_for(models, access or Access(), ServingConfig(**limits))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.005)
+    assert server.started
+    try:
+        yield Served(server, listening.getsockname()[1])
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        assert not thread.is_alive()

@@ -1,0 +1,207 @@
+"""What a server says is what the model says, however requests meet in it (SPEC S7.4)."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import seqloom
+from seqloom.errors import ConfigError, LimitError, RunError
+from seqloom.prediction import Model, Output, Wishes
+from seqloom.search import (
+    Beam,
+    Completions,
+    DiverseBeam,
+    Exact,
+    Greedy,
+    MinimumRisk,
+    Ranking,
+    Sample,
+    Search,
+    StochasticBeam,
+)
+from tests.prediction.untrained import SOURCES
+from tests.serving.support import Served
+
+PER_TOKEN = Ranking(power=1.0)
+SEARCHES: list[tuple[dict[str, Any], Search]] = [
+    ({"kind": "greedy"}, Greedy()),
+    ({"kind": "beam", "width": 3}, Beam(3, PER_TOKEN)),
+    ({"kind": "diverse", "width": 4, "groups": 2}, DiverseBeam(4, 2, ranking=PER_TOKEN)),
+    ({"kind": "stochastic", "width": 3, "seed": 7}, StochasticBeam(3, seed=7)),
+    ({"kind": "sample", "top_p": 0.9, "draws": 2, "seed": 3}, Sample(top_p=0.9, draws=2, seed=3)),
+    ({"kind": "risk", "draws": 4}, MinimumRisk(Sample(draws=4))),
+    ({"kind": "exact", "expansions": 50}, Exact(PER_TOKEN, 50)),
+    ({"kind": "completions", "count": 3, "width": 2}, Completions(3, 2, PER_TOKEN)),
+]
+
+each_search = pytest.mark.parametrize(
+    ("asked", "search"), SEARCHES, ids=[asked["kind"] for asked, _ in SEARCHES]
+)
+
+
+def assert_same(answers: list[dict[str, Any]], outputs: list[Output]) -> None:
+    """The same outputs, scores to the last digits of float64."""
+    found = [Output.from_dict(answer) for answer in answers]
+    assert [each.text for each in found] == [each.text for each in outputs]
+    for mine, theirs in zip(found, outputs, strict=True):
+        assert mine.score == pytest.approx(theirs.score, abs=1e-9)
+        assert [t.text for t in mine.tokens] == [t.text for t in theirs.tokens]
+        assert [other.text for other in mine.n_best] == [other.text for other in theirs.n_best]
+        assert (mine.stopped, mine.source) == (theirs.stopped, theirs.source)
+
+
+@each_search
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_every_search(
+    served: Served, models: dict[str, Model], name: str, asked: dict[str, Any], search: Search
+) -> None:
+    """A request gives what `predict` gives for the same list, blank inputs too."""
+    inputs = [*SOURCES, " ", ""]
+    answer = served.predict(*inputs, model=name, search=asked)
+    assert answer.status == 200, answer.body
+    assert_same(answer.json["outputs"], models[name].predict(inputs, search=search))
+
+
+def test_requests_that_meet_change_nothing(served: Served, models: dict[str, Model]) -> None:
+    """RELIABILITY C2: 40 requests of three kinds at once, each with its own answer."""
+    kinds = SEARCHES[:2] + SEARCHES[4:5]
+
+    def ask(number: int) -> tuple[int, Any]:
+        text = SOURCES[number % len(SOURCES)]
+        asked, _ = kinds[number % len(kinds)]
+        return number, served.predict(text, search=asked).json["outputs"]
+
+    with ThreadPoolExecutor(16) as pool:
+        for number, outputs in pool.map(ask, range(40)):
+            text, (_, search) = SOURCES[number % len(SOURCES)], kinds[number % len(kinds)]
+            assert_same(outputs, models["first"].predict([text], search=search))
+
+
+def test_everything_that_can_be_told(served: Served, models: dict[str, Model]) -> None:
+    """N-best, attention, alternatives, the tree: the same as in Python (DESIGN, five ideas)."""
+    wishes = Wishes(attention=True, alternatives=3, tree=True)
+    answer = served.predict("abc", n_best=2, attention=True, alternatives=3, tree=True).json
+    (mine,) = answer["outputs"]
+    (theirs,) = models["first"].predict(["abc"], n_best=2, wishes=wishes)
+    expected = theirs.as_dict()
+    assert mine.keys() == expected.keys()
+    assert_same([mine], [theirs])
+    assert len(mine["attention"]) == len(mine["tokens"])
+    assert len(mine["attention"][0]) == len(mine["source"])
+    assert [len(token["alternatives"]) for token in mine["tokens"]] == [3] * len(mine["tokens"])
+    assert [node["fate"] for node in mine["tree"]].count("winner") == 1
+
+
+def test_prefixes_and_phrases(served: Served, models: dict[str, Model]) -> None:
+    """One for each input, or one for all, beside requests that have none (SPEC S7.5)."""
+    each = served.predict("abc", "cab", prefix=["ba", ""]).json["outputs"]
+    assert_same(each, models["first"].predict(["abc", "cab"], wishes=Wishes(["ba", ""])))
+    words = served.predict("abc", require=["x"], forbid=["a"], no_repeat=2).json["outputs"]
+    wishes = Wishes(require=("x",), forbid=("a",), no_repeat=2)
+    assert_same(words, models["first"].predict(["abc"], wishes=wishes))
+
+
+@each_search
+def test_a_stream_never_takes_back(
+    served: Served, models: dict[str, Model], asked: dict[str, Any], search: Search
+) -> None:
+    """Tokens that were told are those of the output, and so far as told its text begins so."""
+    events = served.events(*SOURCES, search=asked)
+    assert events[-1][0] == "done"
+    expected = models["first"].predict(SOURCES, search=search)
+    outputs = {data["input"]: data["output"] for kind, data in events if kind == "output"}
+    assert_same([outputs[number] for number in range(len(SOURCES))], expected)
+    told: dict[int, list[dict[str, Any]]] = {}
+    for kind, data in events:
+        if kind == "tokens":
+            told.setdefault(data["input"], []).extend(data["tokens"])
+            assert outputs[data["input"]]["text"].startswith(data["text"])
+    for number, tokens in told.items():
+        for mine, theirs in zip(tokens, outputs[number]["tokens"], strict=False):
+            assert mine["text"] == theirs["text"]
+            assert mine["log_probability"] == pytest.approx(theirs["log_probability"], abs=1e-9)
+    if asked["kind"] == "greedy":
+        assert len(told) == len(SOURCES)
+
+
+def test_scores_are_those_of_the_model(served: Served, models: dict[str, Model]) -> None:
+    """SPEC S7.4: score(predict(x)) is what predict reports."""
+    pairs = [("abc", "cab"), ("a", ""), ("x y", "b")]
+    answer = served.ask("POST", "/v1/score", {"pairs": pairs})
+    expected = models["first"].score(pairs)
+    assert [each["score"] for each in answer.json["scores"]] == pytest.approx(
+        [each.log_probability for each in expected], abs=1e-9
+    )
+    found = served.predict("abc", search={"kind": "greedy"}).json["outputs"][0]
+    (again,) = served.ask("POST", "/v1/score", {"pairs": [["abc", found["text"]]]}).json["scores"]
+    if found["stopped"] == "end":
+        assert again["score"] == pytest.approx(found["score"], abs=1e-9)
+
+
+def test_the_list_of_models(served: Served) -> None:
+    """Each with what it reads and writes; the first answers where none is named."""
+    listing = served.ask("GET", "/v1/models").json
+    assert [each["name"] for each in listing["models"]] == ["first", "second"]
+    assert listing["models"][0]["source"]["kind"] == "text"
+    assert listing["limits"]["queue"] == 64
+    assert served.predict("abc").json["model"] == "first"
+
+
+def test_health_and_headers(served: Served) -> None:
+    assert served.ask("GET", "/live").json == {"live": True}
+    assert served.ask("GET", "/ready").json == {"ready": True}
+    answer = served.ask("GET", "/")
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_the_description_of_the_api(served: Served) -> None:
+    """Every route, with an example request that works."""
+    document = served.ask("GET", "/openapi.json").json
+    assert {"/v1/predict", "/v1/stream", "/v1/score", "/v1/models", "/live", "/ready"} <= set(
+        document["paths"]
+    )
+    for name in ("PredictRequest", "ScoreRequest"):
+        (example,) = document["components"]["schemas"][name]["examples"]
+        path = "/v1/predict" if name == "PredictRequest" else "/v1/score"
+        assert served.ask("POST", path, example).status == 200
+
+
+def test_the_client(served: Served, models: dict[str, Model]) -> None:
+    """`seqloom.Client` gives the same objects as the model itself."""
+    with seqloom.Client(served.address) as client:
+        assert [each["name"] for each in client.models()] == ["first", "second"]
+        outputs = client.predict(SOURCES, search={"kind": "beam", "width": 3}, n_best=2)
+        expected = models["first"].predict(SOURCES, search=Beam(3, PER_TOKEN), n_best=2)
+        assert_same([each.as_dict() for each in outputs], expected)
+        parts = list(client.stream("abc", search={"kind": "greedy"}))
+        assert parts[-1] == models["first"].predict(["abc"], search=Greedy())[0].text
+        assert all(parts[-1].startswith(part) for part in parts)
+        (scored,) = client.score([("abc", "cab")])
+        assert scored["score"] == pytest.approx(
+            models["first"].score([("abc", "cab")])[0].log_probability, abs=1e-9
+        )
+
+
+@pytest.mark.parametrize(
+    ("error", "work"),
+    [
+        (LimitError, lambda client: client.predict(["a"], n_best=1_000)),
+        (LimitError, lambda client: client.predict(["a"], model="third")),
+    ],
+)
+def test_errors_reach_the_client(
+    served: Served, error: type[Exception], work: Callable[[seqloom.Client], object]
+) -> None:
+    with seqloom.Client(served.address) as client, pytest.raises(error, match=r"n_best|model"):
+        work(client)
+
+
+def test_a_client_without_a_server() -> None:
+    with pytest.raises(RunError, match="no server answers"):
+        seqloom.Client("http://127.0.0.1:9").models()
+    with pytest.raises(ConfigError, match="not the address"):
+        seqloom.Client("localhost:8000")
