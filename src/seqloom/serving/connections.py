@@ -28,8 +28,10 @@ def protocol(receipt: float) -> type[H11Protocol]:
 
         def handle_events(self) -> None:
             super().handle_events()
-            if self.cycle is not None and not self.cycle.more_body and self._late is not None:
-                self._late.cancel()  # it has arrived
+            cycle = self.cycle
+            arrived = cycle is not None and not cycle.more_body and not cycle.response_complete
+            if arrived and self._late is not None:
+                self._late.cancel()
                 self._late = None
 
         def pause_writing(self) -> None:
@@ -38,11 +40,11 @@ def protocol(receipt: float) -> type[H11Protocol]:
                 self._stuck = self.loop.call_later(receipt, self._cut)
 
         def on_response_complete(self) -> None:
-            super().on_response_complete()
+            self._expect()  # first: the next request may be there already
             if self._stuck is not None and not self.transport.get_write_buffer_size():
                 self._stuck.cancel()
                 self._stuck = None
-            self._expect()
+            super().on_response_complete()
 
         def timeout_keep_alive_handler(self) -> None:
             if self.transport.get_write_buffer_size():

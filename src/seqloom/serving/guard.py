@@ -16,7 +16,7 @@ from seqloom.config import ServingConfig
 from seqloom.errors import SeqloomError
 from seqloom.serving.metrics import Entry, Metrics
 
-__all__ = ["Access", "Guard", "Refused", "log"]
+__all__ = ["LOOPBACK", "Access", "Guard", "Refused", "log"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -167,6 +167,9 @@ class PredictRequest(Strict):
     alternatives: Count = Field(0, description="likeliest tokens to tell of each step")
     tree: bool = Field(False, description="tell all that the search looked at")
     prefix: str | list[str] = Field("", description="how outputs begin: all, or each")
+    prefix_tokens: list[str] = Field(
+        [], description="how all outputs begin, in tokens as answers name them"
+    )
     require: list[str] = Field([], description="words that every output contains")
     forbid: list[str] = Field([], description="words that no output contains")
     no_repeat: Count = Field(0, description="so many tokens in a row are not written twice")
@@ -219,6 +222,9 @@ def check_sizes(request: PredictRequest | ScoreRequest, limits: ServingConfig) -
             "give one for each, or one text for all"
         )
     _short("prefix", prefixes, limits)
+    _at_most(
+        "characters", sum(map(len, request.prefix_tokens)), limits.characters, said="prefix_tokens"
+    )
     for name, phrases in (("require", request.require), ("forbid", request.forbid)):
         _at_most("phrases", len(phrases), limits.phrases, said=name)
         _short(name, phrases, limits)

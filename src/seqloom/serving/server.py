@@ -17,7 +17,7 @@ from seqloom.serving.app import application
 from seqloom.serving.connections import protocol
 from seqloom.serving.guard import Access, log
 
-__all__ = ["Server", "bound", "serve"]
+__all__ = ["Server", "bound", "serve", "server_for"]
 
 HEADERS = 16_384  # bytes of a request line or of all headers
 

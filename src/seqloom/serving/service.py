@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -41,6 +42,7 @@ class Service:
             watch=self.metrics,
         )
         self.ready = False
+        self._names: dict[str, dict[str, int]] = {}  # of tokens, by model, once they are needed
 
     def start(self) -> None:
         """Run every model once, so that the first request need not wait, and begin to work."""
@@ -100,7 +102,10 @@ class Service:
         LimitError where the work would be more than is allowed.
         """
         search = request.chosen_search(model.config.search)
-        asked = model.asked(search, request.n_best, request.wishes())
+        wishes = request.wishes()
+        if request.prefix_tokens:
+            wishes = replace(wishes, prefix=self._beginning(job.model, model, request))
+        asked = model.asked(search, request.n_best, wishes)
         group = Reader(model.source, model.config.data.max_source).all(request.inputs)
         self._check_work(model, asked, group)
         there = {each.number for each in group}
@@ -111,6 +116,19 @@ class Service:
         for ticket, each in zip(tickets, group, strict=True):
             ticket.waiting = Waiting(ticket, each, each.number, asked)
         return tickets
+
+    def _beginning(self, name: str, model: Model, request: PredictRequest) -> str:
+        """The text of a prefix that is given in tokens."""
+        if request.prefix:
+            raise ConfigError("prefix_tokens: there is a prefix too; leave one of them out")
+        if name not in self._names:
+            every = range(model.target.size)
+            self._names[name] = dict(zip(model.target.tokens(every), every, strict=True))
+        known = self._names[name]
+        for number, token in enumerate(request.prefix_tokens, start=1):
+            if token not in known:
+                raise ConfigError(f"prefix_tokens, number {number}: the model has no such token")
+        return model.target.cell([known[token] for token in request.prefix_tokens])
 
     def _check_work(self, model: Model, asked: Asked, group: list[Encoded]) -> None:
         paths, longest = asked.search.paths, 0
