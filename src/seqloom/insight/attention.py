@@ -7,25 +7,35 @@ import math
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
 
 from seqloom.errors import DataError
-from seqloom.insight.fonts import legible
-from seqloom.insight.picture import kind_of, save
+from seqloom.insight.picture import Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["AttentionMap", "draw", "render_text"]
+__all__ = [
+    "AttentionMap",
+    "draw",
+    "panels",
+    "render_text",
+    "rounded",
+    "terminal_label",
+    "tick",
+    "visible",
+]
 
 ROUNDING = 0.01  # how far half-precision weights may be from a sum of 1
 SHADES = ((0.05, "·"), (0.25, "░"), (0.50, "▒"), (0.75, "▓"), (math.inf, "█"))
 LEGEND = "weight  · <.05  ░ <.25  ▒ <.50  ▓ <.75  █ up to 1"
+DIGITS = 6  # of a weight in JSON
 LONGEST_LABEL = 14  # terminal cells
 LONGEST_TICK = 28  # characters in a picture
 RIGHT_TO_LEFT = {"R", "AL"}
@@ -58,17 +68,41 @@ class AttentionMap:
         weights.setflags(write=False)
         object.__setattr__(self, "weights", weights)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "source": list(self.source),
+            "target": list(self.target),
+            "weights": rounded(self.weights),
+        }
+
+    def text(self, width: int = 80) -> str:
+        """As `render_text` gives it."""
+        return render_text(self, width)
+
+    def drawing(self) -> Drawing:
+        """A heat map, legible up to hundreds of tokens a side."""
+        labels = tuple(map(tick, (*self.source, *self.target)))
+        dots = 110 if max(self.weights.shape) > 100 else 150
+        return Drawing(labels, partial(_fill, self), dots)
+
+
+def rounded(values: np.ndarray) -> list[Any]:
+    """Nested lists of numbers with six digits."""
+    plain: list[Any] = np.round(values.astype(np.float64), DIGITS).tolist()
+    return plain
+
 
 def render_text(attention: AttentionMap, width: int = 80) -> str:
     """A heat map of shade blocks; where the source is too wide it goes on in a panel below.
 
     No line is wider than `width` cells, unless one label and one column already are.
     """
-    columns = [_terminal_label(token) for token in attention.source]
-    rows = [_terminal_label(token) for token in attention.target]
+    columns = [terminal_label(token) for token in attention.source]
+    rows = [terminal_label(token) for token in attention.target]
     margin = max(map(cell_len, rows))
     lines: list[str] = []
-    for panel in _panels([cell_len(label) for label in columns], width - margin):
+    for panel in panels([cell_len(label) for label in columns], width - margin):
         lines.append(_line("", [columns[i] for i in panel], margin))
         for label, weights in zip(rows, attention.weights, strict=True):
             blocks = [_shade(weights[i]) * cell_len(columns[i]) for i in panel]
@@ -78,7 +112,7 @@ def render_text(attention: AttentionMap, width: int = 80) -> str:
     return "\n".join(line.rstrip() for line in lines).rstrip()
 
 
-def _panels(sizes: Sequence[int], room: int) -> Iterator[range]:
+def panels(sizes: Sequence[int], room: int) -> Iterator[range]:
     """Runs of columns, each with a space before it, that fit into the room; at least one a run."""
     first, used = 0, 0
     for position, size in enumerate(sizes):
@@ -98,9 +132,9 @@ def _shade(weight: float) -> str:
     return next(shade for limit, shade in SHADES if weight < limit)
 
 
-def _terminal_label(token: str) -> str:
+def terminal_label(token: str) -> str:
     """A token as at least one visible cell that neither reorders nor controls the terminal."""
-    label = _visible(token)
+    label = visible(token)
     if cell_len(label) > LONGEST_LABEL:
         label = set_cell_size(label, LONGEST_LABEL - 1).rstrip() + "…"
     if any(unicodedata.bidirectional(character) in RIGHT_TO_LEFT for character in label):
@@ -108,7 +142,7 @@ def _terminal_label(token: str) -> str:
     return label
 
 
-def _visible(token: str) -> str:
+def visible(token: str) -> str:
     """Spaces and control characters as their pictures, a lone combining mark on a dotted circle."""
     label = "".join(map(_visible_character, token)).strip(JOINERS) or "∅"
     if cell_len(label[0]) == 0 or unicodedata.category(label[0]).startswith("M"):
@@ -129,16 +163,13 @@ def _visible_character(character: str) -> str:
 
 
 def draw(attention: AttentionMap, path: Path) -> None:
-    """Draw the map as PNG or SVG, by the path's suffix, legibly up to hundreds of tokens a side."""
-    ticks = [_tick(token) for token in (*attention.source, *attention.target)]
-    labels, families = legible(ticks, kind_of(path))
-    columns, rows = labels[: len(attention.source)], labels[len(attention.source) :]
-    dots = 110 if max(attention.weights.shape) > 100 else 150
-    save(path, lambda figure: _fill(figure, attention, columns, rows), families=families, dots=dots)
+    """Draw the map as PNG or SVG, by the path's suffix."""
+    attention.drawing().save(path)
 
 
-def _tick(token: str) -> str:
-    label = _visible(token)
+def tick(token: str) -> str:
+    """A token as a short label of a picture, spaces and controls made visible."""
+    label = visible(token)
     return label if len(label) <= LONGEST_TICK else label[: LONGEST_TICK - 1] + "…"
 
 
@@ -192,10 +223,9 @@ class _Layout:
         )
 
 
-def _fill(
-    figure: "Figure", attention: AttentionMap, columns: Sequence[str], rows: Sequence[str]
-) -> None:
+def _fill(attention: AttentionMap, figure: "Figure", labels: Sequence[str]) -> None:
     """Put the map, its labels and the colour bar on the figure."""
+    columns, rows = labels[: len(attention.source)], labels[len(attention.source) :]
     layout = _Layout(len(columns), len(rows))
     figure.set_size_inches(*layout.page)
     axes = figure.add_axes(layout.place(0, layout.map))

@@ -21,8 +21,17 @@ def legible(labels: Sequence[str], kind: str) -> tuple[list[str], list[str]]:
 def families_for(characters: Collection[str]) -> tuple[list[str], set[str]]:
     """Font families to try in turn, and the characters that none of the installed ones has.
 
-    matplotlib's own font comes first; others join only where they add a character.
+    matplotlib's own font comes first; others join only where they add a character. Its list of
+    fonts may be an old one: where something is missing, those installed since are looked for.
     """
+    families, missing = _families(characters)
+    if missing and _found_more():
+        families, missing = _families(characters)
+    return families, missing
+
+
+def _families(characters: Collection[str]) -> tuple[list[str], set[str]]:
+    """The same among the fonts that matplotlib knows."""
     from matplotlib.font_manager import fontManager
 
     fonts = sorted(
@@ -45,6 +54,22 @@ def families_for(characters: Collection[str]) -> tuple[list[str], set[str]]:
             families.append(font.name)
             missing -= shown
     return families, missing
+
+
+def _found_more() -> bool:
+    """Whether fonts are installed that matplotlib did not know until now."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    known = {font.fname for font in fontManager.ttflist}
+    found = False
+    for path in findSystemFonts():
+        if path not in known:
+            try:
+                fontManager.addfont(path)
+            except (OSError, RuntimeError, ValueError):
+                continue
+            found = True
+    return found
 
 
 def without_missing(label: str, missing: Collection[str]) -> str:

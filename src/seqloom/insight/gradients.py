@@ -5,13 +5,12 @@ For the look back each unit is replaced, in a twin of the model that shares all 
 is called step by step: the same numbers, and a total derivative for every state.
 """
 
-import copy
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,8 +21,8 @@ from seqloom.errors import DataError
 from seqloom.fields import EMPTY
 from seqloom.insight.fonts import legible
 from seqloom.insight.picture import kind_of, save
+from seqloom.insight.twins import Place, twin, units_of
 from seqloom.model import Memory, SequenceModel
-from seqloom.nn.recurrent import Layer
 from seqloom.nn.units import Elman, Gru, Lstm, Unit, UnitState
 from seqloom.training import Example, row_log_probabilities
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Cost",
     "GradientFlow",
-    "Place",
     "UnitFlow",
     "draw_flows",
     "gradient_flow",
@@ -53,17 +51,6 @@ GATES: dict[type[Unit], tuple[str, ...]] = {
 
 FEW = 24  # steps, up to which each is marked in a picture
 DECADES = 12  # shown at most
-
-
-class Place(NamedTuple):
-    """Where in a model a unit stands."""
-
-    side: str  # encoder or decoder
-    layer: int  # from 1
-    direction: Literal["forward", "backward"]
-
-    def __str__(self) -> str:
-        return f"{self.side} layer {self.layer} {self.direction}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +125,11 @@ def gradient_flow(
     the gradients that it has alone.
     """
     with torch.enable_grad():
-        twin, units = _twin(model)
-        memory = twin.encoder.encode(example.source)
+        seen, units = _twin(model)
+        memory = seen.encoder.encode(example.source)
         if memory.states is not None:
             memory = replace(memory, states=_differentiable(memory.states))
-        costs = cost(twin.decoder, memory, example.target)
+        costs = cost(seen.decoder, memory, example.target)
     units = [unit for unit in units if unit.states]
     handed = [] if memory.states is None else [[memory.states]]
     found = _gradients(costs.sum(), [*(unit.states for unit in units), *handed])
@@ -193,29 +180,14 @@ class _Watched(Unit):
 
 def _twin(model: SequenceModel) -> tuple[SequenceModel, list[_Watched]]:
     """The model as in use, with the same weights and a watched unit in place of each."""
-    # What a deep copy finds here it takes as its copy.
-    known: dict[int, Any] = {id(each): each for each in (*model.parameters(), *model.buffers())}
-    units = []
-    for place, unit in _units(model):
-        watched = _Watched(place, copy.deepcopy(unit, known))
-        known[id(unit)] = watched
-        units.append(watched)
-    return copy.deepcopy(model, known).eval(), units
+    watched: list[_Watched] = []
 
+    def watch(place: Place, inner: Unit) -> _Watched:
+        watched.append(_Watched(place, inner))
+        return watched[-1]
 
-def _units(model: SequenceModel) -> Iterator[tuple[Place, Unit]]:
-    backward = {
-        id(unit)
-        for layer in model.modules()
-        if isinstance(layer, Layer)
-        for number, unit in enumerate(layer.units)
-        if layer.backward_first or number == 1
-    }
-    for name, unit in model.named_modules():
-        if isinstance(unit, Unit):
-            side, *path = name.split(".")
-            layer = next(int(part) for part in path if part.isdigit()) + 1
-            yield Place(side, layer, "backward" if id(unit) in backward else "forward"), unit
+    changes = [(unit, partial(watch, place)) for place, unit in units_of(model)]
+    return twin(model, changes), watched
 
 
 def _gradients(total: Tensor, groups: list[list[Tensor]]) -> list[Float[Tensor, "B T D"]]:

@@ -3,17 +3,45 @@
 import io
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqloom.errors import ConfigError, DataError
+from seqloom.insight.fonts import legible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["kind_of", "save"]
+__all__ = ["Drawing", "kind_of", "save", "write_bytes"]
 
 METADATA = {"png": {"Software": "Seqloom"}, "svg": {"Creator": "Seqloom", "Date": None}}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that is yet to be drawn: its labels, and what puts them on a figure.
+
+    `fill` is given the labels as the picture can show them, in the same order.
+    """
+
+    labels: tuple[str, ...]
+    fill: Callable[["Figure", Sequence[str]], None]
+    dots: int = 150
+
+    def save(self, path: Path) -> None:
+        """Write it as PNG or SVG, by the path's ending."""
+        write_bytes(path, self.rendered(kind_of(path)))
+
+    def svg(self) -> str:
+        """The picture as a piece of a page."""
+        text = self.rendered("svg").decode("utf-8")
+        return text[text.index("<svg") :]
+
+    def rendered(self, kind: str) -> bytes:
+        """The bytes of such a file."""
+        labels, families = legible(self.labels, kind)
+        return _rendered(kind, lambda figure: self.fill(figure, labels), families, self.dots)
 
 
 def kind_of(path: Path) -> str:
@@ -34,10 +62,14 @@ def save(
     dots: int = 150,
 ) -> None:
     """Have a figure filled and write it, with `dots` to the inch if it is a PNG."""
-    picture = _rendered(kind_of(path), fill, families, dots)
+    write_bytes(path, _rendered(kind_of(path), fill, families, dots))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file and the folders it lies in; DataError where that cannot be."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(picture)
+        path.write_bytes(content)
     except OSError as error:
         raise DataError(
             f"{path}: cannot be written ({error.strerror}); choose another place"

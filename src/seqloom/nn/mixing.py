@@ -102,19 +102,14 @@ class SelfAttention(nn.Module):
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
         """Each position looks at every real one."""
-        query, key, value = self._split(inputs)
-        if self.rotary is not None:
-            at = torch.arange(inputs.shape[1], device=inputs.device)[None]
-            query, key = _turned(self.rotary, query, at), _turned(self.rotary, key, at)
-        return self.combine(_attend(query, key, value, mask))
+        at = torch.arange(inputs.shape[1], device=inputs.device)[None]
+        return self.combine(_attend(*self.compared(inputs, at), mask))
 
     def extend(
         self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
     ) -> tuple[Float[Tensor, "R T D"], Cache]:
         """Each new position looks at itself and at what came before it in its row."""
-        query, key, value = self._split(inputs)
-        if self.rotary is not None:
-            query, key = _turned(self.rotary, query, steps.at), _turned(self.rotary, key, steps.at)
+        query, key, value = self.compared(inputs, steps.at)
         keys, values = _grown(cache[0], key, steps), _grown(cache[1], value, steps)
         seen = keys[:, : steps.end], values[:, : steps.end]
         output = _attend(query, *seen, steps.seen, causal=steps.first == 0)
@@ -123,6 +118,15 @@ class SelfAttention(nn.Module):
     def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
         heads, key, value = self.sizes
         return like.new_empty(len(like), 0, heads, key), like.new_empty(len(like), 0, heads, value)
+
+    def compared(
+        self, inputs: Float[Tensor, "R T D"], at: Int[Tensor, "#R T"]
+    ) -> tuple[Float[Tensor, "R T H E"], Float[Tensor, "R T H E"], Float[Tensor, "R T H V"]]:
+        """Queries, keys and values of inputs at these positions; weights are softmax(q·k/√E)."""
+        query, key, value = self._split(inputs)
+        if self.rotary is not None:
+            query, key = _turned(self.rotary, query, at), _turned(self.rotary, key, at)
+        return query, key, value
 
     def _split(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Queries, keys and values, each (R, T, H, E)."""
@@ -140,17 +144,24 @@ class SimpleAttention(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
-        values = inputs[:, :, None]
-        return _attend(_unscaled(values), values, values, mask)
+        at = torch.arange(inputs.shape[1], device=inputs.device)[None]
+        return _attend(*self.compared(inputs, at), mask)
 
     def extend(
         self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
     ) -> tuple[Float[Tensor, "R T D"], Cache]:
-        query = inputs[:, :, None]
-        values = _grown(cache[0], query.clone(), steps)  # caches are written to, inputs are not
+        query, key, _ = self.compared(inputs, steps.at)
+        values = _grown(cache[0], key.clone(), steps)  # caches are written to, inputs are not
         seen = values[:, : steps.end]
-        output = _attend(_unscaled(query), seen, seen, steps.seen, causal=steps.first == 0)
+        output = _attend(query, seen, seen, steps.seen, causal=steps.first == 0)
         return output, (values,)
+
+    def compared(
+        self, inputs: Float[Tensor, "R T D"], at: Int[Tensor, "#R T"]
+    ) -> tuple[Float[Tensor, "R T 1 D"], Float[Tensor, "R T 1 D"], Float[Tensor, "R T 1 D"]]:
+        """Queries, keys and values, as one head; queries are such that q·k/√D is x·x."""
+        values = inputs[:, :, None]
+        return values * math.sqrt(values.shape[-1]), values, values
 
     def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
         return (like.new_empty(len(like), 0, 1, like.shape[2]),)
@@ -195,11 +206,6 @@ def _attend(
     query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
     output = functional.scaled_dot_product_attention(query, key, value, mask, is_causal=causal)
     return output.transpose(1, 2).flatten(2)
-
-
-def _unscaled(query: Float[Tensor, "R T H E"]) -> Float[Tensor, "R T H E"]:
-    """Queries whose products are not divided by √E in the end."""
-    return query * math.sqrt(query.shape[-1])
 
 
 def _turned(rotary: Rotary, values: Tensor, at: Tensor) -> Tensor:

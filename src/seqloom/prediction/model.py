@@ -237,6 +237,7 @@ class Model:
             source=read,
             truncated=source.truncated,
             attention=attention,
+            ids=tuple(ids),
         )
 
     def _likely(self, found: Hypothesis, count: int) -> list[tuple[Likely, ...]]:

@@ -87,6 +87,7 @@ class Output:
     attention: Float[np.ndarray, "T S"] | None = None  # a row for each token, where asked for
     n_best: tuple["Output", ...] = ()  # this output and the next best, where asked for
     tree: tuple[Branch, ...] = ()  # what the search looked at, where asked for
+    ids: tuple[int, ...] = ()  # of the tokens, in the target's vocabulary; not in JSON
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Output) and self.as_dict() == other.as_dict()

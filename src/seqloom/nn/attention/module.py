@@ -67,17 +67,27 @@ class Attention(nn.Module):
 
         `positions` counts the steps that each row has made before these.
         """
-        keys, values, mask = prepared
-        (sentences, heads), (rows, steps) = keys.shape[:2], queries.shape[:2]
+        rows, steps = queries.shape[:2]
+        weights = self.weigh(queries, prepared, positions)
+        context = weights.flatten(1, 2) @ prepared.values  # (B, H·K·T, E)
+        context = context.view(*weights.shape[:3], -1).transpose(1, 2)
+        mean = weights.mean(1) if weights.shape[1] > 1 else weights
+        return context.reshape(rows, steps, -1), mean.view(rows, steps, -1)
+
+    def weigh(
+        self,
+        queries: Float[Tensor, "R T D"],
+        prepared: Prepared,
+        positions: Int[Tensor, "R"],
+    ) -> Float[Tensor, "B H Q S"]:
+        """The weights of every head, for all Q = K·T queries of a sentence."""
+        keys, _, mask = prepared
+        sentences, heads = keys.shape[:2]
         asked = queries.reshape(sentences, -1, queries.shape[-1])  # (B, K·T, D)
         folded = asked if self.heads is None else self.heads.queries(asked)  # (B·H, K·T, A)
         scores = self.score.compare(folded, keys.flatten(0, 1))  # (B·H, K·T, S)
         scores = scores.view(sentences, heads, asked.shape[1], -1)
-        weights = self._limited(scores, asked, mask, positions).softmax(-1)
-        context = weights.flatten(1, 2) @ values  # (B, H·K·T, E)
-        context = context.view(*weights.shape[:3], -1).transpose(1, 2)
-        mean = weights.mean(1) if heads > 1 else weights
-        return context.reshape(rows, steps, -1), mean.view(rows, steps, -1)
+        return self._limited(scores, asked, mask, positions).softmax(-1)
 
     def _limited(self, scores: Tensor, asked: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
         """The scores, −∞ wherever the query may not look."""

@@ -1,0 +1,137 @@
+"""`seqloom look`: see what a model does with an input, in the terminal, a picture or a page."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from seqloom.commands.predict import RunArgument
+from seqloom.commands.terminal import as_a_filter
+from seqloom.errors import ConfigError
+
+if TYPE_CHECKING:
+    from seqloom.insight import View
+    from seqloom.prediction import Model
+
+__all__ = ["look"]
+
+KINDS = "attention or alignment"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be seen, and of which inputs; each may have something beside it in its line."""
+
+    rows: tuple[tuple[str, str | None], ...]
+    gold: Path | None = None
+    of: str = "cross"
+    layer: int | None = None
+    head: int | None = None
+    each: bool = False
+    threads: bool = False
+
+    @property
+    def one(self) -> tuple[str, str | None]:
+        """The one input that this kind of look is for, and its output where one is given."""
+        if len(self.rows) != 1:
+            raise ConfigError(
+                f"this shows one input, and {len(self.rows)} are given: quote a text of several "
+                "words"
+            )
+        return self.rows[0]
+
+
+def look(
+    run: RunArgument,
+    inputs: Annotated[
+        list[str] | None, typer.Argument(metavar="[INPUT]...", help="texts to look at")
+    ] = None,
+    show: Annotated[str, typer.Option("--show", help=KINDS)] = "attention",
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help=".png, .svg, .html or .json; else the terminal"),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", help="this output in place of the model's own")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", metavar="FILE", help="an input a line; after a tab its output, or its label"
+        ),
+    ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option("--gold", metavar="FILE", help="alignment: right links, 0-0 1p2 a line"),
+    ] = None,
+    of: Annotated[
+        str, typer.Option("--of", help="attention: cross, encoder or decoder (to itself)")
+    ] = "cross",
+    layer: Annotated[int | None, typer.Option("--layer", help="the last if absent")] = None,
+    head: Annotated[int | None, typer.Option("--head", help="the mean of all if absent")] = None,
+    each: Annotated[bool, typer.Option("--each", help="every layer and head")] = False,
+    threads: Annotated[bool, typer.Option("--threads", help="threads, not a heat map")] = False,
+) -> None:
+    """Show what a model does with an input: where it looks, what mattered, how it decides."""
+    if show not in SHOWS:
+        raise ConfigError(f"--show {show}: choose {' or '.join(', '.join(SHOWS).rsplit(', ', 1))}")
+    from seqloom.run import load
+
+    as_a_filter()
+    model = load(run)
+    rows = [(text, output) for text in inputs or ()]
+    rows += [] if file is None else _rows(file, model.config.data.max_line)
+    wanted = Wanted(tuple(rows), gold, of, layer, head, each, threads)
+    view = SHOWS[show](model, wanted)
+    if to is None:
+        print(view.text(shutil.get_terminal_size().columns))
+        return
+    from seqloom.insight import write
+
+    write(view, to, title=_title(show, rows))
+    print(to)
+
+
+def _rows(file: Path, most: int) -> list[tuple[str, str | None]]:
+    from seqloom.data import read_lines
+
+    parts = (line.partition("\t") for line in read_lines(file, max_line=most))
+    return [(text, beside if tab else None) for text, tab, beside in parts]
+
+
+def _title(show: str, rows: list[tuple[str, str | None]]) -> str:
+    return f"{show} · {rows[0][0]}"[:100] if len(rows) == 1 else show
+
+
+def _attention(model: "Model", wanted: Wanted) -> "View":
+    from seqloom.insight import Threads, attention_of
+
+    found = attention_of(model, *wanted.one)
+    if wanted.each:
+        return found.each(wanted.of)
+    chosen = found.chosen(wanted.of, layer=wanted.layer, head=wanted.head)
+    return Threads(chosen) if wanted.threads else chosen
+
+
+def _alignment(model: "Model", wanted: Wanted) -> "View":
+    from seqloom.data import read_lines
+    from seqloom.insight import Alignments, align, alignment_errors, parse_gold
+
+    found = tuple(align(model, *row, layer=wanted.layer) for row in wanted.rows)
+    if wanted.gold is None:
+        return Alignments(found)
+    lines = read_lines(wanted.gold, max_line=model.config.data.max_line)
+    gold = list(parse_gold(lines, place=str(wanted.gold)))
+    errors = alignment_errors([one.links for one in found], gold)
+    print(errors, file=sys.stderr)
+    return Alignments(found, errors)
+
+
+SHOWS: dict[str, Callable[["Model", Wanted], "View"]] = {
+    "attention": _attention,
+    "alignment": _alignment,
+}
