@@ -76,9 +76,9 @@ def test_layers_and_heads_are_chosen_by_number() -> None:
     np.testing.assert_allclose(
         attention.chosen(layer=1).weights, layers[0].weights.mean(axis=0), atol=1e-12
     )
-    for wrong in ({"layer": 3}, {"head": 0}, {"head": 3}):
+    for layer, head in ((3, None), (None, 0), (None, 3)):
         with pytest.raises(ConfigError, match="choose"):
-            attention.chosen(**wrong)
+            attention.chosen(layer=layer, head=head)
     with pytest.raises(ConfigError, match="choose cross, encoder, decoder"):
         attention.of("nothing")
 

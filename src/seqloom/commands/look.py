@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["look"]
 
-KINDS = "attention or alignment"
+KINDS = "attention, alignment, gradients, flow, states, positions, tree, steps or net"
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Wanted:
     head: int | None = None
     each: bool = False
     threads: bool = False
+    map: str = "pca"
+    beam: int | None = None
 
     @property
     def one(self) -> tuple[str, str | None]:
@@ -69,12 +71,14 @@ def look(
         typer.Option("--gold", metavar="FILE", help="alignment: right links, 0-0 1p2 a line"),
     ] = None,
     of: Annotated[
-        str, typer.Option("--of", help="attention: cross, encoder or decoder (to itself)")
+        str, typer.Option("--of", help="attention: cross, encoder, decoder; states: last, mean")
     ] = "cross",
     layer: Annotated[int | None, typer.Option("--layer", help="the last if absent")] = None,
     head: Annotated[int | None, typer.Option("--head", help="the mean of all if absent")] = None,
     each: Annotated[bool, typer.Option("--each", help="every layer and head")] = False,
     threads: Annotated[bool, typer.Option("--threads", help="threads, not a heat map")] = False,
+    flat: Annotated[str, typer.Option("--map", help="states: pca or tsne")] = "pca",
+    beam: Annotated[int | None, typer.Option("--beam", min=1, help="tree: paths kept")] = None,
 ) -> None:
     """Show what a model does with an input: where it looks, what mattered, how it decides."""
     if show not in SHOWS:
@@ -85,7 +89,7 @@ def look(
     model = load(run)
     rows = [(text, output) for text in inputs or ()]
     rows += [] if file is None else _rows(file, model.config.data.max_line)
-    wanted = Wanted(tuple(rows), gold, of, layer, head, each, threads)
+    wanted = Wanted(tuple(rows), gold, of, layer, head, each, threads, flat, beam)
     view = SHOWS[show](model, wanted)
     if to is None:
         print(view.text(shutil.get_terminal_size().columns))
@@ -131,7 +135,60 @@ def _alignment(model: "Model", wanted: Wanted) -> "View":
     return Alignments(found, errors)
 
 
+def _gradients(model: "Model", wanted: Wanted) -> "View":
+    from seqloom.insight import mattered
+
+    return mattered(model, *wanted.one)
+
+
+def _flow(model: "Model", wanted: Wanted) -> "View":
+    from seqloom.insight import flow_of
+
+    return flow_of(model, wanted.rows)
+
+
+def _states(model: "Model", wanted: Wanted) -> "View":
+    from seqloom.insight import state_map
+
+    of = "last" if wanted.of == "cross" else wanted.of
+    return state_map(model, wanted.rows, method=wanted.map, of=of)
+
+
+def _positions(model: "Model", wanted: Wanted) -> "View":
+    from seqloom.insight import positions_of
+
+    return positions_of(model.network)
+
+
+def _tree(model: "Model", wanted: Wanted) -> "View":
+    from seqloom.insight import beam_tree
+
+    return beam_tree(model, wanted.one[0], width=wanted.beam)
+
+
+def _steps(model: "Model", wanted: Wanted) -> "View":
+    from seqloom.insight import steps_of
+
+    return steps_of(model, *wanted.one)
+
+
+def _net(model: "Model", wanted: Wanted) -> "View":
+    from seqloom.insight import rolled, unrolled
+    from seqloom.insight.passes import pair_of, pass_over
+
+    if not wanted.rows:
+        return rolled(model.network)
+    return unrolled(model.network, pass_over(model.network, pair_of(model, *wanted.one)))
+
+
 SHOWS: dict[str, Callable[["Model", Wanted], "View"]] = {
     "attention": _attention,
     "alignment": _alignment,
+    "gradients": _gradients,
+    "flow": _flow,
+    "states": _states,
+    "positions": _positions,
+    "tree": _tree,
+    "steps": _steps,
+    "net": _net,
 }

@@ -11,6 +11,8 @@ from seqloom.insight.alignments import (
 from seqloom.insight.attention import AttentionMap, draw, render_text
 from seqloom.insight.curves import Curves, draw_curves
 from seqloom.insight.examples import example_of
+from seqloom.insight.flow import Flow, flow_of
+from seqloom.insight.gates import UnitGates
 from seqloom.insight.gradients import (
     Cost,
     GradientFlow,
@@ -21,8 +23,14 @@ from seqloom.insight.gradients import (
     spectral_radii,
 )
 from seqloom.insight.heads import Attentions, Heads, LayerAttention, attention_of
+from seqloom.insight.nets import Net, rolled, unrolled
+from seqloom.insight.places import PositionMap, PositionMaps, positions_of
+from seqloom.insight.saliency import Mattered, mattered
+from seqloom.insight.states import StateMap, state_map
+from seqloom.insight.steps import Step, Steps, steps_of
 from seqloom.insight.sweep import Tried, draw_sweep
 from seqloom.insight.threads import Threads
+from seqloom.insight.trees import BeamTree, beam_tree
 from seqloom.insight.twins import Place
 from seqloom.insight.views import View, write
 
@@ -31,29 +39,47 @@ __all__ = [
     "Alignments",
     "AttentionMap",
     "Attentions",
+    "BeamTree",
     "Cost",
     "Curves",
     "ErrorRate",
+    "Flow",
     "GradientFlow",
     "Heads",
     "LayerAttention",
+    "Mattered",
+    "Net",
     "Place",
+    "PositionMap",
+    "PositionMaps",
+    "StateMap",
+    "Step",
+    "Steps",
     "Threads",
     "Tried",
     "UnitFlow",
+    "UnitGates",
     "View",
     "align",
     "alignment_errors",
     "attention_of",
+    "beam_tree",
     "draw",
     "draw_curves",
     "draw_flows",
     "draw_sweep",
     "example_of",
+    "flow_of",
     "gradient_flow",
+    "mattered",
     "mean_cross_entropy",
     "parse_gold",
+    "positions_of",
     "render_text",
+    "rolled",
     "spectral_radii",
+    "state_map",
+    "steps_of",
+    "unrolled",
     "write",
 ]

@@ -27,6 +27,7 @@ from seqloom.nn.units import Elman, Gru, Lstm, Unit, UnitState
 from seqloom.training import Example, row_log_probabilities
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "GradientFlow",
     "UnitFlow",
     "draw_flows",
+    "fill_flows",
     "gradient_flow",
     "mean_cross_entropy",
     "spectral_radii",
@@ -233,11 +235,14 @@ def draw_flows(flows: Mapping[str, UnitFlow], path: Path) -> None:
 
 
 def _fill(figure: "Figure", *, lines: Mapping[str, np.ndarray]) -> None:
+    figure.set_size_inches(6.4, 3.6)
+    fill_flows(figure.add_subplot(), lines)
+
+
+def fill_flows(axes: "Axes", lines: Mapping[str, np.ndarray]) -> None:
     """Lines over a logarithmic axis, and a legend."""
     from matplotlib.ticker import MaxNLocator, NullFormatter
 
-    figure.set_size_inches(6.4, 3.6)
-    axes = figure.add_subplot()
     for label, sizes in lines.items():
         marker = "." if len(sizes) <= FEW else ""
         axes.plot(np.where(sizes > 0, sizes, np.nan), marker=marker, linewidth=1.8, label=label)

@@ -1,0 +1,266 @@
+"""The net as a graph: rolled, as it is built, and unrolled over an input and its output (S9)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from seqloom.insight.attention import terminal_label, tick
+from seqloom.insight.heads import cross_map
+from seqloom.insight.passes import Pass
+from seqloom.insight.picture import Drawing
+from seqloom.insight.twins import layer_of
+from seqloom.model import SequenceModel
+from seqloom.model.encoders import NoEncoder
+from seqloom.nn.attention import Attention
+from seqloom.nn.recurrent import Layer
+from seqloom.nn.transformer import Block
+from seqloom.nn.units import Unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Edge", "Net", "Node", "rolled", "unrolled"]
+
+SYMBOLS = 10  # of a side that an unrolled net shows
+GAP = 1.2  # between the two sides
+LEAST = 0.05  # attention that is drawn
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of the net, or its work at one step; where it stands in a picture."""
+
+    name: str
+    label: str
+    x: float
+    y: float
+    kind: str  # symbol, vectors, layer, attention, output
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What goes from one node to another."""
+
+    begin: str
+    end: str
+    kind: str  # up, time, look, code, feedback
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Net:
+    """Nodes and edges."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"nodes": [asdict(n) for n in self.nodes], "edges": [asdict(e) for e in self.edges]}
+
+    def text(self, width: int = 80) -> str:
+        """Each node and where it leads, from the source to the output."""
+        names = {node.name: node.label for node in self.nodes}
+        lines = []
+        for node in self.nodes:
+            ways = [f"{names[e.end]} ({e.kind})" for e in self.edges if e.begin == node.name]
+            lines.append(f"{terminal_label(node.label)} → {', '.join(ways) or 'nothing more'}")
+        return "\n".join(lines)
+
+    def drawing(self) -> Drawing:
+        """Boxes and arrows, the source below on the left, the output on top on the right."""
+        return Drawing(tuple(node.label for node in self.nodes), partial(_fill, self), 130)
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """One layer of a side: what it is called, and how its positions meet."""
+
+    number: int  # from 0
+    name: str
+    label: str
+    recurrent: tuple[bool, bool]  # forward, backward
+    meets: bool  # every position looks at others
+
+
+def rolled(network: SequenceModel) -> Net:
+    """Each part once; a loop is what a recurrent layer hands itself from step to step."""
+    nodes, edges = [], []
+    tops = {}
+    for side, x in (("encoder", 0.0), ("decoder", 2.4)):
+        if side == "encoder" and isinstance(network.encoder, NoEncoder):
+            continue
+        layers = list(_layers(network, side))
+        first = "source" if side == "encoder" else "output so far"
+        stack = [
+            (f"{side} symbols", first, "symbol"),
+            (f"{side} vectors", "token vectors", "vectors"),
+        ]
+        stack += [(layer.name, layer.label, "layer") for layer in layers]
+        nodes += [
+            Node(name, label, x, 1.0 * y, kind) for y, (name, label, kind) in enumerate(stack)
+        ]
+        edges += [Edge(a[0], b[0], "up") for a, b in pairwise(stack)]
+        edges += [Edge(each.name, each.name, "time") for each in layers if any(each.recurrent)]
+        tops[side] = (stack[-1][0], float(len(stack)))
+    top = tops["decoder"][0]
+    height = max(each for _, each in tops.values())
+    nodes.append(Node("output", "probabilities", 2.4, height + 0.2, "output"))
+    edges += [Edge(top, "output", "up"), Edge("output", "decoder symbols", "feedback")]
+    handed = tops["encoder"][0] if "encoder" in tops else ""
+    if _looks(network):
+        nodes.append(Node("attention", "attention", 1.2, max(2.0, height - 1), "attention"))
+        edges += [Edge(handed, "attention", "look"), Edge("attention", top, "look")]
+    elif handed:
+        edges.append(Edge(handed, next(_layers(network, "decoder")).name, "code"))
+    return Net(tuple(nodes), tuple(edges))
+
+
+def unrolled(network: SequenceModel, found: Pass) -> Net:
+    """Every layer at every step; the lines of attention are as thick as its weights."""
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+    pair = found.pair
+    alone = isinstance(network.encoder, NoEncoder)
+    sides = {
+        "encoder": () if alone else pair.source[:SYMBOLS],
+        "decoder": pair.inputs[:SYMBOLS],
+    }
+    begin = 0.0
+    for side, symbols in sides.items():
+        layers = list(_layers(network, side))
+        for t, symbol in enumerate(symbols):
+            names = [f"{side} {t}", *(f"{layer.name} {t}" for layer in layers)]
+            labels = [tick(symbol), *(layer.label.partition(" ")[0] for layer in layers)]
+            for y, (name, label) in enumerate(zip(names, labels, strict=True)):
+                nodes.append(Node(name, label, begin + t, 1.0 * y, "layer" if y else "symbol"))
+            edges += [Edge(a, b, "up") for a, b in pairwise(names)]
+        edges += [edge for layer in layers for edge in _meetings(layer, len(symbols), side)]
+        begin += len(symbols) + GAP
+    height = max(node.y for node in nodes) + 1
+    top = {side: [*_layers(network, side)] for side in sides}
+    for t, symbol in enumerate(pair.target[:SYMBOLS]):
+        x = begin - GAP - len(sides["decoder"]) + t
+        last = f"{top['decoder'][-1].name} {t}"
+        nodes.append(Node(f"output {t}", tick(symbol), x, height, "output"))
+        edges.append(Edge(last, f"output {t}", "up"))
+        if t + 1 < len(sides["decoder"]):
+            edges.append(Edge(f"output {t}", f"decoder {t + 1}", "feedback"))
+    return Net(tuple(nodes), (*edges, *_given(found, top, sides)))
+
+
+def _given(
+    found: Pass, top: dict[str, list[_Layer]], sides: dict[str, tuple[str, ...]]
+) -> Iterator[Edge]:
+    """What the decoder has of the encoder: attention by weight, or else its last state."""
+    attention = cross_map(found)
+    names = [layer.name for layer in top["encoder"]]
+    count = len(sides["encoder"])
+    handed = names[-1] if names else "encoder"
+    if attention is None:
+        if count:
+            yield Edge(f"{handed} {count - 1}", f"{top['decoder'][0].name} 0", "code")
+        return
+    for t in range(len(sides["decoder"])):
+        for s in range(count):
+            weight = float(attention.weights[t, s])
+            if weight >= LEAST:
+                yield Edge(f"{handed} {s}", f"{top['decoder'][-1].name} {t}", "look", weight)
+
+
+def _meetings(layer: _Layer, count: int, side: str) -> Iterator[Edge]:
+    """How the steps of one layer know of each other."""
+    for t in range(count - 1):
+        if layer.recurrent[0]:
+            yield Edge(f"{layer.name} {t}", f"{layer.name} {t + 1}", "time")
+        if layer.recurrent[1]:
+            yield Edge(f"{layer.name} {t + 1}", f"{layer.name} {t}", "time")
+    if layer.meets:
+        below = f"{side} blocks.{layer.number - 1}" if layer.number else side
+        for t in range(count):
+            for s in range(t if side == "decoder" else count):
+                if s != t:
+                    yield Edge(f"{below} {s}", f"{layer.name} {t}", "meet")
+
+
+def _layers(network: SequenceModel, side: str) -> Iterator[_Layer]:
+    """The layers of a side, the lowest first."""
+    for name, module in network.named_modules():
+        if name.partition(".")[0] != side:
+            continue
+        number = layer_of(name) - 1
+        match module:
+            case Layer():
+                units = [unit for unit in module.units if isinstance(unit, Unit)]
+                both = len(units) == 2
+                label = f"{type(units[0]).__name__.upper()} of {units[0].width}"
+                forward = both or not module.backward_first
+                yield _Layer(
+                    number,
+                    f"{side} layers.{number}",
+                    f"{label}, both ways" if both else label,
+                    (forward, both or module.backward_first),
+                    meets=False,
+                )
+            case Block():
+                unit = any(isinstance(part, Unit) for part in module.attention.children())
+                place = f"{side} blocks.{number}"
+                yield _Layer(
+                    number, place, f"block of {module.width}", (unit, False), meets=not unit
+                )
+
+
+def _looks(network: SequenceModel) -> bool:
+    """Whether the decoder looks at the source."""
+    return any(
+        isinstance(module, Attention) or (isinstance(module, Block) and module.cross is not None)
+        for module in network.modules()
+    )
+
+
+INKS = {"up": "0.3", "time": "#1f5fa8", "look": "#c8641e", "code": "#c8641e", "feedback": "0.6"}
+FACES = {
+    "symbol": "white", "vectors": "#f0f0f0", "layer": "#e3edf8", "attention": "#fbe9dc",
+    "output": "#f0f0f0",
+}  # fmt: skip
+
+
+def _fill(net: Net, figure: "Figure", labels: Sequence[str]) -> None:
+    wide = len({node.x for node in net.nodes}) <= 3  # a rolled net has room for words
+    scale = 1.15 if wide else 0.72
+    right, top = (max(getattr(node, axis) for node in net.nodes) for axis in ("x", "y"))
+    figure.set_size_inches(scale * (right + 2), 0.75 * (top + 1.2))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set_xlim(-0.9, right + 0.9)
+    axes.set_ylim(-0.6, top + 0.6)
+    places = {node.name: (node.x, node.y) for node in net.nodes}
+    for edge in net.edges:
+        _arrow(axes, edge, places[edge.begin], places[edge.end])
+    for node, label in zip(net.nodes, labels, strict=True):
+        axes.text(
+            node.x, node.y, label, ha="center", va="center", fontsize=9 if wide else 7, zorder=3,
+            bbox={"facecolor": FACES[node.kind], "edgecolor": "0.6", "linewidth": 0.6,
+                  "boxstyle": "round,pad=0.35"},
+        )  # fmt: skip
+
+
+def _arrow(axes: "Axes", edge: Edge, begin: tuple[float, float], end: tuple[float, float]) -> None:
+    """An arrow; a loop where both ends are one."""
+    ink = INKS.get(edge.kind, "0.85")
+    width = 0.5 if edge.kind == "meet" else 0.4 + 2.2 * edge.weight * (edge.kind == "look") + 0.5
+    style = {"arrowstyle": "-|>", "color": ink, "linewidth": width, "mutation_scale": 8}
+    if begin == end:
+        x, y = begin
+        begin, end = (x - 0.35, y + 0.24), (x - 0.35, y - 0.24)
+        style["connectionstyle"] = "arc3,rad=1.6"
+    else:
+        style |= {"shrinkA": 11, "shrinkB": 11}
+        if edge.kind == "feedback":
+            style |= {"connectionstyle": "arc3,rad=-0.35", "linestyle": ":"}
+        elif edge.kind == "time" and begin[0] > end[0]:
+            style["connectionstyle"] = "arc3,rad=0.5"
+    axes.annotate("", xy=end, xytext=begin, arrowprops=style, zorder=1)
