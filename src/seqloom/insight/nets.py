@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from seqloom.insight.attention import terminal_label, tick
+from seqloom.insight.attention import tick
 from seqloom.insight.heads import cross_map
 from seqloom.insight.passes import Pass
 from seqloom.insight.picture import Drawing
@@ -27,6 +27,7 @@ __all__ = ["Edge", "Net", "Node", "rolled", "unrolled"]
 SYMBOLS = 10  # of a side that an unrolled net shows
 GAP = 1.2  # between the two sides
 LEAST = 0.05  # attention that is drawn
+NEAR = 2.5  # boxes apart that a straight arrow leads from one to the other
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,14 @@ class Net:
 
     def text(self, width: int = 80) -> str:
         """Each node and where it leads, from the source to the output."""
-        names = {node.name: node.label for node in self.nodes}
         lines = []
         for node in self.nodes:
-            ways = [f"{names[e.end]} ({e.kind})" for e in self.edges if e.begin == node.name]
-            lines.append(f"{terminal_label(node.label)} → {', '.join(ways) or 'nothing more'}")
+            ways = [
+                "itself (time)" if edge.end == node.name else f"{edge.end} ({edge.kind})"
+                for edge in self.edges
+                if edge.begin == node.name
+            ]
+            lines.append(f"{node.name} [{node.label}]" + (f" → {', '.join(ways)}" if ways else ""))
         return "\n".join(lines)
 
     def drawing(self) -> Drawing:
@@ -240,6 +244,9 @@ def _fill(net: Net, figure: "Figure", labels: Sequence[str]) -> None:
     places = {node.name: (node.x, node.y) for node in net.nodes}
     for edge in net.edges:
         _arrow(axes, edge, places[edge.begin], places[edge.end])
+    for node in net.nodes:
+        if any(edge.begin == edge.end == node.name for edge in net.edges):
+            _loop(axes, node)
     for node, label in zip(net.nodes, labels, strict=True):
         axes.text(
             node.x, node.y, label, ha="center", va="center", fontsize=9 if wide else 7, zorder=3,
@@ -249,18 +256,29 @@ def _fill(net: Net, figure: "Figure", labels: Sequence[str]) -> None:
 
 
 def _arrow(axes: "Axes", edge: Edge, begin: tuple[float, float], end: tuple[float, float]) -> None:
-    """An arrow; a loop where both ends are one."""
-    ink = INKS.get(edge.kind, "0.85")
-    width = 0.5 if edge.kind == "meet" else 0.4 + 2.2 * edge.weight * (edge.kind == "look") + 0.5
-    style = {"arrowstyle": "-|>", "color": ink, "linewidth": width, "mutation_scale": 8}
+    """An arrow, bent where a straight one would run through other boxes."""
     if begin == end:
-        x, y = begin
-        begin, end = (x - 0.35, y + 0.24), (x - 0.35, y - 0.24)
-        style["connectionstyle"] = "arc3,rad=1.6"
-    else:
-        style |= {"shrinkA": 11, "shrinkB": 11}
-        if edge.kind == "feedback":
-            style |= {"connectionstyle": "arc3,rad=-0.35", "linestyle": ":"}
-        elif edge.kind == "time" and begin[0] > end[0]:
-            style["connectionstyle"] = "arc3,rad=0.5"
+        return
+    width = 0.5 if edge.kind == "meet" else 0.9 + 1.8 * edge.weight * (edge.kind == "look")
+    style = {
+        "arrowstyle": "-|>", "color": INKS.get(edge.kind, "0.85"), "linewidth": width,
+        "mutation_scale": 8, "shrinkA": 11, "shrinkB": 11,
+    }  # fmt: skip
+    if edge.kind == "feedback":
+        style |= {"connectionstyle": "arc3,rad=-0.35", "linestyle": ":"}
+    elif edge.kind == "time" and begin[0] > end[0]:
+        style["connectionstyle"] = "arc3,rad=0.5"
+    elif edge.kind in ("look", "code") and end[0] - begin[0] > NEAR:
+        style["connectionstyle"] = "arc3,rad=-0.22"
+    axes.annotate("", xy=end, xytext=begin, arrowprops=style, zorder=1)
+
+
+def _loop(axes: "Axes", node: Node) -> None:
+    """What a layer hands itself, on the left of its box."""
+    left = node.x - 0.12 - 0.031 * len(node.label)
+    style = {
+        "arrowstyle": "-|>", "color": INKS["time"], "linewidth": 0.9, "mutation_scale": 8,
+        "connectionstyle": "arc3,rad=1.6",
+    }  # fmt: skip
+    begin, end = (left, node.y + 0.16), (left, node.y - 0.16)
     axes.annotate("", xy=end, xytext=begin, arrowprops=style, zorder=1)

@@ -7,7 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
+from seqloom.fields import EMPTY, START, UNK
 from seqloom.insight.attention import terminal_label, tick
 from seqloom.insight.gates import gates_of
 from seqloom.insight.heads import cross_map
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LayerStep", "Step", "Steps", "steps_of"]
 
 BEST = 5
+NEVER = (EMPTY, START, UNK)  # is written
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ def steps_of(model: Model, text: str, output: Output | str | None = None) -> Ste
     """Each step of the model's own output, or of a given one."""
     found = pass_over(model.network, pair_of(model, text, output))
     pair, logs = found.pair, found.log_probabilities
-    values, ids = logs.topk(min(BEST, logs.shape[1]), dim=1)
+    possible = logs.index_fill(1, torch.tensor(NEVER), -torch.inf)
+    values, ids = possible.topk(min(BEST, logs.shape[1] - len(NEVER)), dim=1)
     names = [model.target.tokens(row) for row in ids.tolist()]
     written = logs.gather(1, pair.written()[:, None])[:, 0].tolist()
     attention = cross_map(found)
@@ -194,7 +198,8 @@ kbd { border: 1px solid var(--line); border-radius: 3px; padding: 0 .3rem; }
 .line span { padding: .1rem .4rem; border-radius: 3px; unicode-bidi: isolate; white-space: pre; }
 .output span { border: 1px solid var(--line); color: var(--faint); cursor: pointer; }
 .output .done { color: var(--ink); } .output .now { border-color: var(--mark); font-weight: 700; }
-.bar { background: var(--mark); height: .8rem; } .track { width: 16rem; background: #eee; }
+.bar { background: var(--mark); height: .8rem; }
+.track { width: 16rem; background: #eee; margin-top: .35rem; }
 button { font: inherit; padding: .2rem .8rem; }
 """
 SCRIPT = """
