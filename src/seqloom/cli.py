@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from seqloom.commands.look import look
+from seqloom.commands.look import look, report
 from seqloom.commands.predict import RunArgument, predict
 from seqloom.commands.searching import KINDS, SearchOptions
 from seqloom.commands.serve import serve
@@ -180,6 +180,7 @@ def sweep(
 app.command()(predict)
 app.command()(serve)
 app.command()(look)
+app.command()(report)
 
 
 @app.command()

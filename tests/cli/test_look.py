@@ -1,11 +1,15 @@
 """`seqloom look` and `seqloom report`, as a shell would run them, on tiny runs."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.by import By
 
+from seqloom.run import write_report
 from tests.cli.support import Command
+from tests.insight.browser import browser, complaints
 from tests.run.finished import make_run
 
 
@@ -52,6 +56,66 @@ def test_alignments_and_their_error_rate(command: Command, lstm: Path, tmp_path:
     assert result.code == 0
     assert len(result.out.splitlines()) == 2
     assert result.err.startswith("alignment error rate ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["aei", "--each", "--of", "encoder"],
+        ["aei", "--threads"],
+        ["aei", "--show", "gradients"],
+        ["aei", "bfj", "--show", "flow"],
+        ["aei", "bfj", "cgk", "--show", "states", "--of", "mean"],
+        ["--show", "positions"],
+        ["aei", "--show", "tree", "--beam", "2"],
+        ["aei", "--show", "steps", "--output", "iea"],
+        ["--show", "net"],
+        ["aei", "--show", "net"],
+    ],
+    ids=" ".join,
+)
+def test_every_look_says_something(
+    command: Command, transformer: Path, tmp_path: Path, arguments: list[str]
+) -> None:
+    """In the terminal and as numbers."""
+    result = command("look", transformer, *arguments)
+    assert (result.code, result.err) == (0, "")
+    assert len(result.out) > 40
+    command("look", transformer, *arguments, "--to", tmp_path / "look.json")
+    assert json.loads((tmp_path / "look.json").read_text())
+
+
+def test_a_report_is_one_page(command: Command, lstm: Path, tmp_path: Path) -> None:
+    """All that is known of a run is in it, and nothing from elsewhere."""
+    result = command("report", lstm)
+    page = (lstm / "report.html").read_text(encoding="utf-8")
+    assert result.out.splitlines()[-1] == str(lstm / "report.html")
+    for heading in (
+        "Data and run", "Model", "Learning curves", "Held-out results", "Best examples",
+        "Worst examples", "Length against quality", "Attention of three examples",
+        "How to repeat it",
+    ):  # fmt: skip
+        assert f"<h2>{heading}</h2>" in page
+    assert "95 % interval" in page
+    assert page.count("<figure>") == 5
+    addresses = set(re.findall(r"""(?:href|src)=["']([^"']+)""", page))
+    assert {address for address in addresses if not address.startswith("#")} == set()
+    (tmp_path / "test.tsv").write_text("aei\tiea\n")
+    other = command("report", lstm, "--data", tmp_path / "test.tsv", "--to", tmp_path / "r.html")
+    assert other.code == 0
+    assert command("report", lstm, "--to", tmp_path / "r.pdf").code == 2
+
+
+def test_a_report_opens_in_a_browser(lstm: Path, tmp_path: Path) -> None:
+    """Without an error in its console, and with pictures that have a size."""
+    write_report(lstm, tmp_path / "report.html")
+    with browser() as opened:
+        opened.get((tmp_path / "report.html").as_uri())
+        assert "a report" in opened.title
+        sizes = [each.size for each in opened.find_elements(By.TAG_NAME, "svg")]
+        assert len(sizes) == 5
+        assert all(size["width"] > 100 and size["height"] > 50 for size in sizes)
+        assert complaints(opened) == []
 
 
 @pytest.mark.parametrize(

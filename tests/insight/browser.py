@@ -3,12 +3,13 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-__all__ = ["browser"]
+__all__ = ["browser", "complaints"]
 
 
 @contextmanager
@@ -27,3 +28,9 @@ def browser() -> Iterator[webdriver.Chrome]:
         yield opened
     finally:
         opened.quit()
+
+
+def complaints(opened: webdriver.Chrome) -> list[Any]:
+    """What the page wrote to the browser's console: errors, and what its policy forbade."""
+    found: list[Any] = opened.get_log("browser")  # type: ignore[no-untyped-call]
+    return found

@@ -8,9 +8,9 @@ from seqloom.insight import Curves, draw_curves
 EVENTS: list[dict[str, Any]] = [
     {"event": "begun", "step": 0, "from": "runs/old, step 9"},
     {"event": "update", "step": 20, "loss": 3.5, "rate": 0.1, "gradient_norm": 2.0},
-    {"event": "validation", "step": 20, "loss": 3.0, "chrf": 10.0},
+    {"event": "validation", "step": 20, "loss": 3.0, "metric": 10.0, "scores": {"chrF": 10.0}},
     {"event": "update", "step": 40, "loss": None, "rate": 0.0, "gradient_norm": None},
-    {"event": "validation", "step": 40, "loss": 2.0, "chrf": 30.0},
+    {"event": "validation", "step": 40, "loss": 2.0, "metric": 30.0, "scores": {"chrF": 30.0}},
     {"event": "verdict", "step": 40, "name": "diverged", "sentence": "..."},
 ]
 

@@ -9,7 +9,7 @@ from selenium.webdriver.common.keys import Keys
 
 from seqloom.insight import Steps, attention_of, steps_of, write
 from seqloom.prediction import Likely, Wishes
-from tests.insight.browser import browser
+from tests.insight.browser import browser, complaints
 from tests.insight.test_attention import texts
 from tests.prediction.untrained import untrained
 
@@ -79,4 +79,4 @@ def test_a_page_is_stepped_through_with_the_keyboard(tmp_path: Path) -> None:
             assert place().startswith(f"step {step} of 3")
         opened.find_elements(By.CSS_SELECTOR, ".output span")[2].click()
         assert opened.find_element(By.ID, "wrote").text == "<end>"
-        assert opened.get_log("browser") == []
+        assert complaints(opened) == []

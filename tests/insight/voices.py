@@ -7,7 +7,7 @@ import torch
 from seqloom.config import Config, ModelConfig, TextConfig
 from seqloom.fields import TextField
 from seqloom.insight import example_of, mean_cross_entropy
-from seqloom.model import build
+from seqloom.model import build_writer
 from seqloom.prediction import Model
 
 __all__ = ["Statement", "active", "passive", "statements", "trained"]
@@ -65,7 +65,7 @@ def trained(seen: list[Statement], *, updates: int) -> Model:
     )
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        network = build(config, source_size=source.size, target_size=target.size)
+        network = build_writer(config, source=source.items, target=target.items)
         model = Model(Config(model=config), source, target, network)
         pairs = [(form(each), english(each)) for each in seen for form in (active, passive)]
         optimizer = torch.optim.Adam(network.parameters(), lr=8e-3)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from seqloom.insight import View
     from seqloom.prediction import Model
 
-__all__ = ["look"]
+__all__ = ["look", "report"]
 
 KINDS = "attention, alignment, gradients, flow, states, positions, tree, steps or net"
 
@@ -83,10 +83,10 @@ def look(
     """Show what a model does with an input: where it looks, what mattered, how it decides."""
     if show not in SHOWS:
         raise ConfigError(f"--show {show}: choose {' or '.join(', '.join(SHOWS).rsplit(', ', 1))}")
-    from seqloom.run import load
+    from seqloom.run import load_writer
 
     as_a_filter()
-    model = load(run)
+    model = load_writer(run)
     rows = [(text, output) for text in inputs or ()]
     rows += [] if file is None else _rows(file, model.config.data.max_line)
     wanted = Wanted(tuple(rows), gold, of, layer, head, each, threads, flat, beam)
@@ -98,6 +98,29 @@ def look(
 
     write(view, to, title=_title(show, rows))
     print(to)
+
+
+def report(
+    run: RunArgument,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="the page; DIR/report.html if absent"),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DATA", help="rows to judge by, not those held out"),
+    ] = None,
+) -> None:
+    """Make one page about a run: data, model, curves, results, examples, attention."""
+    from seqloom.run import write_report
+
+    place = to or run / "report.html"
+    if place.suffix.lower() != ".html":
+        raise ConfigError(f"{place}: a report is a page; end its name in .html")
+    made = write_report(run, place, data=data)
+    for score in made.scores:
+        print(score)
+    print(place)
 
 
 def _rows(file: Path, most: int) -> list[tuple[str, str | None]]:

@@ -25,6 +25,7 @@ from seqloom.insight.gradients import (
 from seqloom.insight.heads import Attentions, Heads, LayerAttention, attention_of
 from seqloom.insight.nets import Net, rolled, unrolled
 from seqloom.insight.places import PositionMap, PositionMaps, positions_of
+from seqloom.insight.reports import Judged, RunReport
 from seqloom.insight.saliency import Mattered, mattered
 from seqloom.insight.states import StateMap, state_map
 from seqloom.insight.steps import Step, Steps, steps_of
@@ -46,12 +47,14 @@ __all__ = [
     "Flow",
     "GradientFlow",
     "Heads",
+    "Judged",
     "LayerAttention",
     "Mattered",
     "Net",
     "Place",
     "PositionMap",
     "PositionMaps",
+    "RunReport",
     "StateMap",
     "Step",
     "Steps",

@@ -15,7 +15,7 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import END, TextField
 from seqloom.insight.attention import AttentionMap
 from seqloom.insight.heads import Attentions
-from seqloom.insight.passes import pair_of, pass_over
+from seqloom.insight.passes import pair_of, pass_over, text_field
 from seqloom.insight.picture import Drawing
 from seqloom.insight.threads import Threads
 
@@ -120,8 +120,9 @@ def align(
 ) -> Alignment:
     """The alignment of the model's own output, or of a given one."""
     pair = pair_of(model, text, output)
+    source = _words(text_field(model), pair.source_ids)
+    target = _words(model.target, pair.target_ids)
     attention = Attentions.seen(pass_over(model.network, pair)).chosen(layer=layer)
-    source, target = _words(model.source, pair.source_ids), _words(model.target, pair.target_ids)
     weights = _gathered(attention.weights, target.numbers, mean=True)
     weights = _gathered(weights.T, source.numbers).T
     return Alignment(source.words, target.words, weights)

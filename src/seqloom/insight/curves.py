@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Curves", "draw_curves"]
+__all__ = ["Curves", "draw_curves", "fill_curves"]
 
 Points = list[tuple[int, float]]
 FEW = 40  # points that are marked one by one
@@ -27,23 +27,26 @@ class Curves:
     metric: Points
     rate: Points
     gradient: Points
+    name: str = "metric"  # of what held-out results are judged by
 
     @classmethod
-    def of(cls, events: Iterable[Mapping[str, Any]], metric: str = "chrf") -> "Curves":
+    def of(cls, events: Iterable[Mapping[str, Any]], metric: str = "metric") -> "Curves":
         """From the events of a run; values that were not finite are left out."""
         kept = list(events)
+        names = [name for event in kept for name in event.get("scores") or ()]
         return cls(
             _points(kept, "update", "loss"),
             _points(kept, "validation", "loss"),
             _points(kept, "validation", metric),
             _points(kept, "update", "rate"),
             _points(kept, "update", "gradient_norm"),
+            names[0] if names else metric,
         )
 
 
 def draw_curves(curves: Curves, path: Path, *, best: int | None = None) -> None:
     """Write the curves as PNG or SVG, whichever the path's ending says; the best step is marked."""
-    save(path, lambda figure: _fill(figure, curves, best), dots=110)
+    save(path, lambda figure: fill_curves(figure, curves, best), dots=110)
 
 
 def _points(events: Sequence[Mapping[str, Any]], kind: str, value: str) -> Points:
@@ -54,7 +57,8 @@ def _points(events: Sequence[Mapping[str, Any]], kind: str, value: str) -> Point
     ]
 
 
-def _fill(figure: "Figure", curves: Curves, best: int | None) -> None:
+def fill_curves(figure: "Figure", curves: Curves, best: int | None) -> None:
+    """Losses, held-out results, learning rate and gradient side by side."""
     figure.set_size_inches(10, 3)
     figure.set_layout_engine("constrained")
     loss, metric, rate = figure.subplots(1, 3)
@@ -63,7 +67,7 @@ def _fill(figure: "Figure", curves: Curves, best: int | None) -> None:
     _line(loss, curves.held_out, ORANGE, "held out")
     if curves.training or curves.held_out:
         loss.legend(frameon=False, fontsize=8)
-    _frame(metric, "held-out chrF" + (f", best at update {best:,}" if best else ""))
+    _frame(metric, f"held-out {curves.name}" + (f", best at update {best:,}" if best else ""))
     _line(metric, curves.metric, ORANGE)
     for step, value in curves.metric:
         if step == best:

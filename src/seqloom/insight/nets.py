@@ -14,6 +14,7 @@ from seqloom.insight.twins import layer_of
 from seqloom.model import SequenceModel
 from seqloom.model.encoders import NoEncoder
 from seqloom.nn.attention import Attention
+from seqloom.nn.mixing import Recurrence
 from seqloom.nn.recurrent import Layer
 from seqloom.nn.transformer import Block
 from seqloom.nn.units import Unit
@@ -210,7 +211,7 @@ def _layers(network: SequenceModel, side: str) -> Iterator[_Layer]:
                     meets=False,
                 )
             case Block():
-                unit = any(isinstance(part, Unit) for part in module.attention.children())
+                unit = isinstance(module.attention, Recurrence)
                 place = f"{side} blocks.{number}"
                 yield _Layer(
                     number, place, f"block of {module.width}", (unit, False), meets=not unit

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seqloom.errors import DataError
-from seqloom.fields import END, SPECIAL_SYMBOLS, START
+from seqloom.errors import ConfigError, DataError
+from seqloom.fields import END, SPECIAL_SYMBOLS, START, TextField
 from seqloom.insight.twins import Place, layer_of, twin, units_of
 from seqloom.model import Memory, SequenceModel, Source
 from seqloom.model.encoders import ReversedEncoder
@@ -20,7 +20,7 @@ from seqloom.nn.transformer import CrossAttention
 from seqloom.nn.units import Unit, UnitState
 from seqloom.prediction import Model, Output
 
-__all__ = ["Looked", "Pair", "Pass", "Stretch", "pair_of", "pass_over"]
+__all__ = ["Looked", "Pair", "Pass", "Stretch", "pair_of", "pass_over", "text_field"]
 
 Kind = Literal["cross", "self"]
 
@@ -55,6 +55,7 @@ class Pair:
 
 def pair_of(model: Model, text: str, output: Output | str | None = None) -> Pair:
     """An input with the output that the model gives for it, or with this one."""
+    field = text_field(model)
     if not text.strip():
         raise DataError("there is nothing to look at in a blank input; give a text")
     if output is None:
@@ -63,9 +64,18 @@ def pair_of(model: Model, text: str, output: Output | str | None = None) -> Pair
         ids = [*model.target.encode(output).tolist(), END]
     else:
         ids = list(output.ids)
-    source = [*model.source.encode(text)[: model.config.data.max_source].tolist(), END]
-    names = tuple(model.source.tokens(source)), tuple(model.target.tokens(ids))
+    source = [*field.encode(text)[: model.config.data.max_source].tolist(), END]
+    names = tuple(field.tokens(source)), tuple(model.target.tokens(ids))
     return Pair(*names, tuple(source), tuple(ids))
+
+
+def text_field(model: Model) -> TextField:
+    """The source column of a model that reads text; ConfigError for any other."""
+    if not isinstance(model.source, TextField):
+        raise ConfigError(
+            f"this look is at models that read text, not {model.source.describe()}: choose another"
+        )
+    return model.source
 
 
 class Looked(NamedTuple):

@@ -93,7 +93,7 @@ def positions_of(network: SequenceModel, count: int = COUNT) -> PositionMaps:
     for name, module in network.named_modules():
         if isinstance(module, PositionedEmbedding):
             side = name.partition(".")[0]
-            kind = module.positions
+            kind: Positions | Rotary = module.positions
             if type(kind) not in NAMES:
                 turned = [
                     part

@@ -182,7 +182,7 @@ def _fill(found: StateMap, kinds: Sequence[str], figure: "Figure", labels: Seque
     colours = [
         "#1f5fa8" if label is None else f"C{numbers[label] % COLOURS}" for label in found.labels
     ]
-    axes.scatter(*found.places.T, c=colours, s=18, zorder=3)
+    axes.scatter(found.places[:, 0], found.places[:, 1], c=colours, s=18, zorder=3)
     for kind, number in numbers.items():
         axes.scatter([], [], color=f"C{number % COLOURS}", s=18, label=shown[kinds.index(kind)])
     if kinds:
@@ -199,7 +199,7 @@ def _fill(found: StateMap, kinds: Sequence[str], figure: "Figure", labels: Seque
 
 def _write(axes: "Axes", places: np.ndarray, sentences: Sequence[str]) -> None:
     """Each sentence beside its point, where no other stands; else it is left out."""
-    axes.figure.canvas.draw()  # type: ignore[union-attr]
+    axes.figure.canvas.draw()
     taken: list[tuple[float, float, float, float]] = []
     points = axes.transData.transform(places)
     dots = axes.figure.dpi / 72

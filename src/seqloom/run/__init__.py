@@ -5,6 +5,7 @@ from seqloom.run.compare import Comparison, compare
 from seqloom.run.console import Console
 from seqloom.run.export import export
 from seqloom.run.prepare import Request
+from seqloom.run.report import report, write_report
 from seqloom.run.search_errors import SearchErrors, search_errors
 from seqloom.run.sweep import Swept, Trial, sweep
 from seqloom.run.train import Trained, train
@@ -26,8 +27,10 @@ __all__ = [
     "export",
     "load",
     "load_writer",
+    "report",
     "score_rows",
     "search_errors",
     "sweep",
     "train",
+    "write_report",
 ]
