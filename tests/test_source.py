@@ -13,6 +13,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 ROOMS = [
     "errors",
     "keys",
+    "version",
     "config",
     "fields",
     "data",
@@ -145,7 +146,7 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
             yield from ((name.name, None) for name in node.names)
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
-            yield from ((module, name.name) for name in node.names if name.name != "__version__")
+            yield from ((module, name.name) for name in node.names)
 
 
 @each_module

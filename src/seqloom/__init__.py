@@ -10,6 +10,8 @@ Names are imported when first used, so that `import seqloom` costs next to nothi
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from seqloom.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from seqloom.errors import SeqloomError
     from seqloom.prediction import Model, Output, Wishes, together
@@ -50,7 +52,7 @@ __all__ = [
     "together",
     "train",
 ]
-__version__ = "0.1.0"
+
 
 _HOMES = {
     "Beam": "seqloom.search",

@@ -1,4 +1,4 @@
-"""RELIABILITY D7: who may not ask is told so on every route, and nothing of a request is believed."""
+"""RELIABILITY D7: who may not ask is told so on every route; nothing of a request is believed."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""RELIABILITY D1, D2: whatever bytes arrive, no answer is a fault of ours, and memory is bounded."""
+"""RELIABILITY D1, D2: whatever bytes arrive, no answer is our fault, and memory is bounded."""
 
 import json
 import resource

@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -83,10 +84,8 @@ def seconds_open(served: Served, kind: Callable[[socket.socket], None]) -> float
 
 
 def quietly(kind: Callable[[socket.socket], None], connection: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # it is cut off, as it should be
         kind(connection)
-    except OSError:
-        pass  # it was cut off, as it should be
 
 
 def test_all_are_cut_off_and_nobody_else_waits(hasty: Served) -> None:
@@ -122,8 +121,7 @@ def test_an_answer_that_is_not_taken_is_dropped() -> None:
         while served.outcomes()["received"] < 1 or served.server.server_state.tasks:
             assert time.monotonic() < end
             time.sleep(0.05)
-        with pytest.raises(ConnectionError):
+        with suppress(ConnectionError):  # closed either way
             while connection.recv(65_536):
                 pass
-            raise ConnectionError("closed")
         connection.close()

@@ -64,11 +64,8 @@ from seqloom.config.learning import (
     TrainingConfig,
 )
 from seqloom.config.schema import Config, DataConfig, SearchConfig
-<<<<<<< HEAD
-from seqloom.config.space import Choice, Range, Space, load_space
-=======
 from seqloom.config.serving import ServingConfig, serving_config
->>>>>>> c53146f (Serve finished models over HTTP, decoding whatever arrives together)
+from seqloom.config.space import Choice, Range, Space, load_space
 from seqloom.config.text import (
     Overrides,
     check_names,

@@ -182,14 +182,9 @@ class Model:
         numbers = torch.tensor([lines[each.number] for each in batch])
         limits = asked.demands.limits(source.lengths, numbers, self.config.search)
         decoder = self.decoder
-<<<<<<< HEAD
-        trace = asked.wishes.attention or traces(asked.search)
         memory = self.encoder.encode(source)
         seen = source.lengths if memory.mask is None else memory.mask.sum(dim=1)
-        state = decoder.start(memory, trace=trace)
-=======
-        state = decoder.start(self.encoder.encode(source), trace=asked.trace)
->>>>>>> c53146f (Serve finished models over HTTP, decoding whatever arrives together)
+        state = decoder.start(memory, trace=asked.trace)
         standing = asked.search.begin(state, limits)
         while not standing.done:
             standing = asked.search.advance(decoder, standing)

@@ -61,6 +61,7 @@ class Running(Generic[Tag]):
     model: Model
     waiting: list[Waiting[Tag]] = field(default_factory=list)  # in the order of the sentences
     standing: Any = None
+    seen: dict[Tag, int] = field(default_factory=dict)  # positions that each can look at
 
     @property
     def done(self) -> bool:
@@ -71,7 +72,7 @@ class Running(Generic[Tag]):
     def add(self, newcomers: Sequence[Waiting[Tag]]) -> dict[Tag, Output]:
         """Make the first step of these inputs and let them join; some may be done at once."""
         search = newcomers[0].asked.search
-        fresh = Running(self.model, list(newcomers), self._begun(newcomers))
+        fresh = Running(self.model, list(newcomers), self._begun(newcomers), self.seen)
         fresh.standing = search.advance(self.model.decoder, fresh.standing)
         outputs = fresh._taken()
         if self.done:
@@ -90,6 +91,8 @@ class Running(Generic[Tag]):
 
     def give_up(self, tags: set[Tag]) -> None:
         """Go on without these inputs."""
+        for tag in tags:
+            self.seen.pop(tag, None)
         if not isinstance(self.standing, Frontier):
             if all(each.tag in tags for each in self.waiting):
                 self.waiting = []
@@ -112,7 +115,10 @@ class Running(Generic[Tag]):
         source = padded([each.encoded.values for each in newcomers])
         groups = groupby(newcomers, key=lambda each: each.asked.demands)
         limits = reduce(Limits.join, (self._limits(list(group)) for _, group in groups))
-        state = model.decoder.start(model.encoder.encode(source), trace=asked.trace)
+        memory = model.encoder.encode(source)
+        seen = source.lengths if memory.mask is None else memory.mask.sum(dim=1)
+        self.seen |= {each.tag: count for each, count in zip(newcomers, seen.tolist(), strict=True)}
+        state = model.decoder.start(memory, trace=asked.trace)
         return asked.search.begin(state, limits)
 
     def _limits(self, group: Sequence[Waiting[Tag]]) -> Limits:
@@ -138,7 +144,9 @@ class Running(Generic[Tag]):
             branches = trees(standing, found)
         done = [self.waiting[place] for place in gone]
         outputs = {
-            each.tag: self.model.explained(each.encoded, Found(result, tree), each.asked)
+            each.tag: self.model.explained(
+                each.encoded, Found(result, tree, self.seen.pop(each.tag)), each.asked
+            )
             for each, result, tree in zip(done, found, branches, strict=True)
         }
         self.waiting = [each for each in self.waiting if each.tag not in outputs]

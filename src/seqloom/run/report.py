@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from seqloom import __version__
 from seqloom.config import flatten
 from seqloom.data import Corpus, Data, Report
 from seqloom.errors import RunError
@@ -19,6 +18,7 @@ from seqloom.run.progress import Progress
 from seqloom.run.saved import best_step
 from seqloom.run.use import data_rows, load_writer
 from seqloom.store import RunDirectory
+from seqloom.version import __version__
 
 __all__ = ["report", "write_report"]
 

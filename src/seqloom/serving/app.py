@@ -12,7 +12,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
-from seqloom import __version__
 from seqloom.config import ServingConfig
 from seqloom.errors import SeqloomError
 from seqloom.prediction import Output, Predictor
@@ -22,6 +21,7 @@ from seqloom.serving.jobs import Cancelled, Event, Job
 from seqloom.serving.metrics import Entry
 from seqloom.serving.requests import PredictRequest, ScoreRequest
 from seqloom.serving.service import Service
+from seqloom.version import __version__
 
 __all__ = ["application"]
 
