@@ -32,9 +32,8 @@ import torch
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, surroundings
 
 from seqloom.export import Exported, export_ctranslate2
-from seqloom.fields import END
 from seqloom.prediction import Model
-from seqloom.run import load
+from seqloom.run import load_writer
 from seqloom.search import PER_TOKEN, PLAIN, Beam, Greedy, PatientBeam, Search
 
 RUN = RUNS / "bench-decode"
@@ -93,7 +92,7 @@ def trained() -> Model:
     settings = [word for option in OPTIONS for word in ("--set", option)]
     command = ["train", train, "--valid", valid, "--model", "transformer", "--run", str(RUN)]
     subprocess.run([*SEQLOOM, *command, *settings], check=True)
-    return load(RUN)
+    return load_writer(RUN)
 
 
 def ours(model: Model, search: Search) -> Decode:
@@ -101,7 +100,7 @@ def ours(model: Model, search: Search) -> Decode:
 
     def decode(rows: list[np.ndarray]) -> list[str]:
         torch.set_num_threads(CORES)  # which CTranslate2 sets for the whole process
-        return [output.text for output in model.predict_tokens(rows, search=search)]
+        return [output.text for output in model.predict_rows(rows, search=search)]
 
     return decode
 
@@ -220,9 +219,9 @@ def main() -> None:
     parser.add_argument("--run", type=Path)
     arguments = parser.parse_args()
     rounds, few = arguments.rounds, arguments.sentences
-    model = trained() if arguments.run is None else load(arguments.run)
+    model = trained() if arguments.run is None else load_writer(arguments.run)
     lines = Path(multi30k("test_2016_flickr", "de")).read_text(encoding="utf-8").splitlines()[:few]
-    rows = [np.append(tokens, END) for tokens in model.source.encode_many(lines)]
+    rows = model.source.rows(lines)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "ctranslate2"
         export_ctranslate2(model, place)

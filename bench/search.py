@@ -25,7 +25,7 @@ from foundation import RESULTS, ROOT, surroundings
 
 from seqloom.metrics import text_scores
 from seqloom.prediction import Model
-from seqloom.run import load, search_errors
+from seqloom.run import load_writer, search_errors
 from seqloom.search import (
     Beam,
     DiverseBeam,
@@ -89,7 +89,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path)
     arguments = parser.parse_args()
     few = arguments.sentences
-    model = trained() if arguments.run is None else load(arguments.run)
+    model = trained() if arguments.run is None else load_writer(arguments.run)
     sources, references = (
         Path(multi30k("test_2016_flickr", name)).read_text(encoding="utf-8").splitlines()[:few]
         for name in ("de", "en")

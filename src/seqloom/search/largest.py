@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["largest", "likeliest", "log_sum"]
+__all__ = ["FEW", "largest", "likeliest", "log_sum"]
 
 BLOCK = 64  # values whose maximum is looked at first
 FEW = 1_024  # values of a row that are not worth cutting into blocks
