@@ -10,8 +10,8 @@ import torch
 
 from seqloom.errors import ConfigError
 from seqloom.fields import END
+from seqloom.nn.chance import gumbels, mixed, uniforms
 from seqloom.search import Greedy, Limits, Sample
-from seqloom.search.chance import gumbels, mixed, uniforms
 from tests.search.stubs import (
     Script,
     even_chances,

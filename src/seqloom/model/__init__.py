@@ -1,12 +1,13 @@
 """Encoders, decoders, heads, and the values that move between them."""
 
 from seqloom.model.build import HeadedModel, Network, SequenceModel, build, build_writer
-from seqloom.model.state import Decoder, Encoder, Features, Head, Memory, Source, State
+from seqloom.model.state import Decoder, Encoder, Features, Feedback, Head, Memory, Source, State
 
 __all__ = [
     "Decoder",
     "Encoder",
     "Features",
+    "Feedback",
     "Head",
     "HeadedModel",
     "Memory",

@@ -116,11 +116,17 @@ class RecurrentDecoder(nn.Module):
     def read(
         self, inputs: Int[Tensor, "R T"], state: RecurrentState
     ) -> tuple[Features, RecurrentState]:
-        if inputs.shape[1] == 1 or not self._one_by_one():
-            return self._advance(inputs, state)
+        return self.read_vectors(self.embedding(inputs), state)
+
+    def read_vectors(
+        self, vectors: Float[Tensor, "R T E"], state: RecurrentState
+    ) -> tuple[Features, RecurrentState]:
+        """The same for what may be no token's own vector."""
+        if vectors.shape[1] == 1 or not self._one_by_one():
+            return self._advance(vectors, state)
         steps = []
-        for tokens in inputs.split(1, dim=1):
-            features, state = self._advance(tokens, state)
+        for one in vectors.split(1, dim=1):
+            features, state = self._advance(one, state)
             steps.append(features)
         attention = [step.attention for step in steps if step.attention is not None]
         hidden = torch.cat([step.hidden for step in steps], dim=1)
@@ -148,11 +154,11 @@ class RecurrentDecoder(nn.Module):
         return waits or (self.wiring.soft and not self.training)
 
     def _advance(
-        self, inputs: Int[Tensor, "R T"], state: RecurrentState
+        self, vectors: Float[Tensor, "R T E"], state: RecurrentState
     ) -> tuple[Features, RecurrentState]:
         """T steps at once; only one where a step needs the one before."""
         own, given, looking = state.own, state.shared, self.wiring.looking
-        fed = self._fed(inputs, own)
+        fed = self._fed(vectors, own)
         context: list[Tensor] = []
         weights = None
         if looking is not None and looking.query is not None:
@@ -167,16 +173,15 @@ class RecurrentDecoder(nn.Module):
             context = [*context, _each_step(given.code[0], hidden)]
         output = self.dropout(self.readout([hidden, *context]))
         last = (output[:, -1],) if own.last else ()
-        after = Path(layers, own.positions + inputs.shape[1], last)
+        after = Path(layers, own.positions + vectors.shape[1], last)
         attention = weights if state.trace else None
         return Features(output, attention), State(after, given, state.trace)
 
-    def _fed(self, inputs: Int[Tensor, "R T"], own: Path) -> Float[Tensor, "R T E"]:
-        """The vectors of what was written before: of the tokens, or of all that they might be.
+    def _fed(self, vectors: Float[Tensor, "R T E"], own: Path) -> Float[Tensor, "R T E"]:
+        """The vectors of what was written before: those given, or of all that it might be.
 
-        Under teacher forcing soft feedback takes the label; the first input is `<start>` always.
+        In training soft feedback takes what it is given; the first input is `<start>` always.
         """
-        vectors = self.embedding(inputs)
         if self.wiring.soft and not self.training:
             likely = self.embedding.mean(self.write(own.last[0]).softmax(-1))[:, None]
             vectors = torch.where(own.positions[:, None, None] > 0, likely, vectors)

@@ -4,7 +4,7 @@ Letters: B sentences, K rows for each, R = B·K rows, S source steps, T target s
 vocabulary. Rows are sentence-major, so (R, ...) and (B, K, ...) are views of each other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -14,12 +14,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqloom.errors import DataError
+from seqloom.nn.embedding import TokenVectors
 
 __all__ = [
     "Code",
     "Decoder",
     "Encoder",
     "Features",
+    "Feedback",
     "Head",
     "Memory",
     "Source",
@@ -149,6 +151,15 @@ class Decoder(Protocol[St]):
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         """Unnormalised log-probabilities of the next token, for any leading shape."""
         ...
+
+
+class Feedback(NamedTuple):
+    """How a decoder that is to learn from its own outputs can be made to read them (SPEC S2.2)."""
+
+    vectors: TokenVectors  # of the tokens it reads
+    read: Callable[[Tensor, Any], tuple[Features, Any]]  # vectors (R,T,E) in place of tokens
+    by_steps: bool  # it runs free step by step; otherwise all choices are made in one pass
+    soft: bool = False  # in use it reads no token but the mean vector under the distribution
 
 
 @runtime_checkable

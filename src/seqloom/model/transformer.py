@@ -112,10 +112,16 @@ class TransformerDecoder(nn.Module):
     def read(
         self, inputs: Int[Tensor, "R T"], state: TransformerState
     ) -> tuple[Features, TransformerState]:
-        steps = next_steps(state.own.positions, inputs.shape[1])
-        hidden, caches, weights = self._blocks(self.embed(inputs, steps.at), steps, state)
+        return self.read_vectors(self.embed.embedding(inputs), state)
+
+    def read_vectors(
+        self, vectors: Float[Tensor, "R T E"], state: TransformerState
+    ) -> tuple[Features, TransformerState]:
+        """The same for what may be no token's own vector."""
+        steps = next_steps(state.own.positions, vectors.shape[1])
+        hidden, caches, weights = self._blocks(self.embed.place(vectors, steps.at), steps, state)
         attention = None if weights is None else weights.mean(dim=1)  # the last block's heads
-        own = Read(caches, state.own.positions + inputs.shape[1])
+        own = Read(caches, state.own.positions + vectors.shape[1])
         return Features(self.norm(hidden), attention), State(own, state.shared, state.trace)
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:

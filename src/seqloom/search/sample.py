@@ -11,7 +11,7 @@ from torch import Tensor
 from seqloom.errors import ConfigError
 from seqloom.keys import key
 from seqloom.model import Decoder
-from seqloom.search.chance import mixed, uniforms
+from seqloom.nn.chance import mixed, uniforms
 from seqloom.search.frontier import Forks, Frontier
 from seqloom.search.largest import largest
 from seqloom.search.limits import Limits

@@ -16,7 +16,7 @@ from torch import Tensor
 from seqloom.errors import ConfigError
 from seqloom.keys import key
 from seqloom.model import Decoder
-from seqloom.search.chance import gumbels, mixed
+from seqloom.nn.chance import gumbels, mixed
 from seqloom.search.frontier import Choices, Forks, Frontier
 from seqloom.search.largest import largest
 from seqloom.search.limits import Limits

@@ -38,7 +38,7 @@ from seqloom.model.heads import (
     Pool,
     TagsHead,
 )
-from seqloom.model.state import Decoder, Encoder, Head
+from seqloom.model.state import Decoder, Encoder, Feedback, Head
 from seqloom.nn.convolution import FrameConvolutions, PictureConvolutions, SpectrumMask
 from seqloom.nn.embedding import Embedding, OneHot, Projection, TokenVectors, Vectors
 
@@ -48,10 +48,13 @@ __all__ = ["HeadedModel", "Network", "SequenceModel", "build", "build_writer"]
 class SequenceModel(nn.Module):
     """An encoder and a decoder with parameters of their own (SPEC S3.1)."""
 
-    def __init__(self, encoder: Encoder, decoder: Decoder[Any]) -> None:
+    def __init__(
+        self, encoder: Encoder, decoder: Decoder[Any], feedback: Feedback | None = None
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
+        self.feedback = feedback  # None where it is not to learn from its own outputs
 
 
 class HeadedModel(nn.Module):
@@ -76,7 +79,7 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     match config.decoder:
         case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
             own = _target_vectors(config, reading, target)
-            return SequenceModel(encoder, _decoder(config, part, encoded, own))
+            return SequenceModel(encoder, *_decoder(config, part, encoded, own))
         case _ as part:
             return HeadedModel(encoder, _head(part, encoded, target))
 
@@ -210,9 +213,12 @@ def _decoder(
     part: RecurrentDecoderConfig | TransformerDecoderConfig,
     encoded: Encoded,
     target: Target,
-) -> Decoder[Any]:
+) -> tuple[Decoder[Any], Feedback]:
     match part:
-        case RecurrentDecoderConfig():
-            return recurrent_decoder(config, part, encoded, target)
+        case RecurrentDecoderConfig(feedback=feedback):
+            recurrent = recurrent_decoder(config, part, encoded, target)
+            read, soft = recurrent.read_vectors, feedback == "soft"
+            return recurrent, Feedback(target.vectors, read, by_steps=True, soft=soft)
         case TransformerDecoderConfig():
-            return transformer_decoder(config, part, encoded, target)
+            transformer = transformer_decoder(config, part, encoded, target)
+            return transformer, Feedback(target.vectors, transformer.read_vectors, by_steps=False)
