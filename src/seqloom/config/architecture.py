@@ -206,6 +206,10 @@ class RecurrentDecoderConfig(RecurrentOptions):
         description="the decoder's first state: the encoder's last through a learned map, a copy "
         "of it, zero, learnt, or what reading the source's vectors itself leaves",
     )
+    map_activation: Literal["tanh", "sigmoid", "identity"] = Field(
+        "tanh", description="first_state = map: the function the mapped hidden state goes through"
+    )
+    map_bias: bool = Field(True, description="first_state = map: whether the map has a bias")
     feedback: Literal["token", "soft", "none"] = Field(
         "token",
         description="what of its output a recurrent decoder reads next: the token, the mean "

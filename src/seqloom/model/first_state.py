@@ -1,7 +1,9 @@
 """Where a recurrent decoder begins: from the encoder's last state, or without it (SPEC S3.1)."""
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Literal, Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -11,6 +13,12 @@ from seqloom.nn.recurrent import RecurrentStack
 __all__ = ["Bridge", "Copied", "FirstState", "OwnState", "ReadState"]
 
 FirstLayers = tuple[Float[Tensor, "B L D"], ...]
+Squashing = Literal["tanh", "sigmoid", "identity"]
+SQUASHING: dict[Squashing, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "identity": lambda values: values,
+}
 
 
 @runtime_checkable
@@ -34,22 +42,31 @@ class Bridge(nn.Module):
     from its last where the encoder's unit has fewer.
     """
 
-    def __init__(self, source: tuple[int, int], target: tuple[int, int], *, parts: int) -> None:
+    def __init__(
+        self,
+        source: tuple[int, int],
+        target: tuple[int, int],
+        *,
+        parts: int,
+        activation: Squashing = "tanh",
+        bias: bool = True,
+    ) -> None:
         """Sizes are (layers, width)."""
         super().__init__()
         self.target = target
+        self.activation = SQUASHING[activation]
         self.maps = nn.ModuleList(
-            nn.Linear(source[0] * source[1], target[0] * target[1]) for _ in range(parts)
+            nn.Linear(source[0] * source[1], target[0] * target[1], bias=bias) for _ in range(parts)
         )
 
     def forward(self, memory: Memory, _stack: RecurrentStack) -> FirstLayers:
-        """The hidden state is squashed by tanh as a unit's output is; a cell is not."""
+        """The hidden state is squashed as a unit's output is; a cell is not."""
         code = _code(memory)
         last = len(code) - 1
         mapped = [
             layer(code[min(number, last)].flatten(1)) for number, layer in enumerate(self.maps)
         ]
-        mapped[0] = mapped[0].tanh()
+        mapped[0] = self.activation(mapped[0])
         return tuple(part.unflatten(1, self.target) for part in mapped)
 
 

@@ -117,7 +117,13 @@ def _first_state(part: RecurrentDecoderConfig, encoded: Encoded, parts: int) -> 
         case "read":
             return ReadState()
         case "map":
-            return Bridge(encoded.code or (0, 0), size, parts=parts)
+            return Bridge(
+                encoded.code or (0, 0),
+                size,
+                parts=parts,
+                activation=part.map_activation,
+                bias=part.map_bias,
+            )
         case "copy":
             if (encoded.code, encoded.parts) != (size, parts):
                 layers, width = encoded.code or (0, 0)
