@@ -45,7 +45,7 @@ def whole(step: int) -> Portion:
 
 def in_parts(step: int) -> Portion:
     """The same rows as two batches whose gradients are added up."""
-    source, target, _ = example(step)
+    source, target, *_ = example(step)
     parts = [slice(0, 2), slice(2, ROWS)]
     examples = [Example(Source(source.values[p], source.lengths[p]), target[p]) for p in parts]
     return Portion(examples, ROWS * STEPS, lambda: "pairs.tsv, line 1")

@@ -113,7 +113,7 @@ def test_measure_gives_the_sums_of_backward_and_no_gradient(setting: Setting) ->
 
 def test_rows_sum_to_the_measured_log_probability(setting: Setting) -> None:
     """SPEC S7.4: the probability of each token; padding has none to give."""
-    model, (source, target, _) = setting
+    model, (source, target, *_) = setting
     with torch.no_grad():
         state = model.decoder.start(model.encoder.encode(source))
         rows = row_log_probabilities(model.decoder, state, target)
@@ -137,7 +137,7 @@ def test_padding_costs_nothing(setting: Setting) -> None:
 
 def test_gradients_add_up_over_the_parts_of_a_batch(setting: Setting) -> None:
     """Accumulation: two halves with one divisor give the whole batch's gradient (SPEC S6.6)."""
-    model, (source, target, _) = setting
+    model, (source, target, *_) = setting
     backward(model, Example(source, target), smoothing=0.1, divisor=100.0)
     whole = gradients(model)
     for half in (slice(0, 40), slice(40, None)):

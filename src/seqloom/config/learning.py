@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from seqloom.config.forcing import AlwaysForcingConfig, ForcingConfig
 from seqloom.config.section import Count, Positive, Section, Share, kind_or_table
 
 __all__ = [
@@ -88,6 +89,10 @@ class TrainingConfig(Section):
     label_smoothing: Share = Field(0.1, description="probability spread over the whole vocabulary")
     one_position: bool = Field(
         False, description="take the loss of each row at one output position, drawn anew each time"
+    )
+    forcing: ForcingConfig = AlwaysForcingConfig()
+    truncate: Count = Field(
+        0, description="target steps that a gradient goes back through; 0 goes back to the first"
     )
     l1: Least = Field(0.0, description="λ of the penalty λ/n Σ|w| on matrices, n training rows")
     l2: Least = Field(0.0, description="λ of the penalty λ/n Σw² on matrices, n training rows")

@@ -8,14 +8,14 @@ from torch import Tensor
 from seqloom.data import in_order
 from seqloom.fields import NoField, TextField
 from seqloom.metrics import leading, target_scores
-from seqloom.model import Network
+from seqloom.model import Network, SequenceModel
 from seqloom.run.learner import example
 from seqloom.run.predictor import predictor
 from seqloom.run.prepare import Prepared
 from seqloom.run.progress import Progress, Validation
 from seqloom.run.watch import Sample
 from seqloom.run.weights import load_weights
-from seqloom.training import measure
+from seqloom.training import UNFORCED, Freedom, measure
 
 __all__ = ["HeldOut"]
 
@@ -37,11 +37,20 @@ class HeldOut:
     def loss(self, tensors: Mapping[str, Tensor]) -> float:
         """The loss per item of the target of these weights, which are then in use."""
         self.take(tensors)
-        negative = tokens = 0.0
+        return self._loss(None)
+
+    def gap(self, loss: float) -> float:
+        """What the loss of the weights in use is more where no step reads the label (S6.3)."""
+        network = self._model.network
+        free = isinstance(network, SequenceModel) and network.feedback is not None
+        return self._loss(UNFORCED) - loss if free else 0.0
+
+    def _loss(self, freedom: Freedom | None) -> float:
+        negative = 0.0
         for rows in in_order(self._rows.lengths, tokens=self._tokens):
-            sums = measure(self._model.network, example(self._rows.batch(rows)), smoothing=0.0)
-            negative, tokens = negative + sums.negative_log_probability, tokens + sums.tokens
-        return negative / tokens
+            batch = example(self._rows.batch(rows), freedom=freedom)
+            negative += measure(self._model.network, batch, smoothing=0.0).negative_log_probability
+        return negative / int(self._rows.lengths.target.sum())
 
     def samples(self) -> list[Sample]:
         """Rows spread over all of them, and what the model makes of each; none without a source,
@@ -74,5 +83,6 @@ class HeldOut:
             metric=-loss if first is None else first.value,
             scores={each.name: each.value for each in ranked},
             training=progress.loss,
+            gap=self.gap(loss),
             outputs=len(set(outputs)) if len(set(references)) > 1 else 0,
         )

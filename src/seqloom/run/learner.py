@@ -20,6 +20,8 @@ from seqloom.run.weights import load_weights, weights
 from seqloom.store import RunDirectory, Skipped
 from seqloom.training import (
     Example,
+    Forcing,
+    Freedom,
     MovingAverage,
     Optimizer,
     Portion,
@@ -61,6 +63,7 @@ class Learner:
             one_position=config.training.one_position,
             seed=config.seed,
         )
+        self.forcing = Forcing(config.training, seed=config.seed)
         self.progress = Progress(data=corpus.fingerprint)
 
     @classmethod
@@ -150,13 +153,15 @@ class Learner:
         whole = [self.batches.indices(step * count + number) for number in range(count)]
         tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)
         share = slice(ranks.rank, None, ranks.world)
+        all_factors = self.weighing.factors(step, whole)
         examples = [
             example(
                 self.corpus.batch(rows[share]),
                 None if factors is None else factors[share],
+                freedom=self.forcing.freedom(step, number, torch.arange(len(rows))[share]),
                 device=self.device,
             )
-            for rows, factors in zip(whole, self.weighing.factors(step, whole), strict=True)
+            for number, (rows, factors) in enumerate(zip(whole, all_factors, strict=True))
             if len(rows[share])
         ]
         return Portion(examples, tokens, lambda: self._places(np.concatenate(whole)))
@@ -174,7 +179,11 @@ def new_network(config: Config, source: Field, target: Field) -> Network:
 
 
 def example(
-    batch: Batch, factors: Tensor | None = None, *, device: torch.device | None = None
+    batch: Batch,
+    factors: Tensor | None = None,
+    *,
+    freedom: Freedom | None = None,
+    device: torch.device | None = None,
 ) -> Example:
     """A batch as tensors, copied only to another device; factors may have more steps than its
     targets."""
@@ -183,4 +192,4 @@ def example(
         for each in (batch.source, batch.source_lengths, batch.target)
     )
     counts = None if factors is None else factors[:, : target.shape[1]].to(device)
-    return Example(Source(tokens, lengths), target, counts)
+    return Example(Source(tokens, lengths), target, counts, freedom)

@@ -48,7 +48,7 @@ from seqloom.run.tuning import Base
 from seqloom.run.watch import Watch
 from seqloom.store import RunDirectory
 from seqloom.store.durable import remove_tree, run_errors
-from seqloom.training import check_precision, freeze
+from seqloom.training import check_forcing, check_precision, freeze
 
 __all__ = ["Prepared", "Request", "learn_fields", "prepare"]
 
@@ -189,6 +189,7 @@ def _check_model(config: Config) -> None:
     with torch.device("meta"):
         network = build(config.model, source=_some(config.source), target=_some(config.target))
         freeze(network, config.training.freeze)
+    check_forcing(config.training, network)
     check_precision(config.training)
     check_board(config.training)
     check_device(config.training)

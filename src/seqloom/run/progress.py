@@ -26,6 +26,7 @@ class Validation:
     scores: Mapping[str, float] = field(default_factory=dict)  # by their names, that one first
     training: float = 0.0  # running mean of the training loss
     outputs: int = 0  # different ones among those written out; 0 where one would be right
+    gap: float = 0.0  # exposure: what the loss is more where the model reads its own outputs
 
     def words(self, target: str) -> str:
         """The results as a reader wants them, for a target of this kind."""

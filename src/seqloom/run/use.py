@@ -18,7 +18,7 @@ from seqloom.model import build
 from seqloom.prediction import Judge, Model, Predictor
 from seqloom.run.parts import part_lines
 from seqloom.run.predictor import predictor
-from seqloom.run.progress import Progress
+from seqloom.run.progress import Progress, Validation
 from seqloom.run.saved import best_step, load_config, load_fields, used_weights
 from seqloom.run.weights import check_fit, load_weights
 from seqloom.search import Search
@@ -131,10 +131,16 @@ def describe(run: str | Path) -> list[str]:
     lines += part_lines(model.network)
     lines += ["", "held-out results"]
     lines += [
-        f"{each.step:>8,}  {each.words(config.target.kind)}{'  used' * (each.step == step.number)}"
+        f"{each.step:>8,}  {each.words(config.target.kind)}{_gap(each)}"
+        f"{'  used' * (each.step == step.number)}"
         for each in progress.validations
     ]
     return lines
+
+
+def _gap(validation: Validation) -> str:
+    """The exposure gap, where one was measured."""
+    return f", exposure gap {validation.gap:.3f}" if validation.gap else ""
 
 
 def data_rows(

@@ -1,18 +1,26 @@
 """Loss, optimiser and the training loop."""
 
+from seqloom.training.forcing import UNFORCED, Forcing, Freedom
+from seqloom.training.free import check_forcing
 from seqloom.training.freezing import freeze
 from seqloom.training.loop import Portion, Update, fit
-from seqloom.training.loss import Example, Sums, measure, row_log_probabilities
+from seqloom.training.loss import Cost, Example, Sums, measure, row_log_probabilities
 from seqloom.training.moving import MovingAverage
 from seqloom.training.optimizer import Optimizer
 from seqloom.training.precision import check_precision
 from seqloom.training.ranks import ALONE, Ranks, meeting
 from seqloom.training.schedule import learning_rate
+from seqloom.training.truncated import Carried, backward_truncated
 from seqloom.training.weighing import Weighing
 
 __all__ = [
     "ALONE",
+    "UNFORCED",
+    "Carried",
+    "Cost",
     "Example",
+    "Forcing",
+    "Freedom",
     "MovingAverage",
     "Optimizer",
     "Portion",
@@ -20,6 +28,8 @@ __all__ = [
     "Sums",
     "Update",
     "Weighing",
+    "backward_truncated",
+    "check_forcing",
     "check_precision",
     "fit",
     "freeze",

@@ -12,9 +12,11 @@ from torch import nn
 
 from seqloom.errors import DivergedError, RunError
 from seqloom.keys import key
-from seqloom.training.loss import Example, backward
+from seqloom.model import SequenceModel
+from seqloom.training.loss import Cost, Example, backward
 from seqloom.training.optimizer import Optimizer
 from seqloom.training.ranks import ALONE, Ranks, Summed
+from seqloom.training.truncated import backward_truncated
 
 __all__ = ["Portion", "Update", "fit"]
 
@@ -91,14 +93,13 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> Summed:
     optimizer.zero()
     model = optimizer.model.train()
     loss = 0.0
+    cost = Cost(config.label_smoothing, tokens, config.precision)
     for each in work.examples:
-        loss += backward(
-            model,
-            each,
-            smoothing=config.label_smoothing,
-            divisor=tokens,
-            precision=config.precision,
-        ).loss
+        if config.truncate and isinstance(model, SequenceModel):
+            sums, _ = backward_truncated(model, each, cost, steps=config.truncate)
+        else:
+            sums = backward(model, each, **cost._asdict())
+        loss += sums.loss
     summed = ranks.sum_gradients(model, loss)
     optimizer.penalise()
     return Summed(summed.loss / tokens, summed.stop)

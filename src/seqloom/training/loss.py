@@ -11,10 +11,25 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seqloom.fields import EMPTY, START
+from seqloom.fields import EMPTY
 from seqloom.model import Decoder, HeadedModel, Network, SequenceModel, Source
+from seqloom.training.forcing import Freedom
+from seqloom.training.free import Reading, read_freely, shifted, taught
 
-__all__ = ["Example", "Precision", "Sums", "backward", "measure", "row_log_probabilities"]
+__all__ = [
+    "Cost",
+    "Counted",
+    "Example",
+    "Precision",
+    "Sums",
+    "backward",
+    "backward_through",
+    "counted",
+    "lengthened",
+    "measure",
+    "products_in",
+    "row_log_probabilities",
+]
 
 CHUNK = 1_024  # positions
 
@@ -27,6 +42,15 @@ class Example(NamedTuple):
     source: Source
     target: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
     factors: Float[Tensor, "B T"] | None = None  # how much each position counts; 1, if not given
+    freedom: Freedom | None = None  # to read its own outputs; where not given, it reads labels
+
+
+class Counted(NamedTuple):
+    """The positions that count: a decoder's vectors, their labels and factors."""
+
+    hidden: Float[Tensor, "N D"]
+    labels: Int[Tensor, "N"] | Float[Tensor, "N C"]
+    factors: Float[Tensor, "N"]
 
 
 class Sums(NamedTuple):
@@ -35,6 +59,22 @@ class Sums(NamedTuple):
     loss: float  # with label smoothing and factors
     negative_log_probability: float
     tokens: int  # positions that count
+
+    def plus(self, other: "Sums") -> "Sums":
+        """The totals of both."""
+        return Sums(
+            self.loss + other.loss,
+            self.negative_log_probability + other.negative_log_probability,
+            self.tokens + other.tokens,
+        )
+
+
+class Cost(NamedTuple):
+    """How a loss is made of a decoder's vectors."""
+
+    smoothing: float
+    divisor: float
+    precision: Precision = "float32"
 
 
 def backward(
@@ -47,21 +87,27 @@ def backward(
 ) -> Sums:
     """Add the gradient of (summed loss / divisor) to every parameter's `grad`."""
     if isinstance(model, HeadedModel):
-        with _products_in(precision):
+        with products_in(precision):
             total, sums = _judged(model, example, smoothing)
         (total / divisor).backward()
         return sums
-    with _products_in(precision):
-        hidden, targets, factors = _hidden(model, example)
+    with products_in(precision):
+        found = _counted(model, example)
+    return backward_through(model, found, Cost(smoothing, divisor, precision))
+
+
+def backward_through(model: SequenceModel, found: Counted, cost: Cost) -> Sums:
+    """The same from a decoder's vectors on, back to the leaves they were made of."""
+    hidden, targets, factors = found
     loss = negative = 0.0
     gradients = []
     for leaf, target, factor in _chunks(hidden.detach(), targets, factors):
         leaf.requires_grad_()
-        with _products_in(precision):
+        with products_in(cost.precision):
             logits = model.decoder.write(leaf)
-        losses, log_probabilities = _cross_entropy(logits.to(factor.dtype), target, smoothing)
+        losses, log_probabilities = _cross_entropy(logits.to(factor.dtype), target, cost.smoothing)
         total = (losses * factor).sum()
-        (total / divisor).backward()
+        (total / cost.divisor).backward()
         gradients.append(_gradient(leaf))
         loss += float(total.detach())
         negative -= float(log_probabilities.sum())
@@ -75,7 +121,7 @@ def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
     """The same totals without gradients; the model should be in evaluation mode."""
     if isinstance(model, HeadedModel):
         return _judged(model, example, smoothing)[1]
-    hidden, targets, factors = _hidden(model, example)
+    hidden, targets, factors = _counted(model, example)
     loss = negative = 0.0
     for part, target, factor in _chunks(hidden, targets, factors):
         losses, log_probabilities = _cross_entropy(model.decoder.write(part), target, smoothing)
@@ -88,7 +134,7 @@ def row_log_probabilities(
     decoder: Decoder[Any], state: Any, target: Int[Tensor, "R T"]
 ) -> Float[Tensor, "R T"]:
     """The log-probability of each given token after those before it; 0 at padding (SPEC S7.4)."""
-    features, _ = decoder.read(_inputs(target), state)
+    features, _ = decoder.read(shifted(target), state)
     result = features.hidden.new_zeros(target.shape)
     real = target.ne(EMPTY)
     parts = [
@@ -99,34 +145,54 @@ def row_log_probabilities(
     return result
 
 
-def _hidden(model: SequenceModel, example: Example) -> tuple[Tensor, Tensor, Tensor]:
-    """The decoder's vectors under teacher forcing at positions that count; targets and factors."""
-    memory = model.encoder.encode(example.source)
-    features, _ = model.decoder.read(_inputs(example.target), model.decoder.start(memory))
-    return _counting(features.hidden, example, _dtype(model))
-
-
 def _judged(model: HeadedModel, example: Example, smoothing: float) -> tuple[Tensor, Sums]:
     """The summed loss of a head's judgements, and the totals."""
     judged = model.head(model.encoder.encode(example.source))[:, : example.target.shape[1]]
-    judged, targets, factors = _counting(judged, example, _dtype(model))
+    target = example.target
+    counts = target.isfinite().all(-1) if target.is_floating_point() else target.ne(EMPTY)
+    judged, targets, factors = counted(model, Reading(judged, target, counts), example.factors)
     judged = judged.to(factors.dtype)
     total = (model.head.losses(judged, targets, smoothing=smoothing) * factors).sum()
     plain = model.head.losses(judged.detach(), targets, smoothing=0.0).sum()
     return total, Sums(float(total.detach()), float(plain), len(targets))
 
 
-def _counting(values: Tensor, example: Example, kind: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-    """What stands at the positions that count: of these values, of targets and of factors."""
-    targets, factors = example.target.flatten(0, 1), example.factors
-    counts = targets.isfinite().all(-1) if targets.is_floating_point() else targets.ne(EMPTY)
+def counted(model: Network, reading: Reading, factors: Float[Tensor, "B T"] | None) -> Counted:
+    """The positions of a reading that count."""
+    hidden, labels, counts = reading
+    dtype = _dtype(model)
     if factors is None:
-        factors = example.target.new_ones((), dtype=kind).expand(example.target.shape[:2])
+        every = hidden.new_ones((), dtype=dtype).expand(counts.shape)
     else:
-        counts = counts & factors.flatten().ne(0)
-    places = counts.nonzero().squeeze(1)
-    chosen = values.flatten(0, 1).index_select(0, places)
-    return chosen, targets[places], factors.flatten()[places].to(kind)
+        every = factors
+        counts = counts & every.ne(0)
+    places = counts.flatten().nonzero().squeeze(1)
+    return Counted(
+        hidden.flatten(0, 1).index_select(0, places),
+        labels.flatten(0, 1)[places],
+        every.flatten()[places].to(dtype),
+    )
+
+
+def _counted(model: SequenceModel, example: Example) -> Counted:
+    """The target under teacher forcing, or as freely as the example says."""
+    memory, target = model.encoder.encode(example.source), example.target
+    if example.freedom is None:
+        features, _ = model.decoder.read(shifted(target), model.decoder.start(memory))
+        return counted(model, Reading(features.hidden, *taught(target)[1:]), example.factors)
+    reading = read_freely(model, memory, target, example.freedom)
+    return counted(model, reading, lengthened(example.factors, reading.labels))
+
+
+def lengthened(
+    factors: Float[Tensor, "B T"] | None, labels: Int[Tensor, "B T2"]
+) -> Float[Tensor, "B T2"] | None:
+    """Factors for as many steps as there are labels: past a row's end, that of its last one."""
+    if factors is None:
+        return None
+    last = labels.ne(EMPTY).sum(dim=1, keepdim=True) - 1
+    steps = torch.arange(labels.shape[1], device=labels.device).expand(labels.shape)
+    return factors.gather(1, steps.minimum(last))
 
 
 def _dtype(model: Network) -> torch.dtype:
@@ -137,17 +203,12 @@ def _gradient(leaf: Tensor) -> Tensor:
     return torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
 
 
-def _inputs(target: Tensor) -> Tensor:
-    """`<start>` and then the target without its last symbol."""
-    return torch.cat([torch.full_like(target[:, :1], START), target[:, :-1]], dim=1)
-
-
 def _chunks(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
     """The same stretches of each."""
     return list(zip(*(tensor.split(CHUNK) for tensor in tensors), strict=True))
 
 
-def _products_in(precision: Precision) -> AbstractContextManager[None]:
+def products_in(precision: Precision) -> AbstractContextManager[None]:
     """Matrix products of the block in fewer bits, if so asked; sums and norms stay as they are."""
     return torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
 

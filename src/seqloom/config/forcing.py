@@ -1,0 +1,117 @@
+"""The options of teacher forcing: how often a decoder reads the label in training, and what else
+it reads (SPEC S6.3)."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from seqloom.config.section import Count, Section, kind_or_table
+
+__all__ = [
+    "AlwaysForcingConfig",
+    "Choice",
+    "ConstantForcingConfig",
+    "ExponentialForcingConfig",
+    "FallingForcing",
+    "ForcingConfig",
+    "FreeingOptions",
+    "InverseSigmoidForcingConfig",
+    "LinearForcingConfig",
+    "NeverForcingConfig",
+]
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+Temperature = Annotated[float, Field(gt=0, le=1_000)]
+Choice = Literal["greedy", "draw", "straight-through", "soft"]
+"""What a decoder reads of its own output where it does not read the label."""
+
+KIND = (
+    "how often the decoder reads the label in training rather than its own output: always, never, "
+    "constant, linear, exponential or inverse-sigmoid"
+)
+
+
+class AlwaysForcingConfig(Section):
+    """Plain teacher forcing: every step reads the label."""
+
+    kind: Literal["always"] = Field("always", description=KIND)
+
+
+class FreeingOptions(Section):
+    """What steps read that do not read the label."""
+
+    choice: Choice = Field(
+        "greedy",
+        description="what a step reads in place of the label: the likeliest token (under soft "
+        "feedback the mean vector), a draw, or a Gumbel draw that gradients pass through, "
+        "straight-through or soft",
+    )
+    temperature: Temperature = Field(
+        1.0, description="straight-through, soft: temperature of the softmax in the first update"
+    )
+    final_temperature: Temperature = Field(
+        1.0, description="and in the last; between them it changes by the same factor each time"
+    )
+    overrun: Count = Field(
+        5, description="steps that an output may run on past the target's end, each at a cost"
+    )
+
+
+class NeverForcingConfig(FreeingOptions):
+    """No step reads the label."""
+
+    kind: Literal["never"] = Field("never", description=KIND)
+
+
+class ConstantForcingConfig(FreeingOptions):
+    """Each step reads the label with the same probability, in every update."""
+
+    kind: Literal["constant"] = Field("constant", description=KIND)
+    probability: Probability = Field(
+        0.75, description="constant: probability that a step reads the label"
+    )
+
+
+class FallingForcing(FreeingOptions):
+    """A probability that falls from 1 over training."""
+
+    half: Count = Field(
+        0,
+        description="linear, exponential, inverse-sigmoid: updates after which the label is read "
+        "half of the time; 0 takes half of training.updates",
+    )
+    least: Probability = Field(
+        0.0, description="linear, exponential, inverse-sigmoid: the lowest probability"
+    )
+
+
+class LinearForcingConfig(FallingForcing):
+    """Along a line."""
+
+    kind: Literal["linear"] = Field("linear", description=KIND)
+
+
+class ExponentialForcingConfig(FallingForcing):
+    """By the same factor in each update."""
+
+    kind: Literal["exponential"] = Field("exponential", description=KIND)
+
+
+class InverseSigmoidForcingConfig(FallingForcing):
+    """Slowly, then fast, then slowly."""
+
+    kind: Literal["inverse-sigmoid"] = Field("inverse-sigmoid", description=KIND)
+
+
+ForcingConfig = Annotated[
+    Annotated[
+        AlwaysForcingConfig
+        | NeverForcingConfig
+        | ConstantForcingConfig
+        | LinearForcingConfig
+        | ExponentialForcingConfig
+        | InverseSigmoidForcingConfig,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(kind_or_table("always")),
+]
