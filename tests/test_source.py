@@ -140,7 +140,7 @@ def room(path: Path) -> str:
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
-    """Every module imported anywhere in a file, with the name taken; the version is a mere fact."""
+    """Every module imported anywhere in a file, with the name taken."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((name.name, None) for name in node.names)

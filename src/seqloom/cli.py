@@ -79,7 +79,7 @@ def seqloom(
 ) -> None:
     """Learn to turn one sequence into another from your own examples."""
     if version:
-        from seqloom import __version__
+        from seqloom.version import __version__
 
         print(__version__)
         raise typer.Exit

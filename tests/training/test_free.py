@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.config import Choice
+from seqloom.config import OwnChoice
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START
 from seqloom.model import HeadedModel, SequenceModel, Source
@@ -27,7 +27,7 @@ from tests.training.test_loss import assert_equal, example, gradients
 SIZES = {"source_size": 9, "target_size": 11}
 STEPPED = ("lstm form e", "gru form d", "elman form b", "dot global fed", "ssru alone")
 PASSED = ("plain sinusoids", "ssru sinusoids", "after learned alone", "plain rotary reads")
-CHOICES: tuple[Choice, ...] = ("greedy", "draw", "straight-through", "soft")
+CHOICES: tuple[OwnChoice, ...] = ("greedy", "draw", "straight-through", "soft")
 NUMBERS = torch.tensor([4, 0, 7, 2, 9])
 
 
@@ -50,7 +50,7 @@ def setting(name: str, *, sentences: int = 5, ends: float = 1.5) -> Setting:
     return Setting(model, example(sentences=sentences, longest=6))
 
 
-def freedom(choice: Choice = "greedy", probability: float = 0.5, **options: Any) -> Freedom:
+def freedom(choice: OwnChoice = "greedy", probability: float = 0.5, **options: Any) -> Freedom:
     return Freedom(probability, choice, temperature=0.7, seed=3, numbers=NUMBERS, **options)
 
 
@@ -112,7 +112,7 @@ def walked(model: SequenceModel, batch: Example, number: int, free: Freedom) -> 
 
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("name", [*STEPPED, "lstm form soft"])
-def test_a_batch_is_its_rows_one_at_a_time(name: str, choice: Choice) -> None:
+def test_a_batch_is_its_rows_one_at_a_time(name: str, choice: OwnChoice) -> None:
     """Loss, number of steps that cost, and every gradient, with labels half of the time; batch
     mates and padding change nothing."""
     model, batch = setting(name)
@@ -207,7 +207,7 @@ def test_labels_at_every_step_are_plain_teacher_forcing(name: str) -> None:
 
 @pytest.mark.parametrize("choice", ["straight-through", "soft"])
 @pytest.mark.parametrize("name", ["gru form d", "plain sinusoids"])
-def test_gradients_pass_through_gumbel_draws(name: str, choice: Choice) -> None:
+def test_gradients_pass_through_gumbel_draws(name: str, choice: OwnChoice) -> None:
     """The soft form has the slope that small changes of the weights show. Passed straight through,
     the loss is that of the same draws as tokens; the gradient is not."""
     model, batch = setting(name)

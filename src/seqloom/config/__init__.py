@@ -56,7 +56,6 @@ from seqloom.config.columns import (
 )
 from seqloom.config.forcing import (
     AlwaysForcingConfig,
-    Choice,
     ConstantForcingConfig,
     ExponentialForcingConfig,
     FallingForcing,
@@ -65,6 +64,7 @@ from seqloom.config.forcing import (
     InverseSigmoidForcingConfig,
     LinearForcingConfig,
     NeverForcingConfig,
+    OwnChoice,
 )
 from seqloom.config.learning import (
     AdamConfig,
@@ -140,6 +140,7 @@ __all__ = [
     "OneHotPositionsConfig",
     "OptimizerConfig",
     "Overrides",
+    "OwnChoice",
     "PictureConfig",
     "PictureFrontConfig",
     "PositionsConfig",

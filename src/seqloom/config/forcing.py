@@ -9,7 +9,6 @@ from seqloom.config.section import Count, Section, kind_or_table
 
 __all__ = [
     "AlwaysForcingConfig",
-    "Choice",
     "ConstantForcingConfig",
     "ExponentialForcingConfig",
     "FallingForcing",
@@ -18,11 +17,12 @@ __all__ = [
     "InverseSigmoidForcingConfig",
     "LinearForcingConfig",
     "NeverForcingConfig",
+    "OwnChoice",
 ]
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float, Field(gt=0, le=1_000)]
-Choice = Literal["greedy", "draw", "straight-through", "soft"]
+OwnChoice = Literal["greedy", "draw", "straight-through", "soft"]
 """What a decoder reads of its own output where it does not read the label."""
 
 KIND = (
@@ -40,7 +40,7 @@ class AlwaysForcingConfig(Section):
 class FreeingOptions(Section):
     """What steps read that do not read the label."""
 
-    choice: Choice = Field(
+    choice: OwnChoice = Field(
         "greedy",
         description="what a step reads in place of the label: the likeliest token (under soft "
         "feedback the mean vector), a draw, or a Gumbel draw that gradients pass through, "

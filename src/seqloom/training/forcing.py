@@ -9,7 +9,6 @@ from torch import Tensor
 
 from seqloom.config import (
     AlwaysForcingConfig,
-    Choice,
     ConstantForcingConfig,
     ExponentialForcingConfig,
     ForcingConfig,
@@ -17,6 +16,7 @@ from seqloom.config import (
     InverseSigmoidForcingConfig,
     LinearForcingConfig,
     NeverForcingConfig,
+    OwnChoice,
     TrainingConfig,
 )
 from seqloom.keys import key
@@ -42,7 +42,7 @@ class Freedom:
     """
 
     probability: float = 0.0  # that a step reads the label
-    choice: Choice = "greedy"
+    choice: OwnChoice = "greedy"
     temperature: float = 1.0
     overrun: int = 5
     seed: int = 0

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from seqloom.config import AlwaysForcingConfig, Choice, TrainingConfig
+from seqloom.config import AlwaysForcingConfig, OwnChoice, TrainingConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK
 from seqloom.model import Feedback, HeadedModel, Memory, Network, SequenceModel
@@ -58,7 +58,7 @@ def shifted(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
     return torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], dim=1)
 
 
-def passes_gradients(feedback: Feedback, choice: Choice) -> bool:
+def passes_gradients(feedback: Feedback, choice: OwnChoice) -> bool:
     """Whether what is read of an output is a vector that gradients pass through."""
     return choice in ("straight-through", "soft") or (choice == "greedy" and feedback.soft)
 
