@@ -129,5 +129,6 @@ def _say_next(run: Path, folder: Path, demo: Demo) -> None:
         f"  echo '{demo.example}' | seqloom predict {run} --json --n-best 3\n"
         f"  seqloom evaluate {run} {folder / 'test.tsv'}\n"
         f"  seqloom describe {run}\n"
+        f"  seqloom serve {run}    # a playground (pip install 'seqloom[serve]')\n"
         f"  seqloom train YOUR-PAIRS.tsv --run runs/mine"
     )

@@ -62,7 +62,7 @@ class Access:
         if self.token is not None and not _same(_given(headers), self.token):
             raise Refused(401, "the token is missing or wrong; send Authorization: Bearer TOKEN")
         origin = headers.get("origin")
-        if method != "GET" and origin is not None and urlsplit(origin).netloc != headers["host"]:
+        if method != "GET" and origin is not None and not _is_own(origin, headers["host"]):
             raise Refused(403, "pages of other origins may not ask this server")
 
 
@@ -195,11 +195,16 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 def _host_of(header: str) -> str:
     """The name in a Host header, without the port."""
-    name = urlsplit(f"//{header}")
     try:
+        name = urlsplit(f"//{header}")
         return (name.hostname or "").lower() if name.username is None else ""
     except ValueError:
         return ""
+
+
+def _is_own(origin: str, host: str) -> bool:
+    """Whether a page is of this server."""
+    return origin.partition("://")[2].lower() == host.lower()
 
 
 def _given(headers: dict[str, str]) -> str:

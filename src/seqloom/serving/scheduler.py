@@ -167,11 +167,21 @@ class Worker:
             taken = self.scheduler.take(free, idle=not self.batches)
             if taken is None:
                 return
-            told = [*self.scheduler.expired(), *self._give_up(), *self._admit(taken)]
-            for batch in list(self.batches):
-                told += self._step(batch)
-            self.batches = [batch for batch in self.batches if not batch.running.done]
+            try:
+                told = self._round(taken)
+            except Exception as error:  # a fault of ours: all are told, and the worker goes on
+                tickets = [*taken, *(each for batch in self.batches for each in batch.tickets)]
+                told = [(each.job, Event(each.number, error=error)) for each in tickets]
+                self.batches = []
             _tell(told)
+
+    def _round(self, taken: list[Ticket]) -> list[tuple[Job, Event]]:
+        """Let newcomers in, and make a step of every batch."""
+        told = [*self.scheduler.expired(), *self._give_up(), *self._admit(taken)]
+        for batch in list(self.batches):
+            told += self._step(batch)
+        self.batches = [batch for batch in self.batches if not batch.running.done]
+        return told
 
     def _admit(self, tickets: list[Ticket]) -> Iterator[tuple[Job, Event]]:
         """Let each into the batch that it fits, or begin one."""

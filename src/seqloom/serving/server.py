@@ -58,7 +58,7 @@ def bound(host: str, port: int) -> socket.socket:
 def server_for(models: Mapping[str, Predictor], access: Access, limits: ServingConfig) -> Server:
     """A server of these models that is not yet running."""
     app, _ = application(models, access=access, limits=limits)
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    _log_faults()
     config = uvicorn.Config(
         app,
         http=protocol(limits.receipt),
@@ -68,12 +68,27 @@ def server_for(models: Mapping[str, Predictor], access: Access, limits: ServingC
         access_log=False,
         server_header=False,
         timeout_keep_alive=max(1, int(limits.idle)),
-        timeout_graceful_shutdown=int(limits.drain),
+        timeout_graceful_shutdown=max(1, int(limits.drain)),
         limit_concurrency=limits.connections,
         h11_max_incomplete_event_size=HEADERS,
         backlog=2048,
     )
     return Server(config)
+
+
+class Faults(logging.Handler):
+    """What uvicorn complains of, in our log, without the errors themselves."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log("fault", kind=record.levelname, place=record.getMessage())
+
+
+def _log_faults() -> None:
+    logger = logging.getLogger("uvicorn.error")
+    logger.setLevel(logging.ERROR)
+    logger.propagate = False
+    if not any(isinstance(handler, Faults) for handler in logger.handlers):
+        logger.addHandler(Faults())
 
 
 def serve(

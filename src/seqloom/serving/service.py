@@ -3,13 +3,14 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from seqloom.config import ServingConfig
-from seqloom.errors import ConfigError, LimitError
+from seqloom.errors import ConfigError, LimitError, SeqloomError
 from seqloom.fields import Symbols
 from seqloom.prediction import Asked, Encoded, Judge, Model, Output, Predictor, Waiting
 from seqloom.prediction.reading import Reader
@@ -21,6 +22,7 @@ from seqloom.serving.scheduler import Scheduler
 
 __all__ = ["Service"]
 
+FILES = ("picture", "sound")  # whose cells name files of this machine, which no client may choose
 MANY = 2_000  # characters that are cut into tokens aside, so that others need not wait
 
 
@@ -47,7 +49,8 @@ class Service:
     def start(self) -> None:
         """Run every model once, so that the first request need not wait, and begin to work."""
         for model in self.models.values():
-            model.predict(["."])
+            with suppress(SeqloomError):  # not every kind of input can be a full stop
+                model.predict(["."])
         self.scheduler.start()
         self.ready = True
 
@@ -88,13 +91,18 @@ class Service:
         return job
 
     def _model(self, name: str | None) -> tuple[str, Predictor]:
-        if name is None:
-            return next(iter(self.models.items()))
+        name = next(iter(self.models)) if name is None else name
         if name not in self.models:
             raise ConfigError(
                 f"model: there is none of that name here; there are {', '.join(self.models)}"
             )
-        return name, self.models[name]
+        model = self.models[name]
+        if model.source.config.kind in FILES:
+            raise ConfigError(
+                f"model: {name} reads a {model.source.config.kind}, which cannot be sent here; "
+                "use seqloom predict"
+            )
+        return name, model
 
     def _tickets(self, job: Job, model: Model, request: PredictRequest) -> list[Ticket]:
         """The inputs as they are decoded; those that are blank have their outputs at once.
