@@ -1,5 +1,6 @@
 """A server in this process, on a free port of the loopback, and plain ways to talk to it."""
 
+import asyncio
 import http.client
 import json
 import socket
@@ -94,12 +95,10 @@ class Served:
 
 @contextmanager
 def serving(
-    models: Mapping[str, Model], access: Access | None = None, **limits: Any
+    models: Mapping[str, Model], access: Access | None = None, *, port: int = 0, **limits: Any
 ) -> Iterator[Served]:
     """A server of these models in another thread, until the end of the block."""
-    import asyncio
-
-    listening = bound("127.0.0.1", 0)
+    listening = bound("127.0.0.1", port)
     server = server_for(models, access or Access(), ServingConfig(**limits))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
     thread.start()

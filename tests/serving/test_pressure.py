@@ -152,10 +152,14 @@ def test_a_stream_survives_the_poison_of_others() -> None:
             assert tokens
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("served"))
+
+
 @pytest.mark.parametrize("number", range(count(1, 10)))
-def test_a_drained_server_ends_well(number: int, tmp_path: Path) -> None:
+def test_a_drained_server_ends_well(number: int, run: Path) -> None:
     """D6: SIGTERM with 8 in flight: 0 dropped, exit code 0."""
-    run = make_run(tmp_path)
     command = [sys.executable, "-m", "seqloom", "serve", str(run), "--port", "0"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}

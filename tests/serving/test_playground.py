@@ -1,0 +1,227 @@
+"""The playground in a real browser, on models that say what they should not (RELIABILITY D7).
+
+It needs Chromium, its driver and selenium, and is skipped, with a notice, where one is missing.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqloom.fields import TextField
+from seqloom.prediction import Model
+from tests.prediction.untrained import untrained
+from tests.serving.support import Served, serving
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="the playground's test needs selenium")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.skipif(
+        not (CHROMIUM and DRIVER), reason="the playground's test needs chromium and chromedriver"
+    ),
+]
+
+ATTACK = "<img src=x onerror=window.hurt=1>"
+PATIENCE = 60.0  # seconds; a busy machine may take its time
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    profile = tmp_path_factory.mktemp("chromium")
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1100,1000",
+        f"--user-data-dir={profile}",
+    ):
+        options.add_argument(argument)
+    options.binary_location = CHROMIUM or ""
+    service = webdriver.ChromeService(DRIVER)
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Model]:
+    """One model writes letters, the other an attack, in any case in part."""
+    return {"first": untrained("transformer"), "second": untrained("lstm", seed=2)}
+
+
+@pytest.fixture(scope="module")
+def open_page(browser: Any, models: dict[str, Model]) -> Iterator[tuple[Any, Served]]:
+    with serving(models) as served:
+        yield browser, served
+
+
+def until(happens: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < end, "it never happens"
+        time.sleep(0.05)
+
+
+class Page:
+    """What a visitor does and sees."""
+
+    def __init__(self, browser: Any, served: Served, hash_: str = "") -> None:
+        self.browser = browser
+        browser.get("about:blank")
+        browser.get(f"{served.address}/{hash_}")
+        until(lambda: self.all("#model option"))
+
+    def one(self, selector: str) -> Any:
+        return self.browser.find_element("css selector", selector)
+
+    def all(self, selector: str) -> list[Any]:
+        found: list[Any] = self.browser.find_elements("css selector", selector)
+        return found
+
+    def write(self, text: str) -> None:
+        """Type it and wait for the whole output."""
+        self.browser.execute_script(
+            "document.getElementById('facts').textContent = '';"
+            "document.getElementById('source').value = arguments[0];",
+            text,
+        )
+        self.one("#go").click()
+        self.wait()
+
+    def wait(self) -> None:
+        until(lambda: "tokens" in self.one("#facts").text or self.all("#status.wrong"))
+
+    def view(self, name: str) -> None:
+        self.one(f"[data-view={name}]").click()
+
+    @property
+    def tokens(self) -> list[str]:
+        return [str(each.get_property("textContent")) for each in self.all("#text .token")]
+
+
+def test_an_output_and_what_explains_it(open_page: tuple[Any, Served]) -> None:
+    """Tokens, threads, the heat map, the best outputs and the tree are those of the answer."""
+    browser, served = open_page
+    page = Page(browser, served)
+    page.write("abc")
+    asked = {"search": {"kind": "beam", "width": 5}, "n_best": 3, "attention": True}
+    (output,) = served.predict("abc", **asked).json["outputs"]
+    assert len(page.tokens) == len(output["tokens"])
+    assert len(page.all("#view svg text")) == len(output["tokens"]) + len(output["source"])
+    page.view("heat")
+    assert len(page.all("#view .cell")) == len(output["tokens"]) * len(output["source"])
+    page.view("best")
+    assert len(page.all("#view tbody tr")) == len(output["n_best"])
+    page.view("tree")
+    until(lambda: page.all("#view .node"))
+    assert browser.get_log("browser") == []
+
+
+def test_going_on_from_another_token(open_page: tuple[Any, Served]) -> None:
+    """A token that is chosen stands where it was offered, and the rest is written anew."""
+    browser, served = open_page
+    page = Page(browser, served)
+    page.write("abc")
+    before = page.tokens
+    page.all("#text .token")[1].click()
+    until(lambda: page.all(".other"))
+    others = [each.text.splitlines()[0] for each in page.all(".other")]
+    number = next(
+        n for n, name in enumerate(others) if n and name.strip() not in ("", "(end here)")
+    )
+    browser.execute_script("document.getElementById('facts').textContent = ''")
+    page.all(".other")[number].click()
+    page.wait()
+    assert page.tokens[0] == before[0]
+    assert page.tokens[1].strip() == others[number].strip()
+
+
+def test_searches_and_models_side_by_side(open_page: tuple[Any, Served]) -> None:
+    browser, served = open_page
+    page = Page(browser, served)
+    page.write("cab")
+    page.one("#compare").click()
+    until(lambda: len(page.all("#comparison tbody tr")) == 10)
+
+
+@pytest.mark.parametrize("text", [ATTACK, "\u05e9\u05dc\u05d5\u05dd", "\u4f60\u597d", "ab " * 130])
+def test_any_text_is_only_text(open_page: tuple[Any, Served], text: str) -> None:
+    """Script, right-to-left and Chinese text, and 400 tokens: shown, and nothing runs."""
+    browser, served = open_page
+    page = Page(browser, served)
+    page.write(text)
+    for view in ("heat", "best", "threads"):
+        page.view(view)
+    assert browser.execute_script("return window.hurt") is None
+    assert browser.find_elements("css selector", "img:not([src^='/page/'])") == []
+
+
+def test_a_model_that_writes_script(browser: Any) -> None:
+    """An output, a token, an alternative, a source symbol or a name that is HTML stays text."""
+    with serving({ATTACK: spoken(untrained("transformer"))}) as served:
+        page = Page(browser, served)
+        page.write("a")
+        page.all("#text .token")[0].click()
+        for view in ("heat", "best", "tree", "threads"):
+            page.view(view)
+            time.sleep(0.2)
+        assert browser.execute_script("return window.hurt") is None
+        assert page.all("#view b, #view script, #text img") == []
+
+
+def spoken(model: Model) -> Model:
+    """The model, whose every symbol is shown as a piece of HTML."""
+
+    class Hostile(TextField):
+        def tokens(self, row: Any) -> list[str]:
+            return [ATTACK for _ in row]
+
+        def cell(self, row: Any) -> str:
+            return ATTACK * len(list(row))
+
+        decode = cell
+
+    hostile = Hostile(model.target.config, model.target._tokenizer)
+    return replace(model, target=hostile, source=hostile)
+
+
+def test_a_link_brings_back_the_same(open_page: tuple[Any, Served]) -> None:
+    browser, served = open_page
+    page = Page(browser, served)
+    page.write("bca ab")
+    address, before = browser.current_url, page.tokens
+    again = Page(browser, served, hash_="#" + address.partition("#")[2])
+    again.wait()
+    assert again.one("#source").get_property("value") == "bca ab"
+    assert again.tokens == before
+
+
+def test_a_server_that_goes_away_and_comes_back(browser: Any, models: dict[str, Model]) -> None:
+    """The page says so, and says when it is there again."""
+    with serving(models) as served:
+        page = Page(browser, served)
+        page.write("abc")
+        port = served.port
+    page.one("#go").click()
+    until(lambda: "not answer" in page.one("#status").text)
+    with serving(models, port=port):
+        until(lambda: "back" in page.one("#status").text)
+
+
+def test_nothing_is_loaded_from_elsewhere() -> None:
+    """Every address in the page's files is the server's own, or a name that is never fetched."""
+    folder = Path(__file__).parents[2] / "src" / "seqloom" / "serving" / "page"
+    for file in folder.iterdir():
+        text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert "http:" not in text
+        assert "https:" not in text
+        assert "innerHTML" not in text
+        assert "insertAdjacent" not in text
