@@ -1,0 +1,180 @@
+"""Times a server over the loopback, from a second process, against `predict` over the same lines.
+
+    python bench/serve.py RUN FILE [--sentences 1000] [--rounds 3] [--beam 5]
+
+RUN is a trained run, FILE has an input a line. A server of the run is started; in every round the
+lines are decoded by `predict` in this process while the server is idle, then sent one by one by a
+lone client, by 4 clients and by 32. Figures are medians over the rounds. The aims: with 32 clients
+70 % of the sentences a second of `predict` and a 99th percentile of at most twice the median; with
+4 clients a median latency of at most 2.5 times that of a lone client. Results are printed and kept
+in bench/results/serve.json.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from foundation import RESULTS, SEQLOOM, surroundings
+
+from seqloom.prediction import Model
+from seqloom.run import load
+from seqloom.search import Beam, Greedy, Ranking
+
+CLIENTS = (1, 4, 32)
+ALONE = 100  # lines that a lone client sends
+
+
+class Timed(NamedTuple):
+    """What clients saw."""
+
+    rate: float  # sentences a second
+    median: float  # milliseconds
+    tail: float  # the 99th percentile, in milliseconds
+
+
+@contextmanager
+def server(run: Path) -> Iterator[int]:
+    """The port of a server of the run, which ends with the block."""
+    process = subprocess.Popen(
+        [*SEQLOOM, "serve", str(run), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        if "127.0.0.1:" not in line:
+            raise SystemExit(f"bench/serve.py: the server did not start: {line.strip()}")
+        yield int(line.split("127.0.0.1:")[1].split("/")[0])
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def requests(lines: list[str], beam: int) -> list[bytes]:
+    """A whole HTTP request for each line."""
+    search = {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
+    made = []
+    for line in lines:
+        body = json.dumps({"inputs": [line], "search": search}).encode()
+        head = f"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+        made.append(f"{head}Content-Type: application/json\r\n\r\n".encode() + body)
+    return made
+
+
+async def client(port: int, pending: Iterator[bytes], seconds: list[float]) -> None:
+    """Send what is left, one after the other, on one connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for request in pending:
+        began = time.perf_counter()
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise SystemExit(f"bench/serve.py: {head.splitlines()[0].decode()}")
+        (length,) = [
+            int(line.split(b":")[1])
+            for line in head.lower().splitlines()
+            if line.startswith(b"content-length")
+        ]
+        await reader.readexactly(length)
+        seconds.append(time.perf_counter() - began)
+    writer.close()
+    await writer.wait_closed()
+
+
+async def driven(port: int, sent: list[bytes], clients: int) -> Timed:
+    """All requests by so many clients at once."""
+    pending, seconds = iter(sent), list[float]()
+    began = time.perf_counter()
+    await asyncio.gather(*(client(port, pending, seconds) for _ in range(clients)))
+    rate = len(sent) / (time.perf_counter() - began)
+    ordered = sorted(seconds)
+    tail = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+    return Timed(rate, 1_000 * statistics.median(ordered), 1_000 * tail)
+
+
+def predicted(model: Model, lines: list[str], beam: int) -> float:
+    """Sentences a second of `predict`, in its own batches, on all cores."""
+    ranking = Ranking.configured(model.config.search)
+    began = time.perf_counter()
+    model.predict(lines, search=Beam(beam, ranking) if beam > 1 else Greedy())
+    return len(lines) / (time.perf_counter() - began)
+
+
+def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, Any]:
+    """Every round's figures, and their medians."""
+    model = load(run)
+    if not isinstance(model, Model):
+        raise SystemExit(f"bench/serve.py: {run} does not decode")
+    model.predict(lines[:8])
+    sent = requests(lines, beam)
+    found: dict[str, list[Any]] = {"predict": [], **{f"{count} clients": [] for count in CLIENTS}}
+    with server(run) as port:
+        for _ in range(rounds):
+            found["predict"].append(predicted(model, lines, beam))
+            for count in CLIENTS:
+                chosen = sent[:ALONE] if count == 1 else sent
+                timed = asyncio.run(driven(port, chosen, count))
+                found[f"{count} clients"].append(timed._asdict())
+    medians = {
+        name: {key: statistics.median(each[key] for each in timed) for key in Timed._fields}
+        for name, timed in found.items()
+        if name != "predict"
+    }
+    rate = statistics.median(found["predict"])
+    lone, few, many = (medians[f"{count} clients"] for count in CLIENTS)
+    return {
+        "rounds": found,
+        "predict": rate,
+        **medians,
+        "share of predict": many["rate"] / rate,
+        "tail over median": many["tail"] / many["median"],
+        "latency over lone": few["median"] / lone["median"],
+    }
+
+
+def main() -> None:
+    """Measure, print a table, keep the result."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("run", type=Path)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--sentences", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--beam", type=int, default=5)
+    options = parser.parse_args()
+    lines = options.file.read_text(encoding="utf-8").splitlines()[: options.sentences]
+    result = measured(options.run, lines, options.beam, options.rounds)
+    print(f"{'predict in batches':<20}{result['predict']:>8.1f} sentences/s")
+    for count in CLIENTS:
+        each = result[f"{count} clients"]
+        print(
+            f"{f'{count} clients':<20}{each['rate']:>8.1f} sentences/s"
+            f"{each['median']:>9.1f} ms median{each['tail']:>9.1f} ms 99 %"
+        )
+    for name, aim in (
+        ("share of predict", 0.7),
+        ("tail over median", 2.0),
+        ("latency over lone", 2.5),
+    ):
+        reached = result[name] >= aim if name == "share of predict" else result[name] <= aim
+        print(f"{name:<20}{result[name]:>8.2f}   aim {aim}: {'reached' if reached else 'missed'}")
+    facts = {
+        "sentences": len(lines),
+        "beam": options.beam,
+        **result,
+        "surroundings": surroundings(),
+    }
+    (RESULTS / "serve.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
