@@ -20,9 +20,13 @@ ALL = [
     "describe",
     "evaluate",
     "export",
+    "look",
     "options",
     "predict",
+    "report",
     "score",
+    "serve",
+    "sweep",
     "train",
 ]
 

@@ -42,8 +42,9 @@ class _Measured(Generic[Kind]):
             raise DataError(f"there is no cell of one to {MOST_NUMBERS:,} numbers; fill them in")
         size = len(read[0])
         table = np.array([numbers for numbers in read if len(numbers) == size])
-        spread = table.std(axis=0)
-        return cls(config, table.mean(axis=0), np.where(spread > 0, spread, 1.0))
+        mean, spread = table.mean(axis=0), table.std(axis=0)
+        constant = spread <= 1e-9 * (1 + np.abs(mean))  # up to rounding
+        return cls(config, mean, np.where(constant, 1.0, spread))
 
     @classmethod
     def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:

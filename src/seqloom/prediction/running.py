@@ -22,6 +22,7 @@ from seqloom.search import (
     Frontier,
     Limits,
     Node,
+    PatientBeam,
     agreed,
     joined,
     remaining,
@@ -46,9 +47,10 @@ class Waiting(Generic[Tag]):
 def sharing(asked: Asked) -> Hashable | None:
     """Inputs for which this is equal may be decoded together; those for which it is None, not.
 
-    A tree is that of a whole batch, and an exact search stands at no frontier that can be joined.
+    A tree is that of a whole batch, an exact search stands at no frontier that can be joined, and
+    a patient one has paths put aside.
     """
-    if asked.wishes.tree or isinstance(asked.search, Exact):
+    if asked.wishes.tree or isinstance(asked.search, Exact | PatientBeam):
         return None
     demands = asked.demands
     return (asked.search, asked.trace, demands.required, demands.rules, demands.noted)

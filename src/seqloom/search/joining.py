@@ -1,7 +1,8 @@
 """New sentences in a running search: two frontiers under the same search become one (SPEC S7.4).
 
 Each sentence keeps its own count of steps, so what is found for it does not depend on when others
-joined it.
+joined it. A search that puts paths aside before their sentence is done cannot be joined: what has
+left a frontier is forgotten.
 """
 
 from dataclasses import replace
