@@ -276,7 +276,7 @@ def _arrow(axes: "Axes", edge: Edge, begin: tuple[float, float], end: tuple[floa
 
 def _loop(axes: "Axes", node: Node) -> None:
     """What a layer hands itself, on the left of its box."""
-    left = node.x - 0.12 - 0.031 * len(node.label)
+    left = node.x - 0.12 - 0.024 * len(node.label)
     style = {
         "arrowstyle": "-|>", "color": INKS["time"], "linewidth": 0.9, "mutation_scale": 8,
         "connectionstyle": "arc3,rad=1.6",

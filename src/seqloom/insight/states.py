@@ -186,7 +186,7 @@ def _fill(found: StateMap, kinds: Sequence[str], figure: "Figure", labels: Seque
     for kind, number in numbers.items():
         axes.scatter([], [], color=f"C{number % COLOURS}", s=18, label=shown[kinds.index(kind)])
     if kinds:
-        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=6)
     names = [f"{100 * share:.0f} % of the variance" for share in found.shares] or ["", ""]
     axes.set_xlabel(names[0])
     axes.set_ylabel(names[-1] if len(names) > 1 else "")
