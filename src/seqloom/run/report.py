@@ -1,7 +1,6 @@
 """A report of a run: what its directory holds, and what its model makes of held-out rows."""
 
 from collections.abc import Iterable, Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -143,7 +142,7 @@ def _facts(
             continue
     facts += [(name, str(value)) for name, value in progress.surroundings.items()]
     facts += [("begun from", progress.origin)] if progress.origin else []
-    return (*facts, ("seqloom", version("seqloom")))
+    return (*facts, ("seqloom", __version__))
 
 
 def _repeat(directory: RunDirectory, data: Data | None) -> tuple[str, ...]:
