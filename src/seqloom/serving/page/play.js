@@ -129,7 +129,7 @@ function showView() {
   for (const tab of document.querySelectorAll("[role=tab]")) {
     tab.setAttribute("aria-selected", String(tab.dataset.view === state.view));
   }
-  const views = { threads: () => threads(output), heat: () => heat(output), best: () => best(output),
+  const views = { threads: () => threads(output, at("view").clientWidth), heat: () => heat(output), best: () => best(output),
     tree: () => tree(state.tree) };
   at("view").replaceChildren(views[state.view]());
   if (state.view === "tree" && !state.tree) growTree();
@@ -162,8 +162,9 @@ function showOutput(output, seconds) {
 
 function write() {
   at("result").hidden = false;
-  at("others").hidden = true;
-  at("comparison").hidden = true;
+  at("others").hidden = at("comparison").hidden = true;
+  at("facts").textContent = "";
+  at("view").replaceChildren();
   location.replace(`#${encodeURIComponent(JSON.stringify(remembered()))}`);
   return during(async (signal) => {
     const began = performance.now();

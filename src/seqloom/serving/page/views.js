@@ -46,11 +46,11 @@ function spread(places, width) {
   return places.map((place, number) => ({ ...place, middle: place.middle + extra * (number + 1) }));
 }
 
-export function threads(output) {
+export function threads(output, room) {
   if (!output.attention) return without();
   let above = placed(output.source.map(label));
   let below = placed(output.tokens.map((token) => label(token.text)));
-  const width = Math.max(above.at(-1)?.end ?? 0, below.at(-1)?.end ?? 0, 320);
+  const width = Math.max(above.at(-1)?.end ?? 0, below.at(-1)?.end ?? 0, Math.min(room, 960));
   above = spread(above, width);
   below = spread(below, width);
   const svg = drawn("svg", { width, height: 220, viewBox: `0 0 ${width} 220`, role: "img" });
