@@ -187,7 +187,8 @@ def spoken(model: Model) -> Model:
         def cell(self, row: Any) -> str:
             return ATTACK * len(list(row))
 
-        decode = cell
+        def decode(self, ids: Any) -> str:
+            return self.cell(ids)
 
     hostile = Hostile(model.target.config, model.target._tokenizer)
     return replace(model, target=hostile, source=hostile)
