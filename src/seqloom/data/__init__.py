@@ -2,11 +2,19 @@
 
 from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share
 from seqloom.data.corpus import Batch, Corpus
-from seqloom.data.encoding import Columns, fingerprint, shortened
+from seqloom.data.encoding import Columns, fingerprint, shortened, usable
 from seqloom.data.report import Dropped, Place, Reason, Report
 from seqloom.data.split import Split, hold_out
 from seqloom.data.survey import Distribution, Overlap, Survey, overlap, survey
-from seqloom.data.table import Data, Row, data_files, describe_data, read_lines, read_rows
+from seqloom.data.table import (
+    Data,
+    Row,
+    data_files,
+    describe_data,
+    is_tagged,
+    read_lines,
+    read_rows,
+)
 
 __all__ = [
     "Batch",
@@ -30,10 +38,12 @@ __all__ = [
     "fingerprint",
     "hold_out",
     "in_order",
+    "is_tagged",
     "overlap",
     "padding_share",
     "read_lines",
     "read_rows",
     "shortened",
     "survey",
+    "usable",
 ]

@@ -18,7 +18,7 @@ from seqloom.data.table import Data, Row, data_files
 from seqloom.errors import DataError
 from seqloom.fields import Field, Numbers, Pixels, Symbols, TagsField, Values
 
-__all__ = ["FILES", "SIDES", "Columns", "fingerprint", "shortened", "write_corpus"]
+__all__ = ["FILES", "SIDES", "Columns", "fingerprint", "shortened", "usable", "write_corpus"]
 
 SIDES = ("source", "target")
 FILES = {
@@ -200,6 +200,26 @@ def _fitting(row: Row, source: Values, target: Values, *, columns: Columns) -> _
     source = shortened(source, limits[0], closing=columns.source.closing)
     target = shortened(target, limits[1], closing=columns.target.closing)
     return _Encoded(source, target, row.place, row.weight)
+
+
+def usable(rows: Iterable[Row], columns: Columns, report: Report) -> Iterator[Row]:
+    """Rows that both fields can take, aligned and within the limits where they have to be.
+
+    Others are an error, or are left out and counted, as in training.
+    """
+    for row in rows:
+        fault = _fault(row, columns)
+        if fault is None and columns.aligned:
+            (source,), (target,) = (
+                columns.source.rows([row.source]),
+                columns.target.rows([row.target]),
+            )
+            fitting = _fitting(row, source, target, columns=columns)
+            fault = fitting if isinstance(fitting, Fault) else None
+        if fault is None:
+            yield row
+        else:
+            _leave_out(fault, columns.config, report)
 
 
 def shortened(row: Values, most: int, *, closing: int) -> Values:

@@ -34,6 +34,7 @@ class Reason(StrEnum):
     LONG_TARGET = "more target tokens than data.max_target"
     MISSING = "column missing"
     NUL = "NUL character"
+    ORDER = "words out of order"
     QUOTE = "text after a closing quote"
     TYPE = "value that is not text"
     VALUE = "value that its column cannot hold"

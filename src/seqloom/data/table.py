@@ -17,15 +17,30 @@ from seqloom.data.delimited import Record, csv_records, pairs, tsv_records
 from seqloom.data.files import check_file, count_lines, text_lines
 from seqloom.data.report import Fault, Place, Reason, Report
 from seqloom.data.structured import cell_text, json_pairs, number_text, parquet_pairs
+from seqloom.data.tagged import column_rows, conllu_rows
 from seqloom.errors import DataError
 
-__all__ = ["Cell", "Data", "Row", "data_files", "describe_data", "read_lines", "read_rows"]
+__all__ = [
+    "Cell",
+    "Data",
+    "Row",
+    "data_files",
+    "describe_data",
+    "is_tagged",
+    "read_lines",
+    "read_rows",
+]
 
 Cell = str | float | Sequence[float]
 Data = str | Path | Sequence[Sequence[Cell]]
 """`pairs.tsv`, or two parallel files as `train.de,train.en`, or rows in memory."""
 
 IN_MEMORY = "<pairs>"
+TAGGED = {
+    "conllu": conllu_rows,
+    **dict.fromkeys(("conll", "bio", "iob", "iob2", "tagged"), column_rows),
+}
+"""Endings of files with a word a line, and what reads them."""
 
 
 class Row(NamedTuple):
@@ -109,7 +124,9 @@ def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
 def _table(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
     """The records of one file, whose name tells its format; an unknown ending means TSV."""
     file = str(path)
-    match path.name.lower().removesuffix(".gz").rpartition(".")[2]:
+    match _ending(path):
+        case ending if ending in TAGGED:
+            return _tagged(path, config)
         case "parquet":
             return parquet_pairs(path, Wanted.of(config))
         case "jsonl" | "ndjson" | "json":
@@ -124,6 +141,22 @@ def _table(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         case _:
             rows = tsv_records(text_lines(path, max_line=config.max_line), file)
             return pairs(rows, config, separator="\t")
+
+
+def is_tagged(data: Data) -> bool:
+    """Whether the data is a file with a word a line, each of which has its tags."""
+    return isinstance(data, str | Path) and _ending(Path(data)) in TAGGED
+
+
+def _tagged(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+    if config.weight:
+        raise DataError(f"{path}: has no column for weights; leave data.weight out")
+    lines = text_lines(path, max_line=config.max_line)
+    return TAGGED[_ending(path)](lines, Wanted.of(config), str(path))
+
+
+def _ending(path: Path) -> str:
+    return path.name.lower().removesuffix(".gz").rpartition(".")[2]
 
 
 def _lines(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
