@@ -151,6 +151,14 @@ class Corpus:
         """The items of all targets, one after another."""
         return self._values["target"]
 
+    def flat(self, side: str, *, closing: int = 0) -> tuple[NDArray[Any], Indices]:
+        """The items of one side, row after row, and the row of each; less those that close it."""
+        starts, ends = np.asarray(self._spans[side], np.int64).T
+        lengths = ends - starts - closing
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return self._values[side][starts[rows] + within], rows
+
     def batch(self, indices: Indices) -> Batch:
         """These rows, in this order."""
         source, source_lengths = self._padded("source", indices)

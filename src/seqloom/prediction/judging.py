@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -33,6 +34,7 @@ class Judge:
     source: Field
     target: Field
     network: HeadedModel
+    known: Path | None = None  # the encoded rows that it learnt from, for baselines
 
     def __call__(self, cell: str) -> Output:
         """What is thought of one input."""

@@ -4,19 +4,26 @@ from seqloom.config import Config
 from seqloom.fields import Field, TextField
 from seqloom.model import HeadedModel, Network
 from seqloom.prediction import Judge, Model, Predictor, fast, fast_reader
+from seqloom.store import RunDirectory
 
 __all__ = ["predictor"]
 
 
 def predictor(
-    config: Config, source: Field, target: Field, network: Network, *, settled: bool = False
+    config: Config,
+    source: Field,
+    target: Field,
+    network: Network,
+    *,
+    settled: RunDirectory | None = None,
 ) -> Predictor:
-    """The network in use; with weights that are `settled`, as fast as it can be made."""
+    """The network in use; with the weights of a run that are `settled`, as fast as can be."""
     if isinstance(network, HeadedModel):
-        return Judge(config, source, target, network)
+        known = None if settled is None else settled.cache_directory / "train"
+        return Judge(config, source, target, network, known)
     if not isinstance(target, TextField):
         raise TypeError("a decoder writes text alone")
-    if not settled:
+    if settled is None:
         return Model(config, source, target, network)
     engine, reader = fast(network.decoder), fast_reader(network.encoder)
     return Model(config, source, target, network, engine, reader)

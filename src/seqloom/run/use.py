@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import torch
 
 from seqloom.config import DataConfig, merge, validate
-from seqloom.data import Data, Report, Row, read_rows
-from seqloom.errors import ConfigError
+from seqloom.data import Columns, Data, Report, Row, read_rows, usable
+from seqloom.errors import ConfigError, RunError
 from seqloom.fields import NoField, NumberField
-from seqloom.metrics import Score, perplexity, target_scores, text_scores
+from seqloom.metrics import Score, leading, perplexity, target_scores, text_scores
 from seqloom.model import build
 from seqloom.prediction import Judge, Model, Predictor
+from seqloom.run.baselines import Known, baselines
 from seqloom.run.parts import part_lines
 from seqloom.run.predictor import predictor
 from seqloom.run.progress import Progress, Validation
@@ -41,7 +42,7 @@ def load(run: str | Path) -> Predictor:
     check_fit(network, tensors, place=str(step.path))
     network.to_empty(device="cpu")
     load_weights(network, tensors, place=str(step.path))
-    return predictor(config, source, target, network.eval(), settled=True)
+    return predictor(config, source, target, network.eval(), settled=directory)
 
 
 def load_writer(run: str | Path) -> Model:
@@ -60,15 +61,24 @@ class Evaluation:
 
     report: Report
     scores: tuple[Score, ...]
+    baselines: Mapping[str, Score] = field(default_factory=dict)  # by the score that leads
+    note: str = ""  # why there are none
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"rows": self.report.kept, "scores": [asdict(score) for score in self.scores]}
+        found = {"rows": self.report.kept, "scores": [asdict(score) for score in self.scores]}
+        if self.baselines:
+            found["baselines"] = {name: asdict(each) for name, each in self.baselines.items()}
+        return found
 
     def lines(self) -> list[str]:
-        """A line for each metric, with its 95 % interval and how it was computed."""
+        """A line for each metric, with its 95 % interval and how it was computed, and one for what
+        each baseline reaches."""
         rows = self.report.lines() if self.report.lost else [f"{self.report.kept:,} rows"]
-        return [*rows, *(f"{score!s:<32} {score.signature}" for score in self.scores)]
+        beside = [f"{name}: {score}" for name, score in self.baselines.items()]
+        beside += [self.note] if self.note else []
+        own = [f"{score!s:<32} {score.signature}" for score in self.scores]
+        return [*rows, *own, *(["", "baselines", *beside] if beside else [])]
 
 
 def evaluate(
@@ -95,7 +105,25 @@ def evaluate(
         scored = model.score(rows)
         counts = [len(each.tokens) for each in scored]
         scores.append(perplexity([each.log_probability for each in scored], counts))
+    if isinstance(model, Judge) and model.known is not None:
+        return Evaluation(report, tuple(scores), *_beside(model, model.known, rows))
     return Evaluation(report, tuple(scores))
+
+
+def _beside(model: Judge, place: Path, rows: list[tuple[str, str]]) -> tuple[dict[str, Score], str]:
+    """The leading score of every baseline that fits the target, or why there are none."""
+    try:
+        known = Known.open(place, model.source, model.target)
+    except RunError:
+        return {}, f"none: the training rows in {place} are gone; train on to have them back"
+    kind = model.target.config.kind
+    sources = model.source.rows([source for source, _ in rows])
+    references = [target for _, target in rows]
+    found = {
+        each.name: leading(kind, target_scores(kind, each.outputs, references))
+        for each in baselines(known, sources)
+    }
+    return found, ""
 
 
 def score_rows(
@@ -125,8 +153,8 @@ def describe(run: str | Path) -> list[str]:
     progress = Progress.from_dict(latest.progress())
     lines = [f"{directory.path}: step {step.number}"]
     lines += [f"begun from {progress.origin}"] if progress.origin else []
-    for side, field in (("source", model.source), ("target", model.target)):
-        lines.append(f"{side}: {field.describe()}")
+    for side, column in (("source", model.source), ("target", model.target)):
+        lines.append(f"{side}: {column.describe()}")
     lines += ["", "parameters by part"]
     lines += part_lines(model.network)
     lines += ["", "held-out results"]
@@ -150,4 +178,5 @@ def data_rows(
     own = merge(model.config.model_dump(mode="json"), {"data": {"weight": ""}})
     tables = merge(own, options or {})
     config: DataConfig = validate(tables, place="options").data
-    return read_rows(data, config, report)
+    columns = Columns(model.source, model.target, config)
+    return usable(read_rows(data, config, report), columns, report)

@@ -1,0 +1,180 @@
+"""What a model must beat: simple rules learnt from the same training rows (SPEC S8).
+
+Each is a function from what was learnt from to a guess for each row. They see rows as the model
+does, cut into the same tokens.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.data import Corpus
+from seqloom.errors import RunError
+from seqloom.fields import Field, Symbols, Values
+
+__all__ = ["Baseline", "Known", "baselines"]
+
+MOST_COUNTS = 1 << 25  # of pairs of a label and a token
+SOLVING = 200  # steps towards the linear baseline's weights
+
+Counts = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A rule's name, and the cell that it gives for each row."""
+
+    name: str
+    outputs: list[str]
+
+
+@dataclass(frozen=True)
+class Known:
+    """The rows learnt from, with the fields of their columns."""
+
+    rows: Corpus
+    source: Field
+    target: Field
+
+    @classmethod
+    def open(cls, place: Path, source: Field, target: Field) -> "Known":
+        """What a run learnt from; RunError where it is gone or is not of these fields."""
+        rows = Corpus.open(place)
+        for side, column in (("source", source), ("target", target)):
+            symbols = isinstance(column.items, Symbols)
+            if symbols and first_of_each(rows.flat(side)[0]).max() >= column.items.count:
+                raise RunError(f"{place}: its rows are not those of the run; train on to mend it")
+        return cls(rows, source, target)
+
+    @property
+    def countable(self) -> bool:
+        """Whether the source is made of symbols, so that it can be told how often each comes."""
+        return isinstance(self.source.items, Symbols)
+
+    def tokens(self) -> tuple[Ids, Ids]:
+        """The source's tokens, one after another and without `<end>`, and the row of each."""
+        values, rows = self.rows.flat("source", closing=self.source.closing)
+        return first_of_each(values), rows
+
+
+Rule = Callable[[Known, Sequence[Ids]], list[str] | None]
+
+
+def baselines(known: Known, sources: Sequence[Values]) -> list[Baseline]:
+    """A guess for each of these encoded sources, by every rule that fits the target."""
+    tokens = [first_of_each(row[: len(row) - known.source.closing]) for row in sources]
+    rules = _RULES.get(known.target.config.kind, ())
+    found = ((name, rule(known, tokens)) for name, rule in rules)
+    return [Baseline(name, outputs) for name, outputs in found if outputs is not None]
+
+
+def first_of_each(values: Values) -> Ids:
+    """The tokens alone of items that may also be spelt."""
+    return np.asarray(values if values.ndim == 1 else values[:, 0], np.int64)
+
+
+def commonest_label(known: Known, sources: Sequence[Ids]) -> list[str]:
+    """The same for every row."""
+    counts = np.bincount(known.rows.targets, minlength=2)
+    return [known.target.cell([int(counts.argmax())])] * len(sources)
+
+
+def naive_bayes(known: Known, sources: Sequence[Ids]) -> list[str] | None:
+    """The label with the largest log P(label) + Σ log P(token | label), with one added to every
+    count; tokens that were never seen say nothing."""
+    labels, vocabulary = known.target.items.count, known.source.items.count
+    if not known.countable or labels * vocabulary > MOST_COUNTS:
+        return None
+    tokens, rows = known.tokens()
+    own = np.asarray(known.rows.flat("target")[0], np.int64)
+    pairs = np.bincount(own[rows] * vocabulary + tokens, minlength=labels * vocabulary)
+    counts = pairs.reshape(labels, vocabulary)
+    likely = np.log(counts + 1.0) - np.log(counts.sum(axis=1, keepdims=True) + vocabulary)
+    likely[:, counts.sum(axis=0) == 0] = 0.0
+    shares = np.bincount(own, minlength=labels) / len(own)
+    with np.errstate(divide="ignore"):
+        before = np.log(shares)
+    best = [int(np.argmax(before + likely[:, row].sum(axis=1))) for row in sources]
+    return [known.target.cell([label]) for label in best]
+
+
+def commonest_tags(known: Known, sources: Sequence[Ids]) -> list[str]:
+    """For each token the tag it mostly has; for one never seen, the commonest of all."""
+    tokens, _ = known.tokens()
+    tags, _ = known.rows.flat("target")
+    kinds = known.target.items.count
+    pairs, counts = np.unique(tokens * kinds + tags, return_counts=True)
+    usual = np.full(known.source.items.count, np.bincount(tags).argmax(), np.int64)
+    for pair in pairs[np.argsort(counts, kind="stable")].tolist():
+        usual[pair // kinds] = pair % kinds
+    return [known.target.cell(usual[row]) for row in sources]
+
+
+def mean_number(known: Known, sources: Sequence[Ids]) -> list[str]:
+    """The same for every row."""
+    return [known.target.cell(known.rows.targets.mean(axis=0, keepdims=True))] * len(sources)
+
+
+def linear(known: Known, sources: Sequence[Ids]) -> list[str] | None:
+    """Ridge regression on how often each token comes, and on how many there are: the weights w with
+    the least Σ (x·w − y)² + w², found by conjugate gradients."""
+    if not known.countable:
+        return None
+    vocabulary = known.source.items.count
+    targets, _ = known.rows.flat("target")
+    middle = targets.mean(axis=0)
+    learnt = _Bags(*known.tokens(), len(targets), vocabulary)
+    weights = np.stack([learnt.solved(column) for column in (targets - middle).T], axis=1)
+    rows = np.repeat(np.arange(len(sources)), [len(row) for row in sources])
+    asked = _Bags(np.concatenate(sources), rows, len(sources), vocabulary)
+    found = np.stack([asked.times(column) for column in weights.T], axis=1) + middle
+    return [known.target.cell(each[None]) for each in found]
+
+
+@dataclass(frozen=True)
+class _Bags:
+    """A matrix with a row of counts for each text: of its tokens, then of all of them, then 1."""
+
+    tokens: Ids
+    rows: Ids  # of each token
+    texts: int
+    vocabulary: int
+
+    def times(self, weights: Counts) -> Counts:
+        """The matrix times a vector."""
+        parts = weights[self.tokens] + weights[-2]
+        sums = np.bincount(self.rows, parts, minlength=self.texts)
+        return np.asarray(sums + weights[-1], np.float64)
+
+    def back(self, values: Counts) -> Counts:
+        """The matrix, transposed, times a vector."""
+        parts = values[self.rows]
+        tokens = np.bincount(self.tokens, parts, minlength=self.vocabulary)
+        return np.concatenate([tokens, [parts.sum(), values.sum()]])
+
+    def solved(self, targets: Counts) -> Counts:
+        """The weights of the ridge regression to these targets, by conjugate gradients."""
+        weights = np.zeros(self.vocabulary + 2)
+        left = self.back(np.asarray(targets, np.float64))
+        way, size = left, float(left @ left)
+        enough = 1e-12 * size
+        for _ in range(SOLVING):
+            if size <= enough:
+                break
+            image = self.back(self.times(way)) + way
+            step = size / float(way @ image)
+            weights, left = weights + step * way, left - step * image
+            before, size = size, float(left @ left)
+            way = left + size / before * way
+        return weights
+
+
+_RULES: dict[str, tuple[tuple[str, Rule], ...]] = {
+    "label": (("commonest label", commonest_label), ("naive Bayes", naive_bayes)),
+    "tags": (("commonest tag of each word", commonest_tags),),
+    "number": (("mean", mean_number), ("linear", linear)),
+}

@@ -1,0 +1,120 @@
+"""Baselines are what their definitions say, by hand and by brute force (SPEC S8)."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seqloom.config import (
+    ColumnConfig,
+    DataConfig,
+    LabelConfig,
+    NumberConfig,
+    TagsConfig,
+    TextConfig,
+    VectorConfig,
+)
+from seqloom.data import Columns, Corpus, Report, read_rows
+from seqloom.errors import RunError
+from seqloom.fields import learn_field
+from seqloom.run.baselines import Known, baselines
+
+WORDS = TextConfig(unit="symbol")
+REVIEWS = [
+    ("good good film", "+"),
+    ("good plot", "+"),
+    ("bad film", "-"),
+    ("film", "+"),
+]
+
+
+def known(
+    rows: list[tuple[str, str]], folder: Path, source: ColumnConfig, target: ColumnConfig
+) -> Known:
+    """Rows as a run keeps them."""
+    fields = [
+        learn_field(config, [row[side] for row in rows], seed=1)
+        for side, config in enumerate((source, target))
+    ]
+    config = DataConfig(header="no")
+    report = Report()
+    Corpus.build(
+        read_rows(rows, config, report),
+        Columns(fields[0], fields[1], config),
+        directory=folder / "train",
+        report=report,
+        fingerprint="",
+    )
+    return Known.open(folder / "train", fields[0], fields[1])
+
+
+def guesses(learnt: Known, sources: list[str]) -> dict[str, list[str]]:
+    return {each.name: each.outputs for each in baselines(learnt, learnt.source.rows(sources))}
+
+
+def test_naive_bayes_is_bayes_rule_with_one_added_to_every_count(tmp_path: Path) -> None:
+    """P(+) = 3/4; of V = 4 + 4 special symbols, + wrote 6 tokens and - wrote 2."""
+    learnt = known(REVIEWS, tmp_path, WORDS, LabelConfig())
+    found = guesses(learnt, ["film", "bad film", "bad bad", "never seen", "plot bad bad bad"])
+    counts = {
+        "+": ({"good": 3, "film": 2, "plot": 1}, 6, 3 / 4),
+        "-": ({"bad": 1, "film": 1}, 2, 1 / 4),
+    }
+
+    def score(label: str, text: str) -> float:
+        seen, total, prior = counts[label]
+        words = [word for word in text.split() if word in ("good", "film", "plot", "bad")]
+        return math.log(prior) + sum(math.log((seen.get(w, 0) + 1) / (total + 8)) for w in words)
+
+    texts = ["film", "bad film", "bad bad", "never seen", "plot bad bad bad"]
+    best = [max("+-", key=lambda label: score(label, text)) for text in texts]
+    assert set(best) == {"+", "-"}
+    assert found == {"commonest label": ["+"] * 5, "naive Bayes": best}
+
+
+def test_tags_are_the_commonest_of_each_word(tmp_path: Path) -> None:
+    """`can` is a verb twice and a noun once; an unknown word has the commonest tag of all."""
+    rows = [("we can", "P V"), ("the can fell", "D N V"), ("you can", "P V"), ("dogs fell", "N V")]
+    learnt = known(rows, tmp_path, WORDS, TagsConfig())
+    found = guesses(learnt, ["can the dogs", "cats"])
+    assert found == {"commonest tag of each word": ["V D N", "V"]}
+
+
+def test_linear_is_ridge_regression_on_counts(tmp_path: Path) -> None:
+    """The same numbers as the normal equations (XᵀX + I) w = Xᵀ(y - mean), solved densely."""
+    draw = np.random.default_rng(1)
+    vocabulary = ["a", "b", "c", "d", "e"]
+    texts = [" ".join(draw.choice(vocabulary, size=draw.integers(1, 8))) for _ in range(40)]
+    numbers = draw.normal(3.0, 2.0, size=40)
+    rows = [(text, f"{number:.9g}") for text, number in zip(texts, numbers, strict=True)]
+    learnt = known(rows, tmp_path, WORDS, NumberConfig())
+    asked = ["a a b", "e", "d never c"]
+    found = guesses(learnt, asked)
+
+    def features(text: str) -> list[float]:
+        words = text.split()
+        other = len([word for word in words if word not in vocabulary])
+        return [*(words.count(word) for word in vocabulary), other, len(words), 1]
+
+    table = np.array([features(text) for text in texts], float)
+    mean, spread = numbers.mean(), numbers.std()
+    weights = np.linalg.solve(table.T @ table + np.eye(8), table.T @ ((numbers - mean) / spread))
+    wanted = [float(np.dot(features(text), weights)) * spread + mean for text in asked]
+    assert [float(each) for each in found["linear"]] == pytest.approx(wanted, rel=1e-4)
+    assert [float(each) for each in found["mean"]] == pytest.approx([mean] * 3, rel=1e-4)
+
+
+def test_a_source_that_cannot_be_counted_leaves_the_trivial_rule(tmp_path: Path) -> None:
+    learnt = known(
+        [("1 2", "a"), ("3 4", "b"), ("5 6", "b")], tmp_path, VectorConfig(), LabelConfig()
+    )
+    assert guesses(learnt, ["0 0"]) == {"commonest label": ["b"]}
+
+
+def test_rows_of_other_fields_are_refused(tmp_path: Path) -> None:
+    """RELIABILITY A6: a cache that is not of this run gives no baselines, and no traceback."""
+    learnt = known(REVIEWS, tmp_path, WORDS, LabelConfig())
+    fewer = learn_field(WORDS, ["good"], seed=1)
+    with pytest.raises(RunError, match="train on"):
+        Known.open(tmp_path / "train", fewer, learnt.target)
