@@ -437,6 +437,12 @@ class ModelConfig(Section):
     """Token vectors, perhaps a front end, one encoder, one decoder or head."""
 
     embedding: Width = Field(256, description="size of a token's vector")
+    letters: Width = Field(
+        64, description="size of the vector read from a token's letters, where source.spelling is"
+    )
+    forget: Dropped = Field(
+        0.0, description="share of the source's tokens that are read as <unk> in training"
+    )
     one_hot: bool = Field(
         False, description="token vectors are one-hot and as long as the vocabulary, not learned"
     )

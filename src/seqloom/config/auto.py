@@ -11,6 +11,7 @@ from seqloom.config.columns import (
     ColumnConfig,
     LabelConfig,
     NoColumnConfig,
+    NumberConfig,
     PictureConfig,
     SoundConfig,
     TagsConfig,
@@ -27,6 +28,11 @@ __all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
 LONGEST_SOUND = 30  # seconds
 RECURRENT = ("lstm", "gru", "elman")
+WRITTEN_PASSES, JUDGED_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
+JUDGED_WORDS: Overrides = {  # a word that is spelt and seen once is read as unknown ones will be
+    "word": {"size": 50_000},
+    "symbol": {"size": 50_000, "min_count": 2, "spelling": 20},
+}
 
 
 @dataclass(frozen=True)
@@ -72,16 +78,20 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
         raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
     own = {name: overrides[name] for name in ("source", "target") if name in overrides}
     asked = validate(own, place="configuration")
-    chosen: Overrides = _columns(facts, asked)
+    chosen: Overrides = _columns(facts, asked, own)
     cut = validate(merge(chosen, own), place="configuration")
     if cut.source != cut.target:
         chosen = merge(chosen, {"model": {"share_vocabulary": False}})
     tokens = max(1.0, facts.rows * items_per_row(facts, cut))
     chosen = merge(chosen, _model(preset, _words(facts, cut)))
     chosen = merge(chosen, _parts(cut, facts))
+    chosen = merge(chosen, _judging(preset, _words(facts, cut), cut))
     given = validate(merge(chosen, overrides), place="configuration").training
     own = {name: getattr(given, name) for name in overrides.get("training", {})}
-    chosen = merge(chosen, {"training": _training(preset, (facts.rows, tokens), own)})
+    judged = isinstance(cut.source, TextConfig) and not isinstance(cut.target, TextConfig)
+    passes = JUDGED_PASSES if judged else WRITTEN_PASSES
+    training = _training(preset, (facts.rows, tokens), own, most=passes)
+    chosen = merge(chosen, {"training": training})
     config = validate(merge(chosen, overrides), place="configuration")
     if config.model.share_vocabulary and config.source != config.target:
         raise ConfigError(
@@ -91,7 +101,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     return config
 
 
-def _columns(facts: Facts, asked: Config) -> Overrides:
+def _columns(facts: Facts, asked: Config, own: Mapping[str, Any]) -> Overrides:
     """Which columns are read and how each is cut; columns of sentences share their subwords."""
     chosen: Overrides = {"model": {"share_vocabulary": False}}
     units = {
@@ -105,6 +115,8 @@ def _columns(facts: Facts, asked: Config) -> Overrides:
     for name, unit in units.items():
         sizes = {"subword": {"size": _subwords(facts.rows)}, "symbol": {"size": 50_000}}
         chosen[name] = {"kind": "text", "unit": unit, **sizes.get(unit, {})}
+        if not isinstance(asked.target, TextConfig) and _is_cut(own.get(name), unit):
+            chosen[name] |= JUDGED_WORDS.get(unit, {})
     if list(units.values()) == ["subword"] * 2:
         chosen["model"] = {"share_vocabulary": True}
     if isinstance(asked.source, NoColumnConfig):
@@ -116,6 +128,11 @@ def _columns(facts: Facts, asked: Config) -> Overrides:
     if isinstance(asked.source, SoundConfig):
         chosen["data"]["max_source"] = round(LONGEST_SOUND * 1_000 / asked.source.step)
     return chosen
+
+
+def _is_cut(own: Any, unit: str) -> bool:
+    """Whether the user's options leave a column in this unit."""
+    return not isinstance(own, Mapping) or own.get("unit", unit) == unit
 
 
 def _parts(cut: Config, facts: Facts) -> Overrides:
@@ -141,9 +158,34 @@ def _parts(cut: Config, facts: Facts) -> Overrides:
     }
 
 
+def _judging(preset: str, words: float, cut: Config) -> Overrides:
+    """How a text is read of which something is said: from both ends, and where there is little to
+    learn from, with much of it left out at random."""
+    if isinstance(cut.target, TextConfig) or not isinstance(cut.source, TextConfig):
+        return {}
+    small = words < 2_000_000
+    dropout, forget = (0.5, 0.2) if small else (0.3, 0.1)
+    layers = 1
+    head: Overrides = {"kind": cut.target.kind, "pool": "max", "dropout": dropout}
+    match cut.target:
+        case NumberConfig():
+            head, dropout, forget = {"kind": "number", "dropout": 0.0}, 0.0, 0.0
+        case TagsConfig():
+            head, dropout, forget, layers = {"kind": "tags"}, 0.4, 0.1, 2
+    model: Overrides = {"decoder": head, "forget": forget}
+    if preset == "auto":
+        stack = _recurrent("lstm", 128 if small else 256, dropout)
+        reader = {**stack["encoder"], "layers": layers}
+        return {"model": {**model, "embedding": stack["embedding"], "encoder": reader}}
+    if cut.source.spelling and preset not in RECURRENT:
+        width = _model(preset, words)["model"]["embedding"]
+        model |= {"letters": width // 2, "embedding": width - width // 2}
+    return {"model": model}
+
+
 def _unit(side: Side, column: ColumnConfig, target: ColumnConfig) -> str | None:
     """Symbols that are set apart as they are, characters for short strings, words where they are
-    few, otherwise subwords; None where the column is not text."""
+    few or are judged, otherwise subwords; None where the column is not text."""
     if not isinstance(column, TextConfig):
         return None
     if isinstance(target, TagsConfig):
@@ -152,7 +194,8 @@ def _unit(side: Side, column: ColumnConfig, target: ColumnConfig) -> str | None:
         return "word"
     if side.short:
         return "character"
-    return "word" if side.closed else "subword"
+    judged = not isinstance(target, TextConfig)
+    return "word" if side.closed or judged else "subword"
 
 
 def _subwords(rows: int) -> int:
@@ -228,15 +271,18 @@ def _recurrent(unit: str, width: int, dropout: float) -> Overrides:
     }
 
 
-def _training(preset: str, size: tuple[int, float], own: Mapping[str, Any]) -> Overrides:
-    """As many passes as so many rows and tokens repay, in batches that leave enough updates.
+def _training(
+    preset: str, size: tuple[int, float], own: Mapping[str, Any], *, most: float
+) -> Overrides:
+    """As many passes, up to the most, as so many rows and tokens repay, in batches that leave
+    enough updates.
 
     What follows from the batch and the number of updates follows the user's `own`, where set.
     """
     rows, tokens = size
     batch = next((b for limit, b in ((200_000, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
     batch = own.get("batch_tokens", batch)
-    passes = min(40.0, max(2.0, 9_000_000 / tokens))
+    passes = min(most, max(2.0, 9_000_000 / tokens))
     filled = min(0.85 * batch, (own.get("batch_rows") or rows) * tokens / rows)
     updates = max(500, round(passes * tokens / filled / 100) * 100)
     updates = own.get("updates", updates)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from seqloom.config.section import Positive, Section, kind_or_table
 
@@ -43,6 +43,18 @@ class TextConfig(Section):
     min_count: Positive = Field(1, description="rarer characters or words become <unk>")
     normalize: Literal["none", "NFC", "NFKC"] = Field("NFC", description="Unicode normal form")
     lowercase: bool = Field(False, description="fold capitals to small letters")
+    spelling: Annotated[int, Field(ge=0, le=256)] = Field(
+        0,
+        description="letters of each symbol, with a mark at either end, that are read beside it; "
+        "0 reads none (source, unit symbol)",
+    )
+
+    @model_validator(mode="after")
+    def check_spelling(self) -> "TextConfig":
+        """Only what stands between spaces is spelt, and needs room for a letter and two marks."""
+        if self.spelling and (self.unit != "symbol" or self.spelling < 3):
+            raise ValueError("spelling needs unit symbol, and 3 letters or more")
+        return self
 
 
 class LabelConfig(Section):

@@ -40,7 +40,8 @@ KINDS = {
 
 
 Padded = NDArray[np.int64] | NDArray[np.float32] | NDArray[np.uint8]
-"""Ids (B,S) padded with EMPTY, or numbers (B,S,C) padded with 0, as a target with NaN."""
+"""Ids (B,S), or (B,S,C) where they are spelt, padded with EMPTY; numbers (B,S,C) padded with 0, as
+a target with NaN."""
 
 
 class Batch(NamedTuple):
@@ -172,7 +173,7 @@ class Corpus:
         real = steps < lengths[:, None]  # (B,S)
         values = self._values[side]
         nothing = np.nan if side == "target" and values.dtype == np.float32 else EMPTY
-        kind = values.dtype if values.ndim > 1 else np.dtype(np.int64)
+        kind = values.dtype if values.dtype in (np.float32, np.uint8) else np.dtype(np.int64)
         padded = np.full((*real.shape, *values.shape[1:]), nothing, dtype=kind)
         padded[real] = values[(starts[:, None] + steps)[real]]
         return padded, lengths

@@ -112,8 +112,10 @@ class _Side:
         self._stem = stem
         self.width = 0  # of an item that is several numbers
         match field.items:
-            case Symbols(count):
-                self._kind = np.dtype(np.uint16 if count <= 1 << 16 else np.int32)
+            case Symbols(count, spelling, letters):
+                small = max(count, letters) <= 1 << 16
+                self._kind = np.dtype(np.uint16 if small else np.int32)
+                self.width = 1 + spelling if spelling else 0
             case Numbers(count):
                 self._kind, self.width = np.dtype(np.float32), count
             case Pixels() as pixels:

@@ -7,9 +7,14 @@ __all__ = ["Items", "Numbers", "Pixels", "Symbols"]
 
 @dataclass(frozen=True)
 class Symbols:
-    """Each item is one of `count` symbols, given by its id; id 0 is padding."""
+    """Each item is one of `count` symbols, given by its id; id 0 is padding.
+
+    A symbol that is spelt is a row: its own id, and the ids of `spelling` letters of `letters`.
+    """
 
     count: int
+    spelling: int = 0
+    letters: int = 0
 
 
 @dataclass(frozen=True)

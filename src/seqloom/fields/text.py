@@ -13,6 +13,7 @@ from seqloom.fields.items import Symbols
 from seqloom.fields.normal import normalise
 from seqloom.fields.protocol import Values
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
+from seqloom.fields.spelling import Spelling
 from seqloom.fields.subwords import SubwordTokenizer
 from seqloom.fields.tokenizers import (
     ByteTokenizer,
@@ -38,23 +39,31 @@ _TOKENIZERS: dict[str, type[Tokenizer]] = {
 class TextField:
     """Text cut into the units of its configuration; it never changes once it is learnt."""
 
-    def __init__(self, config: TextConfig, tokenizer: Tokenizer) -> None:
-        """Use `learn` or `load`."""
+    def __init__(
+        self, config: TextConfig, tokenizer: Tokenizer, spelling: Spelling | None = None
+    ) -> None:
+        """Use `learn` or `restore`."""
         self.config = config
         self._tokenizer = tokenizer
+        self._spelling = spelling
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """Make the vocabulary from a stream of texts; the same texts and seed give the same."""
         clean = (_normalise(config, text) for text in texts)
-        return cls(config, _TOKENIZERS[config.unit].learn(config, clean, seed=seed))
+        if not config.spelling:
+            return cls(config, _TOKENIZERS[config.unit].learn(config, clean, seed=seed))
+        kept = list(clean)
+        tokenizer = _TOKENIZERS[config.unit].learn(config, kept, seed=seed)
+        return cls(config, tokenizer, Spelling.learn(config, kept, seed=seed))
 
     def extended(self, texts: Iterable[str]) -> Self:
         """This field with further ids for what it does not know in the texts; the old ones stay."""
-        clean = (_normalise(self.config, text) for text in texts)
+        clean = [_normalise(self.config, text) for text in texts]
         tokenizer = self._tokenizer.extended(self.config, clean)
+        spelling = self._spelling and self._spelling.extended(self.config, clean)
         size = max(self.config.size, tokenizer.size)
-        return type(self)(self.config.model_copy(update={"size": size}), tokenizer)
+        return type(self)(self.config.model_copy(update={"size": size}), tokenizer, spelling)
 
     @property
     def size(self) -> int:
@@ -63,8 +72,10 @@ class TextField:
 
     @property
     def items(self) -> Symbols:
-        """Tokens of the vocabulary."""
-        return Symbols(self.size)
+        """Tokens of the vocabulary, perhaps with their letters."""
+        if self._spelling is None:
+            return Symbols(self.size)
+        return Symbols(self.size, self._spelling.size, self._spelling.count)
 
     @property
     def closing(self) -> int:
@@ -74,7 +85,7 @@ class TextField:
     @property
     def fingerprint(self) -> str:
         """Differs wherever two fields differ in what they make of a text."""
-        return digest(self.config, self._tokenizer.saved())
+        return digest(self.config, self._saved())
 
     def normalise(self, text: str) -> str:
         """The stated normalisation: `decode(encode(text))` equals it where nothing is unknown.
@@ -97,22 +108,27 @@ class TextField:
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
-        """The ids of each text and `<end>` after them."""
-        return [np.append(ids, np.int32(END)) for ids in self.encode_many(cells)]
+        """The ids of each text and `<end>` after them, each with its letters where it is spelt."""
+        closed = [np.append(ids, np.int32(END)) for ids in self.encode_many(cells)]
+        if self._spelling is None:
+            return list(closed)
+        letters = (self._spelling.rows(self.normalise(cell)) for cell in cells)
+        return [np.column_stack(both) for both in zip(closed, letters, strict=True)]
 
     def describe(self) -> str:
         """What the text is cut into, and how many symbols there are."""
-        return f"{self.config.unit}s, {self.size:,} symbols"
+        spelt = f", spelt with {self._spelling.count:,} letters" if self._spelling else ""
+        return f"{self.config.unit}s, {self.size:,} symbols{spelt}"
 
     def cell(self, row: Any) -> str:
         """`decode`."""
         return self.decode(row)
 
-    def decode(self, ids: Sequence[int] | Ids) -> str:
+    def decode(self, ids: Sequence[int] | Values) -> str:
         """The text of the ids; `<empty>`, `<start>` and `<end>` are left out, `<unk>` is shown."""
         return self._tokenizer.decode([token for token in _integers(ids) if _is_text(token)])
 
-    def tokens(self, ids: Sequence[int] | Ids) -> list[str]:
+    def tokens(self, ids: Sequence[int] | Values) -> list[str]:
         """A readable form of each id, for tables and the axes of pictures."""
         return [
             SPECIAL_SYMBOLS[token] if token <= END else self._tokenizer.show(token)
@@ -121,7 +137,13 @@ class TextField:
 
     def save(self, directory: Path) -> None:
         """Write the field's files into a directory, which is made if it is not there."""
-        write_field(directory, self.config, self._tokenizer.saved())
+        write_field(directory, self.config, self._saved())
+
+    def _saved(self) -> Saved:
+        saved = self._tokenizer.saved()
+        if self._spelling is None:
+            return saved
+        return Saved({**saved.facts, "letters": self._spelling.saved()}, saved.model)
 
     @classmethod
     def restore(cls, config: TextConfig, facts: Mapping[str, Any], directory: Path) -> Self:
@@ -131,7 +153,10 @@ class TextField:
             place = directory / MODEL
             model = read_file(place)
         try:
-            return cls(config, _TOKENIZERS[config.unit].restore(config, Saved(facts, model)))
+            tokenizer = _TOKENIZERS[config.unit].restore(config, Saved(facts, model))
+            return cls(
+                config, tokenizer, Spelling.restore(config, facts) if config.spelling else None
+            )
         except RunError as error:
             raise RunError(f"{place}: {error}") from None
 
@@ -141,8 +166,10 @@ def _normalise(config: TextConfig, text: str) -> str:
     return " ".join(split_symbols(text)) if config.unit == "symbol" else text
 
 
-def _integers(ids: Sequence[int] | Ids) -> Iterator[int]:
-    yield from np.asarray(ids, dtype=np.int64).tolist()
+def _integers(ids: Sequence[int] | Values) -> Iterator[int]:
+    """The ids of tokens, without those of their letters."""
+    table = np.asarray(ids, dtype=np.int64)
+    yield from (table if table.ndim == 1 else table[:, 0]).tolist()
 
 
 def _is_text(token: int) -> bool:

@@ -42,7 +42,7 @@ Code = tuple[Float[Tensor, "B L D"], ...]
 class Source(NamedTuple):
     """A batch of inputs as ids or numbers; positions past a length are padding, mean nothing."""
 
-    values: Int[Tensor, "B S"] | Float[Tensor, "B S C"]
+    values: Int[Tensor, "B S"] | Int[Tensor, "B S C"] | Float[Tensor, "B S C"]
     lengths: Int[Tensor, "B"]
 
     @property

@@ -8,7 +8,16 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["Embedding", "OneHot", "OutputLayer", "Projection", "TokenVectors", "Vectors"]
+__all__ = [
+    "Embedding",
+    "Forgetful",
+    "OneHot",
+    "OutputLayer",
+    "Projection",
+    "SpeltVectors",
+    "TokenVectors",
+    "Vectors",
+]
 
 
 @runtime_checkable
@@ -77,6 +86,55 @@ class Projection(nn.Module):
 
     def forward(self, items: Float[Tensor, "*shape C"]) -> Float[Tensor, "*shape D"]:
         return self.map(items)
+
+
+class SpeltVectors(nn.Module):
+    """A token's own vector and, beside it, one read from its letters: the largest value over all
+    letters of ReLU(W [letter before; letter; letter after] + b).
+
+    An item is a token's id and then its letters' ids, of which 0 is none.
+    """
+
+    def __init__(self, own: Vectors, letters: Embedding, width: int) -> None:
+        super().__init__()
+        self.width = own.width + width
+        self.own = own
+        self.letters = letters
+        self.reading = nn.Conv1d(letters.width, width, kernel_size=3, padding=1)
+
+    def forward(self, items: Int[Tensor, "*shape C"]) -> Float[Tensor, "*shape D"]:
+        spelt = items[..., 1:].flatten(0, -2)  # (N,C)
+        longest = max(1, int(spelt.ne(0).sum(dim=1).max()))
+        there = spelt[:, None, :longest].ne(0)
+        vectors = self.letters(spelt[:, :longest]).transpose(1, 2) * there  # (N,D,C)
+        read = (self.reading(vectors).relu() * there).amax(dim=2)
+        return torch.cat([self.own(items[..., 0]), read.view(*items.shape[:-1], -1)], dim=-1)
+
+
+class Forgetful(nn.Module):
+    """Reads a share of the tokens as `unknown` in training, so that others and letters count too.
+
+    Ids up to `special` always stay.
+    """
+
+    def __init__(self, vectors: Vectors, share: float, *, unknown: int, special: int) -> None:
+        super().__init__()
+        self.width = vectors.width
+        self.vectors = vectors
+        self.share = share
+        self.unknown = unknown
+        self.special = special
+
+    def forward(self, items: Int[Tensor, "*shape"]) -> Float[Tensor, "*rest D"]:
+        if not self.training:
+            return self.vectors(items)
+        spelt = isinstance(self.vectors, SpeltVectors)
+        tokens = items[..., :1] if spelt else items
+        lost = (torch.rand(tokens.shape, device=tokens.device) < self.share) & (
+            tokens > self.special
+        )
+        tokens = tokens.masked_fill(lost, self.unknown)
+        return self.vectors(torch.cat([tokens, items[..., 1:]], dim=-1) if spelt else tokens)
 
 
 class OutputLayer(nn.Module):

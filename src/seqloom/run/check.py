@@ -116,8 +116,11 @@ def _seconds_per_update(
 def _made_up(items: Items, rows: int, length: int) -> torch.Tensor:
     """Random items, none of which is padding."""
     match items:
-        case Symbols(count):
+        case Symbols(count, 0):
             return torch.randint(1, count, (rows, length))
+        case Symbols(count, spelling, letters):
+            most = min(count, letters)
+            return torch.randint(1, most, (rows, length, 1 + spelling))
         case Numbers(count):
             return torch.randn(rows, length, count)
         case Pixels() as pixels:

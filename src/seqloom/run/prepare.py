@@ -14,6 +14,7 @@ from seqloom.config import (
     PictureConfig,
     Side,
     SoundConfig,
+    TextConfig,
     VectorConfig,
     check_names,
     dump,
@@ -34,6 +35,7 @@ from seqloom.data import (
     describe_data,
     fingerprint,
     hold_out,
+    is_tagged,
     read_rows,
     survey,
 )
@@ -79,6 +81,11 @@ class Request:
     preset: str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
     base: Base | None = None  # the run that a new one begins from
+
+    def __post_init__(self) -> None:
+        """Files of words with their tags have tags as their target, unless it is said otherwise."""
+        if is_tagged(self.data):
+            object.__setattr__(self, "options", merge({"target": {"kind": "tags"}}, self.options))
 
     def begun_from(self, base: Base) -> "Request":
         """The same for a run that begins from another: its fields and its model are settled."""
@@ -202,6 +209,8 @@ def _some(column: ColumnConfig) -> Items:
             return Numbers(1)
         case PictureConfig() | SoundConfig():
             return learn_field(column, (), seed=0).items
+        case TextConfig(spelling=spelling):
+            return Symbols(8, spelling, 8)
         case _:
             return Symbols(8)
 

@@ -23,7 +23,7 @@ from seqloom.config import (
     VectorsEncoderConfig,
 )
 from seqloom.errors import ConfigError
-from seqloom.fields import Items, Numbers, Pixels, Symbols
+from seqloom.fields import END, UNK, Items, Numbers, Pixels, Symbols
 from seqloom.model.build.recurrent import recurrent_decoder, recurrent_encoder
 from seqloom.model.build.sizes import Encoded, Target
 from seqloom.model.build.transformer import transformer_decoder, transformer_encoder
@@ -40,7 +40,15 @@ from seqloom.model.heads import (
 )
 from seqloom.model.state import Decoder, Encoder, Feedback, Head
 from seqloom.nn.convolution import FrameConvolutions, PictureConvolutions, SpectrumMask
-from seqloom.nn.embedding import Embedding, OneHot, Projection, TokenVectors, Vectors
+from seqloom.nn.embedding import (
+    Embedding,
+    Forgetful,
+    OneHot,
+    Projection,
+    SpeltVectors,
+    TokenVectors,
+    Vectors,
+)
 
 __all__ = ["HeadedModel", "Network", "SequenceModel", "build", "build_writer"]
 
@@ -66,6 +74,8 @@ class HeadedModel(nn.Module):
         self.head = head
 
 
+LETTER = 32  # size of a letter's vector
+
 Network = SequenceModel | HeadedModel
 
 
@@ -73,7 +83,7 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     """The configured model with first weights drawn from torch's current random state."""
     front, seen = _front(config.front, source)
     reading = _vectors(config, seen)
-    encoder, encoded = _encoder(config, reading)
+    encoder, encoded = _encoder(config, _forgetful(config, reading, seen))
     if front is not None:
         encoder = FrontedEncoder(front, encoder)
     match config.decoder:
@@ -102,6 +112,8 @@ def _target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> Tar
             f"model.decoder.kind = {config.decoder.kind!r} writes symbols, and the target has "
             "none: choose the head that fits it"
         )
+    if target.spelling:
+        raise ConfigError("target.spelling: letters are only read; set it for the source alone")
     own = reading if config.share_vocabulary else _vectors(config, target)
     if not isinstance(own, TokenVectors):
         raise ConfigError(
@@ -169,6 +181,9 @@ def _vectors(config: ModelConfig, items: Items) -> Vectors:
             raise ConfigError("pictures are read through a front end: set model.front=picture")
         case Numbers(count):
             return Projection(count, config.embedding)
+        case Symbols(count, spelling, letters) if spelling:
+            own = _vectors(config, Symbols(count))
+            return SpeltVectors(own, Embedding(letters, LETTER), config.letters)
         case Symbols(count) if not config.one_hot:
             return Embedding(count, config.embedding)
         case Symbols(count):
@@ -178,6 +193,13 @@ def _vectors(config: ModelConfig, items: Items) -> Vectors:
                     "set model.tie_output=false"
                 )
             return OneHot(count)
+
+
+def _forgetful(config: ModelConfig, vectors: Vectors, source: Items) -> Vectors:
+    """Vectors of tokens some of which are forgotten in training, if so configured."""
+    if not config.forget or not isinstance(source, Symbols):
+        return vectors
+    return Forgetful(vectors, config.forget, unknown=UNK, special=END)
 
 
 def _encoder(config: ModelConfig, vectors: Vectors) -> tuple[Encoder, Encoded]:

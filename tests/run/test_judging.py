@@ -1,0 +1,119 @@
+"""Targets that are judged, end to end: what is learnt, and what is said of rows that do not fit."""
+
+import math
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqloom.config import Facts, Side, plan
+from seqloom.errors import DataError
+from seqloom.run import evaluate, load, train
+
+SHORT: dict[str, Any] = {"workers": 1, "curves": False, "average": "none", "samples": 0}
+ENDINGS = {"ly": "ADV", "ing": "VERB", "ness": "NOUN", "ful": "ADJ"}
+
+
+def counted(rows: int, *, seed: int) -> list[tuple[str, str]]:
+    """Texts of one to twenty words, and the logarithm of how many."""
+    chance = random.Random(seed)
+    lengths = [chance.randint(1, 20) for _ in range(rows)]
+    words = ["the", "a", "cat", "dog", "sat", "ran"]
+    return [(" ".join(chance.choices(words, k=n)), f"{math.log(n):.6f}") for n in lengths]
+
+
+def test_the_logarithm_of_the_number_of_words_is_learnt(tmp_path: Path) -> None:
+    """At least 95 % of the spread of rows never seen is explained (SPEC S1.1, text to number)."""
+    options = {
+        "target": "number",
+        "source": {"unit": "word"},
+        "model": {"embedding": 8, "encoder": {"width": 16}, "decoder": {"pool": "max"}},
+        "training": {**SHORT, "updates": 150, "batch_tokens": 512, "rate": 2e-2, "warmup": 10},
+    }
+    train(counted(300, seed=1), tmp_path, valid=counted(50, seed=2), options=options)
+    found = evaluate(load(tmp_path), counted(100, seed=3))
+    assert found.scores[0].name == "R²"
+    assert found.scores[0].value >= 0.95
+    assert found.baselines["mean"].value <= 0
+    assert 0 < found.baselines["linear"].value < 0.95
+
+
+def tagged(rows: int, *, seed: int) -> list[tuple[str, str]]:
+    """Invented stems, nearly all of them new, whose endings tell the tag."""
+    chance = random.Random(seed)
+    sentences = []
+    for _ in range(rows):
+        stems = ["".join(chance.choices("bdgkmprst", k=4)) for _ in range(chance.randint(2, 6))]
+        ends = [chance.choice(list(ENDINGS)) for _ in stems]
+        words = [stem + end for stem, end in zip(stems, ends, strict=True)]
+        sentences.append((" ".join(words), " ".join(ENDINGS[end] for end in ends)))
+    return sentences
+
+
+@pytest.fixture(scope="module")
+def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("tagger")
+    options = {
+        "target": "tags",
+        "model": {"embedding": 8, "letters": 24, "encoder": {"width": 12, "layers": 1}},
+        "training": {**SHORT, "updates": 120, "batch_tokens": 512, "rate": 2e-2, "warmup": 10},
+    }
+    train(tagged(200, seed=1), run, valid=tagged(30, seed=2), options=options)
+    return run
+
+
+def test_unknown_words_are_tagged_by_their_letters(tagger: Path) -> None:
+    """Words that were never seen are right nearly always, where their commonest tag is a guess."""
+    found = evaluate(load(tagger), tagged(60, seed=3))
+    assert found.scores[0].value >= 95
+    assert found.baselines["commonest tag of each word"].value < 50
+    assert found.lines()[-2:] == [
+        "baselines",
+        f"commonest tag of each word: {found.baselines['commonest tag of each word']}",
+    ]
+
+
+def test_rows_that_do_not_fit_are_named_or_counted(tagger: Path, tmp_path: Path) -> None:
+    """RELIABILITY B1: a strange tag and a misaligned row, each with its place and its cure."""
+    model = load(tagger)
+    path = tmp_path / "test.tsv"
+    path.write_text("badly\tADV\nbadly\tADW\nbadly mapful\tADV\n")
+    with pytest.raises(DataError) as caught:
+        evaluate(model, path)
+    assert str(caught.value) == (
+        f"{path}:2: target: the label 'ADW' was never seen in training; did you mean 'ADV'?, or "
+        "pass --skip-bad"
+    )
+    found = evaluate(model, path, options={"data": {"skip_bad": True}})
+    assert (found.report.kept, found.report.lost) == (1, 2)
+    path.write_text("badly\tADV\nbadly mapful\tADV\n")
+    with pytest.raises(DataError, match=r"tsv:2: the source has 2 tokens and the target 1 tags"):
+        evaluate(model, path)
+
+
+def test_without_its_training_rows_a_run_is_measured_alone(tagger: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(tagger, copy)
+    shutil.rmtree(copy / "cache")
+    rows = tagged(10, seed=4)
+    found, whole = evaluate(load(copy), rows), evaluate(load(tagger), rows)
+    assert (found.scores, found.baselines) == (whole.scores, {})
+    assert "are gone; train on to have them back" in found.lines()[-1]
+
+
+SENTENCES = Side(70.0, 13.0, 11.5, 60, 15_000, 10_000)
+
+
+@pytest.mark.parametrize("preset", ["auto", "transformer", "lstm"])
+@pytest.mark.parametrize("kind", ["label", "tags", "number"])
+def test_every_preset_can_read_for_every_judged_target(kind: str, preset: str) -> None:
+    """What is chosen fits together: the head follows the target, and widths agree."""
+    config = plan({"target": kind}, Facts(7_000, SENTENCES, SENTENCES), preset=preset)
+    assert config.model.decoder.kind == kind
+    assert config.source.kind == "text"
+    assert (config.source.spelling > 0) == (kind == "tags")
+    spelt = config.model.letters if config.source.spelling else 0
+    if config.model.encoder.kind == "transformer":
+        assert config.model.embedding + spelt == config.model.encoder.width
