@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seqloom.commands.forecast import try_it
 from seqloom.commands.look import look, report
 from seqloom.commands.predict import RunArgument, predict
 from seqloom.commands.searching import KINDS, SearchOptions
@@ -43,7 +44,8 @@ SourceOption = Annotated[
     typer.Option(
         "--source",
         metavar="COL[:KIND]",
-        help="source column, by name or position, and its kind: text, label, vector; or none",
+        help="source column, by name or position, and its kind: text, label, vector or series; "
+        "or none",
     ),
 ]
 TargetOption = Annotated[
@@ -51,7 +53,8 @@ TargetOption = Annotated[
     typer.Option(
         "--target",
         metavar="COL[:KIND]",
-        help="target column, by name or position, and its kind: text, tags, label or number",
+        help="target column, by name or position, and its kind: text, tags, label, number or "
+        "series; of a series several columns, with commas between, or all",
     ),
 ]
 WeightOption = Annotated[
@@ -87,7 +90,7 @@ def seqloom(
 
 @app.command()
 def demo(
-    name: Annotated[str, typer.Argument(help="french, dates or search")] = "french",
+    name: Annotated[str, typer.Argument(help="french, dates, search or series")] = "french",
     run: Annotated[Path | None, typer.Option("--run", help="where to keep the run")] = None,
 ) -> None:
     """Train on built-in data, show results and a picture, and say what to type next."""
@@ -146,7 +149,7 @@ def train(
     with Console() as console:
         run_train(data, run, valid=valid, model=model, options=options, base=base, watch=console)
     if console.speaks:
-        print(f"\nTry it:  echo 'your text' | seqloom predict {run}")
+        print(f"\nTry it:  {try_it(run, data)}")
 
 
 @app.command()
@@ -218,11 +221,14 @@ def evaluate(
             help="also tell how often beams of 1 to K paths miss the best output there is",
         ),
     ] = None,
+    by_variate: Annotated[
+        bool, typer.Option("--by-variate", help="series: the errors of each column too")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object")] = False,
 ) -> None:
     """Measure a run on data it has not seen, with 95 % intervals."""
+    from seqloom.run import SeriesEvaluation, load, load_writer
     from seqloom.run import evaluate as run_evaluate
-    from seqloom.run import load, load_writer
     from seqloom.run import search_errors as run_search_errors
 
     model = load(run)
@@ -230,6 +236,10 @@ def evaluate(
     options = _options([], source, target, skip_bad)
     evaluation = run_evaluate(model, data, options=options, search=chosen, lowercase=lowercase)
     found, lines = evaluation.as_dict(), evaluation.lines()
+    if by_variate:
+        if not isinstance(evaluation, SeriesEvaluation):
+            raise ConfigError("--by-variate is for series, and this run's target is not one")
+        lines += evaluation.variate_lines()
     if search_errors is not None:
         errors = run_search_errors(load_writer(run), data, widest=search_errors, options=options)
         found["search_errors"] = errors.as_dict()

@@ -10,7 +10,7 @@ import pytest
 
 from seqloom.config import Facts, Side, plan
 from seqloom.errors import DataError
-from seqloom.run import evaluate, load, train
+from seqloom.run import Evaluation, evaluate, load, train
 
 SHORT: dict[str, Any] = {"workers": 1, "curves": False, "average": "none", "samples": 0}
 ENDINGS = {"ly": "ADV", "ing": "VERB", "ness": "NOUN", "ful": "ADJ"}
@@ -34,6 +34,7 @@ def test_the_logarithm_of_the_number_of_words_is_learnt(tmp_path: Path) -> None:
     }
     train(counted(300, seed=1), tmp_path, valid=counted(50, seed=2), options=options)
     found = evaluate(load(tmp_path), counted(100, seed=3))
+    assert isinstance(found, Evaluation)
     assert found.scores[0].name == "R²"
     assert found.scores[0].value >= 0.95
     assert found.baselines["mean"].value <= 0
@@ -67,6 +68,7 @@ def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_unknown_words_are_tagged_by_their_letters(tagger: Path) -> None:
     """Words that were never seen are right nearly always, where their commonest tag is a guess."""
     found = evaluate(load(tagger), tagged(60, seed=3))
+    assert isinstance(found, Evaluation)
     assert found.scores[0].value >= 95
     assert found.baselines["commonest tag of each word"].value < 50
     assert found.lines()[-2:] == [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seqloom.commands.forecast import ForecastOptions, write_forecast
 from seqloom.commands.searching import KINDS, SearchOptions
 from seqloom.commands.terminal import as_a_filter, one_line
 from seqloom.errors import ConfigError
@@ -100,10 +101,13 @@ def predict(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="treat unreadable lines as blank")
     ] = False,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="series: draw the forecast")
+    ] = None,
 ) -> None:
-    """Write one output line for each input line; a blank line stays blank."""
+    """Write one output line for each input line; of a series, what follows the end of a table."""
     from seqloom.data import Report, read_lines
-    from seqloom.prediction import GROUP, Wishes, together
+    from seqloom.prediction import GROUP, Forecaster, Wishes, together
     from seqloom.run import load
 
     if not as_json and (n_best > 1 or attention or alternatives or tree or search == "completions"):
@@ -117,6 +121,12 @@ def predict(
     options = SearchOptions(*asked, expansions=expansions, patience=patience)
     as_a_filter()
     model = together([load(each) for each in (run, *(others or []))])
+    if isinstance(model, Forecaster):
+        wanted = ForecastOptions(file, assignments or [], picture, as_json, skip_bad)
+        write_forecast(model, wanted)
+        return
+    if picture is not None:
+        raise ConfigError("--picture draws a forecast, and this run's target is not a series")
     model = _with_options(model, assignments or [])
     most = model.config.data.max_line
     begun = prefix if prefix_file is None else list(read_lines(prefix_file, max_line=most))

@@ -11,6 +11,7 @@ from seqloom.config.architecture import (
     GlobalAttentionConfig,
     GruConfig,
     HeadConfig,
+    HorizonHeadConfig,
     JointPositionsConfig,
     LabelHeadConfig,
     LearnedPositionsConfig,
@@ -37,21 +38,25 @@ from seqloom.config.architecture import (
     TransformerEncoderConfig,
     TransformerOptions,
     UnitConfig,
+    ValuesEncoderConfig,
     VectorsEncoderConfig,
 )
 from seqloom.config.auto import PRESETS, Facts, Side, items_per_row, plan, preset_kinds
 from seqloom.config.columns import (
     ColumnConfig,
+    HorizonConfig,
     LabelConfig,
     NoColumnConfig,
     NumberConfig,
     PictureConfig,
+    SeriesConfig,
     SoundConfig,
     SourceConfig,
     TagsConfig,
     TargetConfig,
     TextConfig,
     VectorConfig,
+    WindowConfig,
     split_column,
 )
 from seqloom.config.forcing import (
@@ -66,6 +71,7 @@ from seqloom.config.forcing import (
     NeverForcingConfig,
     OwnChoice,
 )
+from seqloom.config.forecasting import forecasts
 from seqloom.config.learning import (
     AdamConfig,
     AdamWConfig,
@@ -119,6 +125,8 @@ __all__ = [
     "GlobalAttentionConfig",
     "GruConfig",
     "HeadConfig",
+    "HorizonConfig",
+    "HorizonHeadConfig",
     "InverseSigmoidForcingConfig",
     "JointPositionsConfig",
     "LabelConfig",
@@ -150,6 +158,7 @@ __all__ = [
     "RecurrentOptions",
     "RotaryPositionsConfig",
     "SearchConfig",
+    "SeriesConfig",
     "ServingConfig",
     "SgdConfig",
     "Side",
@@ -168,11 +177,14 @@ __all__ = [
     "TransformerEncoderConfig",
     "TransformerOptions",
     "UnitConfig",
+    "ValuesEncoderConfig",
     "VectorConfig",
     "VectorsEncoderConfig",
+    "WindowConfig",
     "check_names",
     "dump",
     "flatten",
+    "forecasts",
     "items_per_row",
     "leaves",
     "load",

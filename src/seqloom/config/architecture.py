@@ -24,6 +24,7 @@ __all__ = [
     "GlobalAttentionConfig",
     "GruConfig",
     "HeadConfig",
+    "HorizonHeadConfig",
     "JointPositionsConfig",
     "LabelHeadConfig",
     "LearnedPositionsConfig",
@@ -50,6 +51,7 @@ __all__ = [
     "TransformerEncoderConfig",
     "TransformerOptions",
     "UnitConfig",
+    "ValuesEncoderConfig",
     "VectorsEncoderConfig",
 ]
 
@@ -59,9 +61,11 @@ PLACES = (
     "what tells a Transformer where a token stands: sinusoids, sinusoids-appended, one-hot, "
     "learned, joint, rotary or none"
 )
-READER = "what reads the source: transformer, recurrent, vectors (as they are) or none"
+READER = "what reads the source: transformer, recurrent, vectors or values as they are, or none"
 FRONT = "what makes vectors of the source first: none, picture or sound"
-WRITER = "what gives the target: transformer or recurrent, or a head: label, tags or number"
+WRITER = (
+    "what gives the target: transformer or recurrent, or a head: label, tags, number, or horizon"
+)
 
 
 class UnitOptions(Section):
@@ -352,6 +356,12 @@ class VectorsEncoderConfig(Section):
     kind: Literal["vectors"] = Field("vectors", description=READER)
 
 
+class ValuesEncoderConfig(Section):
+    """No layers and no map: the numbers of a series as they are."""
+
+    kind: Literal["values"] = Field("values", description=READER)
+
+
 class NoEncoderConfig(Section):
     """No source at all: a language model."""
 
@@ -386,11 +396,25 @@ class TagsHeadConfig(Section):
     kind: Literal["tags"] = Field("tags", description=WRITER)
 
 
+class HorizonHeadConfig(Section):
+    """All steps of a forecast at once."""
+
+    kind: Literal["horizon"] = Field("horizon", description=WRITER)
+    inner: Annotated[int, Field(ge=0, le=16_384)] = Field(
+        0, description="horizon: size of a layer between window and forecast; 0 is a linear model"
+    )
+    dropout: Dropped = Field(0.0, description="share of values left out at random in training")
+
+
 EncoderConfig = Annotated[
-    TransformerEncoderConfig | RecurrentEncoderConfig | VectorsEncoderConfig | NoEncoderConfig,
+    TransformerEncoderConfig
+    | RecurrentEncoderConfig
+    | VectorsEncoderConfig
+    | ValuesEncoderConfig
+    | NoEncoderConfig,
     Field(discriminator="kind"),
 ]
-HeadConfig = LabelHeadConfig | TagsHeadConfig | NumberHeadConfig
+HeadConfig = LabelHeadConfig | TagsHeadConfig | NumberHeadConfig | HorizonHeadConfig
 DecoderConfig = Annotated[
     TransformerDecoderConfig | RecurrentDecoderConfig | HeadConfig, Field(discriminator="kind")
 ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from seqloom.config.columns import (
     ColumnConfig,
+    HorizonConfig,
     LabelConfig,
     NoColumnConfig,
     NumberConfig,
@@ -17,7 +18,9 @@ from seqloom.config.columns import (
     TagsConfig,
     TextConfig,
     VectorConfig,
+    WindowConfig,
 )
+from seqloom.config.forecasting import series_choices, series_training, with_series
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
 from seqloom.config.text import Overrides, leaves, merge, validate
@@ -76,8 +79,11 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     """The whole configuration: automatic choices, and the user's own laid over them."""
     if preset not in PRESETS:
         raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
-    own = {name: overrides[name] for name in ("source", "target") if name in overrides}
+    overrides = with_series(overrides)
+    own: Overrides = {name: overrides[name] for name in ("source", "target") if name in overrides}
     asked = validate(own, place="configuration")
+    if isinstance(asked.target, HorizonConfig) or isinstance(asked.source, WindowConfig):
+        return _forecasting(overrides, asked, facts.rows, preset)
     chosen: Overrides = _columns(facts, asked, own)
     cut = validate(merge(chosen, own), place="configuration")
     if cut.source != cut.target:
@@ -99,6 +105,15 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
             "options, or set model.share_vocabulary=false"
         )
     return config
+
+
+def _forecasting(overrides: Mapping[str, Any], asked: Config, rows: int, preset: str) -> Config:
+    """The whole configuration of a forecast."""
+    chosen = merge(_model(preset, rows), series_choices(rows, asked, preset))
+    given = validate(merge(chosen, overrides), place="configuration")
+    own = {name: getattr(given.training, name) for name in overrides.get("training", {})}
+    chosen = merge(chosen, {"training": series_training(rows, given, own)})
+    return validate(merge(chosen, overrides), place="configuration")
 
 
 def _columns(facts: Facts, asked: Config, own: Mapping[str, Any]) -> Overrides:

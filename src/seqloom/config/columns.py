@@ -4,26 +4,29 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from seqloom.config.section import Positive, Section, kind_or_table
+from seqloom.config.section import Count, Positive, Section, kind_or_table
 
 __all__ = [
     "ColumnConfig",
+    "HorizonConfig",
     "LabelConfig",
     "NoColumnConfig",
     "NumberConfig",
     "PictureConfig",
+    "SeriesConfig",
     "SoundConfig",
     "SourceConfig",
     "TagsConfig",
     "TargetConfig",
     "TextConfig",
     "VectorConfig",
+    "WindowConfig",
     "split_column",
 ]
 
 KIND = (
-    "what the column holds: text, label, vector, picture or sound as a source, or none for a "
-    "language model; text, tags, label or number as a target"
+    "what the column holds: text, label, vector, series, picture or sound as a source, or none for "
+    "a language model; text, tags, label, number or series as a target"
 )
 
 Side = Annotated[int, Field(ge=1, le=4_096)]
@@ -114,7 +117,39 @@ class NoColumnConfig(Section):
     kind: Literal["none"] = Field("none", description=KIND)
 
 
-KINDS = ("text", "tags", "label", "number", "vector", "picture", "sound", "none")
+class WindowConfig(Section):
+    """Columns of numbers over time, of which the last steps are read (SPEC S1.2)."""
+
+    kind: Literal["series"] = Field("series", description=KIND)
+    window: Annotated[int, Field(ge=2, le=65_536)] = Field(
+        336, description="series: steps that are read before a forecast"
+    )
+    known: str = Field(
+        "", description="series: columns known ahead of time, such as holidays, set apart by commas"
+    )
+
+
+class HorizonConfig(Section):
+    """Columns of numbers over time, which are forecast (SPEC S1.2)."""
+
+    kind: Literal["series"] = Field("series", description=KIND)
+    horizon: Annotated[int, Field(ge=1, le=65_536)] = Field(
+        24, description="series: steps that are forecast"
+    )
+    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
+        (0.1, 0.9), description="series: shares of the outcomes below each edge of the bands"
+    )
+    season: Count = Field(
+        0, description="series: steps after which it repeats, for the naive forecast; 0 finds them"
+    )
+    forced: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.5,
+        description="series fed back: share of the batches in which each step reads the true value "
+        "before it, and not the model's own (SPEC S6.3)",
+    )
+
+
+KINDS = ("text", "tags", "label", "number", "vector", "series", "picture", "sound", "none")
 
 
 def split_column(given: str) -> tuple[str | None, str | None]:
@@ -129,21 +164,29 @@ def split_column(given: str) -> tuple[str | None, str | None]:
 
 
 SourceConfig = Annotated[
-    TextConfig | LabelConfig | VectorConfig | PictureConfig | SoundConfig | NoColumnConfig,
+    TextConfig
+    | LabelConfig
+    | VectorConfig
+    | WindowConfig
+    | PictureConfig
+    | SoundConfig
+    | NoColumnConfig,
     Field(discriminator="kind"),
     BeforeValidator(kind_or_table("text")),
 ]
 TargetConfig = Annotated[
-    TextConfig | TagsConfig | LabelConfig | NumberConfig,
+    TextConfig | TagsConfig | LabelConfig | NumberConfig | HorizonConfig,
     Field(discriminator="kind"),
     BeforeValidator(kind_or_table("text")),
 ]
+SeriesConfig = WindowConfig | HorizonConfig
 ColumnConfig = (
     TextConfig
     | TagsConfig
     | LabelConfig
     | NumberConfig
     | VectorConfig
+    | SeriesConfig
     | PictureConfig
     | SoundConfig
     | NoColumnConfig

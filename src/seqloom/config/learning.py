@@ -126,7 +126,7 @@ class TrainingConfig(Section):
     )
     validate_every: Positive = Field(500, description="updates between two looks at held-out data")
     monitor: Literal["loss", "metric"] = Field(
-        "metric", description="what decides which step is best: held-out loss or metric (chrF)"
+        "metric", description="what decides which step is best: held-out loss or metric"
     )
     patience: Count = Field(
         5, description="validations without improvement before stopping; 0 never stops"
@@ -157,7 +157,9 @@ class TrainingConfig(Section):
     )
     samples: Count = Field(3, description="held-out examples shown at each validation")
     curves: bool = Field(
-        True, description="draw the learning curves into curves.png when training is over"
+        True,
+        description="draw the learning curves into curves.png when training is over, and a "
+        "held-out forecast of a series into forecast.png",
     )
     tensorboard: bool = Field(
         False, description="also write the figures for TensorBoard, into the run directory"

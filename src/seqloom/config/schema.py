@@ -51,6 +51,14 @@ class DataConfig(Section):
         "source", description="rows that share this fall on the same side when rows are held out"
     )
     valid_rows: Positive = Field(2_000, description="and at most this many rows")
+    time: str = Field(
+        "", description="series: the column that tells when; found by its name or values if empty"
+    )
+    parts: Annotated[tuple[Positive, ...], Field(max_length=3)] = Field(
+        (),
+        description="series: rows from the top to learn from, to hold out, and to evaluate on; "
+        "without them the last valid_share is held out",
+    )
 
 
 class SearchConfig(Section):

@@ -4,6 +4,7 @@ from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_sh
 from seqloom.data.corpus import Batch, Corpus
 from seqloom.data.encoding import Columns, fingerprint, shortened, usable
 from seqloom.data.report import Dropped, Place, Reason, Report
+from seqloom.data.series import SeriesColumns, SeriesTable, read_series
 from seqloom.data.split import Split, hold_out
 from seqloom.data.survey import Distribution, Overlap, Survey, overlap, survey
 from seqloom.data.table import (
@@ -15,6 +16,7 @@ from seqloom.data.table import (
     read_lines,
     read_rows,
 )
+from seqloom.data.windows import Shape, Windows, parts, source_rows, window_corpus, windows
 
 __all__ = [
     "Batch",
@@ -31,8 +33,12 @@ __all__ = [
     "Reason",
     "Report",
     "Row",
+    "SeriesColumns",
+    "SeriesTable",
+    "Shape",
     "Split",
     "Survey",
+    "Windows",
     "data_files",
     "describe_data",
     "fingerprint",
@@ -41,9 +47,14 @@ __all__ = [
     "is_tagged",
     "overlap",
     "padding_share",
+    "parts",
     "read_lines",
     "read_rows",
+    "read_series",
     "shortened",
+    "source_rows",
     "survey",
     "usable",
+    "window_corpus",
+    "windows",
 ]

@@ -12,7 +12,7 @@ It is written under another name and renamed when whole, so a build that was kil
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,7 +91,18 @@ class Corpus:
         report: Report,
         fingerprint: str,
     ) -> "Corpus":
-        """Encode rows in a stream and put the result in `directory`, in place of what was there.
+        """Encode rows in a stream and put the result in `directory`, in place of what was there."""
+        return cls.made(
+            lambda place: write_corpus(rows, columns, directory=place, report=report),
+            directory=directory,
+            fingerprint=fingerprint,
+        )
+
+    @classmethod
+    def made(
+        cls, write: Callable[[Path], dict[str, Any]], *, directory: Path, fingerprint: str
+    ) -> "Corpus":
+        """Have the files of a corpus written and put them in `directory` when they are whole.
 
         There may be one builder of a directory at a time; what a killed one left is cleared away.
         """
@@ -100,8 +111,7 @@ class Corpus:
         except OSError as error:
             raise _not_written(directory, error) from None
         try:
-            written = write_corpus(rows, columns, directory=unfinished, report=report)
-            contents = {"fingerprint": fingerprint, **written}
+            contents = {"fingerprint": fingerprint, **write(unfinished)}
             (unfinished / "corpus.json").write_text(json.dumps(contents), encoding="utf-8")
             if directory.exists():
                 shutil.rmtree(directory)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
 from seqloom.data.report import Fault, Place, Reason, Report
@@ -18,7 +19,16 @@ from seqloom.data.table import Data, Row, data_files
 from seqloom.errors import DataError
 from seqloom.fields import Field, Numbers, Pixels, Symbols, TagsField, Values
 
-__all__ = ["FILES", "SIDES", "Columns", "fingerprint", "shortened", "usable", "write_corpus"]
+__all__ = [
+    "FILES",
+    "SIDES",
+    "Columns",
+    "fingerprint",
+    "shortened",
+    "usable",
+    "write_corpus",
+    "write_tables",
+]
 
 SIDES = ("source", "target")
 FILES = {
@@ -94,6 +104,29 @@ def write_corpus(
     whole = {"lines": ("int64", len(lines)), "weights": ("float64", len(weights))}
     files = {**whole, **source.contents(), **target.contents()}
     return {"file": file, "files": files, "widths": [source.width, target.width]}
+
+
+def write_tables(
+    tables: tuple[NDArray[np.float32], NDArray[np.float32]],
+    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
+    *,
+    lines: NDArray[np.int64],
+    directory: Path,
+    file: str,
+) -> dict[str, Any]:
+    """Write the files of a corpus whose rows are stretches of two tables, and say what each holds.
+
+    Stretches may overlap.
+    """
+    arrays: dict[str, NDArray[Any]] = {"lines": lines, "weights": np.ones(len(lines))}
+    for side, table, span in zip(SIDES, tables, spans, strict=True):
+        arrays[f"{side}.values"], arrays[f"{side}.spans"] = table, span
+    for name, values in arrays.items():
+        with (directory / name).open("wb") as stream:
+            values.tofile(stream)
+            _settle(stream)
+    files = {name: (values.dtype.name, values.size) for name, values in arrays.items()}
+    return {"file": file, "files": files, "widths": [table.shape[1] for table in tables]}
 
 
 class _Encoded(NamedTuple):

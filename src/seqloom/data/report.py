@@ -36,6 +36,7 @@ class Reason(StrEnum):
     NUL = "NUL character"
     ORDER = "words out of order"
     QUOTE = "text after a closing quote"
+    TIME = "time that does not follow the one before"
     TYPE = "value that is not text"
     VALUE = "value that its column cannot hold"
     WEIGHT = "weight that is not a number of 0 or more"

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from seqloom.data.builtin import BUILTIN, Splits, write_splits
 from seqloom.demos.homophones import show_search
+from seqloom.demos.series import show_series
 from seqloom.errors import ConfigError, DataError
 from seqloom.insight import AttentionMap, draw, render_text
 from seqloom.prediction import Output
@@ -62,8 +63,11 @@ def run_demo(name: str, run: Path | None = None) -> None:
     if name == "search":
         show_search()
         return
+    if name == "series":
+        show_series(run)
+        return
     if name not in DEMOS:
-        raise ConfigError(f"there is no demo {name!r}: choose {', '.join(DEMOS)} or search")
+        raise ConfigError(f"there is no demo {name!r}: choose {', '.join(DEMOS)}, search or series")
     began = time.monotonic()
     try:
         splits = BUILTIN[name]()

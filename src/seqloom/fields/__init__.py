@@ -1,12 +1,13 @@
 """Columns of data as arrays of numbers and back."""
 
-from seqloom.fields.items import Items, Numbers, Pixels, Symbols
+from seqloom.fields.items import Items, Numbers, Pixels, Series, Symbols
 from seqloom.fields.kinds import learn_field, load_field, load_text
 from seqloom.fields.labels import LabelField, TagsField
 from seqloom.fields.nothing import NoField
 from seqloom.fields.numbers import NumberField, VectorField
 from seqloom.fields.pictures import PictureField
 from seqloom.fields.protocol import Field, Values
+from seqloom.fields.series import Past, SeriesField, column_names
 from seqloom.fields.sounds import SoundField
 from seqloom.fields.specials import EMPTY, END, SPECIAL_SYMBOLS, START, UNK
 from seqloom.fields.text import TextField
@@ -24,14 +25,18 @@ __all__ = [
     "NoField",
     "NumberField",
     "Numbers",
+    "Past",
     "PictureField",
     "Pixels",
+    "Series",
+    "SeriesField",
     "SoundField",
     "Symbols",
     "TagsField",
     "TextField",
     "Values",
     "VectorField",
+    "column_names",
     "learn_field",
     "load_field",
     "load_text",

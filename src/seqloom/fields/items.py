@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Items", "Numbers", "Pixels", "Symbols"]
+__all__ = ["Items", "Numbers", "Pixels", "Series", "Symbols"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,19 @@ class Numbers:
     """Each item is a row of `count` numbers; a target that is missing is not a number."""
 
     count: int
+
+
+@dataclass(frozen=True)
+class Series(Numbers):
+    """Numbers at each of so many steps of time.
+
+    Of a source, the last `known` numbers of a step are those of the step a horizon later.
+    """
+
+    steps: int
+    known: int = 0
+    quantiles: tuple[float, ...] = ()  # that a forecast gives beside the mean
+    forced: float = 1.0  # share of the training in which true values are fed back
 
 
 @dataclass(frozen=True)

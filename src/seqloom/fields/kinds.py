@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field as Option
 from pydantic import TypeAdapter, ValidationError
 
-from seqloom.config.columns import ColumnConfig
+from seqloom.config.columns import ColumnConfig, SourceConfig, TargetConfig
 from seqloom.errors import RunError
 from seqloom.fields.files import FACTS, read_facts
 from seqloom.fields.labels import LabelField, TagsField
@@ -15,6 +14,7 @@ from seqloom.fields.nothing import NoField
 from seqloom.fields.numbers import NumberField, VectorField
 from seqloom.fields.pictures import PictureField
 from seqloom.fields.protocol import Field
+from seqloom.fields.series import SeriesField
 from seqloom.fields.sounds import SoundField
 from seqloom.fields.text import TextField
 
@@ -26,13 +26,13 @@ KINDS: dict[str, Any] = {
     "tags": TagsField,
     "number": NumberField,
     "vector": VectorField,
+    "series": SeriesField,
     "picture": PictureField,
     "sound": SoundField,
     "none": NoField,
 }
-_CONFIGS: TypeAdapter[ColumnConfig] = TypeAdapter(
-    Annotated[ColumnConfig, Option(discriminator="kind")]
-)
+_SOURCES: TypeAdapter[ColumnConfig] = TypeAdapter(SourceConfig)
+_TARGETS: TypeAdapter[ColumnConfig] = TypeAdapter(TargetConfig)
 
 
 def learn_field(config: ColumnConfig, cells: Iterable[str], *, seed: int) -> Field:
@@ -45,7 +45,7 @@ def load_field(directory: Path) -> Field:
     """The field that was saved there; RunError where its files are not whole."""
     facts = read_facts(directory)
     try:
-        config = _CONFIGS.validate_python(facts.get("config"))
+        config = _adapter(facts.get("config")).validate_python(facts.get("config"))
     except ValidationError as error:
         name = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise RunError(
@@ -58,6 +58,13 @@ def load_field(directory: Path) -> Field:
             f"{directory / FACTS}: was changed after it was saved; restore it from a copy"
         )
     return field
+
+
+def _adapter(config: Any) -> TypeAdapter[ColumnConfig]:
+    """What knows the kind of a saved field; a series has other options as a target."""
+    table = config if isinstance(config, dict) else {}
+    written = table.get("kind") in ("tags", "number") or "horizon" in table
+    return _TARGETS if written else _SOURCES
 
 
 def load_text(directory: Path) -> TextField:

@@ -16,7 +16,7 @@ from seqloom.fields.files import FACTS, Saved, digest, write_field
 from seqloom.fields.items import Numbers
 from seqloom.fields.protocol import Values
 
-__all__ = ["NumberField", "VectorField"]
+__all__ = ["NumberField", "VectorField", "numbers_in", "write_numbers"]
 
 MOST_NUMBERS = 65_536  # in a vector
 
@@ -37,7 +37,7 @@ class _Measured(Generic[Kind]):
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
         """The mean and the standard deviation of each number; where it is constant, 1."""
-        read = [numbers for cell in cells if (numbers := _numbers(cell)) is not None]
+        read = [numbers for cell in cells if (numbers := numbers_in(cell)) is not None]
         if not read or len(read[0]) > MOST_NUMBERS:
             raise DataError(f"there is no cell of one to {MOST_NUMBERS:,} numbers; fill them in")
         size = len(read[0])
@@ -76,7 +76,7 @@ class _Measured(Generic[Kind]):
 
     def fault(self, cell: str) -> str | None:
         """A cell that is not so many finite numbers."""
-        numbers, size = _numbers(cell), len(self.mean)
+        numbers, size = numbers_in(cell), len(self.mean)
         if numbers is None:
             return f"{reprlib.repr(cell.strip())} is not {_amount(size)}; write finite numbers"
         if len(numbers) != size:
@@ -85,7 +85,7 @@ class _Measured(Generic[Kind]):
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """Each cell as one row of numbers."""
-        numbers = np.array([_numbers(cell) for cell in cells], np.float64)
+        numbers = np.array([numbers_in(cell) for cell in cells], np.float64)
         return list(self._scaled(numbers.reshape(-1, 1, len(self.mean))))
 
     def tokens(self, row: Any) -> list[str]:
@@ -131,7 +131,7 @@ def write_numbers(numbers: NDArray[np.floating]) -> str:
     return " ".join(f"{number:.6g}" for number in numbers)
 
 
-def _numbers(cell: str) -> list[float] | None:
+def numbers_in(cell: str) -> list[float] | None:
     """The finite numbers of a cell; None where something else is in it."""
     text = cell.strip()
     try:

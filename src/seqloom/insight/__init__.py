@@ -12,6 +12,7 @@ from seqloom.insight.attention import AttentionMap, draw, render_text
 from seqloom.insight.curves import Curves, draw_curves
 from seqloom.insight.examples import example_of
 from seqloom.insight.flow import Flow, flow_of
+from seqloom.insight.forecast import draw_forecast
 from seqloom.insight.gates import UnitGates
 from seqloom.insight.gradients import (
     Cost,
@@ -70,6 +71,7 @@ __all__ = [
     "draw",
     "draw_curves",
     "draw_flows",
+    "draw_forecast",
     "draw_sweep",
     "example_of",
     "flow_of",

@@ -81,9 +81,10 @@ def fill_curves(figure: "Figure", curves: Curves, best: int | None) -> None:
     norm.spines["right"].set_visible(True)
     _line(norm, curves.gradient, GREY, width=0.6)
     for axes in (loss, metric, rate, norm):
-        highest = max((max(line.get_ydata()) for line in axes.lines), default=0.0)
+        values = [value for line in axes.lines for value in line.get_ydata()]
+        lowest, highest = min([0.0, *values]), max([0.0, *values])
         axes.set_xlim(left=0)
-        axes.set_ylim(0, 1.05 * highest or 1.0)
+        axes.set_ylim(1.05 * lowest, 1.05 * highest or 1.0)
 
 
 def _frame(axes: "Axes", title: str) -> None:

@@ -1,5 +1,7 @@
 """Metrics: how good outputs are, each as a value with its 95 % interval."""
 
+from seqloom.metrics.baselines import find_season, linear_forecast, ridge, seasonal_naive
+from seqloom.metrics.forecasts import Errors, error_scores, forecast_errors
 from seqloom.metrics.kinds import leading, target_scores
 from seqloom.metrics.labels import label_scores, tag_scores
 from seqloom.metrics.likelihood import perplexity
@@ -9,12 +11,19 @@ from seqloom.metrics.score import Score
 from seqloom.metrics.text import text_scores
 
 __all__ = [
+    "Errors",
     "Score",
     "accuracy",
+    "error_scores",
+    "find_season",
+    "forecast_errors",
     "label_scores",
     "leading",
+    "linear_forecast",
     "number_scores",
     "perplexity",
+    "ridge",
+    "seasonal_naive",
     "tag_scores",
     "target_scores",
     "text_scores",

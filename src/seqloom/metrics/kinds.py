@@ -16,7 +16,7 @@ KINDS: dict[str, Measured] = {
     "tags": tag_scores,
     "number": number_scores,
 }
-LEADING = {"text": "chrF"}  # elsewhere the first
+LEADING = {"text": "chrF", "series": "R²"}  # elsewhere the first
 
 
 def target_scores(

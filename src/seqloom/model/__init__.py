@@ -1,7 +1,17 @@
 """Encoders, decoders, heads, and the values that move between them."""
 
 from seqloom.model.build import HeadedModel, Network, SequenceModel, build, build_writer
-from seqloom.model.state import Decoder, Encoder, Features, Feedback, Head, Memory, Source, State
+from seqloom.model.state import (
+    Decoder,
+    Encoder,
+    Features,
+    Feedback,
+    Head,
+    Memory,
+    Source,
+    State,
+    Taught,
+)
 
 __all__ = [
     "Decoder",
@@ -15,6 +25,7 @@ __all__ = [
     "SequenceModel",
     "Source",
     "State",
+    "Taught",
     "build",
     "build_writer",
 ]

@@ -12,7 +12,7 @@ from seqloom.model.first_state import FirstState
 from seqloom.model.state import Features, Memory, State
 from seqloom.nn.attention import Attention, Prepared
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import OutputLayer, TokenVectors
+from seqloom.nn.embedding import OutputLayer, TokenVectors, Vectors
 from seqloom.nn.joining import Concatenated, Squashed, Summed
 from seqloom.nn.recurrent import RecurrentStack
 
@@ -73,7 +73,7 @@ class Ends(NamedTuple):
     """Where a decoder meets its vocabulary: token vectors and what joins them, then a readout and
     the output layer."""
 
-    embedding: TokenVectors
+    embedding: Vectors
     join: Concatenated | Summed
     readout: Concatenated | Squashed
     output: OutputLayer
@@ -182,7 +182,7 @@ class RecurrentDecoder(nn.Module):
 
         In training soft feedback takes what it is given; the first input is `<start>` always.
         """
-        if self.wiring.soft and not self.training:
+        if self.wiring.soft and not self.training and isinstance(self.embedding, TokenVectors):
             likely = self.embedding.mean(self.write(own.last[0]).softmax(-1))[:, None]
             vectors = torch.where(own.positions[:, None, None] > 0, likely, vectors)
         return self.dropout(vectors)

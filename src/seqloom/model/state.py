@@ -24,8 +24,10 @@ __all__ = [
     "Feedback",
     "Head",
     "Memory",
+    "Past",
     "Source",
     "State",
+    "Taught",
     "beside",
     "each_tensor",
     "padded_to",
@@ -54,6 +56,14 @@ class Source(NamedTuple):
         return steps < self.lengths[:, None]
 
 
+class Past(NamedTuple):
+    """What a forecast begins from: the last values that were read, and what is known of the steps
+    that follow."""
+
+    last: Float[Tensor, "B C"]
+    ahead: Float[Tensor, "B T K"]
+
+
 @dataclass(frozen=True)
 class Memory:
     """What an encoder hands over; a decoder takes what it needs of it."""
@@ -62,6 +72,7 @@ class Memory:
     states: Float[Tensor, "B S D"] | None = None
     mask: Bool[Tensor, "B S"] | None = None  # True at real positions
     code: Code | None = None
+    past: Past | None = None  # of a series
 
 
 class Features(NamedTuple):
@@ -178,4 +189,13 @@ class Head(Protocol):
 
     def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
         """What several models think together."""
+        ...
+
+
+@runtime_checkable
+class Taught(Protocol):
+    """A head that goes by its own judgement of the step before, and can be told the true one."""
+
+    def follow(self, memory: Memory, target: Float[Tensor, "B T C"]) -> Float[Tensor, "B T V"]:
+        """What it thinks of each position while it learns (SPEC S6.3)."""
         ...

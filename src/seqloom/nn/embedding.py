@@ -11,6 +11,7 @@ from torch.nn import functional
 __all__ = [
     "Embedding",
     "Forgetful",
+    "Given",
     "OneHot",
     "OutputLayer",
     "Projection",
@@ -135,6 +136,17 @@ class Forgetful(nn.Module):
         )
         tokens = tokens.masked_fill(lost, self.unknown)
         return self.vectors(torch.cat([tokens, items[..., 1:]], dim=-1) if spelt else tokens)
+
+
+class Given(nn.Module):
+    """An item's numbers as they are."""
+
+    def __init__(self, numbers: int) -> None:
+        super().__init__()
+        self.width = numbers
+
+    def forward(self, items: Float[Tensor, "*shape C"]) -> Float[Tensor, "*shape C"]:
+        return items
 
 
 class OutputLayer(nn.Module):

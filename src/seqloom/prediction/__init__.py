@@ -1,6 +1,7 @@
 """Raw input to Output, with a finished model."""
 
 from seqloom.prediction.engine import fast, fast_reader
+from seqloom.prediction.forecasting import Forecast, Forecaster
 from seqloom.prediction.judging import Judge
 from seqloom.prediction.model import ROWS, Asked, Model, Scored
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
@@ -15,6 +16,8 @@ __all__ = [
     "Asked",
     "Branch",
     "Encoded",
+    "Forecast",
+    "Forecaster",
     "Judge",
     "Likely",
     "Model",

@@ -4,6 +4,7 @@ from seqloom.run.check import check_data
 from seqloom.run.compare import Comparison, compare
 from seqloom.run.console import Console
 from seqloom.run.export import export
+from seqloom.run.forecasts import SeriesEvaluation
 from seqloom.run.prepare import Request
 from seqloom.run.report import report, write_report
 from seqloom.run.search_errors import SearchErrors, search_errors
@@ -17,6 +18,7 @@ __all__ = [
     "Evaluation",
     "Request",
     "SearchErrors",
+    "SeriesEvaluation",
     "Swept",
     "Trained",
     "Trial",

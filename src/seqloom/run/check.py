@@ -14,6 +14,7 @@ from seqloom.errors import DataError
 from seqloom.fields import Field, Items, Numbers, Pixels, Symbols
 from seqloom.model import Source, build
 from seqloom.run.prepare import Request, learn_fields
+from seqloom.run.series import check_series, is_series
 from seqloom.run.workers import worker_count
 from seqloom.training import Example, Optimizer, Portion, fit
 
@@ -27,6 +28,9 @@ def check_data(request: Request) -> Iterator[str]:
 
     DataError at the end where training would stop at a bad row; here all of them are counted first.
     """
+    if is_series(None, request):
+        yield from check_series(request)
+        return
     lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
     found = lenient.survey()
     yield from found.lines()

@@ -1,6 +1,7 @@
 """Held-out rows, and what some weights make of them."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from torch import Tensor
@@ -26,13 +27,13 @@ class HeldOut:
     """Measures weights on the held-out rows, in a network of its own."""
 
     def __init__(self, prepared: Prepared, network: Network) -> None:
-        self._rows = prepared.valid
+        self.rows = prepared.valid
         self._tokens = prepared.config.training.batch_tokens
-        self._model = predictor(prepared.config, prepared.source, prepared.target, network.eval())
+        self.model = predictor(prepared.config, prepared.source, prepared.target, network.eval())
 
     def take(self, tensors: Mapping[str, Tensor]) -> None:
         """Use these weights from now on."""
-        load_weights(self._model.network, tensors, place="held-out rows")
+        load_weights(self.model.network, tensors, place="held-out rows")
 
     def loss(self, tensors: Mapping[str, Tensor]) -> float:
         """The loss per item of the target of these weights, which are then in use."""
@@ -41,21 +42,21 @@ class HeldOut:
 
     def gap(self, loss: float) -> float:
         """What the loss of the weights in use is more where no step reads the label (S6.3)."""
-        network = self._model.network
+        network = self.model.network
         free = isinstance(network, SequenceModel) and network.feedback is not None
         return self._loss(UNFORCED) - loss if free else 0.0
 
     def _loss(self, freedom: Freedom | None) -> float:
         negative = 0.0
-        for rows in in_order(self._rows.lengths, tokens=self._tokens):
-            batch = example(self._rows.batch(rows), freedom=freedom)
-            negative += measure(self._model.network, batch, smoothing=0.0).negative_log_probability
-        return negative / int(self._rows.lengths.target.sum())
+        for rows in in_order(self.rows.lengths, tokens=self._tokens):
+            batch = example(self.rows.batch(rows), freedom=freedom)
+            negative += measure(self.model.network, batch, smoothing=0.0).negative_log_probability
+        return negative / int(self.rows.lengths.target.sum())
 
     def samples(self) -> list[Sample]:
         """Rows spread over all of them, and what the model makes of each; none without a source,
         where all outputs would be the same."""
-        rows, model = self._rows, self._model
+        rows, model = self.rows, self.model
         if isinstance(model.source, NoField):
             return []
         most = SAMPLED_ROWS if isinstance(model.target, TextField) else len(rows)
@@ -69,11 +70,14 @@ class HeldOut:
             for source, target, output in zip(sources, targets, outputs, strict=True)
         ]
 
+    def draw(self, directory: Path) -> None:
+        """Put pictures of what the model makes of the rows beside a run, where there are any."""
+
     def validation(self, progress: Progress, loss: float, samples: Sequence[Sample]) -> Validation:
         """The results of the newest step."""
         outputs = [each.output for each in samples]
         references = [each.reference for each in samples]
-        kind = self._model.target.config.kind
+        kind = self.model.target.config.kind
         scores = target_scores(kind, outputs, references, seed=None) if samples else []
         first = leading(kind, scores) if scores else None
         ranked = sorted(scores, key=lambda each: each is not first)

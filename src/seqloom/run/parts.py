@@ -23,6 +23,9 @@ WORDS = {
     "attention.score": "attention score",
     "attention.focus": "attention focus",
     "readout": "readout",
+    "time": "map over time",
+    "others": "maps of other columns",
+    "factors": "factors of other columns",
     "output": "output layer",
 }
 

@@ -1,9 +1,9 @@
-"""A network with its fields as what users call: a model that writes, or one that judges."""
+"""A network with its fields as what users call: a model that writes, judges or forecasts."""
 
 from seqloom.config import Config
-from seqloom.fields import Field, TextField
+from seqloom.fields import Field, SeriesField, TextField
 from seqloom.model import HeadedModel, Network
-from seqloom.prediction import Judge, Model, Predictor, fast, fast_reader
+from seqloom.prediction import Forecaster, Judge, Model, Predictor, fast, fast_reader
 from seqloom.store import RunDirectory
 
 __all__ = ["predictor"]
@@ -19,6 +19,8 @@ def predictor(
 ) -> Predictor:
     """The network in use; with the weights of a run that are `settled`, as fast as can be."""
     if isinstance(network, HeadedModel):
+        if isinstance(source, SeriesField) and isinstance(target, SeriesField):
+            return Forecaster(config, source, target, network)
         known = None if settled is None else settled.cache_directory / "train"
         return Judge(config, source, target, network, known)
     if not isinstance(target, TextField):

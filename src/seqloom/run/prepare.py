@@ -10,12 +10,14 @@ from seqloom.config import (
     ColumnConfig,
     Config,
     Facts,
+    HorizonConfig,
     NumberConfig,
     PictureConfig,
     Side,
     SoundConfig,
     TextConfig,
     VectorConfig,
+    WindowConfig,
     check_names,
     dump,
     flatten,
@@ -40,7 +42,7 @@ from seqloom.data import (
     survey,
 )
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import Field, Items, Numbers, Symbols, learn_field
+from seqloom.fields import Field, Items, Numbers, Series, Symbols, column_names, learn_field
 from seqloom.model import build
 from seqloom.run.board import check_board
 from seqloom.run.device import check_device
@@ -52,11 +54,20 @@ from seqloom.store import RunDirectory
 from seqloom.store.durable import remove_tree, run_errors
 from seqloom.training import check_forcing, check_precision, freeze
 
-__all__ = ["Prepared", "Request", "learn_fields", "prepare"]
+__all__ = [
+    "ANY_SIDE",
+    "Prepared",
+    "Request",
+    "continued",
+    "learn_fields",
+    "prepare",
+    "same_data",
+    "save_fields",
+]
 
 CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on, ...
 SETTLED = ("training.extend_vocabulary",)  # ... and of that, what is settled at its beginning
-_ANY = Side(50.0, 10.0, 9.0, 50, 10_000, 1_000)
+ANY_SIDE = Side(50.0, 10.0, 9.0, 50, 10_000, 1_000)
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ class Request:
     def checked(self) -> Config:
         """What can be said of the configuration without data; ConfigError where it cannot be."""
         check_names(self.options, place="options")
-        likely = plan(self.options, Facts(1_000, _ANY, _ANY), preset=self.preset)
+        likely = plan(self.options, Facts(1_000, ANY_SIDE, ANY_SIDE), preset=self.preset)
         if likely.training.extend_vocabulary and self.base is None:
             raise ConfigError(
                 "training.extend_vocabulary adds to the vocabulary of another run: name it with "
@@ -121,23 +132,29 @@ def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared
         found = request.survey()
         config = plan(request.options, found.facts, preset=request.preset)
         config, (source, target) = _new_fields(config, request, found, watch)
-        _save_fields(directory, source, target)
+        save_fields(directory, source, target)
         directory.create(dump(config))
     else:
-        config = _continued(directory, request, watch)
+        config = continued(directory, request, watch)
         source, target = load_fields(directory, config)
     parts = _Parts(request, Columns(source, target, config.data), config.seed, found)
     reports = Report(), Report()
     train = parts.corpus(directory, "train", reports[0], watch)
     valid = parts.corpus(directory, "valid", reports[1], watch)
+    same_data(directory, request, train)
+    notes = [line for report in reports if report.lost for line in report.lines()]
+    base = None if latest else request.base
+    return Prepared(config, source, target, train, valid, tuple(notes), base)
+
+
+def same_data(directory: RunDirectory, request: Request, train: Corpus) -> None:
+    """DataError where a run that goes on would go on with other data."""
+    latest = directory.latest()
     if latest and Progress.from_dict(latest.progress()).data != train.fingerprint:
         raise DataError(
             f"{describe_data(request.data)}: not the data that {directory.path} was trained on so "
             "far; choose another --run, or bring the old data back"
         )
-    notes = [line for report in reports if report.lost for line in report.lines()]
-    base = None if latest else request.base
-    return Prepared(config, source, target, train, valid, tuple(notes), base)
 
 
 def learn_fields(config: Config, found: Survey) -> tuple[Field, Field]:
@@ -205,6 +222,11 @@ def _check_model(config: Config) -> None:
 def _some(column: ColumnConfig) -> Items:
     """Items of the kind that a column has."""
     match column:
+        case WindowConfig(window=window, known=known):
+            ahead = len(column_names(known))
+            return Series(1 + ahead, window, known=ahead)
+        case HorizonConfig(horizon=horizon, quantiles=quantiles):
+            return Series(1, horizon, quantiles=quantiles)
         case NumberConfig() | VectorConfig():
             return Numbers(1)
         case PictureConfig() | SoundConfig():
@@ -234,7 +256,7 @@ def _new_fields(
     return base.settled(config.model_copy(update=sizes), request.options), fields
 
 
-def _save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
+def save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
     folder = directory.fields_directory
     with run_errors(folder):
         remove_tree(folder)
@@ -243,7 +265,7 @@ def _save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
         target.save(folder / "target")
 
 
-def _continued(directory: RunDirectory, request: Request, watch: Watch) -> Config:
+def continued(directory: RunDirectory, request: Request, watch: Watch) -> Config:
     """The run's configuration with what may change changed; anything else is an error."""
     config = load_config(directory)
     check_names(request.options, place="options")

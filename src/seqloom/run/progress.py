@@ -30,14 +30,12 @@ class Validation:
 
     def words(self, target: str) -> str:
         """The results as a reader wants them, for a target of this kind."""
-        if target == "number":
-            surprise = f"squared error {self.loss:.4f}"
+        if target in ("number", "series"):
+            surprise = f"{'squared error' if target == 'number' else 'loss'} {self.loss:.4f}"
         else:
             surprise = f"perplexity {math.exp(min(self.loss, 99)):.2f}"
-        scores = (
-            f"{name} {value:.{1 + 2 * (target == 'number')}f}"
-            for name, value in self.scores.items()
-        )
+        digits = {"number": 3, "series": 4}.get(target, 1)
+        scores = (f"{name} {value:.{digits}f}" for name, value in self.scores.items())
         return ", ".join([surprise, *scores])
 
     def value(self, monitor: Monitor) -> float:

@@ -10,17 +10,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seqloom.config import HorizonConfig
 from seqloom.data import Data, data_files
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.insight import Curves, draw_curves
 from seqloom.run.board import Board, board
+from seqloom.run.forecasts import HeldOutSeries
 from seqloom.run.held_out import HeldOut
 from seqloom.run.launch import READY, follow, launched, leading
 from seqloom.run.launcher import launch
 from seqloom.run.learner import Learner, new_network
 from seqloom.run.prepare import Prepared, Request, prepare
 from seqloom.run.progress import Progress, Validation, surroundings
-from seqloom.run.saved import best_step
+from seqloom.run.saved import best_step, used_weights
+from seqloom.run.series import is_series, prepare_series
 from seqloom.run.signals import StopRequest, stop_signals
 from seqloom.run.tuning import Base, open_base
 from seqloom.run.verdict import guessing_loss, judge
@@ -90,7 +93,8 @@ def train(
                 request.checked()
                 data_files(request.data)
             with directory.lock(), torch.random.fork_rng():
-                prepared = prepare(directory, request, watch or Silent())
+                prepares = prepare_series if is_series(directory, request) else prepare
+                prepared = prepares(directory, request, watch or Silent())
                 training = _Training(directory, prepared, watch or Silent(), until)
                 stop.can_wait()
                 return training.run(stop, ranks)
@@ -133,7 +137,9 @@ class _Training:
         self.rest = min(until or prepared.config.training.updates, prepared.config.training.updates)
         self.config = prepared.config
         self.learner = Learner(self.config, new_network(self.config, *fields), prepared.train)
-        self.held_out = HeldOut(prepared, new_network(self.config, *fields))
+        forecasts = isinstance(self.config.target, HorizonConfig)
+        measured = new_network(self.config, *fields)
+        self.held_out = (HeldOutSeries if forecasts else HeldOut)(prepared, measured)
         self.board: Board | None = None
 
     def run(self, stop: StopRequest, ranks: Ranks | None) -> Trained:
@@ -154,7 +160,7 @@ class _Training:
             ):
                 self._compare_surroundings(together)
                 self._go_on(together, stop)
-            self._draw_curves()
+            self._draw()
         return self._trained()
 
     def _ranks(self, stop: StopRequest, launched: Ranks | None) -> AbstractContextManager[Ranks]:
@@ -300,14 +306,17 @@ class _Training:
         verdict = self._judged()
         return Trained(self.directory.path, progress.step, progress.seconds, best, verdict)
 
-    def _draw_curves(self) -> None:
-        """Put a picture of the run's history beside it; training does not fail for want of it."""
+    def _draw(self) -> None:
+        """Put a picture of the run's history beside it, and what the best step makes of held-out
+        rows; training does not fail for want of them."""
         best = self.learner.progress.best(self.config.training.monitor)
         if not self.config.training.curves or best is None:
             return
         path = self.directory.path / "curves.png"
         try:
             draw_curves(Curves.of(self.directory.events()), path, best=best.step)
+            self.held_out.take(used_weights(best_step(self.directory)))
+            self.held_out.draw(self.directory.path)
         except SeqloomError as error:
             self.watch.says(str(error))
 

@@ -15,8 +15,9 @@ from seqloom.errors import ConfigError, RunError
 from seqloom.fields import NoField, NumberField
 from seqloom.metrics import Score, leading, perplexity, target_scores, text_scores
 from seqloom.model import build
-from seqloom.prediction import Judge, Model, Predictor
+from seqloom.prediction import Forecaster, Judge, Model, Predictor
 from seqloom.run.baselines import Known, baselines
+from seqloom.run.forecasts import SeriesEvaluation, evaluate_series
 from seqloom.run.parts import part_lines
 from seqloom.run.predictor import predictor
 from seqloom.run.progress import Progress, Validation
@@ -88,8 +89,10 @@ def evaluate(
     options: Mapping[str, Any] | None = None,
     search: Search | None = None,
     lowercase: bool = False,
-) -> Evaluation:
+) -> Evaluation | SeriesEvaluation:
     """The metrics that fit the target field, each with a 95 % bootstrap interval."""
+    if isinstance(model, Forecaster):
+        return evaluate_series(model, data, options=options)
     report = Report()
     rows = [(row.source, row.target) for row in data_rows(model, data, options, report)]
     scores: list[Score] = []

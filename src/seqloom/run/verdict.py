@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqloom.data import Corpus
-from seqloom.fields import Items, Numbers, Pixels, Symbols
+from seqloom.fields import Items, Numbers, Pixels, Series, Symbols
 from seqloom.run.progress import Validation
 
 __all__ = ["Verdict", "guessing_loss", "judge"]
@@ -61,5 +62,18 @@ def guessing_loss(train: Corpus, valid: Corpus, items: Items) -> float:
             learnt = np.bincount(train.targets, minlength=count) + 1.0
             asked = np.bincount(valid.targets, minlength=count)
             return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
+        case Series(quantiles=quantiles):
+            return _guessed_bands(train.targets, valid.targets, quantiles)
         case Numbers() | Pixels():
             return float(np.square(valid.targets - train.targets.mean(axis=0)).sum(axis=1).mean())
+
+
+def _guessed_bands(
+    learnt: NDArray[np.float32], asked: NDArray[np.float32], quantiles: Sequence[float]
+) -> float:
+    """The loss of forecasting the training rows' mean and quantiles, whatever came before."""
+    loss = np.square(asked - learnt.mean(axis=0))
+    for share in quantiles:
+        off = asked - np.quantile(learnt, share, axis=0)
+        loss = loss + np.maximum(share * off, (share - 1) * off)
+    return float(loss.mean())

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY
-from seqloom.model import Decoder, HeadedModel, Network, SequenceModel, Source
+from seqloom.model import Decoder, HeadedModel, Network, SequenceModel, Source, Taught
 from seqloom.training.forcing import Freedom
 from seqloom.training.free import Reading, read_freely, shifted, taught
 
@@ -147,8 +147,9 @@ def row_log_probabilities(
 
 def _judged(model: HeadedModel, example: Example, smoothing: float) -> tuple[Tensor, Sums]:
     """The summed loss of a head's judgements, and the totals."""
-    judged = model.head(model.encoder.encode(example.source))[:, : example.target.shape[1]]
-    target = example.target
+    memory, head, target = model.encoder.encode(example.source), model.head, example.target
+    judged = head.follow(memory, target) if isinstance(head, Taught) else head(memory)
+    judged = judged[:, : target.shape[1]]
     counts = target.isfinite().all(-1) if target.is_floating_point() else target.ne(EMPTY)
     judged, targets, factors = counted(model, Reading(judged, target, counts), example.factors)
     judged = judged.to(factors.dtype)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from seqloom.nn.embedding import TokenVectors
+from seqloom.nn.embedding import Vectors
 
 __all__ = ["Encoded", "Target"]
 
@@ -16,7 +16,7 @@ class Encoded(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The vocabulary a decoder reads and writes."""
+    """What a decoder reads of its own output, and how many numbers it writes at a step."""
 
-    vectors: TokenVectors
+    vectors: Vectors
     size: int

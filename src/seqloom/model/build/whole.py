@@ -8,6 +8,7 @@ from seqloom.config import (
     DecoderConfig,
     FrontConfig,
     HeadConfig,
+    HorizonHeadConfig,
     LabelHeadConfig,
     ModelConfig,
     NoEncoderConfig,
@@ -20,14 +21,22 @@ from seqloom.config import (
     TagsHeadConfig,
     TransformerDecoderConfig,
     TransformerEncoderConfig,
+    ValuesEncoderConfig,
     VectorsEncoderConfig,
 )
 from seqloom.errors import ConfigError
-from seqloom.fields import END, UNK, Items, Numbers, Pixels, Symbols
+from seqloom.fields import END, UNK, Items, Numbers, Pixels, Series, Symbols
 from seqloom.model.build.recurrent import recurrent_decoder, recurrent_encoder
 from seqloom.model.build.sizes import Encoded, Target
 from seqloom.model.build.transformer import transformer_decoder, transformer_encoder
 from seqloom.model.encoders import NoEncoder, ReversedEncoder, VectorsEncoder
+from seqloom.model.forecast import (
+    Aim,
+    LevelledEncoder,
+    LinearForecast,
+    MappedForecast,
+    SteppedForecast,
+)
 from seqloom.model.fronts import Front, FrontedEncoder, PictureFront, SoundFront
 from seqloom.model.heads import (
     CodePool,
@@ -38,11 +47,14 @@ from seqloom.model.heads import (
     Pool,
     TagsHead,
 )
+from seqloom.model.recurrent import RecurrentDecoder
 from seqloom.model.state import Decoder, Encoder, Feedback, Head
+from seqloom.model.transformer import TransformerDecoder
 from seqloom.nn.convolution import FrameConvolutions, PictureConvolutions, SpectrumMask
 from seqloom.nn.embedding import (
     Embedding,
     Forgetful,
+    Given,
     OneHot,
     Projection,
     SpeltVectors,
@@ -86,12 +98,53 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     encoder, encoded = _encoder(config, _forgetful(config, reading, seen))
     if front is not None:
         encoder = FrontedEncoder(front, encoder)
+    if isinstance(source, Series) and isinstance(target, Series):
+        return _forecaster(config, (encoder, encoded), source, target)
     match config.decoder:
         case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
             own = _target_vectors(config, reading, target)
             return SequenceModel(encoder, *_decoder(config, part, encoded, own))
         case _ as part:
             return HeadedModel(encoder, _head(part, encoded, target))
+
+
+def _forecaster(
+    config: ModelConfig, reading: tuple[Encoder, Encoded], source: Series, target: Series
+) -> HeadedModel:
+    """A model that forecasts: with a head for all steps, or a decoder that is fed back."""
+    encoder, encoded = reading
+    aim = Aim.of(target)
+    if source.known and source.steps < target.steps:
+        raise ConfigError(
+            f"source.window = {source.steps} has no room for what is known of {target.steps} steps "
+            "ahead: make it as long as target.horizon"
+        )
+    levelled = LevelledEncoder(encoder, source, target.steps)
+    match config.decoder:
+        case HorizonHeadConfig(inner=inner, dropout=dropout):
+            head: Head
+            if isinstance(config.encoder, ValuesEncoderConfig):
+                head = LinearForecast(source, aim, inner=inner, dropout=dropout)
+            elif encoded.states is not None:
+                head = MappedForecast(source, encoded.states, aim, inner=inner, dropout=dropout)
+            else:
+                raise ConfigError("a forecast needs an encoder: model.encoder.kind is 'none'")
+            return HeadedModel(levelled, head)
+        case RecurrentDecoderConfig(feedback="soft"):
+            raise ConfigError(
+                "model.decoder.feedback = 'soft' is for symbols: a series feeds its mean back"
+            )
+        case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
+            vectors = Projection(target.count + source.known, config.embedding)
+            written = Target(vectors, aim.columns * aim.edges)
+            decoder = _plain_decoder(config, part, encoded, written)
+            stepped = SteppedForecast(decoder, vectors, aim, forced=target.forced)
+            return HeadedModel(levelled, stepped)
+        case _ as part:
+            raise ConfigError(
+                f"model.decoder.kind = {part.kind!r} does not forecast: choose horizon, recurrent "
+                "or transformer"
+            )
 
 
 def build_writer(config: ModelConfig, *, source: Items, target: Items) -> SequenceModel:
@@ -179,6 +232,8 @@ def _vectors(config: ModelConfig, items: Items) -> Vectors:
     match items:
         case Pixels():
             raise ConfigError("pictures are read through a front end: set model.front=picture")
+        case Numbers(count) if isinstance(config.encoder, ValuesEncoderConfig):
+            return Given(count)
         case Numbers(count):
             return Projection(count, config.embedding)
         case Symbols(count, spelling, letters) if spelling:
@@ -224,7 +279,7 @@ def _reader(config: ModelConfig, vectors: Vectors) -> tuple[Encoder, Encoded]:
             return recurrent_encoder(part, vectors)
         case TransformerEncoderConfig() as part:
             return transformer_encoder(part, vectors)
-        case VectorsEncoderConfig():
+        case VectorsEncoderConfig() | ValuesEncoderConfig():
             return VectorsEncoder(vectors), Encoded(vectors.width, (1, vectors.width))
         case NoEncoderConfig():
             return NoEncoder(), Encoded()
@@ -236,11 +291,26 @@ def _decoder(
     encoded: Encoded,
     target: Target,
 ) -> tuple[Decoder[Any], Feedback]:
+    """A decoder of symbols, and how it can be made to read its own."""
+    decoder, vectors = _plain_decoder(config, part, encoded, target), target.vectors
+    if not isinstance(vectors, TokenVectors):
+        raise TypeError("a decoder of symbols reads the vectors of tokens")
     match part:
         case RecurrentDecoderConfig(feedback=feedback):
-            recurrent = recurrent_decoder(config, part, encoded, target)
-            read, soft = recurrent.read_vectors, feedback == "soft"
-            return recurrent, Feedback(target.vectors, read, by_steps=True, soft=soft)
+            soft = feedback == "soft"
+            return decoder, Feedback(vectors, decoder.read_vectors, by_steps=True, soft=soft)
         case TransformerDecoderConfig():
-            transformer = transformer_decoder(config, part, encoded, target)
-            return transformer, Feedback(target.vectors, transformer.read_vectors, by_steps=False)
+            return decoder, Feedback(vectors, decoder.read_vectors, by_steps=False)
+
+
+def _plain_decoder(
+    config: ModelConfig,
+    part: RecurrentDecoderConfig | TransformerDecoderConfig,
+    encoded: Encoded,
+    target: Target,
+) -> RecurrentDecoder | TransformerDecoder:
+    match part:
+        case RecurrentDecoderConfig():
+            return recurrent_decoder(config, part, encoded, target)
+        case TransformerDecoderConfig():
+            return transformer_decoder(config, part, encoded, target)

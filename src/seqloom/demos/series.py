@@ -1,0 +1,81 @@
+"""A forecast from end to end, on a made-up series of which the best forecast is known.
+
+The load of a small town, hour by hour: a day, a week, a slow drift, and noise whose size is known,
+so that no forecast can have a squared error below that of the noise.
+"""
+
+import math
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from seqloom.errors import DataError
+from seqloom.insight import draw_forecast
+from seqloom.keys import key
+from seqloom.prediction import Forecaster
+from seqloom.run import Console, evaluate, load, train
+
+__all__ = ["NOISE", "show_series", "write_load"]
+
+HOURS = 24 * 7 * 20
+NOISE = 3.0  # standard deviation, in megawatts
+OPTIONS = {
+    "target": {"kind": "series", "horizon": 48},
+    "source": {"window": 336},
+    "training": {"updates": 400, "validate_every": 100, "rate": 3e-3},
+}
+
+
+def write_load(path: Path, *, seed: int = 1) -> None:
+    """Write the series as CSV, all of it but its last two days into one file, those into another.
+
+    The other file has `-after` before its ending.
+    """
+    draw = random.Random(key(seed, "demo series"))
+    begin = datetime(2026, 1, 5)
+    rows = []
+    for hour in range(HOURS):
+        day, week = 2 * math.pi * hour / 24, 2 * math.pi * hour / 168
+        load = 120 + 30 * math.sin(day - 2) + 10 * math.sin(2 * day) + 12 * math.cos(week)
+        load += 8 * math.sin(2 * math.pi * hour / HOURS) + draw.gauss(0, NOISE)
+        rows.append(f"{begin + timedelta(hours=hour):%Y-%m-%d %H:%M},{load:.2f}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for place, part in ((path, rows[:-48]), (_after(path), rows[-48 - 336 :])):
+            place.write_text("\n".join(["time,load", *part]) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror}); choose another") from error
+
+
+def show_series(run: Path | None = None) -> None:
+    """Make the series, learn it, forecast two days that were never seen, and draw them."""
+    place = run or Path("runs") / "demo-series"
+    data = place.with_name(f"{place.name}-data") / "load.csv"
+    write_load(data)
+    print(f"{HOURS:,} hours of the load of a small town: days, weeks, a drift, and noise.\n")
+    with Console() as console:
+        train(str(data), place, options=OPTIONS, watch=console)
+    model = load(place)
+    if not isinstance(model, Forecaster):
+        raise TypeError("a series is forecast")
+    print("\nThe last two days, which were never seen, and two simple forecasts of them:")
+    print("\n".join(f"  {line}" for line in evaluate(model, _after(data)).lines()))
+    floor = NOISE**2 / float(model.target.spread[0]) ** 2
+    print(f"  the noise alone has an MSE of {floor:.4f}: no forecast can do better")
+    table = model.read(_after(data))
+    picture = place / "after.png"
+    draw_forecast(model.forecast(table, len(table) - model.shape.horizon), picture)
+    print(f"\nThe forecast with its band, and what came: {picture}")
+    print(
+        f"\nWhat to try next:\n"
+        f"  seqloom predict {place} {data}\n"
+        f"  seqloom predict {place} {data} --set target.horizon=168 --picture week.png\n"
+        f"  seqloom predict {place} {data} --json\n"
+        f"  seqloom train {data} --target load:series --model gru --set source.window=96 "
+        f"--run runs/load-gru\n"
+        f"  seqloom train YOUR-SERIES.csv --target COLUMN:series --run runs/mine"
+    )
+
+
+def _after(path: Path) -> Path:
+    return path.with_stem(f"{path.stem}-after")

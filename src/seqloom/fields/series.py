@@ -1,0 +1,158 @@
+"""Columns of numbers over time: what is read, and what is forecast (SPEC S1.2)."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.config.columns import HorizonConfig, SeriesConfig, WindowConfig
+from seqloom.errors import ConfigError, RunError
+from seqloom.fields.files import FACTS, Saved, digest, write_field
+from seqloom.fields.items import Series
+from seqloom.fields.numbers import numbers_in, write_numbers
+from seqloom.fields.protocol import Values
+
+__all__ = ["Past", "SeriesField", "column_names"]
+
+Table = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Past:
+    """What simple forecasts know of the rows that were learnt from."""
+
+    season: int  # steps after which the series repeats; 1 where it does not
+    linear: NDArray[np.float32]  # (window, horizon): a window less its last value to the forecast
+
+
+class SeriesField:
+    """A step is a number from each column, less its mean, in units of its standard deviation."""
+
+    def __init__(
+        self,
+        config: SeriesConfig,
+        names: Sequence[str],
+        scale: tuple[Table, Table],
+        past: Past | None = None,
+    ) -> None:
+        """Use `of_rows` or `restore`; the past belongs to what is forecast."""
+        self.config = config
+        self.names = tuple(names)
+        self.mean, self.spread = scale
+        self.past = past
+
+    @classmethod
+    def of_rows(cls, config: SeriesConfig, names: Sequence[str], rows: Table) -> Self:
+        """The mean and the standard deviation of each column; where it is constant, 1."""
+        spread = np.nanstd(rows, axis=0)
+        return cls(config, names, (np.nanmean(rows, axis=0), np.where(spread > 0, spread, 1.0)))
+
+    @classmethod
+    def learn(cls, config: SeriesConfig, cells: Iterable[str], *, seed: int) -> Self:
+        """A series is learnt from a table and not from cells."""
+        raise ConfigError("a series goes with series alone: give source and target that kind")
+
+    @classmethod
+    def restore(cls, config: SeriesConfig, facts: Mapping[str, Any], directory: Path) -> Self:
+        """The field with these facts."""
+        try:
+            mean, spread = (np.array(facts[name], np.float64) for name in ("mean", "spread"))
+            names = [str(name) for name in facts["names"]]
+            past = _past(facts["past"]) if facts.get("past") else None
+            sound = mean.shape == spread.shape == (len(names),) and len(names) > 0
+            sound = sound and bool(np.isfinite(mean).all() and (spread > 0).all())
+        except (KeyError, TypeError, ValueError, binascii.Error):
+            sound = False
+        if not sound:
+            raise RunError(f"{directory / FACTS}: its scale is damaged; restore it from a copy")
+        return cls(config, names, (mean, spread), past)
+
+    @property
+    def items(self) -> Series:
+        """As many numbers as there are columns, at each step."""
+        match self.config:
+            case WindowConfig(window=window, known=known):
+                return Series(len(self.names), window, known=len(column_names(known)))
+            case HorizonConfig(horizon=horizon, quantiles=quantiles, forced=forced):
+                return Series(len(self.names), horizon, quantiles=quantiles, forced=forced)
+
+    @property
+    def closing(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the columns and their scale."""
+        return digest(self.config, self._saved())
+
+    def fault(self, cell: str) -> str | None:
+        """A cell whose steps are not so many finite numbers."""
+        size = len(self.names)
+        for number, step in enumerate(cell.split(";"), 1):
+            found = numbers_in(step)
+            if found is None or len(found) != size:
+                return f"step {number} is not {size:,} finite numbers; part steps by semicolons"
+        return None
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """The steps of each cell, which semicolons part."""
+        tables = (np.array([numbers_in(step) for step in cell.split(";")]) for cell in cells)
+        return [self.scaled(table) for table in tables]
+
+    def tokens(self, row: Any) -> list[str]:
+        """The numbers of each step in their own units."""
+        return [write_numbers(step) for step in self.unscaled(np.asarray(row))]
+
+    def cell(self, row: Any) -> str:
+        """All steps."""
+        return "; ".join(self.tokens(row))
+
+    def scaled(self, table: Table) -> NDArray[np.float32]:
+        """Numbers as the model reads them."""
+        return ((table - self.mean) / self.spread).astype(np.float32)
+
+    def unscaled(self, values: NDArray[np.floating]) -> Table:
+        """The numbers themselves; columns lie on the last axis."""
+        return np.asarray(values * self.spread + self.mean, np.float64)
+
+    def describe(self) -> str:
+        """The columns and the number of steps."""
+        shown = ", ".join(self.names[:8]) + ", ..." * (len(self.names) > 8)
+        return f"{self.items.steps:,} steps of {shown}"
+
+    def save(self, directory: Path) -> None:
+        """Write the field's file into a directory, which is made if it is not there."""
+        write_field(directory, self.config, self._saved())
+
+    def _saved(self) -> Saved:
+        facts = {
+            "names": list(self.names),
+            "mean": self.mean.tolist(),
+            "spread": self.spread.tolist(),
+        }
+        return Saved(facts if self.past is None else {**facts, "past": _facts(self.past)})
+
+
+def column_names(given: str) -> list[str]:
+    """The names in a list that is set apart by commas."""
+    return [name.strip() for name in given.split(",") if name.strip()]
+
+
+def _facts(past: Past) -> dict[str, Any]:
+    linear = base64.b64encode(past.linear.astype("<f4").tobytes()).decode("ascii")
+    return {"season": past.season, "shape": list(past.linear.shape), "linear": linear}
+
+
+def _past(facts: Mapping[str, Any]) -> Past:
+    content = base64.b64decode(facts["linear"], validate=True)
+    window, horizon = facts["shape"]
+    linear = np.frombuffer(content, "<f4").reshape(window, horizon)
+    if not np.isfinite(linear).all() or facts["season"] < 1:
+        raise ValueError("not finite")
+    return Past(int(facts["season"]), linear)

@@ -1,0 +1,228 @@
+"""Series: what was read less its last value, and heads that forecast (SPEC S1.2).
+
+A forecast is (B, T, C·Q): for each column its mean and then its quantiles, column after column.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from seqloom.fields import Series
+from seqloom.model.state import Encoder, Features, Memory, Past, Source
+from seqloom.nn.dropout import Dropout
+from seqloom.nn.embedding import Vectors
+
+__all__ = [
+    "Aim",
+    "LevelledEncoder",
+    "LinearForecast",
+    "MappedForecast",
+    "NumberDecoder",
+    "SteppedForecast",
+]
+
+
+@runtime_checkable
+class NumberDecoder(Protocol):
+    """A decoder that can be given vectors in place of tokens, whatever its state."""
+
+    def start(self, memory: Memory) -> Any: ...
+
+    def read_vectors(self, vectors: Float[Tensor, "R T E"], state: Any) -> tuple[Features, Any]: ...
+
+    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]: ...
+
+
+class Aim(NamedTuple):
+    """What is forecast: so many columns over so many steps, the mean of each and its quantiles."""
+
+    columns: int
+    steps: int
+    quantiles: tuple[float, ...]
+
+    @classmethod
+    def of(cls, target: Series) -> "Aim":
+        """What such a target asks for."""
+        return cls(target.count, target.steps, target.quantiles)
+
+    @property
+    def edges(self) -> int:
+        """Numbers for each column and step."""
+        return 1 + len(self.quantiles)
+
+
+class LevelledEncoder(nn.Module):
+    """Lets an encoder read a series less its last values, which the head adds again.
+
+    What is known ahead of time comes in as the last columns, and is left as it is.
+    """
+
+    def __init__(self, inner: Encoder, source: Series, horizon: int) -> None:
+        super().__init__()
+        self.inner = inner
+        self.known = source.known
+        self.horizon = horizon
+
+    def encode(self, source: Source) -> Memory:
+        values = source.values
+        observed = values.shape[2] - self.known
+        last = values[:, -1:].clone()
+        last[..., observed:] = 0
+        memory = self.inner.encode(Source(values - last, source.lengths))
+        ahead = values[:, max(0, values.shape[1] - self.horizon) :, observed:]
+        return replace(memory, past=Past(last[:, 0, :observed], ahead))
+
+
+class _Forecast(nn.Module):
+    """What all heads that forecast share: the loss, and the mean of several."""
+
+    def __init__(self, aim: Aim) -> None:
+        super().__init__()
+        self.aim = aim
+
+    def losses(
+        self, judged: Float[Tensor, "N V"], targets: Float[Tensor, "N C"], *, smoothing: float
+    ) -> Float[Tensor, "N"]:
+        """The squared error of the mean and the pinball loss of each quantile, over all columns."""
+        found = judged.unflatten(1, (self.aim.columns, self.aim.edges))
+        off = targets[:, :, None] - found
+        losses = off[..., 0].square()
+        for number, share in enumerate(self.aim.quantiles, 1):
+            losses = losses + torch.maximum(
+                share * off[..., number], (share - 1) * off[..., number]
+            )
+        return losses.mean(dim=1)
+
+    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+        """The mean of each number."""
+        return judged.mean(0)
+
+    def _raised(self, found: Float[Tensor, "B T C Q"], memory: Memory) -> Float[Tensor, "B T V"]:
+        """The forecast with the last values added again."""
+        last = _past(memory).last[:, : self.aim.columns]
+        return (found + last[:, None, :, None]).flatten(2)
+
+
+class LinearForecast(_Forecast):
+    """Window to forecast by one map for all columns, so that none is read for another.
+
+    Columns that are read and not forecast have a map each, and a factor for each forecast; they
+    count for nothing at first. With an inner layer, it is added to the linear map.
+    """
+
+    def __init__(self, source: Series, aim: Aim, *, inner: int = 0, dropout: float = 0.0) -> None:
+        super().__init__(aim)
+        size = aim.steps * aim.edges
+        self.output = nn.Linear(source.steps, size)
+        nn.init.zeros_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+        others = source.count - aim.columns
+        self.others = nn.Parameter(torch.zeros(others, source.steps, size)) if others else None
+        self.factors = nn.Parameter(torch.ones(others, aim.columns)) if others else None
+        self.dropout = Dropout(dropout)
+        self.inner = _perceptron(source.steps, inner, size, self.dropout) if inner else None
+
+    def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
+        columns = _states(memory).transpose(1, 2)
+        own, rest = columns[:, : self.aim.columns], columns[:, self.aim.columns :]
+        found = self.output(self.dropout(own))  # (B,C,T·Q)
+        if self.inner is not None:
+            found = found + self.inner(own)
+        if self.others is not None and self.factors is not None:
+            found = found + torch.einsum("bes,esn,ec->bcn", rest, self.others, self.factors)
+        shape = self.aim.steps, self.aim.edges
+        return self._raised(found.unflatten(2, shape).transpose(1, 2), memory)
+
+
+class MappedForecast(_Forecast):
+    """An encoder's states to the forecast: a map over time, then one over their width."""
+
+    def __init__(
+        self, source: Series, width: int, aim: Aim, *, inner: int = 0, dropout: float = 0.0
+    ) -> None:
+        super().__init__(aim)
+        self.dropout = Dropout(dropout)
+        self.time = (
+            _perceptron(source.steps, inner, aim.steps, self.dropout)
+            if inner
+            else nn.Linear(source.steps, aim.steps)
+        )
+        self.output = nn.Linear(width, aim.columns * aim.edges)
+        nn.init.zeros_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+
+    def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
+        over_time = self.time(self.dropout(_states(memory)).transpose(1, 2)).transpose(1, 2)
+        shape = self.aim.columns, self.aim.edges
+        return self._raised(self.output(over_time).unflatten(2, shape), memory)
+
+
+class SteppedForecast(_Forecast):
+    """A decoder that reads its own last forecast, step by step (SPEC S1.2).
+
+    Its first input is the last value that was observed; what is known of a step joins its input.
+    """
+
+    def __init__(
+        self, decoder: NumberDecoder, vectors: Vectors, aim: Aim, *, forced: float = 1.0
+    ) -> None:
+        """`vectors` are those of the decoder, to which they belong."""
+        super().__init__(aim)
+        self.decoder = decoder
+        self.vectors: Callable[[Tensor], Tensor] = vectors.__call__
+        self.forced = forced
+
+    def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
+        """Each mean is the next input."""
+        state = self.decoder.start(memory)
+        last = _past(memory).last
+        fed = last.new_zeros(len(last), 1, self.aim.columns)
+        steps = []
+        for number in range(self.aim.steps):
+            inputs = self._inputs(fed, memory, number)
+            features, state = self.decoder.read_vectors(inputs, state)
+            found = self._written(features.hidden)
+            steps.append(found)
+            fed = found[..., 0]
+        return self._raised(torch.cat(steps, dim=1), memory)
+
+    def follow(self, memory: Memory, target: Float[Tensor, "B T C"]) -> Float[Tensor, "B T V"]:
+        """The same with the true values fed, in so large a share of the training (SPEC S6.3)."""
+        if self.training and float(torch.rand(())) >= self.forced:
+            return self(memory)
+        last = _past(memory).last[:, None, : self.aim.columns]
+        fed = torch.cat([torch.zeros_like(last), (target - last)[:, :-1]], dim=1)
+        inputs = self._inputs(fed, memory, 0)
+        features, _ = self.decoder.read_vectors(inputs, self.decoder.start(memory))
+        return self._raised(self._written(features.hidden), memory)
+
+    def _inputs(self, fed: Tensor, memory: Memory, first: int) -> Tensor:
+        """The vectors of what is fed from step `first` on, and of what is known of those steps."""
+        ahead = _past(memory).ahead[:, first : first + fed.shape[1]]
+        return self.vectors(torch.cat([fed, ahead], dim=2) if ahead.shape[2] else fed)
+
+    def _written(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B T C Q"]:
+        return self.decoder.write(hidden).unflatten(2, (self.aim.columns, self.aim.edges))
+
+
+def _perceptron(inputs: int, inner: int, outputs: int, dropout: Dropout) -> nn.Sequential:
+    last = nn.Linear(inner, outputs)
+    nn.init.zeros_(last.weight)
+    nn.init.zeros_(last.bias)
+    return nn.Sequential(nn.Linear(inputs, inner), nn.GELU(), dropout, last)
+
+
+def _states(memory: Memory) -> Float[Tensor, "B S D"]:
+    if memory.states is None:
+        raise TypeError("a forecast needs the encoder's states, which it does not give")
+    return memory.states
+
+
+def _past(memory: Memory) -> Past:
+    if memory.past is None:
+        raise TypeError("a forecast needs the last values of what was read")
+    return memory.past

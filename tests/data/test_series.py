@@ -1,0 +1,194 @@
+"""Tables over time: columns, times, and what is wrong with them (SPEC S1.2)."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqloom.config import DataConfig, WindowConfig
+from seqloom.data import (
+    Report,
+    SeriesColumns,
+    SeriesTable,
+    Shape,
+    parts,
+    read_series,
+    source_rows,
+    windows,
+)
+from seqloom.data.clock import Clock
+from seqloom.errors import DataError
+
+HOURS = [datetime(2026, 3, 1) + timedelta(hours=number) for number in range(12)]
+
+
+def table(
+    place: Path, lines: list[str], *, known: str = "", report: Report | None = None, **data: object
+) -> SeriesTable:
+    """A CSV file of these lines, read."""
+    path = place / "t.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    config = DataConfig(**{"source": "", "target": "all", **data})
+    return read_series(path, config, WindowConfig(known=known), report or Report())
+
+
+def hourly(changes: dict[int, str] | None = None) -> list[str]:
+    """A header and twelve rows of two columns, some of them replaced."""
+    rows = [f"{time:%Y-%m-%d %H:%M},{n},{10 * n}" for n, time in enumerate(HOURS)]
+    return ["when,a,b", *((changes or {}).get(n, row) for n, row in enumerate(rows))]
+
+
+def test_columns_and_times_are_found(tmp_path: Path) -> None:
+    """The column that tells when is no column to forecast; values are as they are written."""
+    found = table(tmp_path, hourly())
+    assert found.columns.targets == ("a", "b")
+    assert found.time_name == "when"
+    assert found.values.tolist() == [[n, 10 * n] for n in range(12)]
+    assert found.follows.all()
+    assert found.times_after(12, 2) == ("2026-03-01 12:00", "2026-03-01 13:00")
+    assert found.lines.tolist() == list(range(2, 14))
+
+
+def test_what_is_forecast_is_read_first(tmp_path: Path) -> None:
+    """Then what else is read, then what is known ahead; each column once."""
+    found = table(tmp_path, hourly(), known="a", target="b", source="all")
+    assert found.columns == (("b",), (), ("a",))
+    found = table(tmp_path, hourly(), target="b", source="all")
+    assert found.columns == (("b",), ("a",), ())
+
+
+def test_rows_without_names_or_times(tmp_path: Path) -> None:
+    """Columns are then known by position, and rows by number."""
+    found = table(tmp_path, ["1,2", "3,4", "5,6"])
+    assert found.columns.targets == ("1", "2")
+    assert found.times_after(3, 2) == ("4", "5")
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({3: "2026-03-01 03:00,nan,5"}, "t.csv:5: column 'a' is 'nan', not a finite number"),
+        ({3: "2026-03-01 03:00,1,"}, "t.csv:5: column 'b' is empty; fill it in"),
+        ({3: "2026-03-01 03:00,1"}, "t.csv:5: expected 3 columns, found 2"),
+        ({3: "2026-03-01 06:00,1,2"}, "t.csv:5: column 'when': 2026-03-01 06:00 is 4 hours after"),
+        ({3: "2026-03-01 01:00,1,2"}, "t.csv:5: column 'when': 2026-03-01 01:00 is no later than"),
+        ({3: "soon,1,2"}, "t.csv:5: column 'when' is 'soon', which is not written as the first"),
+    ],
+)
+def test_bad_rows_are_refused_with_place_and_cure(
+    tmp_path: Path, row: dict[int, str], words: str
+) -> None:
+    """Row, column, cure; --skip-bad counts them, and no window touches them."""
+    with pytest.raises(DataError) as refused:
+        table(tmp_path, hourly(row))
+    assert words in str(refused.value)
+    assert str(refused.value).endswith("or pass --skip-bad")
+    report = Report()
+    found = table(tmp_path, hourly(row), report=report, skip_bad=True)
+    assert report.lost >= 1
+    shape = Shape(2, 1)
+    starts = windows(found, shape, range(12)).starts
+    whole = found.usable & found.follows
+    for start in range(2, 12):
+        inside = found.usable[start - 2 : start + 1].all() and whole[start - 1 : start + 1].all()
+        assert (start in starts) == inside
+
+
+def test_a_gap_has_its_cure(tmp_path: Path) -> None:
+    """A missing row is named by what comes after it."""
+    with pytest.raises(DataError, match="is 2 hours after the row before, where a step is 1 hour"):
+        table(tmp_path, [line for line in hourly() if "05:00" not in line])
+
+
+@given(
+    st.lists(st.booleans(), min_size=12, max_size=40),
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.integers(0, 20),
+)
+def test_windows_cover_what_they_should(
+    usable: list[bool], window: int, horizon: int, first: int
+) -> None:
+    """Against brute force: forecasts lie in the rows, nothing bad is touched, none is missing."""
+    count = len(usable)
+    rows = range(min(first, count), count)
+    found = _made(usable)
+    starts = windows(found, Shape(window, horizon), rows).starts.tolist()
+    expected = [
+        start
+        for start in range(window, count - horizon + 1)
+        if start >= rows.start and all(usable[start - window : start + horizon])
+    ]
+    assert starts == expected
+
+
+@given(st.integers(10, 200), st.floats(0.05, 0.5))
+def test_nothing_held_out_is_learnt_from(count: int, share: float) -> None:
+    """No training window reads or forecasts a row that a held-out window forecasts."""
+    found, shape = _made([True] * count), Shape(3, 2)
+    learnt, held_out, _ = parts(found, DataConfig(valid_share=share))
+    train = windows(found, shape, learnt).starts
+    valid = windows(found, shape, held_out).starts
+    if len(train) and len(valid):
+        assert train.max() + shape.horizon <= valid.min()
+    assert len(learnt) + len(held_out) == count
+
+
+def test_the_usual_parts_of_a_year_and_more() -> None:
+    """12, 4 and 4 months of hours, horizon 96, window 336: the counts that others report."""
+    found, shape = _made([True] * 17_420), Shape(336, 96)
+    config = DataConfig(parts=(8_640, 2_880, 2_880))
+    counts = [len(windows(found, shape, rows).starts) for rows in parts(found, config)]
+    assert counts == [8_640 - 336 - 96 + 1, 2_880 - 96 + 1, 2_880 - 96 + 1]
+    with pytest.raises(DataError, match="ask for less"):
+        parts(found, DataConfig(parts=(17_000, 1_000)))
+
+
+def test_what_is_known_ahead_is_read_a_horizon_early(tmp_path: Path) -> None:
+    """At step t the known column is that of step t + horizon, and nothing else is of the future."""
+    found = table(tmp_path, hourly(), known="b", target="a")
+    rows = source_rows(found, 4)
+    assert rows[:8, 1].tolist() == found.values[4:, 1].tolist()
+    assert np.isnan(rows[8:, 1]).all()
+    assert rows[:, 0].tolist() == found.values[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("cells", "following"),
+    [
+        (["2025-11-01", "2025-12-01", "2026-01-01", "2026-02-01"], "2026-03-01"),
+        (["2025-12", "2026-01", "2026-02"], "2026-03"),
+        (["2026-02-27", "2026-02-28"], "2026-03-01"),
+        (["2026-02-28T23:45:00", "2026-03-01T00:00:00"], "2026-03-01T00:15:00"),
+        (["31.12.2025", "01.01.2026"], "02.01.2026"),
+        (["1999", "2000"], "2001"),
+        (["0.5", "0.75"], "1"),
+    ],
+)
+def test_times_go_on_as_they_are_written(cells: list[str], following: str) -> None:
+    """Every way of writing is read back, and continued by one step."""
+    clock = Clock.of(cells)
+    assert clock is not None
+    times = np.array([clock.read(cell) for cell in cells])
+    assert clock.follows(times).all()
+    assert [clock.write(time) for time in times] == [
+        cell if "." not in cell or len(cell) > 5 else f"{float(cell):g}" for cell in cells
+    ]
+    assert clock.write(times[-1] + clock.step) == following
+
+
+def _made(usable: list[bool]) -> SeriesTable:
+    count = len(usable)
+    return SeriesTable(
+        file="made.csv",
+        columns=SeriesColumns(("a",), (), ()),
+        clock=Clock.counting(),
+        time_name="row",
+        times=np.arange(count, dtype=np.float64),
+        values=np.where(np.array(usable)[:, None], 1.0, np.nan),
+        follows=np.ones(count, np.bool_),
+        lines=np.arange(count),
+    )

@@ -1,0 +1,158 @@
+"""Heads that forecast (SPEC S1.2, S6.1, S6.3)."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from seqloom.config import ModelConfig, merge, validate
+from seqloom.errors import ConfigError
+from seqloom.fields import Series
+from seqloom.model import HeadedModel, Source, build
+from seqloom.model.forecast import SteppedForecast
+from seqloom.training import Example, measure
+
+WINDOW, HORIZON, COLUMNS, KNOWN, QUANTILES = 6, 4, 2, 1, (0.1, 0.9)
+SMALL = {"width": 8, "layers": 1, "dropout": 0.0}
+RECURRENT = {"kind": "recurrent", **SMALL}
+TRANSFORMER = {"kind": "transformer", "inner": 16, "heads": 2, **SMALL}
+MODELS: dict[str, dict[str, Any]] = {
+    "linear": {"encoder": "values", "decoder": "horizon"},
+    "perceptron": {"encoder": "values", "decoder": {"kind": "horizon", "inner": 5}},
+    "encoder at once": {"encoder": TRANSFORMER, "decoder": "horizon"},
+    "recurrent at once": {"encoder": RECURRENT, "decoder": "horizon"},
+    "gru": {"encoder": {**RECURRENT, "unit": "gru"}, "decoder": {**RECURRENT, "unit": "gru"}},
+    "lstm without attention": {"encoder": RECURRENT, "decoder": {**RECURRENT, "attention": "none"}},
+    "transformer": {"encoder": TRANSFORMER, "decoder": TRANSFORMER},
+    "one network": {
+        "encoder": "vectors",
+        "decoder": {**RECURRENT, "first_state": "read", "attention": "none"},
+    },
+}
+STEPPED = ["gru", "lstm without attention", "transformer", "one network"]
+
+
+def model(name: str, *, known: int = KNOWN, forced: float = 1.0) -> HeadedModel:
+    """A model in double precision with weights that are not zero."""
+    options = merge({"embedding": 8, "share_vocabulary": False, "tie_output": False}, MODELS[name])
+    torch.manual_seed(1)
+    config: ModelConfig = validate({"model": options}, place="test").model
+    source = Series(COLUMNS + 1 + known, WINDOW, known=known)
+    target = Series(COLUMNS, HORIZON, quantiles=QUANTILES, forced=forced)
+    built = build(config, source=source, target=target).double().eval()
+    assert isinstance(built, HeadedModel)
+    with torch.no_grad():
+        for parameter in built.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return built
+
+
+def forecast(network: HeadedModel, values: Tensor) -> Tensor:
+    """(B, T, C, Q) of windows."""
+    source = Source(values, torch.full((len(values),), values.shape[1]))
+    judged: Tensor = network.head(network.encoder.encode(source))
+    return judged.view(*judged.shape[:2], COLUMNS, 1 + len(QUANTILES))
+
+
+def windows(known: int = KNOWN) -> Tensor:
+    """Some windows."""
+    torch.manual_seed(2)
+    return torch.randn(3, WINDOW, COLUMNS + 1 + known, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_forecast_rises_with_its_window(name: str) -> None:
+    """Last-value normalisation: a constant added to what was read is added to the forecast."""
+    network, values = model(name), windows()
+    raised = values.clone()
+    raised[..., 0] += 5.0
+    difference = forecast(network, raised) - forecast(network, values)
+    assert torch.allclose(difference[:, :, 0], torch.full_like(difference[:, :, 0], 5.0))
+    assert torch.allclose(difference[:, :, 1], torch.zeros_like(difference[:, :, 1]), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_fed_back_is_rolled_by_hand(name: str) -> None:
+    """Feeding the means that a free run gave as if they were true gives the same forecast."""
+    network, values = model(name), windows()
+    free = forecast(network, values)
+    memory = network.encoder.encode(Source(values, torch.full((3,), WINDOW)))
+    assert isinstance(network.head, SteppedForecast)
+    told = network.head.follow(memory, free[..., 0].detach())
+    assert torch.allclose(told.unflatten(2, (COLUMNS, -1)), free)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_step_does_not_know_what_comes(name: str) -> None:
+    """Under teacher forcing too: the truth of step t changes no forecast up to step t."""
+    network, values = model(name), windows()
+    target = torch.randn(3, HORIZON, COLUMNS, dtype=torch.float64)
+    other = target.clone()
+    other[:, 2] += 1
+    memory = network.encoder.encode(Source(values, torch.full((3,), WINDOW)))
+    if isinstance(network.head, SteppedForecast):
+        one, two = network.head.follow(memory, target), network.head.follow(memory, other)
+        assert torch.equal(one[:, :3], two[:, :3])
+        assert not torch.equal(one[:, 3], two[:, 3])
+    else:
+        assert torch.equal(network.head(memory), network.head(memory))
+
+
+@pytest.mark.parametrize("name", ["linear", *STEPPED])
+def test_what_is_known_of_a_step_changes_its_forecast(name: str) -> None:
+    """Known ahead: of step t, it tells nothing of earlier steps where they are written in turn."""
+    network, values = model(name), windows()
+    other = values.clone()
+    other[:, WINDOW - HORIZON + 2, -1] += 1.0  # what is known of the third step
+    one, two = forecast(network, values), forecast(network, other)
+    assert not torch.allclose(one[:, 2], two[:, 2])
+
+
+def test_a_linear_model_reads_no_column_for_another() -> None:
+    """One map for all columns that are forecast."""
+    network, values = model("linear", known=0), windows(known=0)
+    other = values.clone()
+    other[:, 1:4, 0] += 1.0
+    difference = forecast(network, other) - forecast(network, values)
+    assert float(difference[:, :, 1].abs().max()) == 0
+    assert float(difference[:, :, 0].abs().max()) > 0
+
+
+def test_the_loss_is_squared_error_and_pinball() -> None:
+    """SPEC S6.1, by the definition: (y − m)² + Σ max(q e, (q − 1) e), the mean over columns."""
+    network, values = model("linear"), windows()
+    target = torch.randn(3, HORIZON, COLUMNS, dtype=torch.float64)
+    found = forecast(network, values)
+    expected = (target - found[..., 0]) ** 2
+    for number, share in enumerate(QUANTILES, 1):
+        off = target - found[..., number]
+        expected = expected + torch.where(off > 0, share * off, (share - 1) * off)
+    source = Source(values, torch.full((3,), WINDOW))
+    sums = measure(network, Example(source, target), smoothing=0.0)
+    assert sums.loss == pytest.approx(float(expected.mean(dim=2).sum().detach()))
+    assert sums.tokens == 3 * HORIZON
+
+
+def test_teacher_forcing_is_drawn() -> None:
+    """SPEC S6.3: never at 0, where the truth changes nothing, and always at 1."""
+    values = windows()
+    target = torch.randn(3, HORIZON, COLUMNS, dtype=torch.float64)
+    for forced in (0.0, 1.0):
+        network = model("gru", forced=forced).train()
+        assert isinstance(network.head, SteppedForecast)
+        memory = network.encoder.encode(Source(values, torch.full((3,), WINDOW)))
+        told = network.head.follow(memory, target)
+        assert torch.allclose(told, network.head(memory)) == (forced == 0.0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"decoder": "label"}, {"encoder": "none"}, {"decoder": {**RECURRENT, "feedback": "soft"}}],
+)
+def test_what_cannot_forecast_is_refused(changes: dict[str, Any]) -> None:
+    """Before training, with a sentence."""
+    options = merge({"share_vocabulary": False, "tie_output": False}, MODELS["linear"])
+    config = validate({"model": merge(options, changes)}, place="test").model
+    with pytest.raises(ConfigError):
+        build(config, source=Series(2, 4), target=Series(2, 3))

@@ -1,0 +1,165 @@
+"""Forecasting from a table to a forecast: training, scale, resumption, use (SPEC S1.2)."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqloom.config import merge
+from seqloom.errors import ConfigError, DataError, Interrupted
+from seqloom.fields import SeriesField
+from seqloom.prediction import Forecaster
+from seqloom.run import SeriesEvaluation, evaluate, load, train
+from tests.run.support import assert_same, at, interrupt
+
+ROWS = 260
+SMALL: dict[str, Any] = {
+    "target": {"kind": "series", "horizon": 4},
+    "source": {"window": 12},
+    "training": {"updates": 40, "validate_every": 20, "curves": False, "batch_rows": 16},
+}
+STEPPED = {
+    "model": {
+        "embedding": 8,
+        "encoder": {"width": 8, "layers": 1},
+        "decoder": {"width": 8, "layers": 1},
+    }
+}
+
+
+def write(path: Path, rows: int = ROWS, *, noise: float = 0.0) -> Path:
+    """Two waves, one the shift of the other, hour by hour: a linear series without noise."""
+    generator = np.random.default_rng(5)
+    lines = ["date,a,b"]
+    for number in range(rows):
+        angle = 2 * math.pi * number / 8
+        extra = noise * generator.normal(size=2)
+        a, b = 100 + 10 * math.sin(angle) + extra[0], -3 + 0.1 * math.cos(angle) + extra[1]
+        lines.append(f"2026-01-{1 + number // 24:02d} {number % 24:02d}:00,{a:.9f},{b:.9f}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def forecaster(run: Path) -> Forecaster:
+    """The model of a run, which must be one that forecasts."""
+    model = load(run)
+    assert isinstance(model, Forecaster)
+    return model
+
+
+def test_an_exactly_linear_series_is_learnt(tmp_path: Path) -> None:
+    """A wave is a linear function of its past: the error falls to a thousandth of its spread, the
+    forecast is in the columns' own units, and its times go on."""
+    data = write(tmp_path / "a.csv")
+    options = merge(SMALL, {"training": {"updates": 400, "validate_every": 400, "rate": 0.02}})
+    train(data, tmp_path / "run", options=options)
+    model = forecaster(tmp_path / "run")
+    result = evaluate(model, data)
+    assert isinstance(result, SeriesEvaluation)
+    assert result.scores[0].name == "MSE"
+    assert result.scores[0].value < 1e-3
+    assert set(result.baselines) == {"seasonal naive (season of 8)", "linear (ridge)"}
+    found = model.after(data)
+    angles = 2 * np.pi * np.arange(ROWS, ROWS + 4) / 8
+    assert np.abs(found.mean[:, 0] - (100 + 10 * np.sin(angles))).max() < 1
+    assert found.times[0] == "2026-01-11 20:00"
+    assert (found.quantiles[0.1] <= found.quantiles[0.9]).all()
+
+
+def test_the_scale_is_that_of_the_training_rows_and_is_kept(tmp_path: Path) -> None:
+    """Mean and spread of the first rows alone; scaled and unscaled is where one was."""
+    data = write(tmp_path / "a.csv", noise=1.0)
+    train(data, tmp_path / "run", options=merge(SMALL, {"data": {"parts": [150, 60]}}))
+    field = forecaster(tmp_path / "run").target
+    assert isinstance(field, SeriesField)
+    rows = np.genfromtxt(data, delimiter=",", skip_header=1, usecols=(1, 2))
+    assert field.mean == pytest.approx(rows[:150].mean(axis=0))
+    assert field.spread == pytest.approx(rows[:150].std(axis=0))
+    assert field.unscaled(field.scaled(rows)) == pytest.approx(rows, rel=1e-5)
+    standard = field.scaled(rows[:150])
+    assert standard.mean(axis=0) == pytest.approx([0, 0], abs=1e-5)
+    assert field.rows([field.cell(standard)])[0] == pytest.approx(standard, abs=1e-3)
+
+
+@pytest.mark.parametrize("preset", ["auto", "gru"])
+def test_steps_past_the_horizon_are_rolled_by_hand(tmp_path: Path, preset: str) -> None:
+    """SPEC S1.2: what is forecast is appended to what was observed, and read in turn."""
+    data = write(tmp_path / "a.csv", noise=0.5)
+    options = merge(SMALL, STEPPED if preset == "gru" else {})
+    train(data, tmp_path / "run", model=preset, options=options)
+    model = forecaster(tmp_path / "run")
+    table = model.read(data)
+    long = model.after(data, steps=10)
+    window = model.source.scaled(table.values)[-12:]
+    by_hand = []
+    for _ in range(3):
+        block = model.windows(window[None])[0, ..., 0]
+        by_hand.append(block)
+        window = np.concatenate([window, block])[-12:]
+    expected = model.target.unscaled(np.concatenate(by_hand)[:10])
+    assert long.mean == pytest.approx(expected)
+    assert model.after(data, steps=2).mean == pytest.approx(long.mean[:2])
+
+
+@pytest.mark.parametrize("preset", ["auto", "gru"])
+def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path, preset: str) -> None:
+    """RELIABILITY A3, with teacher forcing drawn anew at each update."""
+    data = str(write(tmp_path / "a.csv", noise=0.5))
+    options = merge(SMALL, STEPPED if preset == "gru" else {})
+    train(data, tmp_path / "whole", model=preset, options=options)
+    with pytest.raises(Interrupted):
+        train(data, tmp_path / "two", model=preset, options=options, watch=at(25, interrupt))
+    train(data, tmp_path / "two", model=preset, options=options)
+    assert_same(tmp_path / "whole", tmp_path / "two")
+
+
+def test_what_is_known_ahead_is_used(tmp_path: Path) -> None:
+    """A column that only the future explains: the known one makes the forecast right."""
+    generator = np.random.default_rng(6)
+    known = generator.normal(size=ROWS)
+    lines = ["t,y,z", *(f"{n},{2 * z + 1:.6f},{z:.6f}" for n, z in enumerate(known))]
+    data = tmp_path / "a.csv"
+    data.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = merge(
+        SMALL,
+        {
+            "data": {"target": "y", "time": "t"},
+            "source": {"known": "z"},
+            "training": {"updates": 400, "validate_every": 400, "rate": 0.02},
+        },
+    )
+    train(data, tmp_path / "run", options=options)
+    model = forecaster(tmp_path / "run")
+    result = evaluate(model, data)
+    assert result.scores[0].value < 0.1
+    with pytest.raises(DataError, match="z must be given for 4 steps after the last row"):
+        model.after(data)
+    ahead = [0.5, -1.0, 2.0, 0.0]
+    more = [f"{ROWS + n},,{z}" for n, z in enumerate(ahead)]
+    data.write_text("\n".join([*lines, *more]) + "\n", encoding="utf-8")
+    found = model.after(data)
+    assert np.abs(found.mean[:, 0] - (2 * np.array(ahead) + 1)).max() < 1.0
+    assert found.times == tuple(str(ROWS + n) for n in range(4))
+
+
+def test_what_cannot_be_forecast_is_refused(tmp_path: Path) -> None:
+    """Too few rows, a source that is no series, columns that are not there."""
+    data = write(tmp_path / "a.csv")
+    for options, error, words in (
+        ({"source": {"window": 300}}, DataError, "lower source.window"),
+        ({"source": {"kind": "label", "window": None}}, ConfigError, "source"),
+        ({"data": {"target": "c"}}, DataError, "no column 'c'"),
+    ):
+        with pytest.raises(error, match=words):
+            train(data, tmp_path / "run", options=merge(SMALL, options))
+
+
+def test_another_series_is_another_run(tmp_path: Path) -> None:
+    """A run goes on with its own rows alone."""
+    data = write(tmp_path / "a.csv")
+    train(data, tmp_path / "run", options=SMALL)
+    write(data, noise=1.0)
+    with pytest.raises(DataError, match="not the data"):
+        train(data, tmp_path / "run", options=SMALL)
