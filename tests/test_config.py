@@ -30,7 +30,7 @@ from seqloom.config import (
     plan,
     validate,
 )
-from seqloom.config.section import Width
+from seqloom.config.section import Positive, Width
 from seqloom.errors import ConfigError
 from seqloom.keys import key
 from tests.counts import count
@@ -74,9 +74,9 @@ def members_of(kind: Any) -> st.SearchStrategy[list[Any]]:
     """Lists of names or of sizes, or pairs of shares."""
     if get_origin(kind) is Literal:
         return st.lists(st.sampled_from(get_args(kind)), max_size=3)
-    if kind is Width:
-        return st.lists(st.integers(1, 512), min_size=1, max_size=4)
-    return st.lists(st.floats(0, 0.99), min_size=2, max_size=2)
+    if kind in (Width, Positive):
+        return st.lists(st.integers(1, 512), min_size=1, max_size=3)
+    return st.lists(st.floats(0.01, 0.99), min_size=2, max_size=2)
 
 
 def tables_of(section: type[BaseModel]) -> st.SearchStrategy[Overrides]:
