@@ -1,7 +1,7 @@
 """Data sets: files to rows, checks, token ids on disk, batches."""
 
 from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share
-from seqloom.data.corpus import Batch, Corpus
+from seqloom.data.corpus import Batch, Corpus, kind_in_batch
 from seqloom.data.encoding import Columns, fingerprint, shortened, usable
 from seqloom.data.report import Dropped, Place, Reason, Report
 from seqloom.data.series import SeriesColumns, SeriesTable, read_series
@@ -45,6 +45,7 @@ __all__ = [
     "hold_out",
     "in_order",
     "is_tagged",
+    "kind_in_batch",
     "overlap",
     "padding_share",
     "parts",

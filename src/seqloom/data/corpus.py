@@ -27,7 +27,7 @@ from seqloom.data.table import Row
 from seqloom.errors import RunError
 from seqloom.fields.specials import EMPTY
 
-__all__ = ["Batch", "Corpus"]
+__all__ = ["Batch", "Corpus", "kind_in_batch"]
 
 KINDS = {
     "uint8": 1,
@@ -183,10 +183,15 @@ class Corpus:
         real = steps < lengths[:, None]  # (B,S)
         values = self._values[side]
         nothing = np.nan if side == "target" and values.dtype == np.float32 else EMPTY
-        kind = values.dtype if values.dtype in (np.float32, np.uint8) else np.dtype(np.int64)
-        padded = np.full((*real.shape, *values.shape[1:]), nothing, dtype=kind)
+        shape = (*real.shape, *values.shape[1:])
+        padded = np.full(shape, nothing, dtype=kind_in_batch(values.dtype))
         padded[real] = values[(starts[:, None] + steps)[real]]
         return padded, lengths
+
+
+def kind_in_batch(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that values of this one have in a batch: ids the largest, all else the same."""
+    return kind if kind in (np.float32, np.uint8) else np.dtype(np.int64)
 
 
 def _contents(directory: Path) -> _Contents:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from seqloom.data import shortened
+from seqloom.data import kind_in_batch, shortened
 from seqloom.errors import ConfigError, DataError, SeqloomError
 from seqloom.fields import EMPTY, Field, NoField, Values
 from seqloom.model import Source
@@ -106,7 +106,7 @@ def batches(lengths: list[int], *, most: int) -> Iterator[list[int]]:
 def padded(rows: list[Values]) -> Source:
     """Rows as one batch."""
     lengths = np.array([len(row) for row in rows])
-    kind = rows[0].dtype if rows[0].ndim > 1 else np.dtype(np.int64)
-    table = np.full((len(rows), lengths.max(), *rows[0].shape[1:]), EMPTY, dtype=kind)
+    shape = (len(rows), lengths.max(), *rows[0].shape[1:])
+    table = np.full(shape, EMPTY, dtype=kind_in_batch(rows[0].dtype))
     table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(rows)
     return Source(torch.from_numpy(table), torch.from_numpy(lengths))
