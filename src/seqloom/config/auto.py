@@ -179,9 +179,9 @@ def _judging(preset: str, words: float, cut: Config) -> Overrides:
     if isinstance(cut.target, TextConfig) or not isinstance(cut.source, TextConfig):
         return {}
     small = words < 2_000_000
-    dropout, forget = (0.5, 0.2) if small else (0.3, 0.1)
+    dropout, forget = (0.3, 0.2) if small else (0.2, 0.1)
     layers = 1
-    head: Overrides = {"kind": cut.target.kind, "pool": "max", "dropout": dropout}
+    head: Overrides = {"kind": cut.target.kind, "pool": "max", "dropout": 0.5 if small else 0.3}
     match cut.target:
         case NumberConfig():
             head, dropout, forget = {"kind": "number", "dropout": 0.0}, 0.0, 0.0
