@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from seqloom.config import DataConfig, TagsConfig, TextConfig
 from seqloom.data import Columns, Corpus, Place, Report, Row
-from seqloom.errors import RunError
+from seqloom.errors import ConfigError, RunError
 from seqloom.fields import EMPTY, END, START, UNK, Symbols, TextField, learn_field, load_field
 
 TEXTS = ["the cat sat", "a cataract of cats", "sat"]
@@ -78,8 +77,8 @@ def test_an_extended_field_knows_new_letters_and_keeps_the_old_ids() -> None:
     "options", [{"unit": "word", "spelling": 8}, {"unit": "symbol", "spelling": 2}]
 )
 def test_only_symbols_are_spelt_and_by_a_letter_at_least(options: dict[str, object]) -> None:
-    with pytest.raises(ValidationError, match="spelling needs unit symbol"):
-        TextConfig.model_validate(options)
+    with pytest.raises(ConfigError, match="only symbols are spelt"):
+        TextField.learn(TextConfig.model_validate(options), ["a b"], seed=1)
 
 
 def test_a_corpus_gives_spelt_rows_back(tmp_path: Path) -> None:

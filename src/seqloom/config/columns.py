@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from seqloom.config.section import Count, Positive, Section, kind_or_table
 
@@ -51,13 +51,6 @@ class TextConfig(Section):
         description="letters of each symbol, with a mark at either end, that are read beside it; "
         "0 reads none (source, unit symbol)",
     )
-
-    @model_validator(mode="after")
-    def check_spelling(self) -> "TextConfig":
-        """Only what stands between spaces is spelt, and needs room for a letter and two marks."""
-        if self.spelling and (self.unit != "symbol" or self.spelling < 3):
-            raise ValueError("spelling needs unit symbol, and 3 letters or more")
-        return self
 
 
 class LabelConfig(Section):

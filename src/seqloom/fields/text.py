@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from seqloom.config.columns import TextConfig
-from seqloom.errors import RunError
+from seqloom.errors import ConfigError, RunError
 from seqloom.fields.files import FACTS, MODEL, Saved, digest, read_file, write_field
 from seqloom.fields.items import Symbols
 from seqloom.fields.normal import normalise
@@ -27,6 +27,7 @@ from seqloom.fields.words import WordTokenizer
 
 __all__ = ["TextField"]
 
+SHORTEST = 3  # a letter, and a mark at either end
 _TOKENIZERS: dict[str, type[Tokenizer]] = {
     "byte": ByteTokenizer,
     "character": CharacterTokenizer,
@@ -51,6 +52,11 @@ class TextField:
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """Make the vocabulary from a stream of texts; the same texts and seed give the same."""
         clean = (_normalise(config, text) for text in texts)
+        if config.spelling and (config.unit != "symbol" or config.spelling < SHORTEST):
+            raise ConfigError(
+                f"spelling = {config.spelling} with unit {config.unit}: only symbols are spelt, "
+                f"with room for {SHORTEST} letters or more; set unit=symbol, or spelling=0"
+            )
         if not config.spelling:
             return cls(config, _TOKENIZERS[config.unit].learn(config, clean, seed=seed))
         kept = list(clean)
