@@ -136,11 +136,16 @@ export function tree(nodes) {
       children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
     }
   }
+  const winners = new Set();
+  for (let node = nodes.find((each) => each.fate === "winner"); node; node = nodes[node.parent ?? -1]) {
+    winners.add(node.number);
+  }
+  const ahead = (one, other) => winners.has(other.number) - winners.has(one.number) || other.total - one.total;
   const places = new Map();
   let row = 0;
   let deepest = 0;
   const place = (node, depth) => {
-    const below = (children.get(node.number) ?? []).toSorted((a, b) => b.total - a.total);
+    const below = (children.get(node.number) ?? []).toSorted(ahead);
     deepest = Math.max(deepest, depth);
     const y = row;
     if (!below.length) row += 1;
@@ -151,10 +156,6 @@ export function tree(nodes) {
   const [width, height] = [deepest * 110 + 160, row * 24 + 20];
   const svg = drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
   svg.append(drawn("title", {}, "All that the search looked at"));
-  const winners = new Set();
-  for (let node = nodes.find((each) => each.fate === "winner"); node; node = nodes[node.parent ?? -1]) {
-    winners.add(node.number);
-  }
   for (const node of shownNodes) {
     const at = places.get(node.number);
     if (!at) continue;
