@@ -25,5 +25,5 @@ def test_the_load_repeats_and_its_noise_is_known(tmp_path: Path) -> None:
     rest = load - table @ np.linalg.lstsq(table, load, rcond=None)[0]
     assert abs(rest.std() - NOISE) < 0.15
     after = (tmp_path / "a-after.csv").read_text().splitlines()
-    assert len(after) == 1 + 336 + 48
+    assert len(after) == 1 + 336 + 336
     assert after[1:337] == text.splitlines()[-336:]

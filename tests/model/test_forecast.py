@@ -18,15 +18,15 @@ SMALL = {"width": 8, "layers": 1, "dropout": 0.0}
 RECURRENT = {"kind": "recurrent", **SMALL}
 TRANSFORMER = {"kind": "transformer", "inner": 16, "heads": 2, **SMALL}
 MODELS: dict[str, dict[str, Any]] = {
-    "linear": {"encoder": "values", "decoder": "horizon"},
-    "perceptron": {"encoder": "values", "decoder": {"kind": "horizon", "inner": 5}},
-    "encoder at once": {"encoder": TRANSFORMER, "decoder": "horizon"},
-    "recurrent at once": {"encoder": RECURRENT, "decoder": "horizon"},
+    "linear": {"encoder": {"kind": "values"}, "decoder": {"kind": "horizon"}},
+    "perceptron": {"encoder": {"kind": "values"}, "decoder": {"kind": "horizon", "inner": 5}},
+    "encoder at once": {"encoder": TRANSFORMER, "decoder": {"kind": "horizon"}},
+    "recurrent at once": {"encoder": RECURRENT, "decoder": {"kind": "horizon"}},
     "gru": {"encoder": {**RECURRENT, "unit": "gru"}, "decoder": {**RECURRENT, "unit": "gru"}},
     "lstm without attention": {"encoder": RECURRENT, "decoder": {**RECURRENT, "attention": "none"}},
     "transformer": {"encoder": TRANSFORMER, "decoder": TRANSFORMER},
     "one network": {
-        "encoder": "vectors",
+        "encoder": {"kind": "vectors"},
         "decoder": {**RECURRENT, "first_state": "read", "attention": "none"},
     },
 }
@@ -114,7 +114,7 @@ def test_a_linear_model_reads_no_column_for_another() -> None:
     network, values = model("linear", known=0), windows(known=0)
     other = values.clone()
     other[:, 1:4, 0] += 1.0
-    difference = forecast(network, other) - forecast(network, values)
+    difference = (forecast(network, other) - forecast(network, values)).detach()
     assert float(difference[:, :, 1].abs().max()) == 0
     assert float(difference[:, :, 0].abs().max()) > 0
 
@@ -148,7 +148,11 @@ def test_teacher_forcing_is_drawn() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"decoder": "label"}, {"encoder": "none"}, {"decoder": {**RECURRENT, "feedback": "soft"}}],
+    [
+        {"decoder": {"kind": "label"}},
+        {"encoder": {"kind": "none"}},
+        {"decoder": {**RECURRENT, "feedback": "soft"}},
+    ],
 )
 def test_what_cannot_forecast_is_refused(changes: dict[str, Any]) -> None:
     """Before training, with a sentence."""

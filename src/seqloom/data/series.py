@@ -307,7 +307,7 @@ class _Reading:
 
     def _gap(self, number: int, clock: Clock, times: NDArray[np.float64]) -> Fault:
         name = self.names[self.time or 0]
-        late = times[number] - times[number - 1]
+        late = float(times[number] - times[number - 1])
         if late > 0:
             wrong = f"{clock.span(late)} after the row before, where a step is"
             cure = "fill in the rows between"

@@ -18,18 +18,20 @@ from seqloom.run import Console, evaluate, load, train
 __all__ = ["NOISE", "show_series", "write_load"]
 
 HOURS = 24 * 7 * 20
+AFTER = 24 * 14  # hours that are kept for the end
+WINDOW = 336
 NOISE = 3.0  # standard deviation, in megawatts
 OPTIONS = {
     "target": {"kind": "series", "horizon": 48},
-    "source": {"window": 336},
+    "source": {"window": WINDOW},
     "training": {"updates": 400, "validate_every": 100, "rate": 3e-3},
 }
 
 
 def write_load(path: Path, *, seed: int = 1) -> None:
-    """Write the series as CSV, all of it but its last two days into one file, those into another.
+    """Write the series as CSV, all of it but its last two weeks into one file, those into another.
 
-    The other file has `-after` before its ending.
+    The other file has `-after` before its ending, and begins with a window of the first.
     """
     draw = random.Random(key(seed, "demo series"))
     begin = datetime(2026, 1, 5)
@@ -41,14 +43,14 @@ def write_load(path: Path, *, seed: int = 1) -> None:
         rows.append(f"{begin + timedelta(hours=hour):%Y-%m-%d %H:%M},{load:.2f}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for place, part in ((path, rows[:-48]), (_after(path), rows[-48 - 336 :])):
+        for place, part in ((path, rows[:-AFTER]), (_after(path), rows[-AFTER - WINDOW :])):
             place.write_text("\n".join(["time,load", *part]) + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror}); choose another") from error
 
 
 def show_series(run: Path | None = None) -> None:
-    """Make the series, learn it, forecast two days that were never seen, and draw them."""
+    """Make the series, learn it, forecast two weeks that were never seen, and draw their end."""
     place = run or Path("runs") / "demo-series"
     data = place.with_name(f"{place.name}-data") / "load.csv"
     write_load(data)
@@ -58,10 +60,10 @@ def show_series(run: Path | None = None) -> None:
     model = load(place)
     if not isinstance(model, Forecaster):
         raise TypeError("a series is forecast")
-    print("\nThe last two days, which were never seen, and two simple forecasts of them:")
+    print("\nThe last two weeks, which were never seen, and two simple forecasts of them:")
     print("\n".join(f"  {line}" for line in evaluate(model, _after(data)).lines()))
     floor = NOISE**2 / float(model.target.spread[0]) ** 2
-    print(f"  the noise alone has an MSE of {floor:.4f}: no forecast can do better")
+    print(f"  the noise alone has an MSE of {floor:.4f}: no forecast stays below it")
     table = model.read(_after(data))
     picture = place / "after.png"
     draw_forecast(model.forecast(table, len(table) - model.shape.horizon), picture)

@@ -27,10 +27,10 @@ class PositionedEmbedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(
-        self, tokens: Int[Tensor, "R T"], at: Int[Tensor, "#R T"]
+        self, items: Int[Tensor, "R T"] | Float[Tensor, "R T C"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T D"]:
-        """`at` counts what comes before each token."""
-        return self.place(self.embedding(tokens), at)
+        """`at` counts what comes before each item."""
+        return self.place(self.embedding(items), at)
 
     def place(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
