@@ -16,22 +16,23 @@ TEXTS = [("abc", "x"), ("cab", "y"), ("a b", "x"), ("bb", None), ("c", "y"), (" 
 
 
 def test_active_and_passive_fall_together() -> None:
-    """Of statements that were never seen, one voice's nearest neighbour is often the other.
+    """Of statements that were never seen, the other voice is among the nearest few of 47.
 
-    By chance that is one sentence of 48; before training it is hardly any.
+    By chance it is the 24th on average; before training, about that.
     """
     everything = statements()
     held_out = everything[::5]
     seen = [each for each in everything if each not in held_out]
     rows = [(form(each), None) for each in held_out for form in (active, passive)]
 
-    def together(updates: int) -> int:
-        nearest = state_map(trained(seen, updates=updates), rows).neighbours(1)
-        return sum(near[0][0] == number ^ 1 for number, near in enumerate(nearest))
+    def rank(updates: int) -> float:
+        nearest = state_map(trained(seen, updates=updates), rows).neighbours(len(rows) - 1)
+        places = [[other for other, _ in near] for near in nearest]
+        return float(np.mean([near.index(number ^ 1) + 1 for number, near in enumerate(places)]))
 
     assert len(rows) == 48
-    assert together(0) <= 2
-    assert together(250) >= 12
+    assert rank(0) > 16
+    assert rank(250) < 8
 
 
 def test_principal_axes_are_those_of_the_covariance() -> None:

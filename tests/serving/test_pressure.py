@@ -101,9 +101,10 @@ def test_a_client_that_goes_is_given_up_within_a_step(path: bytes) -> None:
             connection.close()
         counts = settled(served)
         assert counts["cancelled"] == len(gone)
+        time.sleep(0.05)  # a step that was under way
         made = decoder.steps
-        time.sleep(0.1)
-        assert decoder.steps <= made + 1
+        time.sleep(0.2)
+        assert decoder.steps == made
 
 
 def test_a_deadline_is_kept_between_steps() -> None:
@@ -174,8 +175,9 @@ def test_a_drained_server_ends_well(number: int, run: Path) -> None:
     process.send_signal(signal.SIGTERM)
     for connection in waiting:
         received = b""
-        while part := connection.recv(65_536):
-            received += part
+        with connection:
+            while part := connection.recv(65_536):
+                received += part
         assert received.startswith(b"HTTP/1.1 200"), received[:100]
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err

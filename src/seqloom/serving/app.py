@@ -25,6 +25,11 @@ from seqloom.version import __version__
 
 __all__ = ["application"]
 
+EVENT = {  # of a stream, as OpenAPI tells it
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+}
+
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 OURS = "the model failed on this request; the server's log has its number"
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -99,7 +104,7 @@ def _work_routes(app: FastAPI, service: Service) -> None:
         responses={
             200: {
                 "description": "server-sent events: `tokens` as they are certain, `output`, `done`",
-                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                "content": {"text/event-stream": {"schema": EVENT}},
             },
             **ERRORS,
         },
