@@ -104,8 +104,8 @@ def evaluate_series(
     horizon = model.shape.horizon
     scores = {name: error_scores(each, block=horizon) for name, each in errors.items()}
     place = (
-        f"{len(chosen.starts):,} windows of rows {rows.start + 1:,} to {rows.stop:,}, each "
-        f"forecast {horizon:,} steps ahead"
+        f"{len(chosen.starts):,} window{'s' * (len(chosen.starts) != 1)} of rows "
+        f"{rows.start + 1:,} to {rows.stop:,}, each forecast {horizon:,} steps ahead"
     )
     season = model.target.past.season if model.target.past else 1
     names = {"naive": f"seasonal naive (season of {season:,})", "linear": "linear (ridge)"}
