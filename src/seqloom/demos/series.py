@@ -63,7 +63,7 @@ def show_series(run: Path | None = None) -> None:
     print("\nThe last two weeks, which were never seen, and two simple forecasts of them:")
     print("\n".join(f"  {line}" for line in evaluate(model, _after(data)).lines()))
     floor = NOISE**2 / float(model.target.spread[0]) ** 2
-    print(f"  the noise alone has an MSE of {floor:.4f}: no forecast stays below it")
+    print(f"  the noise alone has an MSE of {floor:.4f} on average: none does better for long")
     table = model.read(_after(data))
     picture = place / "after.png"
     draw_forecast(model.forecast(table, len(table) - model.shape.horizon), picture)
