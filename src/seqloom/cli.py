@@ -64,6 +64,10 @@ WeightOption = Annotated[
 SkipOption = Annotated[
     bool, typer.Option("--skip-bad", help="leave malformed rows out and count them")
 ]
+LinesOption = Annotated[
+    bool,
+    typer.Option("--lines", help="without a source: lines of a text file are rows of their own"),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="set any option, for example seed=7"),
@@ -106,6 +110,7 @@ def check(
     source: SourceOption = None,
     target: TargetOption = None,
     weight: WeightOption = None,
+    lines: LinesOption = False,
     skip_bad: SkipOption = False,
     model: ModelOption = "auto",
     assignments: SetOption = None,
@@ -113,7 +118,7 @@ def check(
     """Read the data as training would; report every problem, sizes, and the time training takes."""
     from seqloom.run import Request, check_data
 
-    options = _options(assignments, source, target, skip_bad, weight)
+    options = _options(assignments, source, target, skip_bad, weight, lines=lines)
     for line in check_data(Request(data, valid, model, options)):
         print(line, flush=True)
 
@@ -126,6 +131,7 @@ def train(
     source: SourceOption = None,
     target: TargetOption = None,
     weight: WeightOption = None,
+    lines: LinesOption = False,
     skip_bad: SkipOption = False,
     model: ModelOption = "auto",
     base: Annotated[
@@ -143,7 +149,7 @@ def train(
     from seqloom.run import Console
     from seqloom.run import train as run_train
 
-    options = _options(assignments, source, target, skip_bad, weight)
+    options = _options(assignments, source, target, skip_bad, weight, lines=lines)
     options = merge(options, {"training": {"device": device}}) if device else options
     options = merge(load(config), options) if config else options
     with Console() as console:
@@ -343,11 +349,13 @@ def _options(
     target: str | None,
     skip_bad: bool,
     weight: str | None = None,
+    *,
+    lines: bool = False,
 ) -> "Overrides":
     from seqloom.config import merge, parse_assignments, split_column
 
     chosen = parse_assignments(assignments or [])
-    said = {"weight": weight, "skip_bad": skip_bad or None}
+    said = {"weight": weight, "skip_bad": skip_bad or None, "lines": "rows" if lines else None}
     columns: Overrides = {name: value for name, value in said.items() if value is not None}
     for side, given in (("source", source), ("target", target)):
         if given is not None:

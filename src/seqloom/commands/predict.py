@@ -11,7 +11,7 @@ import typer
 
 from seqloom.commands.forecast import ForecastOptions, write_forecast
 from seqloom.commands.searching import KINDS, SearchOptions
-from seqloom.commands.terminal import as_a_filter, one_line
+from seqloom.commands.terminal import as_a_filter, one_line, several_lines
 from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -71,6 +71,10 @@ def predict(
     n_best: Annotated[
         int, typer.Option("--n-best", min=1, help="outputs for each input (with --json)")
     ] = 1,
+    length: Annotated[
+        int | None,
+        typer.Option("--length", min=1, help="without a source: most tokens after a beginning"),
+    ] = None,
     prefix: Annotated[str, typer.Option("--prefix", help="how every output begins")] = "",
     prefix_file: Annotated[
         Path | None, typer.Option("--prefix-file", help="how each output begins, line by line")
@@ -105,7 +109,10 @@ def predict(
         Path | None, typer.Option("--picture", metavar="FILE", help="series: draw the forecast")
     ] = None,
 ) -> None:
-    """Write one output line for each input line; of a series, what follows the end of a table."""
+    """Write one output line for each input line; of a series, what follows the end of a table.
+
+    Without a source each line is the beginning of its output, and a blank one is none.
+    """
     from seqloom.data import Report, read_lines
     from seqloom.prediction import GROUP, Forecaster, Wishes, together
     from seqloom.run import load
@@ -128,11 +135,14 @@ def predict(
     if picture is not None:
         raise ConfigError("--picture draws a forecast, and this run's target is not a series")
     model = _with_options(model, assignments or [])
+    model = model if length is None else _with_length(model, length)
     most = model.config.data.max_line
     begun = prefix if prefix_file is None else list(read_lines(prefix_file, max_line=most))
     words = tuple(require or ()), tuple(forbid or ())
     report = Report() if skip_bad else None
     lines = read_lines(file, max_line=most, report=report)
+    if model.source.config.kind == "none":
+        lines = map(several_lines, lines)
     outputs = model.stream(
         lines if report is None else _sound(lines, model, report),
         search=options.search(model.config.search, n_best=n_best),
@@ -155,6 +165,16 @@ def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":
     tables = merge(model.config.model_dump(mode="json"), chosen)
     search = validate(tables, place="--set").search
     return replace(model, config=model.config.model_copy(update={"search": search}))
+
+
+def _with_length(model: "Predictor", length: int) -> "Predictor":
+    """The model with another room for what comes after a beginning."""
+    if model.source.config.kind != "none":
+        raise ConfigError(
+            "--length is for models without a source: elsewhere --set search.max_extra=N sets how "
+            "much longer than its source an output may be"
+        )
+    return _with_options(model, [f"search.length={length}"])
 
 
 def _sound(lines: Iterable[str], model: "Predictor", report: "Report") -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import signal
 
-__all__ = ["as_a_filter", "one_line"]
+__all__ = ["as_a_filter", "one_line", "several_lines"]
 
 
 def as_a_filter() -> None:
@@ -13,3 +13,8 @@ def as_a_filter() -> None:
 def one_line(text: str) -> str:
     """The text with its line ends escaped."""
     return text.replace("\n", "\\n").replace("\r", "\\r")
+
+
+def several_lines(line: str) -> str:
+    """The text whose line ends were escaped so."""
+    return line.replace("\\r", "\r").replace("\\n", "\n")

@@ -72,6 +72,7 @@ from seqloom.config.forcing import (
     OwnChoice,
 )
 from seqloom.config.forecasting import forecasts
+from seqloom.config.language import check_stream
 from seqloom.config.learning import (
     AdamConfig,
     AdamWConfig,
@@ -182,6 +183,7 @@ __all__ = [
     "VectorsEncoderConfig",
     "WindowConfig",
     "check_names",
+    "check_stream",
     "dump",
     "flatten",
     "forecasts",

@@ -21,6 +21,7 @@ from seqloom.config.columns import (
     WindowConfig,
 )
 from seqloom.config.forecasting import series_choices, series_training, with_series
+from seqloom.config.language import alone, stream_choices
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
 from seqloom.config.text import Overrides, leaves, merge, validate
@@ -73,6 +74,7 @@ class Facts:
     rows: int
     source: Side
     target: Side
+    stream: bool = False  # a plain text file
 
 
 def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") -> Config:
@@ -84,19 +86,25 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     asked = validate(own, place="configuration")
     if isinstance(asked.target, HorizonConfig) or isinstance(asked.source, WindowConfig):
         return _forecasting(overrides, asked, facts.rows, preset)
-    chosen: Overrides = _columns(facts, asked, own)
+    stream = _streams(facts, asked, overrides)
+    chosen: Overrides = _columns(facts, asked, own, stream=stream)
     cut = validate(merge(chosen, own), place="configuration")
     if cut.source != cut.target:
         chosen = merge(chosen, {"model": {"share_vocabulary": False}})
     tokens = max(1.0, facts.rows * items_per_row(facts, cut))
+    preset = "lstm" if stream and preset == "auto" else preset
     chosen = merge(chosen, _model(preset, _words(facts, cut)))
-    chosen = merge(chosen, _parts(cut, facts))
+    chosen = merge(chosen, _parts(cut, facts, preset))
     chosen = merge(chosen, _judging(preset, _words(facts, cut), cut))
+    if stream and isinstance(cut.target, TextConfig):
+        chosen = merge(chosen, stream_choices(cut.target, preset, tokens))
     given = validate(merge(chosen, overrides), place="configuration").training
-    own = {name: getattr(given, name) for name in overrides.get("training", {})}
+    settled = merge({"training": chosen.get("training", {})}, overrides).get("training", {})
+    own = {name: getattr(given, name) for name in settled}
     judged = isinstance(cut.source, TextConfig) and not isinstance(cut.target, TextConfig)
     passes = JUDGED_PASSES if judged else WRITTEN_PASSES
-    training = _training(preset, (facts.rows, tokens), own, most=passes)
+    rows = max(1, round(tokens / max(1, given.truncate))) if stream else facts.rows
+    training = _training(preset, (rows, tokens), own, most=passes)
     chosen = merge(chosen, {"training": training})
     config = validate(merge(chosen, overrides), place="configuration")
     if config.model.share_vocabulary and config.source != config.target:
@@ -116,7 +124,13 @@ def _forecasting(overrides: Mapping[str, Any], asked: Config, rows: int, preset:
     return validate(merge(chosen, overrides), place="configuration")
 
 
-def _columns(facts: Facts, asked: Config, own: Mapping[str, Any]) -> Overrides:
+def _streams(facts: Facts, asked: Config, overrides: Mapping[str, Any]) -> bool:
+    """Whether the target is one text from its first row to its last."""
+    usual = "stream" if facts.stream and isinstance(asked.source, NoColumnConfig) else "rows"
+    return bool(overrides.get("data", {}).get("lines", usual) == "stream")
+
+
+def _columns(facts: Facts, asked: Config, own: Mapping[str, Any], *, stream: bool) -> Overrides:
     """Which columns are read and how each is cut; columns of sentences share their subwords."""
     chosen: Overrides = {"model": {"share_vocabulary": False}}
     units = {
@@ -125,7 +139,7 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any]) -> Overrides:
             ("source", asked.source, facts.source),
             ("target", asked.target, facts.target),
         )
-        if (unit := _unit(side, config, asked.target))
+        if (unit := _unit(side, config, asked, stream=stream))
     }
     for name, unit in units.items():
         sizes = {"subword": {"size": _subwords(facts.rows)}, "symbol": {"size": 50_000}}
@@ -136,6 +150,8 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any]) -> Overrides:
         chosen["model"] = {"share_vocabulary": True}
     if isinstance(asked.source, NoColumnConfig):
         chosen["data"] = {"source": "", "target": "1"}
+        if stream:
+            chosen["data"] |= {"lines": "stream", "valid_rows": 20_000}
     if isinstance(asked.source, LabelConfig):
         chosen["data"] = {"split": "row"}
     if isinstance(asked.source, PictureConfig | SoundConfig):
@@ -150,13 +166,13 @@ def _is_cut(own: Any, unit: str) -> bool:
     return not isinstance(own, Mapping) or own.get("unit", unit) == unit
 
 
-def _parts(cut: Config, facts: Facts) -> Overrides:
+def _parts(cut: Config, facts: Facts, preset: str) -> Overrides:
     """The encoder and the head that columns other than text ask for, and room for a text that no
     source sets the length of."""
     parts: Overrides = {}
     match cut.source:
         case NoColumnConfig():
-            parts["encoder"] = {"kind": "none"}
+            parts |= {"encoder": {"kind": "none"}, "decoder": alone(preset)}
         case LabelConfig() | VectorConfig():
             parts["encoder"] = {"kind": "vectors"}
         case PictureConfig():
@@ -167,10 +183,8 @@ def _parts(cut: Config, facts: Facts) -> Overrides:
         return {"model": {**parts, "decoder": {"kind": cut.target.kind}, "tie_output": False}}
     if isinstance(cut.source, TextConfig):
         return {}
-    return {
-        "model": parts,
-        "search": {"max_extra": 20 + round(4 * _items(facts.target, cut.target))},
-    }
+    room = 20 + round(4 * _items(facts.target, cut.target))
+    return {"model": parts, "search": {"max_extra": room, "length": room}}
 
 
 def _judging(preset: str, words: float, cut: Config) -> Overrides:
@@ -198,18 +212,21 @@ def _judging(preset: str, words: float, cut: Config) -> Overrides:
     return {"model": model}
 
 
-def _unit(side: Side, column: ColumnConfig, target: ColumnConfig) -> str | None:
-    """Symbols that are set apart as they are, characters for short strings, words where they are
-    few or are judged, otherwise subwords; None where the column is not text."""
+def _unit(side: Side, column: ColumnConfig, asked: Config, *, stream: bool) -> str | None:
+    """Symbols that are set apart as they are, characters for short strings and for texts to be
+    continued, words where they are few or are judged, otherwise subwords; None where the column is
+    not text."""
     if not isinstance(column, TextConfig):
         return None
-    if isinstance(target, TagsConfig):
+    if isinstance(asked.target, TagsConfig):
         return "symbol"
+    if stream:
+        return "character"
     if side.spelt:
         return "word"
     if side.short:
         return "character"
-    judged = not isinstance(target, TextConfig)
+    judged = not isinstance(asked.target, TextConfig)
     return "word" if side.closed or judged else "subword"
 
 

@@ -32,6 +32,11 @@ class DataConfig(Section):
     header: Literal["auto", "yes", "no"] = Field(
         "auto", description="whether a TSV or CSV file starts with a line of column names"
     )
+    lines: Literal["rows", "stream"] = Field(
+        "rows",
+        description="without a source: each line is a row of its own, or all are one stream of "
+        "text, in which the end of a line is a symbol",
+    )
     skip_bad: bool = Field(
         False, description="leave out malformed rows and count them, rather than stop at the first"
     )
@@ -87,6 +92,9 @@ class SearchConfig(Section):
         2.0, description="longest output as a multiple of the source, ..."
     )
     max_extra: Count = Field(20, description="... plus this many tokens")
+    length: Positive = Field(
+        100, description="without a source: most tokens that are written after a beginning"
+    )
 
 
 class Config(Section):

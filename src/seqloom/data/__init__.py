@@ -3,15 +3,17 @@
 from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share
 from seqloom.data.corpus import Batch, Corpus, kind_in_batch
 from seqloom.data.encoding import Columns, fingerprint, shortened, usable
+from seqloom.data.lanes import Chunk, Lanes
 from seqloom.data.report import Dropped, Place, Reason, Report
 from seqloom.data.series import SeriesColumns, SeriesTable, read_series
-from seqloom.data.split import Split, hold_out
+from seqloom.data.split import Split, Tail, hold_out
 from seqloom.data.survey import Distribution, Overlap, Survey, overlap, survey
 from seqloom.data.table import (
     Data,
     Row,
     data_files,
     describe_data,
+    is_stream,
     is_tagged,
     read_lines,
     read_rows,
@@ -21,12 +23,14 @@ from seqloom.data.windows import Shape, Windows, parts, source_rows, window_corp
 __all__ = [
     "Batch",
     "Batches",
+    "Chunk",
     "Columns",
     "Corpus",
     "Data",
     "Distribution",
     "Dropped",
     "Indices",
+    "Lanes",
     "Lengths",
     "Overlap",
     "Place",
@@ -38,12 +42,14 @@ __all__ = [
     "Shape",
     "Split",
     "Survey",
+    "Tail",
     "Windows",
     "data_files",
     "describe_data",
     "fingerprint",
     "hold_out",
     "in_order",
+    "is_stream",
     "is_tagged",
     "kind_in_batch",
     "overlap",

@@ -157,6 +157,10 @@ class Corpus:
         """Where a row was read, for messages."""
         return Place(self._file, int(self._lines[index]))
 
+    def place_of(self, position: int) -> Place:
+        """Where an item of all targets, counted from 0, was read."""
+        return self.place(int(np.searchsorted(self._spans["target"][:, 1], position, "right")))
+
     @property
     def targets(self) -> NDArray[Any]:
         """The items of all targets, one after another."""

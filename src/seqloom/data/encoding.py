@@ -52,6 +52,11 @@ class Columns:
         """Whether each token of the source has an item of the target (SPEC S1.1)."""
         return isinstance(self.target, TagsField)
 
+    @property
+    def stream(self) -> bool:
+        """Whether the targets of all rows are one text, which nothing closes."""
+        return self.config.lines == "stream"
+
 
 def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
     """A hash of all that decides what a corpus holds: data, fields, options, and named parts.
@@ -218,6 +223,8 @@ def _fault(row: Row, columns: Columns) -> Fault | None:
 def _fitting(row: Row, source: Values, target: Values, *, columns: Columns) -> _Encoded | Fault:
     """The row within the limits, or the fault of one that is too long or not aligned."""
     lengths = len(source) - columns.source.closing, len(target) - columns.target.closing
+    if columns.stream:
+        return _Encoded(source, target[: lengths[1]], row.place, row.weight)
     if columns.aligned and lengths[0] != lengths[1]:
         message = (
             f"the source has {lengths[0]:,} tokens and the target {lengths[1]:,} tags; give each "

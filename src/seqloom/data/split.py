@@ -2,11 +2,14 @@
 
 Rows with the same source fall on the same side, so nothing held out was seen in training; where
 sources come back by nature, as labels do, rows that are wholly alike. The order in which they are
-chosen depends on each of them and the seed alone, not on where they stand.
+chosen depends on each of them and the seed alone, not on where they stand. Of a stream of text the
+end is held out, so that what stands before it is still one text.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +19,7 @@ from seqloom.data.survey import Survey, own_part, text_hash
 from seqloom.data.table import Row
 from seqloom.keys import key
 
-__all__ = ["Split", "hold_out"]
+__all__ = ["Split", "Tail", "hold_out"]
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,38 @@ class Split:
         return (row for row in rows if self.is_valid(row))
 
 
-def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split:
+@dataclass(frozen=True)
+class Tail:
+    """The end of a stream is held out, from a row on that is counted from 0."""
+
+    start: int
+    rows: int
+
+    @property
+    def held_out(self) -> frozenset[int]:
+        """The numbers of the rows held out."""
+        return frozenset(range(self.start, self.rows))
+
+    def train(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows to learn from."""
+        return islice(rows, self.start)
+
+    def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows held out."""
+        return islice(rows, self.start, None)
+
+
+def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | Tail:
     """Hold out about `valid_share` of the rows and at most `valid_rows`.
 
-    At least one row is held out and one is left where there are two different sources; none is
-    with a share of 0. A source that many rows repeat stays in training, unless all are like that.
+    Of a stream these are the last rows, whatever they say. Of other data at least one row is held
+    out and one is left where there are two different sources; none is with a share of 0. A source
+    that many rows repeat stays in training, unless all are like that.
     """
+    if config.lines == "stream":
+        rows = survey.facts.rows
+        most = min(config.valid_rows, math.ceil(config.valid_share * rows), rows - 1)
+        return Tail(rows - most, rows)
     hashes, counts = np.unique(survey.source_hashes, return_counts=True)
     if len(hashes) < 2 or config.valid_share == 0:
         return Split(frozenset(), config)

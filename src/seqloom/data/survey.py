@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from seqloom.config import DataConfig, Facts, Side
 from seqloom.data.report import Report
-from seqloom.data.table import Data, read_rows
+from seqloom.data.table import Data, is_stream, read_rows
 from seqloom.fields import split_words
 from seqloom.keys import key
 
@@ -144,7 +144,7 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
         strict=True,
     )
     return Survey(
-        facts=Facts(report.kept, *sides),
+        facts=Facts(report.kept, sides[0], sides[1], is_stream(data)),
         report=report,
         sample=reservoir.rows,
         characters=characters,

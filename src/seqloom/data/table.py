@@ -26,6 +26,7 @@ __all__ = [
     "Row",
     "data_files",
     "describe_data",
+    "is_stream",
     "is_tagged",
     "read_lines",
     "read_rows",
@@ -41,6 +42,7 @@ TAGGED = {
     **dict.fromkeys(("conll", "bio", "iob", "iob2", "tagged"), column_rows),
 }
 """Endings of files with a word a line, and what reads them."""
+LINE_END = "\n"
 
 
 class Row(NamedTuple):
@@ -55,8 +57,7 @@ class Row(NamedTuple):
 def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
     """Every usable row in order; the report is filled in as they are read (RELIABILITY B1)."""
     before = report.kept
-    for record in _records(data, config):
-        row = record if isinstance(record, Fault) else _checked(record, config)
+    for row in (_stream if config.lines == "stream" else _rows)(data, config):
         if isinstance(row, Row):
             report.kept += 1
             yield row
@@ -112,6 +113,12 @@ def _sides(name: str) -> tuple[Path, ...]:
     return next((both for both in splits if all(side.exists() for side in both)), splits[0])
 
 
+def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
+    """Each record as a row, or what is wrong with it."""
+    for record in _records(data, config):
+        yield record if isinstance(record, Fault) else _checked(record, config)
+
+
 def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
     files = data_files(data)
     if not isinstance(data, str | Path):
@@ -155,8 +162,28 @@ def _tagged(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
     return TAGGED[_ending(path)](lines, Wanted.of(config), str(path))
 
 
+def is_stream(data: Data) -> bool:
+    """Whether the data is a plain text file, whose lines are one stream unless told otherwise."""
+    return isinstance(data, str | Path) and _ending(Path(data)) == "txt" and "," not in str(data)
+
+
 def _ending(path: Path) -> str:
+    """What the name of a file says about its format."""
     return path.name.lower().removesuffix(".gz").rpartition(".")[2]
+
+
+def _stream(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
+    """Each line of a text, be it blank, or row of a table, with the end of a line after it."""
+    if not is_stream(data):
+        for row in _rows(data, config):
+            yield row if isinstance(row, Fault) else row._replace(target=f"{row.target}{LINE_END}")
+        return
+    (path,) = data_files(data)
+    for number, line in enumerate(text_lines(path, max_line=config.max_line), 1):
+        if isinstance(line, Fault):
+            yield line
+        else:
+            yield Row("", f"{line}{LINE_END}", Place(str(path), number))
 
 
 def _lines(path: Path, config: DataConfig) -> Iterator[Record | Fault]:

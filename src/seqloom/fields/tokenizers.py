@@ -193,8 +193,8 @@ class CharacterTokenizer(SymbolTokenizer):
 
 
 def split_symbols(text: str) -> list[str]:
-    """What stands between spaces; other white space is part of a symbol."""
-    return [symbol for symbol in text.split(" ") if symbol]
+    """What stands between spaces; a line end is a symbol, other white space is part of one."""
+    return [symbol for symbol in text.replace("\n", " \n ").split(" ") if symbol]
 
 
 def most_frequent(

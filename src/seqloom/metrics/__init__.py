@@ -4,7 +4,7 @@ from seqloom.metrics.baselines import find_season, linear_forecast, ridge, seaso
 from seqloom.metrics.forecasts import Errors, error_scores, forecast_errors
 from seqloom.metrics.kinds import leading, target_scores
 from seqloom.metrics.labels import label_scores, tag_scores
-from seqloom.metrics.likelihood import perplexity
+from seqloom.metrics.likelihood import bits_per_character, nats_per_character, perplexity
 from seqloom.metrics.match import accuracy
 from seqloom.metrics.numbers import number_scores
 from seqloom.metrics.score import Score
@@ -14,12 +14,14 @@ __all__ = [
     "Errors",
     "Score",
     "accuracy",
+    "bits_per_character",
     "error_scores",
     "find_season",
     "forecast_errors",
     "label_scores",
     "leading",
     "linear_forecast",
+    "nats_per_character",
     "number_scores",
     "perplexity",
     "ridge",

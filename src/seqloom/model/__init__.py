@@ -1,6 +1,7 @@
 """Encoders, decoders, heads, and the values that move between them."""
 
 from seqloom.model.build import HeadedModel, Network, SequenceModel, build, build_writer
+from seqloom.model.recurrent import carries
 from seqloom.model.state import (
     Decoder,
     Encoder,
@@ -28,4 +29,5 @@ __all__ = [
     "Taught",
     "build",
     "build_writer",
+    "carries",
 ]

@@ -16,7 +16,7 @@ from seqloom.nn.embedding import OutputLayer, TokenVectors, Vectors
 from seqloom.nn.joining import Concatenated, Squashed, Summed
 from seqloom.nn.recurrent import RecurrentStack
 
-__all__ = ["Ends", "Looking", "RecurrentDecoder", "RecurrentState", "Wiring"]
+__all__ = ["Ends", "Looking", "RecurrentDecoder", "RecurrentState", "Wiring", "carries"]
 
 
 class Path(NamedTuple):
@@ -202,6 +202,11 @@ class RecurrentDecoder(nn.Module):
         if wiring.looking is not None and wiring.looking.feed:
             parts.append(own.last[0][:, None])
         return self.join(parts or [fed.new_zeros(*fed.shape[:2], 1)])
+
+
+def carries(decoder: object) -> bool:
+    """Whether a decoder's state stays of one size, so that it can go on for ever."""
+    return isinstance(decoder, RecurrentDecoder)
 
 
 def _each_step(code: Float[Tensor, "B C"], like: Float[Tensor, "R T _"]) -> Tensor:

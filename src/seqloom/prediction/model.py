@@ -2,20 +2,32 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from seqloom.config import Config
 from seqloom.errors import ConfigError
-from seqloom.fields import END, Field, TextField, Values
+from seqloom.fields import END, Field, NoField, TextField, Values
 from seqloom.model import Decoder, Encoder, SequenceModel
+from seqloom.prediction.continuing import text_log_probabilities
 from seqloom.prediction.fitting import configured, fitted, traces
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.parallel import side_by_side
 from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, padded
 from seqloom.prediction.wishes import NOTHING_MORE, Demands, Wishes
-from seqloom.search import Completions, Frontier, Greedy, Hypothesis, Node, Search, trees
+from seqloom.search import (
+    Completions,
+    Frontier,
+    Greedy,
+    Hypothesis,
+    Node,
+    Sample,
+    Search,
+    trees,
+)
 from seqloom.training import row_log_probabilities
 
 __all__ = ["ROWS", "Asked", "Found", "Model", "Scored"]
@@ -23,6 +35,7 @@ __all__ = ["ROWS", "Asked", "Found", "Model", "Scored"]
 SENTENCES = 128  # in a batch
 GREEDY = Greedy()
 ROWS = 320  # paths searched at once
+WINDOW = 128  # tokens of a text that a Transformer sees at once, where training sets no number
 
 
 class Scored(NamedTuple):
@@ -48,6 +61,7 @@ class Asked:
     wishes: Wishes
     demands: Demands
     n_best: int = 1
+    beginnings: tuple[str, ...] = ()  # of a language model's outputs, by the numbers of inputs
 
     @property
     def trace(self) -> bool:
@@ -70,6 +84,7 @@ class Model:
     network: SequenceModel
     engine: Decoder[Any] | None = None  # writes in place of the network's own decoder
     reader: Encoder | None = None  # reads in place of its own encoder
+    known: Path | None = None  # the encoded rows that it learnt from, for baselines
 
     @property
     def encoder(self) -> Encoder:
@@ -80,6 +95,16 @@ class Model:
     def decoder(self) -> Decoder[Any]:
         """What writes outputs: the engine where there is one."""
         return self.network.decoder if self.engine is None else self.engine
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is no source: a language model, whose inputs are beginnings."""
+        return isinstance(self.source, NoField)
+
+    @property
+    def endless(self) -> bool:
+        """Whether it has learnt from a stream, where no text ends."""
+        return self.config.data.lines == "stream"
 
     def __call__(self, text: str) -> Output:
         """The best output for one input, with its attention."""
@@ -115,6 +140,8 @@ class Model:
         asked = self.asked(search, n_best, wishes)
         reader = Reader(self.source, self.config.data.max_source)
         for each in reader.groups(inputs, group):
+            if self.alone:
+                asked = self._going_on(asked, each.lines, each.cells)
             yield from self._outputs(each.encoded, each.lines, asked)
             if each.fault is not None:
                 raise each.fault
@@ -142,6 +169,21 @@ class Model:
                 results[number] = Scored(sum(row[: len(ids)]), tokens)
         return [results[number] for number in range(len(pairs))]
 
+    def score_text(self, lines: Sequence[str]) -> list[Scored]:
+        """The same for the lines of one text, in which each goes on from those before it."""
+        rows = [row[: len(row) - self.target.closing] for row in self.target.rows(lines)]
+        ends = np.cumsum([len(row) for row in rows]).tolist()
+        tokens = torch.from_numpy(np.concatenate(rows)).long()
+        window = self.config.training.truncate or WINDOW
+        values = text_log_probabilities(self.network, tokens, window=window).tolist()
+        results = []
+        for row, end in zip(rows, ends, strict=True):
+            own = values[end - len(row) : end]
+            results.append(
+                Scored(sum(own), tuple(map(Token, self.target.tokens(row.tolist()), own)))
+            )
+        return results
+
     @torch.inference_mode()
     def _log_probabilities(self, sources: list[Values], targets: list[Values]) -> list[list[float]]:
         self.network.eval()
@@ -153,12 +195,26 @@ class Model:
         return rows
 
     def asked(self, search: Search | None, n_best: int, wishes: Wishes) -> Asked:
-        """What the caller asks for, in the model's tokens; ConfigError where it cannot be."""
+        """What the caller asks for, in the model's tokens; ConfigError where it cannot be.
+
+        A language model draws, unless told otherwise: its likeliest text says little.
+        """
         if search is None:
-            search = configured(self.config.search, n_best)
+            search = Sample(draws=n_best) if self.alone else configured(self.config.search, n_best)
         search = fitted(search, n_best, self.target)
         demands = Demands.of(wishes, self.target, width=search.paths)
         return Asked(search, wishes, demands, n_best)
+
+    def _going_on(self, asked: Asked, lines: range, cells: Sequence[str]) -> Asked:
+        """The same for these inputs, each of which is the beginning of its output."""
+        prefix = asked.wishes.prefix
+        if not isinstance(prefix, str):
+            raise ConfigError("each input is the beginning of its output: leave the prefixes out")
+        beginnings = tuple(f"{prefix}{cell}" for cell in cells)
+        demands = asked.demands.going_on(
+            beginnings, self.target, first=lines.start, endless=self.endless
+        )
+        return replace(asked, demands=demands, beginnings=beginnings)
 
     def _outputs(self, encoded: list[Encoded], lines: range, asked: Asked) -> Iterator[Output]:
         """An output for each of these lines; those that were not encoded are blank."""
@@ -200,7 +256,7 @@ class Model:
         """The best output for an input, with whatever was asked for beside it."""
         wanted = len(found.outputs) if isinstance(asked.search, Completions) else asked.n_best
         read = self._read(source, found.seen)
-        ranked = [self._output(source, each, read, asked.wishes) for each in found.outputs[:wanted]]
+        ranked = [self._output(source, each, read, asked) for each in found.outputs[:wanted]]
         return replace(
             ranked[0],
             n_best=tuple(ranked) if asked.several else (),
@@ -215,8 +271,9 @@ class Model:
         return tuple(f"{number}" for number in range(1, seen + 1))
 
     def _output(
-        self, source: Encoded, found: Hypothesis, read: tuple[str, ...], wishes: Wishes
+        self, source: Encoded, found: Hypothesis, read: tuple[str, ...], asked: Asked
     ) -> Output:
+        wishes = asked.wishes
         ids = [*found.tokens, END] if found.finished else list(found.tokens)
         names, likely = self.target.tokens(ids), self._likely(found, wishes.alternatives)
         attention = None
@@ -224,7 +281,7 @@ class Model:
             attention = found.attention[:, : len(read)].numpy()
         stopped: Stopped = "end" if found.finished else "length"
         return Output(
-            text=self.target.decode(found.tokens),
+            text=self._text(source, found, asked),
             score=found.score,
             normalised=found.rank_score,
             tokens=tuple(map(Token, names, found.token_scores, likely)),
@@ -234,6 +291,14 @@ class Model:
             attention=attention,
             ids=tuple(ids),
         )
+
+    def _text(self, source: Encoded, found: Hypothesis, asked: Asked) -> str:
+        """What was written; after a beginning, which stays as it was given."""
+        text = self.target.decode(found.tokens)
+        if not asked.beginnings:
+            return text
+        begun = self.target.decode(asked.demands.prefixes[source.number])
+        return asked.beginnings[source.number] + text.removeprefix(begun)
 
     def _likely(self, found: Hypothesis, count: int) -> list[tuple[Likely, ...]]:
         """The likeliest symbols of each step."""

@@ -32,6 +32,7 @@ class Group(NamedTuple):
     lines: range
     encoded: list[Encoded]  # those that are not blank
     fault: SeqloomError | None
+    cells: list[str]
 
 
 class Reader(NamedTuple):
@@ -55,7 +56,7 @@ class Reader(NamedTuple):
                     fault = DataError(f"line {line + number + 1}: {wrong}")
                     cells = cells[:number]
                     break
-            yield Group(range(line, line + len(cells)), self._read(cells), fault)
+            yield Group(range(line, line + len(cells)), self._read(cells), fault, cells)
             line += len(cells)
 
     def all(self, inputs: list[str]) -> list[Encoded]:

@@ -1,7 +1,7 @@
 """What is wished of outputs, in words, and the limits that follow for a search (SPEC S7.5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Int
@@ -9,12 +9,13 @@ from torch import Tensor
 
 from seqloom.config import SearchConfig
 from seqloom.errors import ConfigError
-from seqloom.fields import EMPTY, UNK, TextField
+from seqloom.fields import EMPTY, END, START, UNK, TextField
 from seqloom.search import Forbidden, Limits, NoRepeat, Phrase, Prefix, Required, Rule
 
 __all__ = ["NOTHING_MORE", "Demands", "Wishes"]
 
 MOST_ALTERNATIVES = 1_000
+NEVER = (EMPTY, START, UNK)  # written
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,18 @@ class Demands:
     required: Required | None
     rules: tuple[Rule, ...]
     noted: int
+    alone: bool = (
+        False  # there is no source: outputs go on from their beginnings, the prefixes, ...
+    )
+    endless: bool = False  # ... which are part of a stream, where no text ends
+    first: int = 0  # the line of the first prefix
+
+    def going_on(
+        self, beginnings: Sequence[str], target: TextField, *, first: int, endless: bool
+    ) -> "Demands":
+        """The same for texts to be continued, which begin at this line; each may be empty."""
+        prefixes = tuple(tuple(target.encode(text).tolist()) for text in beginnings)
+        return replace(self, prefixes=prefixes, alone=True, endless=endless, first=first)
 
     @classmethod
     def of(cls, wishes: Wishes, target: TextField, *, width: int) -> "Demands":
@@ -80,9 +93,12 @@ class Demands:
         prefix = self._prefix(lines)
         begun = torch.zeros_like(longest) if prefix is None else prefix.lengths
         needed = 0 if self.required is None else self.required.size
+        if self.alone:
+            longest = begun + options.length + (not self.endless)
         longest = longest.maximum(begun + needed + 1)
         return Limits(
             longest,
+            forbidden=NEVER + (END,) * self.endless,
             shortest=shortest.minimum(longest) if bool(shortest.any()) else None,
             lines=lines,
             sources=lengths,
@@ -95,7 +111,7 @@ class Demands:
     def _prefix(self, lines: Int[Tensor, "B"]) -> Prefix | None:
         if not any(self.prefixes):
             return None
-        if len(self.prefixes) == 1:
+        if len(self.prefixes) == 1 and not self.alone:
             chosen = [self.prefixes[0]] * len(lines)
         else:
             chosen = [self._prefix_of(line) for line in lines.tolist()]
@@ -106,12 +122,12 @@ class Demands:
         return Prefix(table, lengths)
 
     def _prefix_of(self, line: int) -> Phrase:
-        if line >= len(self.prefixes):
+        if line - self.first >= len(self.prefixes):
             raise ConfigError(
                 f"there are prefixes for {len(self.prefixes):,} inputs and more inputs than that: "
                 "give one for each, or one for all"
             )
-        return self.prefixes[line]
+        return self.prefixes[line - self.first]
 
 
 def _phrases(texts: Sequence[str], target: TextField, *, known: bool = True) -> list[Phrase]:

@@ -83,7 +83,9 @@ def _trial(config: Config, found: Survey) -> Iterator[str]:
         lengths = np.array([len(row) - field.closing for row in field.rows(cells)])
         means.append(round(float(lengths.mean())) + field.closing)
         yield f"{name}: {field.describe()}"
-        if field.closing:
+        if config.data.lines == "stream":
+            means[side] = config.training.truncate if name == "target" else 1
+        elif field.closing:
             yield (
                 f"  a row has {lengths.mean():.1f} on average, and "
                 f"{(lengths > limits[side]).sum():,} of {len(lengths):,} rows have more than "

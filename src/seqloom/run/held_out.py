@@ -14,13 +14,15 @@ from seqloom.run.learner import example
 from seqloom.run.predictor import predictor
 from seqloom.run.prepare import Prepared
 from seqloom.run.progress import Progress, Validation
+from seqloom.run.streams import STEPS, chunks
 from seqloom.run.watch import Sample
 from seqloom.run.weights import load_weights
-from seqloom.training import UNFORCED, Freedom, measure
+from seqloom.training import UNFORCED, Freedom, measure, measure_stream
 
 __all__ = ["HeldOut"]
 
 SAMPLED_ROWS = 500  # rows that are written out at a validation
+LANES = 16  # of a held-out stream, read side by side
 
 
 class HeldOut:
@@ -28,7 +30,9 @@ class HeldOut:
 
     def __init__(self, prepared: Prepared, network: Network) -> None:
         self.rows = prepared.valid
-        self._tokens = prepared.config.training.batch_tokens
+        self._training = prepared.config.training
+        self._tokens = self._training.batch_tokens
+        self._stream = prepared.config.data.lines == "stream"
         self.model = predictor(prepared.config, prepared.source, prepared.target, network.eval())
 
     def take(self, tensors: Mapping[str, Tensor]) -> None:
@@ -38,13 +42,17 @@ class HeldOut:
     def loss(self, tensors: Mapping[str, Tensor]) -> float:
         """The loss per item of the target of these weights, which are then in use."""
         self.take(tensors)
+        network = self.model.network
+        if self._stream and isinstance(network, SequenceModel):
+            steps = self._training.truncate or STEPS
+            return measure_stream(network, chunks(self.rows, lanes=LANES, steps=steps))
         return self._loss(None)
 
     def gap(self, loss: float) -> float:
         """What the loss of the weights in use is more where no step reads the label (S6.3)."""
         network = self.model.network
         free = isinstance(network, SequenceModel) and network.feedback is not None
-        return self._loss(UNFORCED) - loss if free else 0.0
+        return self._loss(UNFORCED) - loss if free and not self._stream else 0.0
 
     def _loss(self, freedom: Freedom | None) -> float:
         negative = 0.0

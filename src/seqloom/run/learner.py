@@ -16,6 +16,7 @@ from seqloom.model import Network, Source, build
 from seqloom.run.device import learning_device
 from seqloom.run.progress import Progress, surroundings
 from seqloom.run.saved import load_config, load_fields
+from seqloom.run.streams import Stream
 from seqloom.run.weights import load_weights, weights
 from seqloom.store import RunDirectory, Skipped
 from seqloom.training import (
@@ -64,6 +65,9 @@ class Learner:
             seed=config.seed,
         )
         self.forcing = Forcing(config.training, seed=config.seed)
+        self.stream: Stream | None = None
+        if config.data.lines == "stream":
+            self.stream = Stream(corpus, network, config.training, device=self.device)
         self.progress = Progress(data=corpus.fingerprint)
 
     @classmethod
@@ -87,6 +91,9 @@ class Learner:
         self.optimizer.restore(step.load("optimizer"))
         if self.moving is not None and "average" in step.names():
             self.moving.restore(step.load("average"))
+        if self.stream is not None and "carried" in step.names():
+            note = self.stream.restore(step.load("carried"))
+            notes += [note] if note else []
         self.progress = Progress.from_dict(step.progress())
         self.optimizer.skipped = self.progress.skipped
         return [*self.notes, *notes]
@@ -121,6 +128,8 @@ class Learner:
                 skipped=self.optimizer.skipped,
                 loss=self._mean_loss(update),
             )
+            if self.stream is not None and not update.skipped:
+                self.stream.keep(ranks)
             yield update
             self.optimizer.scale = self._scale()
 
@@ -129,6 +138,8 @@ class Learner:
         files = {"model": weights(self.network), "optimizer": self.optimizer.tensors()}
         if self.moving is not None:
             files["average"] = self.moving.tensors()
+        if self.stream is not None and (carried := self.stream.tensors()):
+            files["carried"] = carried
         return {
             file: {name: value.cpu() for name, value in tensors.items()}
             for file, tensors in files.items()
@@ -149,6 +160,8 @@ class Learner:
         return SMOOTH * before + (1 - SMOOTH) * update.loss
 
     def _portion(self, step: int, ranks: Ranks) -> Portion:
+        if self.stream is not None:
+            return self.stream.portion(step, ranks)
         count = self.config.training.accumulate
         whole = [self.batches.indices(step * count + number) for number in range(count)]
         tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)

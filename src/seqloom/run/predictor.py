@@ -28,4 +28,5 @@ def predictor(
     if settled is None:
         return Model(config, source, target, network)
     engine, reader = fast(network.decoder), fast_reader(network.encoder)
-    return Model(config, source, target, network, engine, reader)
+    known = settled.cache_directory / "train"
+    return Model(config, source, target, network, engine, reader, known)

@@ -19,6 +19,7 @@ from seqloom.config import (
     VectorConfig,
     WindowConfig,
     check_names,
+    check_stream,
     dump,
     flatten,
     leaves,
@@ -37,6 +38,7 @@ from seqloom.data import (
     describe_data,
     fingerprint,
     hold_out,
+    is_stream,
     is_tagged,
     read_rows,
     survey,
@@ -108,7 +110,8 @@ class Request:
     def checked(self) -> Config:
         """What can be said of the configuration without data; ConfigError where it cannot be."""
         check_names(self.options, place="options")
-        likely = plan(self.options, Facts(1_000, ANY_SIDE, ANY_SIDE), preset=self.preset)
+        facts = Facts(1_000, ANY_SIDE, ANY_SIDE, stream=is_stream(self.data))
+        likely = plan(self.options, facts, preset=self.preset)
         if likely.training.extend_vocabulary and self.base is None:
             raise ConfigError(
                 "training.extend_vocabulary adds to the vocabulary of another run: name it with "
@@ -210,6 +213,7 @@ class _Parts:
 
 def _check_model(config: Config) -> None:
     """ConfigError where no model can be built, learn, or be computed as configured."""
+    check_stream(config)
     with torch.device("meta"):
         network = build(config.model, source=_some(config.source), target=_some(config.target))
         freeze(network, config.training.freeze)

@@ -12,12 +12,13 @@ import torch
 from seqloom.config import DataConfig, merge, validate
 from seqloom.data import Columns, Data, Report, Row, read_rows, usable
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields import NoField, NumberField
+from seqloom.fields import NumberField
 from seqloom.metrics import Score, leading, perplexity, target_scores, text_scores
 from seqloom.model import build
-from seqloom.prediction import Forecaster, Judge, Model, Predictor
+from seqloom.prediction import Forecaster, Judge, Model, Predictor, Scored
 from seqloom.run.baselines import Known, baselines
 from seqloom.run.forecasts import SeriesEvaluation, evaluate_series
+from seqloom.run.language import language_scores, ngram_scores
 from seqloom.run.parts import part_lines
 from seqloom.run.predictor import predictor
 from seqloom.run.progress import Progress, Validation
@@ -95,15 +96,15 @@ def evaluate(
         return evaluate_series(model, data, options=options)
     report = Report()
     rows = [(row.source, row.target) for row in data_rows(model, data, options, report)]
-    scores: list[Score] = []
-    if not isinstance(model.source, NoField):
-        outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
-        references = [target for _, target in rows]
-        kind = model.target.config.kind
-        if lowercase and kind == "text":
-            scores = text_scores(outputs, references, lowercase=True)
-        else:
-            scores = target_scores(kind, outputs, references)
+    references = [target for _, target in rows]
+    if isinstance(model, Model) and model.alone:
+        return _foretold(model, references, report)
+    outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
+    kind = model.target.config.kind
+    if lowercase and kind == "text":
+        scores = text_scores(outputs, references, lowercase=True)
+    else:
+        scores = target_scores(kind, outputs, references)
     if not isinstance(model.target, NumberField):
         scored = model.score(rows)
         counts = [len(each.tokens) for each in scored]
@@ -129,14 +130,27 @@ def _beside(model: Judge, place: Path, rows: list[tuple[str, str]]) -> tuple[dic
     return found, ""
 
 
+def _foretold(model: Model, texts: list[str], report: Report) -> Evaluation:
+    """How well a language model foretells texts, beside n-grams of what it has learnt from."""
+    scores = tuple(language_scores(model, texts))
+    if model.known is None:
+        return Evaluation(report, scores)
+    try:
+        return Evaluation(report, scores, ngram_scores(model, texts, model.known))
+    except RunError:
+        gone = f"none: the training rows in {model.known} are gone; train on to have them back"
+        return Evaluation(report, scores, note=gone)
+
+
 def score_rows(
     model: Predictor, data: Data, *, options: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
     """For each row its log-probability and that of each of its tokens, in a stream."""
     rows = iter(data_rows(model, data, options, Report()))
-    while group := list(islice(rows, GROUP)):
+    size = None if isinstance(model, Model) and model.endless else GROUP  # one text is one group
+    while group := list(islice(rows, size)):
         pairs = [(row.source, row.target) for row in group]
-        for row, scored in zip(group, model.score(pairs), strict=True):
+        for row, scored in zip(group, _scored(model, pairs), strict=True):
             yield {
                 "place": str(row.place),
                 "source": row.source,
@@ -145,6 +159,12 @@ def score_rows(
                 "perplexity": math.exp(-scored.log_probability / len(scored.tokens)),
                 "tokens": [asdict(token) for token in scored.tokens],
             }
+
+
+def _scored(model: Predictor, pairs: list[tuple[str, str]]) -> list[Scored]:
+    if isinstance(model, Model) and model.endless:
+        return model.score_text([target for _, target in pairs])
+    return model.score(pairs)
 
 
 def describe(run: str | Path) -> list[str]:

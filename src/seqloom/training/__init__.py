@@ -10,6 +10,7 @@ from seqloom.training.optimizer import Optimizer
 from seqloom.training.precision import check_precision
 from seqloom.training.ranks import ALONE, Ranks, meeting
 from seqloom.training.schedule import learning_rate
+from seqloom.training.streams import backward_stream, begun, measure_stream
 from seqloom.training.truncated import Carried, backward_truncated
 from seqloom.training.weighing import Weighing
 
@@ -28,13 +29,16 @@ __all__ = [
     "Sums",
     "Update",
     "Weighing",
+    "backward_stream",
     "backward_truncated",
+    "begun",
     "check_forcing",
     "check_precision",
     "fit",
     "freeze",
     "learning_rate",
     "measure",
+    "measure_stream",
     "meeting",
     "row_log_probabilities",
 ]

@@ -13,7 +13,7 @@ from torch import nn
 from seqloom.errors import DivergedError, RunError
 from seqloom.keys import key
 from seqloom.model import SequenceModel
-from seqloom.training.loss import Cost, Example, backward
+from seqloom.training.loss import Cost, Example, Sums, backward
 from seqloom.training.optimizer import Optimizer
 from seqloom.training.ranks import ALONE, Ranks, Summed
 from seqloom.training.truncated import backward_truncated
@@ -29,6 +29,7 @@ class Portion(NamedTuple):
     examples: list[Example]
     tokens: int
     describe: Callable[[], str]  # names its rows, when something goes wrong
+    backward: Callable[[Example, Cost], Sums] | None = None  # where a stream goes on
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,9 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> Summed:
     loss = 0.0
     cost = Cost(config.label_smoothing, tokens, config.precision)
     for each in work.examples:
-        if config.truncate and isinstance(model, SequenceModel):
+        if work.backward is not None:
+            sums = work.backward(each, cost)
+        elif config.truncate and isinstance(model, SequenceModel):
             sums, _ = backward_truncated(model, each, cost, steps=config.truncate)
         else:
             sums = backward(model, each, **cost._asdict())

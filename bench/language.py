@@ -1,0 +1,70 @@
+"""Language models on public data: tinyshakespeare by character, PTB by word.
+
+    python bench/language.py [NAME ...]
+
+Names: shakespeare, ptb. The files lie in the folder that SEQLOOM_SHARED_DATA names. A training that
+was stopped goes on where it was; its time is that of all sittings. Each result is kept in
+bench/results/NAME.json.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from foundation import RESULTS, RUNS, SEQLOOM, output_of, surroundings
+
+MEASURES: dict[str, Callable[[], dict[str, Any]]] = {}
+
+
+def shared(*names: str) -> Path:
+    """A file of the shared data."""
+    folder = os.environ.get("SEQLOOM_SHARED_DATA")
+    if folder is None:
+        sys.exit("bench/language.py: set SEQLOOM_SHARED_DATA to the folder of data sets")
+    return Path(folder, *names)
+
+
+def measure_shakespeare() -> dict[str, Any]:
+    """By character, on the last tenth of the text; the tenth before that is held out."""
+    text = shared("tinyshakespeare", "input.txt").read_text(encoding="utf-8")
+    end = int(0.9 * len(text))
+    folder = RUNS / "bench-shakespeare-data"
+    folder.mkdir(parents=True, exist_ok=True)
+    train, test = folder / "train.txt", folder / "test.txt"
+    train.write_text(text[:end], encoding="utf-8")
+    test.write_text(text[end:], encoding="utf-8")
+    return language_model("shakespeare", [str(train)], test)
+
+
+def measure_ptb() -> dict[str, Any]:
+    """By word, with the line end as one; the usual split."""
+    train, valid, test = (shared("ptb", f"ptb.{part}.txt") for part in ("train", "valid", "test"))
+    words = ["--valid", str(valid), "--set", "target.unit=symbol"]
+    return language_model("ptb", [str(train), *words], test)
+
+
+def language_model(name: str, data: list[str], test: Path) -> dict[str, Any]:
+    """Train with what is chosen automatically, then measure on the test text."""
+    run = RUNS / f"bench-{name}"
+    output_of([*SEQLOOM, "train", *data, "--source", "none", "--run", str(run)])
+    steps = sorted(run.glob("step-*/progress.json"))
+    progress = json.loads(steps[-1].read_text(encoding="utf-8"))
+    found = json.loads(output_of([*SEQLOOM, "evaluate", str(run), str(test), "--json"]))
+    return {"seconds": progress["seconds"], "updates": progress["step"], **found}
+
+
+MEASURES |= {"shakespeare": measure_shakespeare, "ptb": measure_ptb}
+
+
+def main() -> None:
+    """Measure what is named, or all."""
+    for name in sys.argv[1:] or MEASURES:
+        result = {"name": name, **MEASURES[name](), "surroundings": surroundings()}
+        (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What to choose for models without a source: language models of rows and of streams."""
+
+from seqloom.config.columns import TextConfig
+from seqloom.config.schema import Config
+from seqloom.config.text import Overrides
+from seqloom.errors import ConfigError
+
+__all__ = ["alone", "check_stream", "stream_choices"]
+
+LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
+
+
+def check_stream(config: Config) -> None:
+    """ConfigError where a stream is asked for and the data cannot be one."""
+    if config.data.lines != "stream":
+        return
+    if config.source.kind != "none":
+        raise ConfigError(
+            "data.lines = 'stream' is for a text without a source: pass --source none, or leave "
+            "it at rows"
+        )
+    if config.data.weight:
+        raise ConfigError(
+            "data.weight has no meaning in a stream, which has no rows to weigh: leave it out, or "
+            "pass --lines"
+        )
+
+
+def alone(preset: str) -> Overrides:
+    """What a decoder does without where there is no source to look at or to begin from."""
+    if preset in ("auto", "transformer", "fast"):
+        return {}
+    return {"attention": {"kind": "none"}, "first_state": "zero"}
+
+
+def stream_choices(target: TextConfig, preset: str, tokens: float) -> Overrides:
+    """What suits a stream of so many tokens: its vocabulary, its model, and chunks of as many
+    characters or words as a sentence or two have, in 32 lanes."""
+    spelt = target.unit in ("character", "byte")
+    steps = 100 if spelt else 35
+    chosen: Overrides = {
+        "model": {} if preset in ("transformer", "fast") else _layers(tokens, spelt=spelt),
+        "training": {"truncate": steps, "batch_tokens": 32 * steps, "label_smoothing": 0.0},
+    }
+    if target.unit in ("word", "symbol"):
+        chosen["target"] = {"size": LARGE}
+    return chosen
+
+
+def _layers(tokens: float, *, spelt: bool) -> Overrides:
+    """Layers that carry their state along, as wide as so many tokens repay."""
+    limits = (300_000, 3_000_000, 30_000_000) if spelt else (100_000, 2_000_000, 20_000_000)
+    widths = (256, 512, 768, 1_024) if spelt else (128, 320, 512, 768)
+    width = widths[sum(tokens >= limit for limit in limits)]
+    dropout = 0.2 if spelt else 0.4
+    decoder = {"width": width, "layers": 2, "dropout": dropout, "readout": "affine"}
+    return {"embedding": 64 if spelt else width, "tie_output": not spelt, "decoder": decoder}

@@ -1,0 +1,55 @@
+"""A text read from its first token to its last, however long it is (SPEC S1.2, S6.2)."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from seqloom.fields import EMPTY
+from seqloom.model import SequenceModel, carries
+from seqloom.training import begun, row_log_probabilities
+
+__all__ = ["text_log_probabilities"]
+
+STEPS = 512  # read at once
+WINDOWS = 32  # in a batch
+
+
+@torch.inference_mode()
+def text_log_probabilities(
+    model: SequenceModel, tokens: Int[Tensor, "N"], *, window: int
+) -> Float[Tensor, "N"]:
+    """Of each token after all those before it.
+
+    A Transformer sees those in a window of the given size, which slides along by half of it.
+    """
+    model.eval()
+    if carries(model.decoder):
+        return torch.cat(list(_in_one_go(model, tokens)))
+    return _sliding(model, tokens, window)
+
+
+def _in_one_go(model: SequenceModel, tokens: Int[Tensor, "N"]) -> Iterator[Float[Tensor, "T"]]:
+    state, token = begun(model, 1)
+    for chunk in tokens.split(STEPS):
+        inputs = torch.cat([token, chunk[:-1]])[None]
+        features, state = model.decoder.read(inputs, state)
+        likely = model.decoder.write(features.hidden[0]).log_softmax(-1)
+        yield likely.gather(1, chunk[:, None]).squeeze(1)
+        token = chunk[-1:]
+
+
+def _sliding(model: SequenceModel, tokens: Int[Tensor, "N"], window: int) -> Float[Tensor, "N"]:
+    """The first window counts as a whole, and of each later one what no earlier one has."""
+    stride = max(1, window // 2)
+    later = max(0, -(-(len(tokens) - window) // stride))
+    padded = torch.full((window + later * stride,), EMPTY, dtype=torch.int64)
+    padded[: len(tokens)] = tokens
+    rows = padded.unfold(0, window, stride)
+    parts = []
+    for some in rows.split(WINDOWS):
+        state = begun(model, len(some)).state
+        parts.append(row_log_probabilities(model.decoder, state, some))
+    found = torch.cat(parts)
+    return torch.cat([found[0], found[1:, window - stride :].flatten()])[: len(tokens)]

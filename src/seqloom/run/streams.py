@@ -1,0 +1,122 @@
+"""A stream of text as one worker of a run reads it, and what it carries from update to update."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from seqloom.config import TrainingConfig
+from seqloom.data import Chunk, Corpus, Lanes
+from seqloom.fields import EMPTY
+from seqloom.model import Network, SequenceModel
+from seqloom.training import Carried, Cost, Example, Portion, Ranks, Sums, backward_stream, begun
+from seqloom.training.streams import made_of, parts, selected, sourceless
+
+__all__ = ["STEPS", "Stream", "chunks"]
+
+STEPS = 128  # of a chunk where gradients may go back to its beginning
+
+
+class Stream:
+    """The chunks of each update, and where every lane stands after the last one.
+
+    Each worker reads lanes of its own; after an update all know where all lanes stand, so that the
+    first can save it, and any number of workers can go on (DESIGN, idea 4).
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        network: Network,
+        config: TrainingConfig,
+        *,
+        device: torch.device | None = None,
+    ) -> None:
+        self._corpus = corpus
+        self._device = device
+        self._network = _writer(network)
+        self._steps = config.truncate or STEPS
+        lanes = config.batch_rows or max(1, config.batch_tokens // self._steps)
+        self.lanes = Lanes(len(corpus.targets), lanes=lanes, steps=self._steps * config.accumulate)
+        self._carried: Carried | None = None  # None where all lanes begin
+        self._newest: Carried | None = None  # of this worker's lanes
+
+    def portion(self, step: int, ranks: Ranks) -> Portion:
+        """This worker's lanes of an update."""
+        chunk = self.lanes.chunk(step)
+        rows = self._own(ranks)
+        target = lane_tokens(self._corpus, chunk, rows.numpy()).to(self._device)
+        examples = [sourceless(target)] if len(rows) else []
+        first = None
+        if self._carried is not None and not chunk.first:
+            first = selected(self._carried, rows.to(self._device))
+
+        def backward(each: Example, cost: Cost) -> Sums:
+            sums, self._newest = backward_stream(
+                self._network, each, cost, steps=self._steps, first=first
+            )
+            return sums
+
+        tokens = int((chunk.ends - chunk.starts).sum())
+        return Portion(examples, tokens, lambda: self._places(chunk), backward)
+
+    def keep(self, ranks: Ranks) -> None:
+        """Let all workers know where all lanes stand after an update."""
+        nothing = begun(self._network, self.lanes.count)
+        newest = [] if self._newest is None else parts(self._newest)
+        own = self._own(ranks).to(self._device)
+        found = []
+        for number, whole in enumerate(parts(nothing)):
+            all_lanes = torch.zeros_like(whole)
+            if newest:
+                all_lanes[own] = newest[number]
+            found.append(ranks.sum(all_lanes))
+        self._carried, self._newest = made_of(found, nothing), None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Where all lanes stand."""
+        found = [] if self._carried is None else parts(self._carried)
+        return {f"lanes/{number}": tensor for number, tensor in enumerate(found)}
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> str:
+        """Take back what `tensors` gave; a sentence where the lanes are others now."""
+        nothing = begun(self._network, self.lanes.count)
+        like = parts(nothing)
+        found = [tensors.get(f"lanes/{number}") for number in range(len(like))]
+        if all(a is not None and a.shape == b.shape for a, b in zip(found, like, strict=True)):
+            whole = [tensor.to(self._device) for tensor in found if tensor is not None]
+            self._carried = made_of(whole, nothing)
+            return ""
+        return "the lanes of the text are others than before: each begins without a state"
+
+    def _own(self, ranks: Ranks) -> Int[Tensor, "B"]:
+        return torch.arange(ranks.rank, self.lanes.count, ranks.world)
+
+    def _places(self, chunk: Chunk) -> str:
+        place = self._corpus.place_of(int(chunk.starts[0]))
+        return f"{place.file}, line {place.line} and {self.lanes.count - 1} further lanes"
+
+
+def chunks(corpus: Corpus, *, lanes: int, steps: int) -> Iterator[Int[Tensor, "B T"]]:
+    """A whole text once, in lanes side by side."""
+    read = Lanes(len(corpus.targets), lanes=lanes, steps=steps)
+    for number in range(read.per_epoch):
+        yield lane_tokens(corpus, read.chunk(number), np.arange(read.count))
+
+
+def lane_tokens(corpus: Corpus, chunk: Chunk, rows: np.ndarray) -> Int[Tensor, "B T"]:
+    """The tokens of these lanes, padded with `<empty>` where a lane has ended."""
+    lengths = chunk.ends[rows] - chunk.starts[rows]
+    steps = np.arange(int((chunk.ends - chunk.starts).max(initial=0)))
+    real = steps < lengths[:, None]
+    tokens = np.full(real.shape, EMPTY, dtype=np.int64)
+    tokens[real] = corpus.targets[(chunk.starts[rows][:, None] + steps)[real]]
+    return torch.from_numpy(tokens)
+
+
+def _writer(network: Network) -> SequenceModel:
+    if not isinstance(network, SequenceModel):
+        raise TypeError("a stream of text is read by a model that writes")
+    return network
