@@ -10,7 +10,7 @@ import pytest
 from seqloom.config import merge
 from seqloom.errors import ConfigError
 from seqloom.prediction import Model
-from seqloom.run import evaluate, load, train
+from seqloom.run import Evaluation, evaluate, load, train
 from seqloom.run.watch import Plan, Silent
 from seqloom.search import Greedy, Sample
 from tests.run.support import Watching, assert_same, at, interrupt, last, tensors
@@ -145,6 +145,7 @@ def test_perplexity_by_hand(model: Model, tmp_path: Path) -> None:
 def test_ngrams_stand_beside(model: Model, text: Path) -> None:
     """As long as the rows learnt from are there."""
     found = evaluate(model, str(text))
+    assert isinstance(found, Evaluation)
     assert list(found.baselines) == ["7-grams", "7-grams by character"]
     assert found.baselines["7-grams"].value < found.scores[0].value  # it has seen the text
     assert "baselines" in found.as_dict()
