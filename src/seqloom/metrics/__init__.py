@@ -1,8 +1,9 @@
 """Metrics: how good outputs are, each as a value with its 95 % interval."""
 
 from seqloom.metrics.baselines import find_season, linear_forecast, ridge, seasonal_naive
+from seqloom.metrics.edits import edit_scores, edits
 from seqloom.metrics.forecasts import Errors, error_scores, forecast_errors
-from seqloom.metrics.kinds import leading, target_scores
+from seqloom.metrics.kinds import leading, target_scores, written_scores
 from seqloom.metrics.labels import label_scores, tag_scores
 from seqloom.metrics.likelihood import bits_per_character, nats_per_character, perplexity
 from seqloom.metrics.match import accuracy
@@ -15,6 +16,8 @@ __all__ = [
     "Score",
     "accuracy",
     "bits_per_character",
+    "edit_scores",
+    "edits",
     "error_scores",
     "find_season",
     "forecast_errors",
@@ -29,4 +32,5 @@ __all__ = [
     "tag_scores",
     "target_scores",
     "text_scores",
+    "written_scores",
 ]

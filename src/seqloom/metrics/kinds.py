@@ -2,16 +2,32 @@
 
 from collections.abc import Callable, Sequence
 
+from seqloom.metrics.edits import edit_scores
 from seqloom.metrics.labels import label_scores, tag_scores
 from seqloom.metrics.numbers import number_scores
 from seqloom.metrics.score import Score
 from seqloom.metrics.text import text_scores
 
-__all__ = ["leading", "target_scores"]
+__all__ = ["leading", "target_scores", "written_scores"]
+
+
+def written_scores(
+    outputs: Sequence[str],
+    references: Sequence[str],
+    *,
+    lowercase: bool = False,
+    seed: int | None = 1,
+) -> list[Score]:
+    """What is said of texts: how much of them is right, and how much has to be edited."""
+    return [
+        *text_scores(outputs, references, lowercase=lowercase, seed=seed),
+        *edit_scores(outputs, references, lowercase=lowercase, seed=seed),
+    ]
+
 
 Measured = Callable[..., list[Score]]
 KINDS: dict[str, Measured] = {
-    "text": text_scores,
+    "text": written_scores,
     "label": label_scores,
     "tags": tag_scores,
     "number": number_scores,

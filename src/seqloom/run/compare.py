@@ -21,7 +21,7 @@ from seqloom.store import RunDirectory
 
 __all__ = ["Comparison", "Entry", "compare"]
 
-ERRORS = ("RMSE", "MAE")
+ERRORS = ("RMSE", "MAE", "WER", "CER")
 WIDEST = 160  # characters in a line that does not go to a terminal
 
 

@@ -11,7 +11,7 @@ from seqloom.errors import RunError
 from seqloom.fields import TextField
 from seqloom.insight import AttentionMap, Curves, Judged, RunReport, attention_of
 from seqloom.insight.picture import write_bytes
-from seqloom.metrics import perplexity, text_scores
+from seqloom.metrics import perplexity, written_scores
 from seqloom.prediction import Model
 from seqloom.run.parts import part_lines
 from seqloom.run.progress import Progress
@@ -47,7 +47,7 @@ def report(run: str | Path, *, data: Data | None = None, most: int = ROWS) -> Ru
     judged = _judged(model, chosen)
     scored = model.score(chosen)
     scores = (
-        *text_scores([each.output for each in judged], [each.reference for each in judged]),
+        *written_scores([each.output for each in judged], [each.reference for each in judged]),
         perplexity([each.log_probability for each in scored], [len(s.tokens) for s in scored]),
     )
     return RunReport(

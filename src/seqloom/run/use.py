@@ -13,7 +13,7 @@ from seqloom.config import DataConfig, merge, validate
 from seqloom.data import Columns, Data, Report, Row, read_rows, usable
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import NumberField
-from seqloom.metrics import Score, leading, perplexity, target_scores, text_scores
+from seqloom.metrics import Score, leading, perplexity, target_scores, written_scores
 from seqloom.model import build
 from seqloom.prediction import Forecaster, Judge, Model, Predictor, Scored
 from seqloom.run.baselines import Known, baselines
@@ -102,7 +102,7 @@ def evaluate(
     outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
     kind = model.target.config.kind
     if lowercase and kind == "text":
-        scores = text_scores(outputs, references, lowercase=True)
+        scores = written_scores(outputs, references, lowercase=True)
     else:
         scores = target_scores(kind, outputs, references)
     if not isinstance(model.target, NumberField):
