@@ -3,30 +3,48 @@
 import pytest
 import torch
 
-from seqloom.nn.convolution import FrameConvolutions, Grid, PictureConvolutions, SpectrumMask
+from seqloom.nn.convolution import (
+    FrameConvolutions,
+    Grid,
+    GridVectors,
+    PictureConvolutions,
+    SpectrumMask,
+)
+from seqloom.nn.positions import sinusoids
 
 
-@pytest.mark.parametrize(
-    ("grid", "vectors"), [("cells", 4 * 6), ("columns", 6), ("one", 1)]
-)  # fmt: skip
+@pytest.mark.parametrize(("grid", "vectors"), [("cells", 4 * 6), ("columns", 6), ("one", 1)])
 def test_a_picture_becomes_a_grid(grid: Grid, vectors: int) -> None:
-    """Each stage halves both sides; columns and the whole are means of the cells."""
+    """Each stage halves both sides; columns and the whole are means of the cells, and each vector
+    has its place added: a cell its row and column, a column itself, the whole nothing."""
     torch.manual_seed(1)
-    front = PictureConvolutions(3, (4, 6), grid=grid).double()
-    pictures = torch.randn(2, 3, 16, 24, dtype=torch.float64)
-    found = front(pictures)
+    maps = PictureConvolutions(3, (4, 6))(torch.randn(2, 3, 16, 24)).double()
+    assert maps.shape == (2, 6, 4, 6)
+    found = GridVectors(grid)(maps)
     assert found.shape == (2, vectors, 6)
-    front.grid = "cells"
-    cells = front(pictures).view(2, 4, 6, 6)
-    means = {"cells": cells.flatten(1, 2), "columns": cells.mean(1), "one": cells.mean((1, 2))}
-    torch.testing.assert_close(found, means[grid].view_as(found))
+    cells = maps.permute(0, 2, 3, 1)
+    down, across = sinusoids(torch.arange(1, 5), 3), sinusoids(torch.arange(1, 7), 3)
+    expected = {
+        "cells": cells
+        + torch.cat([down[:, None].expand(4, 6, 3), across[None].expand(4, 6, 3)], dim=2),
+        "columns": cells.mean(1) + sinusoids(torch.arange(1, 7), 6),
+        "one": cells.mean((1, 2)),
+    }
+    torch.testing.assert_close(found, expected[grid].view_as(found))
+
+
+@torch.no_grad()
+def test_no_two_cells_of_a_plain_picture_are_the_same() -> None:
+    """What looks alike everywhere can be told apart by its place."""
+    cells = GridVectors("cells")(torch.ones(1, 8, 5, 9))[0]
+    assert torch.cdist(cells, cells).add(torch.eye(45)).min() > 0.01
 
 
 @torch.no_grad()
 def test_frames_are_halved_and_padding_does_not_leak() -> None:
     """A recording gives the same vectors alone and beside longer ones, whatever the padding."""
     torch.manual_seed(2)
-    front = FrameConvolutions(5, 7, halvings=2).double()
+    front = FrameConvolutions(5, 8, halvings=2).double()
     lengths = torch.tensor([13, 1, 8])
     frames = torch.randn(3, 13, 5, dtype=torch.float64)
     together, kept = front(frames, lengths)
@@ -37,15 +55,37 @@ def test_frames_are_halved_and_padding_does_not_leak() -> None:
         assert not together[row, kept[row] :].any()
 
 
+def striped(mask: SpectrumMask, lengths: list[int]) -> torch.Tensor:
+    """Where a spectrum of 20 bands was silenced."""
+    spectrum = torch.ones(len(lengths), max(lengths), 20)
+    silenced: torch.Tensor = mask(spectrum, torch.tensor(lengths)) == 0
+    return silenced
+
+
 def test_stripes_are_silenced_in_training_only() -> None:
     """At most two stripes of bands and two of frames, each no wider than asked."""
     mask = SpectrumMask(bands=3, frames=4)
-    spectrum = torch.ones(50, 30, 20)
     torch.manual_seed(3)
-    silent = mask(spectrum) == 0
+    silent = striped(mask, [30] * 50)
     bands, frames = silent.all(dim=1), silent.all(dim=2)
     assert silent.any()
     assert (silent == (bands[:, None] | frames[:, :, None])).all()
     assert int(bands.sum(1).max()) <= 6
     assert int(frames.sum(1).max()) <= 8
-    assert torch.equal(mask.eval()(spectrum), spectrum)
+    assert not striped(mask.eval(), [30] * 50).any()
+
+
+def test_a_short_recording_loses_a_share_of_itself() -> None:
+    """A stripe is at most a fifth of the recording and lies within it."""
+    mask = SpectrumMask(bands=0, frames=1_000)
+    torch.manual_seed(4)
+    silent = striped(mask, [4, 10, 50, 100] * 50)
+    lost = silent.all(dim=2).view(50, 4, 100)
+    for column, length in enumerate([4, 10, 50, 100]):
+        assert int(lost[:, column].sum(1).max()) <= 2 * (length // 5)
+        assert not lost[:, column, length:].any()
+    assert lost[:, 1:].any(dim=2).any(dim=0).all()
+
+
+def test_no_stripes_where_none_are_asked_for() -> None:
+    assert not striped(SpectrumMask(bands=0, frames=0), [30]).any()

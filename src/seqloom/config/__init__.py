@@ -7,7 +7,6 @@ from seqloom.config.architecture import (
     DecoderConfig,
     ElmanConfig,
     EncoderConfig,
-    FrontConfig,
     GlobalAttentionConfig,
     GruConfig,
     HeadConfig,
@@ -20,18 +19,15 @@ from seqloom.config.architecture import (
     ModelConfig,
     NoAttentionConfig,
     NoEncoderConfig,
-    NoFrontConfig,
     NoPositionsConfig,
     NumberHeadConfig,
     OneHotPositionsConfig,
-    PictureFrontConfig,
     PositionsConfig,
     RecurrentDecoderConfig,
     RecurrentEncoderConfig,
     RecurrentOptions,
     RotaryPositionsConfig,
     SinusoidsConfig,
-    SoundFrontConfig,
     SsruConfig,
     TagsHeadConfig,
     TransformerDecoderConfig,
@@ -72,6 +68,13 @@ from seqloom.config.forcing import (
     OwnChoice,
 )
 from seqloom.config.forecasting import forecasts
+from seqloom.config.fronts import (
+    FrontConfig,
+    NoFrontConfig,
+    PictureFrontConfig,
+    ResNetFrontConfig,
+    SoundFrontConfig,
+)
 from seqloom.config.language import check_stream
 from seqloom.config.learning import (
     AdamConfig,
@@ -157,6 +160,7 @@ __all__ = [
     "RecurrentDecoderConfig",
     "RecurrentEncoderConfig",
     "RecurrentOptions",
+    "ResNetFrontConfig",
     "RotaryPositionsConfig",
     "SearchConfig",
     "SeriesConfig",

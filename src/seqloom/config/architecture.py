@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from seqloom.config.fronts import FrontConfig, NoFrontConfig
 from seqloom.config.section import (
     Count,
     Dropped,
@@ -20,7 +21,6 @@ __all__ = [
     "DecoderConfig",
     "ElmanConfig",
     "EncoderConfig",
-    "FrontConfig",
     "GlobalAttentionConfig",
     "GruConfig",
     "HeadConfig",
@@ -33,18 +33,15 @@ __all__ = [
     "ModelConfig",
     "NoAttentionConfig",
     "NoEncoderConfig",
-    "NoFrontConfig",
     "NoPositionsConfig",
     "NumberHeadConfig",
     "OneHotPositionsConfig",
-    "PictureFrontConfig",
     "PositionsConfig",
     "RecurrentDecoderConfig",
     "RecurrentEncoderConfig",
     "RecurrentOptions",
     "RotaryPositionsConfig",
     "SinusoidsConfig",
-    "SoundFrontConfig",
     "SsruConfig",
     "TagsHeadConfig",
     "TransformerDecoderConfig",
@@ -62,7 +59,6 @@ PLACES = (
     "learned, joint, rotary or none"
 )
 READER = "what reads the source: transformer, recurrent, vectors or values as they are, or none"
-FRONT = "what makes vectors of the source first: none, picture or sound"
 WRITER = (
     "what gives the target: transformer or recurrent, or a head: label, tags, number, or horizon"
 )
@@ -417,43 +413,6 @@ EncoderConfig = Annotated[
 HeadConfig = LabelHeadConfig | TagsHeadConfig | NumberHeadConfig | HorizonHeadConfig
 DecoderConfig = Annotated[
     TransformerDecoderConfig | RecurrentDecoderConfig | HeadConfig, Field(discriminator="kind")
-]
-
-
-class NoFrontConfig(Section):
-    """The encoder reads the source itself."""
-
-    kind: Literal["none"] = Field("none", description=FRONT)
-
-
-class PictureFrontConfig(Section):
-    """Convolutions over pixels (SPEC S3.4)."""
-
-    kind: Literal["picture"] = Field("picture", description=FRONT)
-    widths: tuple[Width, ...] = Field(
-        (32, 64, 128), min_length=1, max_length=8, description="channels of each halving stage"
-    )
-    grid: Literal["cells", "columns", "one"] = Field(
-        "cells", description="vectors of a picture: one for each cell, one a column, or one in all"
-    )
-
-
-class SoundFrontConfig(Section):
-    """Convolutions over frames (SPEC S3.5)."""
-
-    kind: Literal["sound"] = Field("sound", description=FRONT)
-    width: Width = Field(128, description="size of a vector of sound")
-    halvings: Annotated[int, Field(ge=1, le=8)] = Field(
-        2, description="how often the number of frames is halved"
-    )
-    mask_bands: Count = Field(15, description="bands in a stripe that is silenced in training")
-    mask_frames: Count = Field(20, description="frames in such a stripe; two of each are drawn")
-
-
-FrontConfig = Annotated[
-    NoFrontConfig | PictureFrontConfig | SoundFrontConfig,
-    Field(discriminator="kind"),
-    BeforeValidator(kind_or_table("none")),
 ]
 
 

@@ -31,6 +31,11 @@ __all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 
 PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
 LONGEST_SOUND = 30  # seconds
+FASTEST_SPEECH = 25  # characters a second
+SENSED_ROWS = {"picture": 64, "sound": 32}  # of a batch
+SENSED_PASSES = 40
+SENSED_UPDATES = 500, 20_000  # the fewest and the most
+SOUND_POSITIONS = 20_000  # frames in a batch
 RECURRENT = ("lstm", "gru", "elman")
 WRITTEN_PASSES, JUDGED_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
 JUDGED_WORDS: Overrides = {  # a word that is spelt and seen once is read as unknown ones will be
@@ -91,6 +96,8 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     cut = validate(merge(chosen, own), place="configuration")
     if cut.source != cut.target:
         chosen = merge(chosen, {"model": {"share_vocabulary": False}})
+    if preset == "auto" and isinstance(cut.source, SoundConfig):
+        preset = "lstm"
     tokens = max(1.0, facts.rows * items_per_row(facts, cut))
     preset = "lstm" if stream and preset == "auto" else preset
     chosen = merge(chosen, _model(preset, _words(facts, cut)))
@@ -105,6 +112,8 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     passes = JUDGED_PASSES if judged else WRITTEN_PASSES
     rows = max(1, round(tokens / max(1, given.truncate))) if stream else facts.rows
     training = _training(preset, (rows, tokens), own, most=passes)
+    if isinstance(cut.source, PictureConfig | SoundConfig):
+        training = _by_rows(cut.source.kind, facts.rows, training, own)
     chosen = merge(chosen, {"training": training})
     config = validate(merge(chosen, overrides), place="configuration")
     if config.model.share_vocabulary and config.source != config.target:
@@ -184,7 +193,10 @@ def _parts(cut: Config, facts: Facts, preset: str) -> Overrides:
     if isinstance(cut.source, TextConfig):
         return {}
     room = 20 + round(4 * _items(facts.target, cut.target))
-    return {"model": parts, "search": {"max_extra": room, "length": room}}
+    search: Overrides = {"max_extra": room, "length": room}
+    if isinstance(cut.source, SoundConfig):
+        search["max_ratio"] = round(FASTEST_SPEECH * cut.source.step / 1_000, 6)
+    return {"model": parts, "search": search}
 
 
 def _judging(preset: str, words: float, cut: Config) -> Overrides:
@@ -322,6 +334,23 @@ def _training(
         "updates": updates,
         "batch_tokens": batch,
         "rate": _rate(preset, own.get("optimizer", AdamWConfig())),
+        "warmup": min(1_000, updates // 10),
+        "validate_every": max(50, min(1_000, updates // 15)),
+    }
+
+
+def _by_rows(kind: str, rows: int, usual: Overrides, own: Mapping[str, Any]) -> Overrides:
+    """The same for pictures and sound, whose rows are what there is to count; convolutions and what
+    follows them are learnt at half the rate."""
+    batch = own.get("batch_rows") or SENSED_ROWS[kind]
+    fewest, most = SENSED_UPDATES
+    updates = round(SENSED_PASSES * rows / batch / 100) * 100
+    updates = own.get("updates", min(most, max(fewest, updates)))
+    return {
+        "updates": updates,
+        "batch_rows": batch,
+        "batch_tokens": SOUND_POSITIONS if kind == "sound" else usual["batch_tokens"],
+        "rate": usual["rate"] / 2,
         "warmup": min(1_000, updates // 10),
         "validate_every": max(50, min(1_000, updates // 15)),
     }

@@ -90,11 +90,13 @@ class SoundConfig(Section):
     """A column of names of sound files, read as log-mel frames (SPEC S3.5)."""
 
     kind: Literal["sound"] = Field("sound", description=KIND)
-    rate: Annotated[int, Field(ge=1_000, le=192_000)] = Field(
-        16_000, description="samples a second that every recording is brought to"
+    rate: Literal["auto"] | Annotated[int, Field(ge=1_000, le=192_000)] = Field(
+        "auto",
+        description="samples a second that every recording is brought to; auto is what they have, "
+        "16,000 at most",
     )
     bands: Annotated[int, Field(ge=1, le=256)] = Field(
-        80, description="mel bands of a frame, from 0 to half the rate"
+        40, description="mel bands of a frame, from 0 to half the rate"
     )
     window: Annotated[float, Field(gt=1, le=1_000)] = Field(
         25.0, description="milliseconds that a frame looks at"

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 Least = Annotated[float, Field(ge=0)]
-Frozen = Literal["encoder", "decoder", "embeddings", "all-but-output"]
+Frozen = Literal["front", "encoder", "decoder", "embeddings", "all-but-output"]
 """A part of the model whose weights stay as they are (SPEC S6.7)."""
 
 
@@ -119,7 +119,9 @@ class TrainingConfig(Section):
         "float32", description="bfloat16 computes products in half the bits, where there is a unit"
     )
     freeze: Annotated[tuple[Frozen, ...], BeforeValidator(one_or_several)] = Field(
-        (), description="parts that stay: encoder, decoder, embeddings, all-but-output"
+        (),
+        description="parts that stay: front (its convolutions), encoder, decoder, embeddings, "
+        "all-but-output",
     )
     extend_vocabulary: bool = Field(
         False, description="with --from: add symbols of the new data that the old run lacks"

@@ -1,5 +1,6 @@
 """A column of pictures, each brought to one size (SPEC S3.4)."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PictureField"]
 
-MOST_PIXELS = 100_000_000  # of a file, before it is brought to size
+MOST_PIXELS = 80_000_000  # of a file, before it is brought to size
 
 
 class PictureField:
@@ -54,7 +55,7 @@ class PictureField:
     def fault(self, cell: str) -> str | None:
         """A file that is not there, or that is not a picture."""
         try:
-            _opened(cell).close()
+            self._pixels(cell)
         except DataError as error:
             return str(error)
         return None
@@ -86,7 +87,8 @@ class PictureField:
 
         size = self.config.width, self.config.height
         with _opened(cell) as file:
-            picture = _on_white(file)
+            file.draft("RGB", size)
+            picture = _on_white(file, cell)
         picture.thumbnail(size, Image.Resampling.BOX)
         scale = min(size[0] / picture.width, size[1] / picture.height)
         fitting = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
@@ -101,25 +103,31 @@ class PictureField:
 def _opened(cell: str) -> "Image":
     from PIL import Image, UnidentifiedImageError
 
+    too_large = DataError(f"{cell} has more than {MOST_PIXELS:,} pixels; make it smaller")
     try:
-        picture = Image.open(cell.strip())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            picture = Image.open(cell.strip())
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+        raise too_large from None
     except UnidentifiedImageError:
         raise DataError(f"{cell} is not a picture; save it as PNG or JPEG") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name is not one"
         raise DataError(f"{cell} cannot be read ({why}); mend the name or the file") from None
     if picture.width * picture.height > MOST_PIXELS:
-        raise DataError(f"{cell} has more than {MOST_PIXELS:,} pixels; make it smaller")
+        picture.close()
+        raise too_large
     return picture
 
 
-def _on_white(picture: "Image") -> "Image":
+def _on_white(picture: "Image", cell: str) -> "Image":
     """Without transparency, which would be black otherwise."""
     from PIL import Image
 
     try:
         solid = picture.convert("RGBA")
     except (OSError, SyntaxError, ValueError) as error:
-        raise DataError(f"{picture} is damaged ({error}); save it again") from None
+        raise DataError(f"{cell} is damaged ({error}); save it again") from None
     page = Image.new("RGBA", solid.size, "white")
     return Image.alpha_composite(page, solid).convert("RGB")

@@ -8,6 +8,7 @@ Each band is then brought to mean 0 and spread 1 over the recording, so loudness
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config.columns import SoundConfig
-from seqloom.errors import DataError
+from seqloom.errors import DataError, RunError
 from seqloom.fields.files import Saved, digest, write_field
 from seqloom.fields.items import Numbers
 from seqloom.fields.protocol import Values
@@ -25,24 +26,35 @@ __all__ = ["SoundField", "log_mel", "mel_bands", "resampled"]
 QUIET = 1e-30  # power below which there is silence, ...
 RANGE = 1e-8  # ... and below this share of the loudest
 LONGEST = 3_600  # seconds of a recording
+HIGHEST = 16_000  # samples a second that are enough for speech
+ASKED = 100  # recordings that are asked for their rate
+CHUNK = 4_096  # frames in memory at a time
+UNREADABLE = (RuntimeError, TypeError, OSError, ValueError)
 Samples = NDArray[np.float32]
 
 
 class SoundField:
     """A cell is the name of a sound file; its row is a frame every few milliseconds."""
 
-    def __init__(self, config: SoundConfig) -> None:
+    def __init__(self, config: SoundConfig, rate: int) -> None:
         self.config = config
+        self.rate = rate  # samples a second
 
     @classmethod
     def learn(cls, config: SoundConfig, cells: Iterable[str], *, seed: int) -> Self:
-        """There is nothing to learn."""
-        return cls(config)
+        """Only the rate, where it is left open: the highest of some recordings."""
+        if config.rate != "auto":
+            return cls(config, config.rate)
+        rates = [_rate(cell) for cell in islice(cells, ASKED)]
+        return cls(config, min(HIGHEST, max(rates, default=0) or HIGHEST))
 
     @classmethod
     def restore(cls, config: SoundConfig, facts: Mapping[str, Any], directory: Path) -> Self:
-        """Nothing is saved beyond the configuration."""
-        return cls(config)
+        """As it was saved; RunError where it was not so."""
+        rate = facts.get("rate")
+        if not isinstance(rate, int) or not 1_000 <= rate <= 192_000:
+            raise RunError(f"{directory}: its rate is damaged; restore it from a copy")
+        return cls(config, rate)
 
     @property
     def items(self) -> Numbers:
@@ -56,17 +68,15 @@ class SoundField:
 
     @property
     def fingerprint(self) -> str:
-        """Of the frames' options."""
-        return digest(self.config, Saved({}))
+        """Of the frames' options and the rate."""
+        return digest(self.config, self._saved)
 
     def fault(self, cell: str) -> str | None:
         """A file that is not there, that is not a sound, or that is empty or endless."""
         try:
-            information = _library().info(cell.strip())
-        except (RuntimeError, TypeError, OSError):
-            return f"{cell} cannot be read as sound; give a WAV, FLAC or OGG file that is there"
-        if not 0 < information.frames <= LONGEST * information.samplerate:
-            return f"{cell} has {information.duration:.1f} seconds; give more than 0 and an hour"
+            _samples(cell)
+        except DataError as error:
+            return str(error)
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
@@ -83,44 +93,54 @@ class SoundField:
 
     def describe(self) -> str:
         """What a frame is."""
-        return f"sound, {self.config.bands} bands every {self.config.step:g} ms"
+        bands, step = self.config.bands, self.config.step
+        return f"sound of {self.rate:,} samples a second, {bands} bands every {step:g} ms"
 
     def save(self, directory: Path) -> None:
         """Write the field's file into a directory, which is made if it is not there."""
-        write_field(directory, self.config, Saved({}))
+        write_field(directory, self.config, self._saved)
+
+    @property
+    def _saved(self) -> Saved:
+        return Saved({"rate": self.rate})
 
     @cached_property
     def _bands(self) -> NDArray[np.float64]:
-        config = self.config
-        return mel_bands(config.bands, rate=config.rate, points=_points(config))
+        return mel_bands(self.config.bands, rate=self.rate, points=_points(self.config, self.rate))
 
     def _frames(self, cell: str) -> Values:
-        samples, rate = _library().read(cell.strip(), dtype="float32", always_2d=True)
-        sound = resampled(samples.mean(axis=1), rate, self.config.rate)
-        if not np.isfinite(sound).all():
-            raise DataError(f"{cell} holds samples that are not finite; record it again")
-        frames = log_mel(sound, self.config, self._bands)
+        samples, rate = _samples(cell)
+        sound = resampled(samples, rate, self.rate)
+        frames = log_mel(sound, self.rate, self.config, self._bands)
         spread = frames.std(axis=0)
         frames = (frames - frames.mean(axis=0)) / np.where(spread > 1e-5, spread, 1.0)
         return np.asarray(frames, np.float32)
 
 
-def log_mel(sound: Samples, config: SoundConfig, bands: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_mel(
+    sound: Samples, rate: int, config: SoundConfig, bands: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """The logarithm of each band's power in each frame; a short sound is one frame."""
-    window = round(config.window * config.rate / 1_000)
-    step = max(1, round(config.step * config.rate / 1_000))
+    window = _window(config, rate)
+    step = max(1, round(config.step * rate / 1_000))
+    points = 2 * (bands.shape[1] - 1)
     if len(sound) < window:
         sound = np.pad(sound, (0, window - len(sound)))
     frames = np.lib.stride_tricks.sliding_window_view(sound, window)[::step]
-    spectrum = np.fft.rfft(frames * np.hanning(window + 1)[:-1], _points(config))
-    power = np.abs(spectrum) ** 2 @ bands.T
-    return np.log(np.maximum(power, max(RANGE * float(power.max()), QUIET)))
+    cosine = np.hanning(window + 1)[:-1]
+    power: NDArray[np.float64] = np.concatenate(
+        [
+            np.abs(np.fft.rfft(frames[start : start + CHUNK] * cosine, points)) ** 2 @ bands.T
+            for start in range(0, len(frames), CHUNK)
+        ]
+    )
+    floor = max(RANGE * float(power.max()), QUIET)
+    return np.asarray(np.log(np.maximum(power, floor)), np.float64)
 
 
 def mel_bands(count: int, *, rate: int, points: int) -> NDArray[np.float64]:
     """The share of each point of the spectrum in each band: triangles that overlap by half."""
-    mel = np.linspace(0, 2_595 * np.log10(1 + rate / 2 / 700), count + 2)
-    corners = 700 * (10 ** (mel / 2_595) - 1)
+    corners = _corners(count, rate)
     frequencies = np.fft.rfftfreq(points, 1 / rate)
     rise = (frequencies - corners[:-2, None]) / np.diff(corners)[:-1, None]
     fall = (corners[2:, None] - frequencies) / np.diff(corners)[1:, None]
@@ -142,10 +162,48 @@ def resampled(sound: Samples, rate: int, wanted: int) -> Samples:
     return (made * (length / len(padded))).astype(np.float32)
 
 
-def _points(config: SoundConfig) -> int:
-    """The power of two that holds a window."""
-    window = round(config.window * config.rate / 1_000)
-    return int(1 << max(1, window - 1).bit_length())
+def _corners(count: int, rate: int) -> NDArray[np.float64]:
+    """Where bands begin, are highest and end, in hertz: equally far apart in mel."""
+    mel = np.linspace(0, 2_595 * np.log10(1 + rate / 2 / 700), count + 2)
+    return np.asarray(700 * (10 ** (mel / 2_595) - 1))
+
+
+def _window(config: SoundConfig, rate: int) -> int:
+    return max(2, round(config.window * rate / 1_000))
+
+
+def _points(config: SoundConfig, rate: int) -> int:
+    """The power of two that holds a window and puts a point into the narrowest band."""
+    narrowest = float(_corners(config.bands, rate)[1])
+    least = max(_window(config, rate), math.ceil(rate / narrowest))
+    return int(1 << (least - 1).bit_length())
+
+
+def _rate(cell: str) -> int:
+    """Of a recording; 0 where it cannot be read."""
+    try:
+        return int(_library().info(cell.strip()).samplerate)
+    except UNREADABLE:
+        return 0
+
+
+def _samples(cell: str) -> tuple[Samples, int]:
+    """All channels as one, and how many samples a second has; DataError where there are none."""
+    library, name = _library(), cell.strip()
+    try:
+        information = library.info(name)
+        if not 0 < information.frames <= LONGEST * information.samplerate:
+            seconds = f"{information.duration:,.0f} seconds" if information.frames else "no sound"
+            raise DataError(f"{cell} has {seconds}; give a recording of up to an hour")
+        samples, rate = library.read(name, dtype="float32", always_2d=True)
+    except UNREADABLE:
+        raise DataError(
+            f"{cell} cannot be read as sound; give a WAV, FLAC or OGG file that is there"
+        ) from None
+    sound = np.asarray(samples.mean(axis=1), np.float32)
+    if not len(sound) or not np.isfinite(sound).all():
+        raise DataError(f"{cell} holds samples that are not finite; record it again")
+    return sound, int(rate)
 
 
 def _library() -> Any:

@@ -7,37 +7,60 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["FrameConvolutions", "Grid", "PictureConvolutions", "SpectrumMask"]
+from seqloom.nn.positions import sinusoids
+
+__all__ = ["FrameConvolutions", "Grid", "GridVectors", "PictureConvolutions", "SpectrumMask"]
 
 Grid = Literal["cells", "columns", "one"]
 GROUPS = 8  # of channels that are brought to one scale together
 
 
 class PictureConvolutions(nn.Module):
-    """Stages that each halve the picture: a convolution, and one more on top of what it gave.
+    """Stages that each halve the picture: a convolution, and one more on top of what it gave."""
 
-    The last stage's cells are the vectors, or their means over each column or over all of them.
-    """
-
-    def __init__(self, channels: int, widths: tuple[int, ...], *, grid: Grid) -> None:
+    def __init__(self, channels: int, widths: tuple[int, ...]) -> None:
         super().__init__()
         self.width = widths[-1]
-        self.grid = grid
         before = (channels, *widths)
         self.stages = nn.ModuleList(
             _Stage(narrow, wide) for narrow, wide in zip(before, widths, strict=False)
         )
 
-    def forward(self, pictures: Float[Tensor, "N C H W"]) -> Float[Tensor, "N P D"]:
+    def forward(self, pictures: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D H2 W2"]:
         for stage in self.stages:
             pictures = stage(pictures)
+        return pictures
+
+
+class GridVectors(nn.Module):
+    """The cells of a picture as a sequence of vectors, each told where it lies.
+
+    The first half of the channels has sines and cosines of the row added, the second of the column;
+    columns are means over rows and know their column alone, and one mean over all knows nothing.
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        super().__init__()
+        self.grid = grid
+
+    def forward(self, cells: Float[Tensor, "N D H W"]) -> Float[Tensor, "N P D"]:
         match self.grid:
             case "cells":
-                return pictures.flatten(2).transpose(1, 2)
+                return (cells + _places(cells)).flatten(2).transpose(1, 2)
             case "columns":
-                return pictures.mean(dim=2).transpose(1, 2)
+                columns = cells.mean(dim=2).transpose(1, 2)
+                places = torch.arange(1, columns.shape[1] + 1, device=cells.device)
+                return columns + sinusoids(places, columns.shape[2]).to(columns.dtype)
             case "one":
-                return pictures.mean(dim=(2, 3))[:, None]
+                return cells.mean(dim=(2, 3))[:, None]
+
+
+def _places(cells: Float[Tensor, "N D H W"]) -> Float[Tensor, "D H W"]:
+    _, width, rows, columns = cells.shape
+    down = sinusoids(torch.arange(1, rows + 1, device=cells.device), width // 2)
+    across = sinusoids(torch.arange(1, columns + 1, device=cells.device), width - width // 2)
+    both = [down[:, None].expand(-1, columns, -1), across[None].expand(rows, -1, -1)]
+    return torch.cat(both, dim=2).permute(2, 0, 1).to(cells.dtype)
 
 
 class _Stage(nn.Module):
@@ -55,55 +78,72 @@ class _Stage(nn.Module):
 
 
 class FrameConvolutions(nn.Module):
-    """Layers that each halve the number of frames; nothing leaks in from padding."""
+    """Layers that each halve the number of frames and of bands; nothing leaks in from padding.
+
+    The channels of all bands that are left are one vector a frame, brought to mean 0 and spread 1.
+    """
 
     def __init__(self, bands: int, width: int, *, halvings: int) -> None:
         super().__init__()
         self.width = width
+        channels = max(1, width // 4)
         self.layers = nn.ModuleList(
-            nn.Conv1d(bands if not layer else width, width, 3, stride=2, padding=1)
+            nn.Conv2d(channels if layer else 1, channels, 3, stride=2, padding=1)
             for layer in range(halvings)
         )
+        left = -(-bands // 2**halvings)
+        self.join = nn.Linear(channels * left, width)
+        self.norm = nn.LayerNorm(width)
 
     def forward(
         self, frames: Float[Tensor, "B S C"], lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B S2 D"], Int[Tensor, "B"]]:
         """The vectors, and how many each recording has: half as many a layer, rounded up."""
-        hidden = frames.transpose(1, 2)
+        hidden = frames[:, None] * _real(frames, lengths)[:, None]
         for layer in self.layers:
-            hidden = functional.relu(layer(hidden * _real(hidden, lengths)))
+            hidden = functional.relu(layer(hidden))
             lengths = (lengths + 1) // 2
-        return (hidden * _real(hidden, lengths)).transpose(1, 2), lengths
+            hidden = hidden * _real(hidden[:, 0], lengths)[:, None]
+        vectors = self.norm(self.join(hidden.transpose(1, 2).flatten(2)))
+        return vectors * _real(vectors, lengths), lengths
 
 
 class SpectrumMask(nn.Module):
     """Silences stripes of bands and of frames at random in training, so that none is relied on."""
 
     def __init__(self, *, bands: int, frames: int, stripes: int = 2) -> None:
-        """At most so many bands and frames in a stripe, and so many stripes of each."""
+        """At most so many bands and frames in a stripe, and so many stripes of each.
+
+        No stripe is wider than a fifth of the bands or of the recording.
+        """
         super().__init__()
         self.widest = bands, frames
         self.stripes = stripes
 
-    def forward(self, spectrum: Float[Tensor, "B S C"]) -> Float[Tensor, "B S C"]:
-        if not self.training or not self.stripes:
+    def forward(
+        self, spectrum: Float[Tensor, "B S C"], lengths: Int[Tensor, "B"]
+    ) -> Float[Tensor, "B S C"]:
+        if not self.training or not any(self.widest):
             return spectrum
-        rows, steps, bands = spectrum.shape
-        silent = self._striped(rows, bands, self.widest[0])[:, None]
-        silent = silent | self._striped(rows, steps, self.widest[1])[:, :, None]
+        bands = torch.full_like(lengths, spectrum.shape[2])
+        silent = self._striped(bands, spectrum.shape[2], self.widest[0])[:, None]
+        silent = silent | self._striped(lengths, spectrum.shape[1], self.widest[1])[:, :, None]
         return spectrum.masked_fill(silent, 0.0)
 
-    def _striped(self, rows: int, size: int, widest: int) -> Bool[Tensor, "B N"]:
-        """Where the stripes of each row are along an axis of this size."""
-        widths = torch.randint(0, min(widest, size) + 1, (rows, self.stripes, 1))
-        starts = (torch.rand(rows, self.stripes, 1) * (size - widths + 1)).long()
-        places = torch.arange(size)
-        return ((places >= starts) & (places < starts + widths)).any(dim=1)
+    def _striped(self, sizes: Int[Tensor, "B"], places: int, widest: int) -> Bool[Tensor, "B N"]:
+        """Where the stripes of each row are among as many places as it has."""
+        draws = torch.rand(2, len(sizes), self.stripes, 1, device=sizes.device)
+        most = (sizes // 5).clamp(max=widest)[:, None, None]
+        widths = (draws[0] * (most + 1)).long()
+        starts = (draws[1] * (sizes[:, None, None] - widths + 1)).long()
+        steps = torch.arange(places, device=sizes.device)
+        return ((steps >= starts) & (steps < starts + widths)).any(dim=1)
 
 
-def _real(hidden: Float[Tensor, "B D S"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B 1 S"]:
-    steps = torch.arange(hidden.shape[2], device=hidden.device)
-    return (steps < lengths[:, None])[:, None].to(hidden.dtype)
+def _real(steps: Float[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B S 1"]:
+    """1 at the steps that a row has, 0 past them."""
+    places = torch.arange(steps.shape[1], device=steps.device)
+    return (places < lengths[:, None])[:, :, None].to(steps.dtype)
 
 
 def _groups(width: int) -> int:

@@ -48,6 +48,7 @@ from seqloom.fields import Field, Items, Numbers, Series, Symbols, column_names,
 from seqloom.model import build
 from seqloom.run.board import check_board
 from seqloom.run.device import check_device
+from seqloom.run.fronts import FrontBase, open_front
 from seqloom.run.progress import Progress
 from seqloom.run.saved import load_config, load_fields
 from seqloom.run.tuning import Base
@@ -82,7 +83,7 @@ class Prepared:
     train: Corpus
     valid: Corpus
     notes: tuple[str, ...]
-    base: Base | None = None  # the run to begin from, where there is no step yet
+    base: Base | FrontBase | None = None  # what to begin from, where there is no step yet
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared
     valid = parts.corpus(directory, "valid", reports[1], watch)
     same_data(directory, request, train)
     notes = [line for report in reports if report.lost for line in report.lines()]
-    base = None if latest else request.base
+    base = None if latest else request.base or open_front(config.model.front)
     return Prepared(config, source, target, train, valid, tuple(notes), base)
 
 

@@ -1,6 +1,6 @@
 """Parts of a model that stay as they are while the rest learns (SPEC S6.7)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from seqloom.config import Frozen
 from seqloom.errors import ConfigError
@@ -10,8 +10,13 @@ from seqloom.nn.embedding import Embedding
 __all__ = ["freeze"]
 
 OUTPUT = "decoder.output.", "head.output."
-OWNERS = {"encoder": ("encoder.",), "decoder": ("decoder.", "head.")}
+OWNERS = {
+    "front": ("encoder.front.convolutions.",),
+    "encoder": ("encoder.",),
+    "decoder": ("decoder.", "head."),
+}
 NAMED: dict[Frozen, set[str]] = {  # who is meant to stay with a part
+    "front": {"the encoder"},
     "encoder": {"the encoder"},
     "decoder": {"the decoder", "the output layer"},
     "embeddings": {"the encoder", "the decoder"},
@@ -37,6 +42,8 @@ def freeze(model: Network, parts: Collection[Frozen]) -> list[str]:
         if found:
             parameter.requires_grad_(False)
             shared |= {_user(use) for use in uses}.difference(*(NAMED[part] for part in found))
+    if "front" in parts and not any(use.startswith(OWNERS["front"]) for use in _every(names)):
+        raise ConfigError("training.freeze = 'front': there is no front end; freeze another part")
     if parts and not any(parameter.requires_grad for parameter in model.parameters()):
         raise ConfigError(f"training.freeze = {list(parts)} leaves nothing to learn; name less")
     if not shared:
@@ -46,12 +53,16 @@ def freeze(model: Network, parts: Collection[Frozen]) -> list[str]:
     ]
 
 
+def _every(names: Mapping[int, list[str]]) -> list[str]:
+    return [use for uses in names.values() for use in uses]
+
+
 def _is_of(part: Frozen, uses: list[str], *, table: bool) -> bool:
     """Whether a weight with these names belongs to a part."""
     output = any(use.startswith(OUTPUT) for use in uses)
     inputs = any(not use.startswith(OUTPUT) for use in uses)
     match part:
-        case "encoder" | "decoder":
+        case "front" | "encoder" | "decoder":
             return any(use.startswith(OWNERS[part]) for use in uses)
         case "embeddings":
             return table and inputs

@@ -6,18 +6,14 @@ from torch import nn
 
 from seqloom.config import (
     DecoderConfig,
-    FrontConfig,
     HeadConfig,
     HorizonHeadConfig,
     LabelHeadConfig,
     ModelConfig,
     NoEncoderConfig,
-    NoFrontConfig,
     NumberHeadConfig,
-    PictureFrontConfig,
     RecurrentDecoderConfig,
     RecurrentEncoderConfig,
-    SoundFrontConfig,
     TagsHeadConfig,
     TransformerDecoderConfig,
     TransformerEncoderConfig,
@@ -26,6 +22,7 @@ from seqloom.config import (
 )
 from seqloom.errors import ConfigError
 from seqloom.fields import END, UNK, Items, Numbers, Pixels, Series, Symbols
+from seqloom.model.build.fronts import build_front
 from seqloom.model.build.recurrent import recurrent_decoder, recurrent_encoder
 from seqloom.model.build.sizes import Encoded, Target
 from seqloom.model.build.transformer import transformer_decoder, transformer_encoder
@@ -37,7 +34,7 @@ from seqloom.model.forecast import (
     MappedForecast,
     SteppedForecast,
 )
-from seqloom.model.fronts import Front, FrontedEncoder, PictureFront, SoundFront
+from seqloom.model.fronts import FrontedEncoder
 from seqloom.model.heads import (
     CodePool,
     LabelHead,
@@ -50,7 +47,6 @@ from seqloom.model.heads import (
 from seqloom.model.recurrent import RecurrentDecoder
 from seqloom.model.state import Decoder, Encoder, Feedback, Head
 from seqloom.model.transformer import TransformerDecoder
-from seqloom.nn.convolution import FrameConvolutions, PictureConvolutions, SpectrumMask
 from seqloom.nn.embedding import (
     Embedding,
     Forgetful,
@@ -93,7 +89,7 @@ Network = SequenceModel | HeadedModel
 
 def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     """The configured model with first weights drawn from torch's current random state."""
-    front, seen = _front(config.front, source)
+    front, seen = build_front(config.front, source)
     reading = _vectors(config, seen)
     encoder, encoded = _encoder(config, _forgetful(config, reading, seen))
     if front is not None:
@@ -200,31 +196,6 @@ def _pooled(pool: str, encoded: Encoded) -> tuple[Pool, int]:
         return CodePool(), encoded.code[1]
     pools: dict[str, type[Pool]] = {"code": CodePool, "mean": MeanPool, "max": MaximumPool}
     return pools[pool](), encoded.states or 0
-
-
-def _front(part: FrontConfig, source: Items) -> tuple[Front | None, Items]:
-    """What comes before the encoder, and the items that the encoder then sees."""
-    match part, source:
-        case NoFrontConfig(), Symbols() | Numbers():
-            return None, source
-        case PictureFrontConfig(), Pixels() as pixels:
-            least = 2 ** (len(part.widths) - 1)
-            if min(pixels.height, pixels.width) < least:
-                raise ConfigError(
-                    f"model.front.widths has {len(part.widths)} stages, which need pictures of "
-                    f"{least} × {least} or more, not {pixels.width} × {pixels.height}"
-                )
-            convolutions = PictureConvolutions(pixels.channels, part.widths, grid=part.grid)
-            return PictureFront(pixels, convolutions), Numbers(convolutions.width)
-        case SoundFrontConfig(), Numbers(bands):
-            frames = FrameConvolutions(bands, part.width, halvings=part.halvings)
-            mask = SpectrumMask(bands=part.mask_bands, frames=part.mask_frames)
-            return SoundFront(mask, frames), Numbers(part.width)
-        case _:
-            raise ConfigError(
-                f"model.front.kind = {part.kind!r} does not fit the source: leave it out, and it "
-                "follows from source.kind"
-            )
 
 
 def _vectors(config: ModelConfig, items: Items) -> Vectors:

@@ -1,0 +1,84 @@
+"""What may stand before an encoder: convolutions over pixels or frames (SPEC S3.4, S3.5)."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from seqloom.config.section import Count, Section, Width, kind_or_table
+
+__all__ = [
+    "FrontConfig",
+    "FrontOptions",
+    "GridOptions",
+    "NoFrontConfig",
+    "PictureFrontConfig",
+    "ResNetFrontConfig",
+    "SoundFrontConfig",
+]
+
+FRONT = "what makes vectors of the source first: none, picture, resnet or sound"
+
+
+class NoFrontConfig(Section):
+    """The encoder reads the source itself."""
+
+    kind: Literal["none"] = Field("none", description=FRONT)
+
+
+class FrontOptions(Section):
+    """What every front end can be asked."""
+
+    weights: str = Field(
+        "",
+        description="begin with the convolutions of this run directory or safetensors file; with "
+        "new ones if empty",
+    )
+
+
+class GridOptions(FrontOptions):
+    """What every front end for pictures can be asked."""
+
+    grid: Literal["cells", "columns", "one"] = Field(
+        "cells",
+        description="picture, resnet: vectors of a picture, one for each cell, one a column, or "
+        "one in all",
+    )
+
+
+class PictureFrontConfig(GridOptions):
+    """Convolutions over pixels (SPEC S3.4)."""
+
+    kind: Literal["picture"] = Field("picture", description=FRONT)
+    widths: tuple[Width, ...] = Field(
+        (32, 64, 128), min_length=1, max_length=8, description="channels of each halving stage"
+    )
+
+
+class ResNetFrontConfig(GridOptions):
+    """A residual network under the names that its published weights have (SPEC S3.4)."""
+
+    kind: Literal["resnet"] = Field("resnet", description=FRONT)
+    depth: Literal[18, 34] = Field(18, description="layers that have weights")
+
+
+class SoundFrontConfig(FrontOptions):
+    """Convolutions over frames (SPEC S3.5)."""
+
+    kind: Literal["sound"] = Field("sound", description=FRONT)
+    width: Width = Field(128, description="size of a vector of sound")
+    halvings: Annotated[int, Field(ge=1, le=8)] = Field(
+        2, description="how often the number of frames is halved"
+    )
+    mask_bands: Count = Field(
+        8, description="most bands in a stripe that is silenced in training, up to a fifth of all"
+    )
+    mask_frames: Count = Field(
+        20, description="most frames in such a stripe; two stripes of each are drawn"
+    )
+
+
+FrontConfig = Annotated[
+    NoFrontConfig | PictureFrontConfig | ResNetFrontConfig | SoundFrontConfig,
+    Field(discriminator="kind"),
+    BeforeValidator(kind_or_table("none")),
+]

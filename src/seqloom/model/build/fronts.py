@@ -1,0 +1,59 @@
+"""Which front end stands before the encoder (SPEC S3.4, S3.5)."""
+
+from seqloom.config import (
+    FrontConfig,
+    NoFrontConfig,
+    PictureFrontConfig,
+    ResNetFrontConfig,
+    SoundFrontConfig,
+)
+from seqloom.errors import ConfigError
+from seqloom.fields import Items, Numbers, Pixels, Symbols
+from seqloom.model.fronts import COLOURS, Front, PictureFront, SoundFront
+from seqloom.nn.convolution import (
+    FrameConvolutions,
+    GridVectors,
+    PictureConvolutions,
+    SpectrumMask,
+)
+from seqloom.nn.resnet import ResNet
+
+__all__ = ["build_front"]
+
+
+def build_front(part: FrontConfig, source: Items) -> tuple[Front | None, Items]:
+    """What comes before the encoder, and the items that the encoder then sees."""
+    match part, source:
+        case NoFrontConfig(), Symbols() | Numbers():
+            return None, source
+        case PictureFrontConfig() | ResNetFrontConfig(), Pixels() as pixels:
+            front = _picture_front(part, pixels)
+            return front, Numbers(front.width)
+        case SoundFrontConfig(), Numbers(bands):
+            frames = FrameConvolutions(bands, part.width, halvings=part.halvings)
+            mask = SpectrumMask(bands=part.mask_bands, frames=part.mask_frames)
+            return SoundFront(mask, frames), Numbers(part.width)
+        case _:
+            raise ConfigError(
+                f"model.front.kind = {part.kind!r} does not fit the source: leave it out, and it "
+                "follows from source.kind"
+            )
+
+
+def _picture_front(part: PictureFrontConfig | ResNetFrontConfig, pixels: Pixels) -> PictureFront:
+    vectors = GridVectors(part.grid)
+    match part:
+        case PictureFrontConfig(widths=widths):
+            least = 2 ** (len(widths) - 1)
+            if min(pixels.height, pixels.width) < least:
+                raise ConfigError(
+                    f"model.front.widths has {len(widths)} stages, which need pictures of "
+                    f"{least} × {least} or more, not {pixels.width} × {pixels.height}"
+                )
+            return PictureFront(pixels, PictureConvolutions(pixels.channels, widths), vectors)
+        case ResNetFrontConfig(depth=depth):
+            if pixels.channels != len(COLOURS.mean):
+                raise ConfigError(
+                    "model.front.kind = 'resnet' reads three colours: set source.colour=true"
+                )
+            return PictureFront(pixels, ResNet(depth), vectors, COLOURS)

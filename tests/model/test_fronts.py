@@ -1,0 +1,113 @@
+"""Front ends before any encoder: nothing of padding or of batch mates gets through (SPEC S3.4)."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from seqloom.config import ModelConfig
+from seqloom.errors import ConfigError
+from seqloom.fields import Items, Numbers, Pixels, Symbols
+from seqloom.model import SequenceModel, Source, build_writer
+from seqloom.training import freeze
+from tests.encoder_checks import assert_same
+
+SMALL: dict[str, Any] = {"width": 8, "layers": 1, "dropout": 0.3}
+ENCODERS: dict[str, dict[str, Any]] = {
+    "vectors": {"kind": "vectors"},
+    "recurrent": {"kind": "recurrent", **SMALL},
+    "transformer": {"kind": "transformer", "inner": 16, "heads": 2, **SMALL},
+}
+FRONTS: dict[str, tuple[dict[str, Any], Items]] = {
+    "cells": ({"kind": "picture", "widths": [4, 6]}, Pixels(3, 8, 12)),
+    "columns": ({"kind": "picture", "widths": [4, 6], "grid": "columns"}, Pixels(1, 9, 11)),
+    "one": ({"kind": "picture", "widths": [6], "grid": "one"}, Pixels(1, 6, 6)),
+    "sound": ({"kind": "sound", "width": 8}, Numbers(5)),
+}
+LENGTHS = {"sound": [9, 1, 6, 16]}
+
+
+def model(front: str, encoder: str = "vectors", **more: Any) -> SequenceModel:
+    torch.manual_seed(5)
+    part, items = FRONTS[front]
+    config = {
+        "embedding": 8,
+        "share_vocabulary": False,
+        "front": {**part, **more},
+        "encoder": ENCODERS[encoder],
+        "decoder": {"kind": "transformer", "inner": 16, "heads": 2, **SMALL},
+    }
+    return build_writer(ModelConfig.model_validate(config), source=items, target=Symbols(7))
+
+
+def source(front: str, *, padding: float = 0.0) -> Source:
+    """Four inputs, what is past their ends filled with anything."""
+    items = FRONTS[front][1]
+    lengths = torch.tensor(LENGTHS.get(front, [1, 2, 1, 3]))
+    torch.manual_seed(6)
+    if isinstance(items, Pixels):
+        values = torch.randint(0, 256, (4, int(lengths.max()), items.count), dtype=torch.uint8)
+    else:
+        values = torch.randn(4, int(lengths.max()), items.count, dtype=torch.float64)
+    past = torch.arange(values.shape[1]) >= lengths[:, None]
+    values[past] = int(padding) if isinstance(items, Pixels) else padding
+    return Source(values, lengths)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("front", FRONTS)
+def test_padding_and_mates_change_nothing(front: str, encoder: str) -> None:
+    """Each input is read as it would be alone, whatever stands past its end."""
+    network = model(front, encoder).double().eval()
+    batch, other = source(front), source(front, padding=77.0)
+    together, again = (network.encoder.encode(each) for each in (batch, other))
+    assert together.states is not None
+    assert together.mask is not None
+    assert again.states is not None
+    for number, length in enumerate(batch.lengths.tolist()):
+        alone = network.encoder.encode(
+            Source(batch.values[number : number + 1, :length], batch.lengths[number : number + 1])
+        )
+        assert alone.states is not None
+        seen = alone.states.shape[1]
+        assert together.mask[number].tolist() == [
+            place < seen for place in range(together.mask.shape[1])
+        ]
+        states = together.states[number, :seen]
+        assert_same([states], [alone.states[0]])
+        assert_same([again.states[number, :seen]], [states])
+
+
+@pytest.mark.parametrize("front", FRONTS)
+def test_a_frozen_front_is_its_convolutions(front: str) -> None:
+    """The map from them to the model's own width is learnt (SPEC S3.4)."""
+    network = model(front)
+    freeze(network, ["front"])
+    still = {name for name, each in network.named_parameters() if not each.requires_grad}
+    names = {name for name, _ in network.named_parameters()}
+    assert still == {name for name in names if name.startswith("encoder.front.convolutions.")}
+    assert any(name.startswith("encoder.inner.embedding.") for name in names - still)
+
+
+def test_only_a_front_can_be_frozen() -> None:
+    config = ModelConfig.model_validate({"share_vocabulary": True})
+    network = build_writer(config, source=Symbols(5), target=Symbols(5))
+    with pytest.raises(ConfigError, match="no front end"):
+        freeze(network, ["front"])
+
+
+@pytest.mark.parametrize(
+    ("front", "more", "said"),
+    [
+        ("cells", {"widths": [4] * 5}, "need pictures of 16 × 16"),
+        ("columns", {"kind": "resnet", "widths": None}, "set source.colour=true"),
+        ("sound", {"kind": "picture", "width": None}, "does not fit the source"),
+    ],
+)
+def test_fronts_that_do_not_fit(front: str, more: dict[str, Any], said: str) -> None:
+    part, items = FRONTS[front]
+    chosen = {name: value for name, value in {**part, **more}.items() if value is not None}
+    config = ModelConfig.model_validate({"share_vocabulary": False, "front": chosen})
+    with pytest.raises(ConfigError, match=said):
+        build_writer(config, source=items, target=Symbols(7))

@@ -1,0 +1,176 @@
+"""Pictures and sound from files to outputs (SPEC S3.4, S3.5; RELIABILITY, data)."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile  # type: ignore[import-untyped]
+import torch
+from PIL import Image
+from safetensors.torch import load_file, save_file
+
+from seqloom.errors import ConfigError, DataError
+from seqloom.fields import SoundField
+from seqloom.nn.resnet import ResNet
+from seqloom.run import evaluate, load, train
+from seqloom.run.saved import best_step, used_weights
+from seqloom.store import RunDirectory
+
+QUICK: dict[str, Any] = {
+    "updates": 4, "validate_every": 4, "workers": 1, "curves": False, "batch_rows": 8,
+}  # fmt: skip
+SMALL: dict[str, Any] = {
+    "embedding": 8,
+    "decoder": {"kind": "transformer", "width": 8, "inner": 16, "heads": 2, "layers": 1},
+}
+SIZE = {"kind": "picture", "height": 8, "width": 8, "colour": False}
+NAMES = ("dark", "light")
+CONVOLUTIONS = "encoder.front.convolutions."
+
+
+def tensors(run: Path, step: int | None = None) -> dict[str, torch.Tensor]:
+    """The weights of a run as it is used, or as it was at a step."""
+    directory = RunDirectory(run)
+    if step is None:
+        return used_weights(best_step(directory))
+    return next(each for each in directory.steps() if each.number == step).load("model")
+
+
+@pytest.fixture(name="pictures")
+def pictures_(tmp_path: Path) -> Path:
+    """Sixteen pictures, dark ones and light ones."""
+    chance = np.random.default_rng(1)
+    rows = []
+    for number in range(16):
+        light = number % 2
+        pixels = chance.integers(0, 100, (8, 8)) + 150 * light
+        Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / f"{number}.png")
+        rows.append(f"{number}.png\t{NAMES[light]}\n")
+    (tmp_path / "rows.tsv").write_text("".join(rows))
+    return tmp_path / "rows.tsv"
+
+
+def options(target: str, *, front: dict[str, Any], **training: Any) -> dict[str, Any]:
+    model = {"front": front} if target == "label" else {**SMALL, "front": front}
+    return {
+        "source": SIZE, "target": {"kind": target}, "model": model,
+        "training": {**QUICK, **training}, "data": {"valid_share": 0.25},
+    }  # fmt: skip
+
+
+@pytest.fixture(name="classifier")
+def classifier_(pictures: Path, tmp_path: Path) -> Path:
+    front = {"kind": "picture", "widths": [4, 6]}
+    train(pictures, tmp_path / "classifier", options=options("label", front=front))
+    return tmp_path / "classifier"
+
+
+def test_convolutions_of_a_classifier_stay_in_a_captioner(
+    pictures: Path, classifier: Path, tmp_path: Path
+) -> None:
+    """They begin as they were there, are not learnt on, and the rest is (SPEC S3.4)."""
+    front = {"kind": "picture", "widths": [4, 6], "weights": str(classifier)}
+    run = tmp_path / "captioner"
+    train(pictures, run, options=options("text", front=front, freeze="front", average="none"))
+    before, first, last = (tensors(classifier), tensors(run, 0), tensors(run))
+    kept = [name for name in last if name.startswith(CONVOLUTIONS)]
+    assert len(kept) == 2 * 6
+    for name in kept:
+        assert torch.equal(last[name], before[name])
+    learnt = [name for name in last if name not in kept]
+    assert any(not torch.equal(last[name], first[name]) for name in learnt)
+    assert "encoder.inner.embedding.map.weight" in learnt
+
+
+def test_a_saved_model_reads_pictures_as_before(pictures: Path, classifier: Path) -> None:
+    """And `evaluate` looks for files beside its data."""
+    model = load(classifier)
+    cells = [str(pictures.parent / f"{number}.png") for number in range(4)]
+    assert [each.text for each in model.predict(cells)] == [
+        load(classifier)(cell).text for cell in cells
+    ]
+    assert evaluate(model, pictures).report.kept == 16
+
+
+@pytest.mark.parametrize("name", ["missing.safetensors", "rows.tsv"])
+def test_weights_that_are_none(name: str, pictures: Path, tmp_path: Path) -> None:
+    front = {"kind": "picture", "widths": [4], "weights": str(tmp_path / name)}
+    with pytest.raises(ConfigError, match="model.front.weights = .*safetensors file"):
+        train(pictures, tmp_path / "run", options=options("label", front=front))
+
+
+def test_weights_of_another_shape(pictures: Path, classifier: Path, tmp_path: Path) -> None:
+    """The name, both shapes and the cure."""
+    front = {"kind": "picture", "widths": [4, 8], "weights": str(classifier)}
+    with pytest.raises(ConfigError, match=r"stages\.1\.halve\.weight is of shape .*\(8, 4, 3, 3\)"):
+        train(pictures, tmp_path / "run", options=options("label", front=front))
+
+
+def test_published_weights_load(pictures: Path, tmp_path: Path) -> None:
+    """A file with the names that torchvision and timm give, a classifier and counters in it too."""
+    torch.manual_seed(2)
+    weights = {
+        name: torch.rand(value.shape) / 100 + name.endswith("running_var")
+        for name, value in ResNet(18).named_parameters()
+    }
+    more = {"fc.weight": torch.zeros(3, 512), "bn1.num_batches_tracked": torch.tensor(5)}
+    save_file({**weights, **more}, tmp_path / "resnet18.safetensors")
+    front = {"kind": "resnet", "weights": str(tmp_path / "resnet18.safetensors"), "grid": "one"}
+    asked = options("label", front=front, updates=1, validate_every=1, freeze="front")
+    asked["source"] = {**SIZE, "colour": True}
+    train(pictures, tmp_path / "run", options=asked)
+    found = tensors(tmp_path / "run")
+    assert len([name for name in found if name.startswith(CONVOLUTIONS)]) == len(weights)
+    for name, value in weights.items():
+        assert torch.equal(found[CONVOLUTIONS + name], value)
+    assert load_file(tmp_path / "resnet18.safetensors").keys() >= weights.keys()
+
+
+@pytest.fixture(name="sounds")
+def sounds_(tmp_path: Path) -> Path:
+    """Sixteen tones, high ones and low ones, of different lengths."""
+    rows = []
+    for number in range(16):
+        high = number % 2
+        samples = np.sin(np.arange(1_000 + 100 * number) * (0.3 + high))
+        soundfile.write(tmp_path / f"{number}.wav", samples, 8_000)
+        rows.append(f"{number}.wav\t{('low', 'high')[high]}\n")
+    (tmp_path / "sounds.tsv").write_text("".join(rows))
+    return tmp_path / "sounds.tsv"
+
+
+def sound_options(**training: Any) -> dict[str, Any]:
+    return {
+        "source": {"kind": "sound", "bands": 8},
+        "model": {
+            "embedding": 8,
+            "front": {"kind": "sound", "width": 8},
+            "encoder": {"width": 8, "layers": 1},
+            "decoder": {"width": 8},
+        },
+        "training": {**QUICK, **training},
+        "data": {"valid_share": 0.25},
+    }
+
+
+def test_sound_is_written_down_by_a_recurrent_model(sounds: Path, tmp_path: Path) -> None:
+    """The plan for sound; the rate is that of the files, and the scores tell the errors."""
+    run = train(sounds, tmp_path / "run", options=sound_options())
+    model = load(tmp_path / "run")
+    assert isinstance(model.source, SoundField)
+    assert model.source.rate == 8_000
+    assert model.config.model.encoder.kind == model.config.model.decoder.kind == "recurrent"
+    assert {"WER", "CER"} <= run.best.scores.keys()
+    assert evaluate(model, sounds).report.kept == 16
+
+
+def test_a_bad_file_is_named_with_its_row(sounds: Path, tmp_path: Path) -> None:
+    """Row, column, file and cure; or it is counted and left out."""
+    (tmp_path / "2.wav").write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"sounds\.tsv:3: source: .*2\.wav cannot be read .*; give"):
+        train(sounds, tmp_path / "run", options=sound_options())
+    left = sound_options()
+    left["data"] = {"valid_share": 0.25, "skip_bad": True}
+    train(sounds, tmp_path / "other", options=left)
+    assert evaluate(load(tmp_path / "other"), sounds, options=left).report.kept == 15
