@@ -135,8 +135,10 @@ def _title(show: str, rows: list[tuple[str, str | None]]) -> str:
 
 
 def _attention(model: "Model", wanted: Wanted) -> "View":
-    from seqloom.insight import Threads, attention_of
+    from seqloom.insight import Threads, attention_of, is_seen, seen_in
 
+    if is_seen(model.source):
+        return seen_in(model, *wanted.one)
     found = attention_of(model, *wanted.one)
     if wanted.each:
         return found.each(wanted.of)

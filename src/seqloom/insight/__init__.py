@@ -28,6 +28,7 @@ from seqloom.insight.nets import Net, rolled, unrolled
 from seqloom.insight.places import PositionMap, PositionMaps, positions_of
 from seqloom.insight.reports import Judged, RunReport
 from seqloom.insight.saliency import Mattered, mattered
+from seqloom.insight.seen import PictureAttention, SoundAttention, is_seen, seen_in
 from seqloom.insight.states import StateMap, state_map
 from seqloom.insight.steps import Step, Steps, steps_of
 from seqloom.insight.sweep import Tried, draw_sweep
@@ -52,10 +53,12 @@ __all__ = [
     "LayerAttention",
     "Mattered",
     "Net",
+    "PictureAttention",
     "Place",
     "PositionMap",
     "PositionMaps",
     "RunReport",
+    "SoundAttention",
     "StateMap",
     "Step",
     "Steps",
@@ -76,12 +79,14 @@ __all__ = [
     "example_of",
     "flow_of",
     "gradient_flow",
+    "is_seen",
     "mattered",
     "mean_cross_entropy",
     "parse_gold",
     "positions_of",
     "render_text",
     "rolled",
+    "seen_in",
     "spectral_radii",
     "state_map",
     "steps_of",

@@ -1,0 +1,169 @@
+"""Where the decoder looked in a picture or a recording while it wrote (SPEC S9, S3.4, S3.5)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from seqloom.errors import ConfigError, DataError
+from seqloom.fields import END, START, Field, Pixels, Values
+from seqloom.fields.sounds import SoundField
+from seqloom.insight.attention import AttentionMap, render_text, rounded, terminal_label, tick
+from seqloom.insight.picture import Drawing
+from seqloom.model.fronts import FrontedEncoder, PictureFront
+from seqloom.prediction import Model
+from seqloom.prediction.reading import padded
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PictureAttention", "SoundAttention", "is_seen", "seen_in"]
+
+ACROSS = 6  # panels in a row
+PANEL = 1.7  # inches
+LONG_SIDE = 4  # panels are no longer than so many times their other side
+
+
+@dataclass(frozen=True, eq=False)
+class PictureAttention:
+    """The weight that each output token gave to each cell of a grid over a picture."""
+
+    picture: np.ndarray  # (H, W, C), 0 to 255
+    target: tuple[str, ...]
+    weights: np.ndarray  # (T, rows, columns)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; the picture is left out."""
+        return {"target": list(self.target), "weights": rounded(self.weights)}
+
+    def text(self, width: int = 80) -> str:
+        """The cell that each token looked at most, counted from the upper left."""
+        lines = []
+        for token, weights in zip(self.target, self.weights, strict=True):
+            row, column = np.unravel_index(weights.argmax(), weights.shape)
+            most = f"row {row + 1}, column {column + 1} ({weights.max():.2f})"
+            lines.append(f"{terminal_label(token)}\t{most}".expandtabs(16)[:width])
+        rows, columns = self.weights.shape[1:]
+        return "\n".join([*lines, f"of a grid of {rows} rows and {columns} columns"])
+
+    def drawing(self) -> Drawing:
+        """The picture once for each token, bright where it looked."""
+        return Drawing(tuple(map(tick, self.target)), partial(_fill_pictures, self), 130)
+
+
+@dataclass(frozen=True, eq=False)
+class SoundAttention:
+    """The weight that each output token gave to each stretch of a recording."""
+
+    frames: np.ndarray  # (S, C), each band in units of its spread
+    seconds: float
+    attention: AttentionMap
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; the frames are left out."""
+        return {"seconds": self.seconds, **self.attention.as_dict()}
+
+    def text(self, width: int = 80) -> str:
+        """A heat map of shade blocks, the time across."""
+        return render_text(self.attention, width)
+
+    def drawing(self) -> Drawing:
+        """The bands over time, and below them the weights of each token over the same time."""
+        return Drawing(tuple(map(tick, self.attention.target)), partial(_fill_sound, self), 130)
+
+
+@torch.inference_mode()
+def seen_in(
+    model: Model, cell: str, output: str | None = None
+) -> PictureAttention | SoundAttention:
+    """Where a model looks in a file while it writes its own output, or this one."""
+    wrong = model.source.fault(cell)
+    if wrong is not None:
+        raise DataError(wrong)
+    row = model.source.rows([cell])[0][: model.config.data.max_source]
+    if output is None:
+        ids = list(model.predict([cell])[0].ids)
+    else:
+        ids = [*model.target.encode(output).tolist(), END]
+    weights = _weights(model, row, ids)
+    names = tuple(model.target.tokens(ids))
+    items = model.source.items
+    if isinstance(items, Pixels):
+        shape = items.channels, items.height, items.width
+        grid = _grid(model, weights.shape[1], items)
+        picture = row[0].reshape(shape).transpose(1, 2, 0)
+        return PictureAttention(picture, names, weights.reshape(-1, *grid))
+    step = model.source.config.step if isinstance(model.source, SoundField) else 1_000.0
+    seconds = len(row) * step / 1_000
+    starts = np.arange(weights.shape[1]) * seconds / weights.shape[1]
+    labels = tuple(f"{start:.2f}" for start in starts)
+    return SoundAttention(np.asarray(row), seconds, AttentionMap(labels, names, weights))
+
+
+def _weights(model: Model, row: Values, ids: Sequence[int]) -> np.ndarray:
+    """Of each output token, over the vectors of the front end; ConfigError where none are made."""
+    network = model.network.eval()
+    state = network.decoder.start(network.encoder.encode(padded([row])), trace=True)
+    features, _ = network.decoder.read(torch.tensor([[START, *ids[:-1]]]), state)
+    if features.attention is None:
+        raise ConfigError("this model does not look back at its source: choose another look")
+    weights: np.ndarray = features.attention[0].double().numpy()
+    return weights
+
+
+def _grid(model: Model, cells: int, pixels: Pixels) -> tuple[int, int]:
+    """Rows and columns of so many cells: the picture halved so many times, or its columns."""
+    encoder = model.network.encoder
+    front = encoder.front if isinstance(encoder, FrontedEncoder) else None
+    if isinstance(front, PictureFront) and front.vectors.grid == "cells":
+        for halvings in range(16):
+            rows, columns = (-(-side // 2**halvings) for side in (pixels.height, pixels.width))
+            if rows * columns == cells:
+                return rows, columns
+    return 1, cells
+
+
+def _fill_pictures(seen: PictureAttention, figure: "Figure", labels: Sequence[str]) -> None:
+    height, width = seen.picture.shape[:2]
+    across = max(1, min(len(labels), round(ACROSS * min(1.0, 2 * height / width))))
+    down = math.ceil(len(labels) / across)
+    wide = PANEL * min(LONG_SIDE, max(1.0, width / height))
+    figure.set_size_inches(across * wide, down * (wide * height / width + 0.3))
+    figure.set_layout_engine("constrained")
+    grey = seen.picture.mean(axis=2)
+    grid = figure.subplots(down, across, squeeze=False).flatten()
+    for axes in grid:
+        axes.set_axis_off()
+    for axes, label, weights in zip(grid, labels, seen.weights, strict=False):
+        extent = (0, width, height, 0)
+        axes.imshow(grey, cmap="gray", vmin=0, vmax=255, extent=extent)
+        axes.imshow(
+            weights, cmap="inferno", extent=extent, alpha=0.6, vmin=0, interpolation="bilinear"
+        )
+        axes.set_title(label, fontsize=9, pad=3)
+
+
+def _fill_sound(seen: SoundAttention, figure: "Figure", labels: Sequence[str]) -> None:
+    weights = seen.attention.weights
+    figure.set_size_inches(max(5.0, min(14.0, 3 * seen.seconds)), 1.6 + 0.19 * len(labels))
+    figure.set_layout_engine("constrained")
+    heard, looked = figure.subplots(2, 1, sharex=True, height_ratios=[1.4, 0.19 * len(labels)])
+    extent = (0, seen.seconds, 0, seen.frames.shape[1])
+    heard.imshow(seen.frames.T, cmap="magma", origin="lower", aspect="auto", extent=extent)
+    heard.set_ylabel("mel band", fontsize=8)
+    extent = (0, seen.seconds, len(labels) - 0.5, -0.5)
+    looked.imshow(weights, cmap="Blues", vmin=0, aspect="auto", extent=extent)
+    looked.set_yticks(range(len(labels)), labels)
+    looked.set_xlabel("seconds", fontsize=8)
+    for axes in (heard, looked):
+        axes.tick_params(length=0, labelsize=8)
+        axes.spines[:].set_color("0.8")
+
+
+def is_seen(field: Field) -> bool:
+    """Whether a column holds pictures or sound."""
+    return isinstance(field, SoundField) or isinstance(field.items, Pixels)
