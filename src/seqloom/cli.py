@@ -94,7 +94,9 @@ def seqloom(
 
 @app.command()
 def demo(
-    name: Annotated[str, typer.Argument(help="french, dates, search or series")] = "french",
+    name: Annotated[
+        str, typer.Argument(help="french, dates, digits, melody, search or series")
+    ] = "french",
     run: Annotated[Path | None, typer.Option("--run", help="where to keep the run")] = None,
 ) -> None:
     """Train on built-in data, show results and a picture, and say what to type next."""
@@ -297,7 +299,7 @@ def export(
 
 @app.command()
 def data(
-    name: Annotated[str, typer.Argument(help="french or dates")],
+    name: Annotated[str, typer.Argument(help="french, dates, digits or melody")],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="where the files are written")],
 ) -> None:
     """Write a built-in data set as train.tsv, valid.tsv and test.tsv."""

@@ -11,12 +11,13 @@ from rich.console import Console as Terminal
 from rich.table import Table
 
 from seqloom.data.builtin import BUILTIN, Splits, write_splits
+from seqloom.data.builtin.drawn import HEIGHT, WIDTH
 from seqloom.demos.homophones import show_search
 from seqloom.demos.series import show_series
 from seqloom.errors import ConfigError, DataError
-from seqloom.insight import AttentionMap, draw, render_text
-from seqloom.prediction import Output
-from seqloom.run import Console, Trained, evaluate, load, train
+from seqloom.insight import AttentionMap, draw, render_text, seen_in
+from seqloom.prediction import Model, Output
+from seqloom.run import Console, Trained, evaluate, load, load_writer, train
 
 __all__ = ["DEMOS", "run_demo"]
 
@@ -28,7 +29,7 @@ class Demo:
     """What a demonstration sets apart from the automatic choices, and an input to try."""
 
     options: Mapping[str, Any]
-    example: str
+    example: str  # a file beside the data, where sources are files
 
 
 _LOWER = {"lowercase": True}
@@ -54,6 +55,22 @@ DEMOS: Mapping[str, Demo] = {
             },
         },
         "mardi 3 mars 2026",
+    ),
+    "digits": Demo(
+        {
+            "source": {"kind": "picture", "height": HEIGHT, "width": WIDTH, "colour": False},
+            "target": {"unit": "character"},
+            "training": {"updates": 1_200, "validate_every": 300},
+        },
+        "pictures/00300.png",
+    ),
+    "melody": Demo(
+        {
+            "source": {"kind": "sound", "window": 64, "bands": 80},  # half-tones are close
+            "target": {"unit": "word"},
+            "training": {"updates": 1_200, "validate_every": 300},
+        },
+        "sounds/00150.wav",
     ),
 }
 
@@ -96,9 +113,12 @@ def _show(splits: Splits, trained: Trained, demo: Demo, folder: Path) -> None:
     model = load(trained.run)
     step = max(1, len(splits.test) // SHOWN)
     chosen = splits.test[::step][:SHOWN]
-    outputs = model.predict([source for source, _ in chosen], attention=True)
-    Terminal().print(_table(splits, chosen, outputs))
-    _show_attention(model(demo.example), trained.run / "attention.png")
+    inputs = [str(folder / source) if splits.files else source for source, _ in chosen]
+    Terminal().print(_table(splits, chosen, model.predict(inputs, attention=True)))
+    if splits.files:
+        _show_seen(load_writer(trained.run), folder / demo.example, trained.run / "attention.png")
+    else:
+        _show_attention(model(demo.example), trained.run / "attention.png")
     print(f"\nOn {len(splits.test):,} test pairs that were never seen in training:")
     print("\n".join(f"  {line}" for line in evaluate(model, str(folder / "test.tsv")).lines()))
     if splits.attribution:
@@ -126,11 +146,21 @@ def _show_attention(output: Output, picture: Path) -> None:
     print(f"\nThe same as a picture: {picture}")
 
 
+def _show_seen(model: Model, file: Path, picture: Path) -> None:
+    found = seen_in(model, str(file))
+    print(f"\nWhere the model looked in {file}:\n")
+    print(found.text())
+    found.drawing().save(picture)
+    print(f"\nThe same as a picture: {picture}")
+
+
 def _say_next(run: Path, folder: Path, demo: Demo) -> None:
+    example = folder / demo.example
+    given = example if example.exists() else demo.example
     print(
         f"\nWhat to try next:\n"
-        f"  echo '{demo.example}' | seqloom predict {run}\n"
-        f"  echo '{demo.example}' | seqloom predict {run} --json --n-best 3\n"
+        f"  echo '{given}' | seqloom predict {run}\n"
+        f"  echo '{given}' | seqloom predict {run} --json --n-best 3\n"
         f"  seqloom evaluate {run} {folder / 'test.tsv'}\n"
         f"  seqloom describe {run}\n"
         f"  seqloom serve {run}    # a playground (pip install 'seqloom[serve]')\n"

@@ -24,24 +24,32 @@ class Splits:
     columns: tuple[str, str]  # what the two sides hold, for tables a person reads
     attribution: str = ""  # what the licence asks to be shown; empty where it asks nothing
     credits: Mapping[str, str] = field(default_factory=dict)  # source -> who wrote the pair
+    files: Mapping[str, bytes] = field(default_factory=dict)  # those that sources name, if they do
 
 
 def write_splits(splits: Splits, directory: Path) -> list[Path]:
-    """Write train.tsv, valid.tsv and test.tsv with a header, and ATTRIBUTION.txt where asked for.
+    """Write train.tsv, valid.tsv and test.tsv with a header, ATTRIBUTION.txt where asked for, and
+    the files that sources name; of those, only the folders are in the list.
 
     A file that is already there stays as it is when equal, and is an error when not.
     """
     contents = {
-        f"{name}.tsv": _table(rows, splits.credits)
+        f"{name}.tsv": _table(rows, splits.credits).encode()
         for name, rows in (("train", splits.train), ("valid", splits.valid), ("test", splits.test))
     }
     if splits.attribution:
-        contents["ATTRIBUTION.txt"] = splits.attribution.rstrip("\n") + "\n"
+        contents["ATTRIBUTION.txt"] = (splits.attribution.rstrip("\n") + "\n").encode()
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
+        for name, content in (*contents.items(), *splits.files.items()):
             _refuse_to_overwrite(directory / name, content)
-        return [_write(directory / name, content) for name, content in contents.items()]
+        folders = {(directory / name).parent for name in splits.files}
+        for folder in folders:
+            folder.mkdir(exist_ok=True)
+        for name, content in splits.files.items():
+            (directory / name).write_bytes(content)
+        tables = [_write(directory / name, content) for name, content in contents.items()]
+        return [*tables, *sorted(folders)]
     except OSError as error:
         raise DataError(
             f"{directory}: cannot be written ({error.strerror}); choose another folder"
@@ -59,15 +67,15 @@ def _table(rows: Pairs, credits: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _refuse_to_overwrite(path: Path, content: str) -> None:
-    if path.exists() and (not path.is_file() or path.read_bytes() != content.encode()):
+def _refuse_to_overwrite(path: Path, content: bytes) -> None:
+    if path.exists() and (not path.is_file() or path.read_bytes() != content):
         raise DataError(f"{path}: exists already with other content; choose another folder")
 
 
-def _write(path: Path, content: str) -> Path:
+def _write(path: Path, content: bytes) -> Path:
     """Write the whole file or nothing."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".seqloom-") as scratch:
         draft = Path(scratch, path.name)
-        draft.write_bytes(content.encode())
+        draft.write_bytes(content)
         os.replace(draft, path)
     return path
