@@ -82,8 +82,10 @@ def cut(rows: Iterable[Sentences], *, words: int = 500, longest: int = 8) -> Spl
     for row in kept.values():
         parts[_part(row.english)].append((row.french, row.english))
     return Splits(
-        name="tatoeba",
-        **parts,
+        "tatoeba",
+        train=parts["train"],
+        valid=parts["valid"],
+        test=parts["test"],
         columns=("French", "English"),
         attribution=ATTRIBUTION,
         credits={row.french: row.credit for row in kept.values()},
