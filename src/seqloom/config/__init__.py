@@ -1,39 +1,26 @@
 """Configuration: the list of options, their text forms, and the automatic choices."""
 
 from seqloom.config.architecture import (
-    AppendedSinusoidsConfig,
     AttentionConfig,
     AttentionOptions,
     DecoderConfig,
-    ElmanConfig,
     EncoderConfig,
     GlobalAttentionConfig,
-    GruConfig,
     HeadConfig,
     HorizonHeadConfig,
-    JointPositionsConfig,
     LabelHeadConfig,
-    LearnedPositionsConfig,
     LocalAttentionConfig,
-    LstmConfig,
     ModelConfig,
     NoAttentionConfig,
     NoEncoderConfig,
-    NoPositionsConfig,
     NumberHeadConfig,
-    OneHotPositionsConfig,
-    PositionsConfig,
     RecurrentDecoderConfig,
     RecurrentEncoderConfig,
     RecurrentOptions,
-    RotaryPositionsConfig,
-    SinusoidsConfig,
-    SsruConfig,
     TagsHeadConfig,
     TransformerDecoderConfig,
     TransformerEncoderConfig,
     TransformerOptions,
-    UnitConfig,
     ValuesEncoderConfig,
     VectorsEncoderConfig,
 )
@@ -85,6 +72,16 @@ from seqloom.config.learning import (
     SgdConfig,
     TrainingConfig,
 )
+from seqloom.config.positions import (
+    AppendedSinusoidsConfig,
+    JointPositionsConfig,
+    LearnedPositionsConfig,
+    NoPositionsConfig,
+    OneHotPositionsConfig,
+    PositionsConfig,
+    RotaryPositionsConfig,
+    SinusoidsConfig,
+)
 from seqloom.config.schema import Config, DataConfig, SearchConfig
 from seqloom.config.serving import ServingConfig, serving_config
 from seqloom.config.space import Choice, Range, Space, load_space
@@ -102,6 +99,7 @@ from seqloom.config.text import (
     parse_assignments,
     validate,
 )
+from seqloom.config.units import ElmanConfig, GruConfig, LstmConfig, SsruConfig, UnitConfig
 
 __all__ = [
     "PRESETS",

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from seqloom.config.fronts import FrontConfig, NoFrontConfig
+from seqloom.config.positions import PositionsConfig, SinusoidsConfig
 from seqloom.config.section import (
     Count,
     Dropped,
@@ -13,103 +14,38 @@ from seqloom.config.section import (
     Width,
     kind_or_table,
 )
+from seqloom.config.units import LstmConfig, UnitConfig
 
 __all__ = [
-    "AppendedSinusoidsConfig",
     "AttentionConfig",
     "AttentionOptions",
     "DecoderConfig",
-    "ElmanConfig",
     "EncoderConfig",
     "GlobalAttentionConfig",
-    "GruConfig",
     "HeadConfig",
     "HorizonHeadConfig",
-    "JointPositionsConfig",
     "LabelHeadConfig",
-    "LearnedPositionsConfig",
     "LocalAttentionConfig",
-    "LstmConfig",
     "ModelConfig",
     "NoAttentionConfig",
     "NoEncoderConfig",
-    "NoPositionsConfig",
     "NumberHeadConfig",
-    "OneHotPositionsConfig",
-    "PositionsConfig",
     "RecurrentDecoderConfig",
     "RecurrentEncoderConfig",
     "RecurrentOptions",
-    "RotaryPositionsConfig",
-    "SinusoidsConfig",
-    "SsruConfig",
     "TagsHeadConfig",
     "TransformerDecoderConfig",
     "TransformerEncoderConfig",
     "TransformerOptions",
-    "UnitConfig",
     "ValuesEncoderConfig",
     "VectorsEncoderConfig",
 ]
 
-UNIT = "the recurrent unit: lstm, gru, elman or ssru"
 SEEN = "which positions are seen: global, local, or none at all"
-PLACES = (
-    "what tells a Transformer where a token stands: sinusoids, sinusoids-appended, one-hot, "
-    "learned, joint, rotary or none"
-)
 READER = "what reads the source: transformer, recurrent, vectors or values as they are, or none"
 WRITER = (
     "what gives the target: transformer or recurrent, or a head: label, tags, number, or horizon"
 )
-
-
-class UnitOptions(Section):
-    """What every recurrent unit can be asked."""
-
-    bias: bool = Field(True, description="whether the unit's affine maps have a bias")
-    weights: Literal["orthogonal", "glorot", "uniform", "normal"] = Field(
-        "orthogonal", description="how the recurrent matrices are drawn at first"
-    )
-
-
-class LstmConfig(UnitOptions):
-    """Long short-term memory (SPEC S2.3)."""
-
-    kind: Literal["lstm"] = Field("lstm", description=UNIT)
-
-
-class GruConfig(UnitOptions):
-    """Gated recurrent unit (SPEC S2.4)."""
-
-    kind: Literal["gru"] = Field("gru", description=UNIT)
-    reset: Literal["before", "after"] = Field(
-        "before", description="gru: the reset gate acts before or after the matrix product"
-    )
-    update: Literal["keep", "take"] = Field(
-        "keep", description="gru: what an open update gate does, keep the state or take the new one"
-    )
-
-
-class ElmanConfig(UnitOptions):
-    """Elman's network (SPEC S2.1)."""
-
-    kind: Literal["elman"] = Field("elman", description=UNIT)
-    activation: Literal["tanh", "relu", "sigmoid", "identity"] = Field(
-        "tanh", description="elman: the function the sum goes through"
-    )
-
-
-class SsruConfig(UnitOptions):
-    """A simple recurrent unit whose gate and candidate need the input alone."""
-
-    kind: Literal["ssru"] = Field("ssru", description=UNIT)
-
-
-UnitConfig = Annotated[
-    Annotated[LstmConfig | GruConfig | ElmanConfig | SsruConfig, Field(discriminator="kind")],
-    BeforeValidator(kind_or_table("lstm")),
-]
 
 
 class AttentionOptions(Section):
@@ -228,72 +164,6 @@ class RecurrentDecoderConfig(RecurrentOptions):
         description="from the state to the output layer: through tanh(W s + b), or directly",
     )
     attention: AttentionConfig = GlobalAttentionConfig()
-
-
-class SinusoidsConfig(Section):
-    """Sines and cosines added to token vectors."""
-
-    kind: Literal["sinusoids"] = Field("sinusoids", description=PLACES)
-
-
-class AppendedSinusoidsConfig(Section):
-    """Sines and cosines appended to token vectors."""
-
-    kind: Literal["sinusoids-appended"] = Field("sinusoids-appended", description=PLACES)
-    size: Width = Field(32, description="sinusoids-appended: an even number of values appended")
-
-
-class LimitedPositions(Section):
-    """Positions that are told apart up to a limit."""
-
-    most: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        512, description="one-hot, learned, joint: positions told apart; later ones share the last"
-    )
-
-
-class OneHotPositionsConfig(LimitedPositions):
-    """One-hot positions appended to token vectors."""
-
-    kind: Literal["one-hot"] = Field("one-hot", description=PLACES)
-
-
-class LearnedPositionsConfig(LimitedPositions):
-    """A learned vector for each position, added."""
-
-    kind: Literal["learned"] = Field("learned", description=PLACES)
-
-
-class JointPositionsConfig(LimitedPositions):
-    """A learned map of token vector and position together."""
-
-    kind: Literal["joint"] = Field("joint", description=PLACES)
-
-
-class RotaryPositionsConfig(Section):
-    """Queries and keys turned by an angle that grows with the position."""
-
-    kind: Literal["rotary"] = Field("rotary", description=PLACES)
-
-
-class NoPositionsConfig(Section):
-    """Nothing says where a token stands."""
-
-    kind: Literal["none"] = Field("none", description=PLACES)
-
-
-PositionsConfig = Annotated[
-    Annotated[
-        SinusoidsConfig
-        | AppendedSinusoidsConfig
-        | OneHotPositionsConfig
-        | LearnedPositionsConfig
-        | JointPositionsConfig
-        | RotaryPositionsConfig
-        | NoPositionsConfig,
-        Field(discriminator="kind"),
-    ],
-    BeforeValidator(kind_or_table("sinusoids")),
-]
 
 
 class TransformerOptions(Section):

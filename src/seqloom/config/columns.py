@@ -90,9 +90,9 @@ class SoundConfig(Section):
     """A column of names of sound files, read as log-mel frames (SPEC S3.5)."""
 
     kind: Literal["sound"] = Field("sound", description=KIND)
-    rate: Literal["auto"] | Annotated[int, Field(ge=1_000, le=192_000)] = Field(
-        "auto",
-        description="samples a second that every recording is brought to; auto is what they have, "
+    rate: Annotated[int, Field(ge=0, le=192_000)] = Field(
+        0,
+        description="samples a second that every recording is brought to; 0 takes what they have, "
         "16,000 at most",
     )
     bands: Annotated[int, Field(ge=1, le=256)] = Field(

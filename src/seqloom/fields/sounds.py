@@ -43,7 +43,7 @@ class SoundField:
     @classmethod
     def learn(cls, config: SoundConfig, cells: Iterable[str], *, seed: int) -> Self:
         """Only the rate, where it is left open: the highest of some recordings."""
-        if config.rate != "auto":
+        if config.rate:
             return cls(config, config.rate)
         rates = [_rate(cell) for cell in islice(cells, ASKED)]
         return cls(config, min(HIGHEST, max(rates, default=0) or HIGHEST))
@@ -52,7 +52,7 @@ class SoundField:
     def restore(cls, config: SoundConfig, facts: Mapping[str, Any], directory: Path) -> Self:
         """As it was saved; RunError where it was not so."""
         rate = facts.get("rate")
-        if not isinstance(rate, int) or not 1_000 <= rate <= 192_000:
+        if not isinstance(rate, int) or not 1 <= rate <= 192_000:
             raise RunError(f"{directory}: its rate is damaged; restore it from a copy")
         return cls(config, rate)
 
