@@ -12,7 +12,17 @@ import torch
 from seqloom.config import ServingConfig
 from seqloom.errors import ConfigError, LimitError, SeqloomError
 from seqloom.fields import Symbols
-from seqloom.prediction import Asked, Encoded, Judge, Model, Output, Predictor, Waiting
+from seqloom.prediction import (
+    Asked,
+    Encoded,
+    Judge,
+    Model,
+    Output,
+    Predictor,
+    Running,
+    Waiting,
+    Wishes,
+)
 from seqloom.prediction.reading import Reader
 from seqloom.search import Exact
 from seqloom.serving.jobs import Event, Job, Ticket
@@ -47,10 +57,10 @@ class Service:
         self._names: dict[str, dict[str, int]] = {}  # of tokens, by model, once they are needed
 
     def start(self) -> None:
-        """Run every model once, so that the first request need not wait, and begin to work."""
+        """Try every model, so that the first request need not wait, and begin to work."""
         for model in self.models.values():
             with suppress(SeqloomError):  # not every kind of input can be a full stop
-                model.predict(["."])
+                _warm(model)
         self.scheduler.start()
         self.ready = True
 
@@ -198,3 +208,16 @@ def _described(model: Predictor) -> dict[str, Any]:
     beam = config.search.beam
     search = {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
     return {**fields, "search": search}
+
+
+def _warm(model: Predictor) -> None:
+    """Let a model read an input and, if it writes, make two steps of an output."""
+    if not isinstance(model, Model):
+        model.predict(["."])
+        return
+    running: Running[int] = Running(model)
+    asked = model.asked(None, 1, Wishes())
+    (first,) = Reader(model.source, model.config.data.max_source).all(["."])
+    running.add([Waiting(0, first, 0, asked)])
+    if not running.done:
+        running.advance()
