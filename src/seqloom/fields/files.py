@@ -5,16 +5,18 @@ import json
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from seqloom.config.section import Section
 from seqloom.errors import RunError
 
-__all__ = ["FACTS", "MODEL", "Saved", "digest", "read_facts", "read_file", "write_field"]
+__all__ = ["FACTS", "MODEL", "Saved", "Stored", "digest", "read_facts", "read_file", "write_field"]
 
 FACTS, MODEL = "field.json", "tokenizer.model"
 FORMAT = 1
 LARGEST_FILE = 64 * 2**20
+
+Kind = TypeVar("Kind", bound=Section)
 
 
 class Saved(NamedTuple):
@@ -22,6 +24,25 @@ class Saved(NamedTuple):
 
     facts: Mapping[str, Any]
     model: bytes = b""
+
+
+class Stored(Generic[Kind]):
+    """A field that is what its configuration and a few saved facts say, and nothing else."""
+
+    config: Kind
+    closing = 0  # items at the end of every row that are not in its cell
+
+    @property
+    def fingerprint(self) -> str:
+        """Differs wherever two fields differ in what they make of a cell."""
+        return digest(self.config, self._saved())
+
+    def save(self, directory: Path) -> None:
+        """Write the field's files into a directory, which is made if it is not there."""
+        write_field(directory, self.config, self._saved())
+
+    def _saved(self) -> Saved:
+        return Saved({})
 
 
 def digest(config: Section, saved: Saved) -> str:

@@ -4,13 +4,13 @@ import difflib
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from seqloom.config.columns import LabelConfig, TagsConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.files import FACTS, Saved, digest, write_field
+from seqloom.fields.files import FACTS, Saved, Stored
 from seqloom.fields.items import Symbols
 from seqloom.fields.protocol import Values
 from seqloom.fields.specials import EMPTY, SPECIAL_SYMBOLS
@@ -24,7 +24,7 @@ SHOWN = 5  # labels in a message
 Kind = TypeVar("Kind", LabelConfig, TagsConfig)
 
 
-class _Labelled(Generic[Kind]):
+class _Labelled(Stored[Kind]):
     """Labels by their ids, which begin after that of padding."""
 
     def __init__(self, config: Kind, labels: Sequence[str]) -> None:
@@ -60,16 +60,6 @@ class _Labelled(Generic[Kind]):
         """The labels, and padding."""
         return Symbols(len(self.labels) + 1)
 
-    @property
-    def closing(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the labels and their order."""
-        return digest(self.config, self._saved())
-
     def fault(self, cell: str) -> str | None:
         """A label that was not in the training data, with those that were."""
         strange = next((label for label in self._cut(cell) if label not in self._ids), None)
@@ -95,10 +85,6 @@ class _Labelled(Generic[Kind]):
     def cell(self, row: Any) -> str:
         """The labels with spaces between them."""
         return " ".join(self.tokens(row))
-
-    def save(self, directory: Path) -> None:
-        """Write the field's file into a directory, which is made if it is not there."""
-        write_field(directory, self.config, self._saved())
 
     def describe(self) -> str:
         """How many labels there are."""

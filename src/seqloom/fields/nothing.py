@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from seqloom.config.columns import NoColumnConfig
-from seqloom.fields.files import Saved, digest, write_field
+from seqloom.fields.files import Stored
 from seqloom.fields.items import Symbols
 from seqloom.fields.protocol import Values
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS
@@ -15,8 +15,10 @@ from seqloom.fields.specials import END, SPECIAL_SYMBOLS
 __all__ = ["NoField"]
 
 
-class NoField:
+class NoField(Stored[NoColumnConfig]):
     """Every cell is empty, and its row is `<end>` alone."""
+
+    closing = 1  # `<end>`
 
     def __init__(self, config: NoColumnConfig) -> None:
         self.config = config
@@ -35,16 +37,6 @@ class NoField:
     def items(self) -> Symbols:
         """The special symbols."""
         return Symbols(len(SPECIAL_SYMBOLS))
-
-    @property
-    def closing(self) -> int:
-        """`<end>`."""
-        return 1
-
-    @property
-    def fingerprint(self) -> str:
-        """Always the same."""
-        return digest(self.config, Saved({}))
 
     def fault(self, cell: str) -> str | None:
         """Nothing can be wrong with nothing."""
@@ -65,7 +57,3 @@ class NoField:
     def describe(self) -> str:
         """In a word."""
         return "none"
-
-    def save(self, directory: Path) -> None:
-        """Write the field's file into a directory, which is made if it is not there."""
-        write_field(directory, self.config, Saved({}))

@@ -5,14 +5,14 @@ import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config.columns import NumberConfig, VectorConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.files import FACTS, Saved, digest, write_field
+from seqloom.fields.files import FACTS, Saved, Stored
 from seqloom.fields.items import Numbers
 from seqloom.fields.protocol import Values
 
@@ -23,7 +23,7 @@ MOST_NUMBERS = 65_536  # in a vector
 Kind = TypeVar("Kind", NumberConfig, VectorConfig)
 
 
-class _Measured(Generic[Kind]):
+class _Measured(Stored[Kind]):
     """One item a cell: its numbers, less their mean, in units of their standard deviation."""
 
     def __init__(
@@ -64,16 +64,6 @@ class _Measured(Generic[Kind]):
         """As many numbers as a cell has."""
         return Numbers(len(self.mean))
 
-    @property
-    def closing(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the scale."""
-        return digest(self.config, self._saved())
-
     def fault(self, cell: str) -> str | None:
         """A cell that is not so many finite numbers."""
         numbers, size = numbers_in(cell), len(self.mean)
@@ -99,10 +89,6 @@ class _Measured(Generic[Kind]):
     def unscaled(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         """The numbers themselves."""
         return np.asarray(values * self.spread + self.mean, np.float64)
-
-    def save(self, directory: Path) -> None:
-        """Write the field's file into a directory, which is made if it is not there."""
-        write_field(directory, self.config, self._saved())
 
     def describe(self) -> str:
         """How many numbers a cell has, and of what size."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.config.columns import PictureConfig
 from seqloom.errors import DataError
-from seqloom.fields.files import Saved, digest, write_field
+from seqloom.fields.files import Stored
 from seqloom.fields.items import Pixels
 from seqloom.fields.protocol import Values
 
@@ -21,7 +21,7 @@ __all__ = ["PictureField"]
 MOST_PIXELS = 80_000_000  # of a file, before it is brought to size
 
 
-class PictureField:
+class PictureField(Stored[PictureConfig]):
     """A cell is the name of a picture file; its row is one item."""
 
     def __init__(self, config: PictureConfig) -> None:
@@ -41,16 +41,6 @@ class PictureField:
     def items(self) -> Pixels:
         """One picture."""
         return Pixels(3 if self.config.colour else 1, self.config.height, self.config.width)
-
-    @property
-    def closing(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the size."""
-        return digest(self.config, Saved({}))
 
     def fault(self, cell: str) -> str | None:
         """A file that is not there, or that is not a picture."""
@@ -76,10 +66,6 @@ class PictureField:
         """The size of every picture."""
         kind = "colour" if self.config.colour else "grey"
         return f"{kind} pictures of {self.config.width} × {self.config.height}"
-
-    def save(self, directory: Path) -> None:
-        """Write the field's file into a directory, which is made if it is not there."""
-        write_field(directory, self.config, Saved({}))
 
     def _pixels(self, cell: str) -> Values:
         """The picture on white, scaled to fit and centred."""

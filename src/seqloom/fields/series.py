@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import HorizonConfig, SeriesConfig, WindowConfig
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields.files import FACTS, Saved, digest, write_field
+from seqloom.fields.files import FACTS, Saved, Stored
 from seqloom.fields.items import Series
 from seqloom.fields.numbers import numbers_in, write_numbers
 from seqloom.fields.protocol import Values
@@ -30,7 +30,7 @@ class Past:
     linear: NDArray[np.float32]  # (window, horizon): a window less its last value to the forecast
 
 
-class SeriesField:
+class SeriesField(Stored[SeriesConfig]):
     """A step is a number from each column, less its mean, in units of its standard deviation."""
 
     def __init__(
@@ -81,16 +81,6 @@ class SeriesField:
             case HorizonConfig(horizon=horizon, quantiles=quantiles, forced=forced):
                 return Series(len(self.names), horizon, quantiles=quantiles, forced=forced)
 
-    @property
-    def closing(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the columns and their scale."""
-        return digest(self.config, self._saved())
-
     def fault(self, cell: str) -> str | None:
         """A cell whose steps are not so many finite numbers."""
         size = len(self.names)
@@ -125,10 +115,6 @@ class SeriesField:
         """The columns and the number of steps."""
         shown = ", ".join(self.names[:8]) + ", ..." * (len(self.names) > 8)
         return f"{self.items.steps:,} steps of {shown}"
-
-    def save(self, directory: Path) -> None:
-        """Write the field's file into a directory, which is made if it is not there."""
-        write_field(directory, self.config, self._saved())
 
     def _saved(self) -> Saved:
         facts = {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import SoundConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.files import Saved, digest, write_field
+from seqloom.fields.files import Saved, Stored
 from seqloom.fields.items import Numbers
 from seqloom.fields.protocol import Values
 
@@ -33,7 +33,7 @@ UNREADABLE = (RuntimeError, TypeError, OSError, ValueError)
 Samples = NDArray[np.float32]
 
 
-class SoundField:
+class SoundField(Stored[SoundConfig]):
     """A cell is the name of a sound file; its row is a frame every few milliseconds."""
 
     def __init__(self, config: SoundConfig, rate: int) -> None:
@@ -61,16 +61,6 @@ class SoundField:
         """The bands of a frame."""
         return Numbers(self.config.bands)
 
-    @property
-    def closing(self) -> int:
-        """None."""
-        return 0
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the frames' options and the rate."""
-        return digest(self.config, self._saved)
-
     def fault(self, cell: str) -> str | None:
         """A file that is not there, that is not a sound, or that is empty or endless."""
         try:
@@ -96,11 +86,6 @@ class SoundField:
         bands, step = self.config.bands, self.config.step
         return f"sound of {self.rate:,} samples a second, {bands} bands every {step:g} ms"
 
-    def save(self, directory: Path) -> None:
-        """Write the field's file into a directory, which is made if it is not there."""
-        write_field(directory, self.config, self._saved)
-
-    @property
     def _saved(self) -> Saved:
         return Saved({"rate": self.rate})
 

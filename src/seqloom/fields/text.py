@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields.files import FACTS, MODEL, Saved, digest, read_file, write_field
+from seqloom.fields.files import FACTS, MODEL, Saved, Stored, read_file
 from seqloom.fields.items import Symbols
 from seqloom.fields.normal import normalise
 from seqloom.fields.protocol import Values
@@ -37,8 +37,10 @@ _TOKENIZERS: dict[str, type[Tokenizer]] = {
 }
 
 
-class TextField:
+class TextField(Stored[TextConfig]):
     """Text cut into the units of its configuration; it never changes once it is learnt."""
+
+    closing = 1  # `<end>`
 
     def __init__(
         self, config: TextConfig, tokenizer: Tokenizer, spelling: Spelling | None = None
@@ -82,16 +84,6 @@ class TextField:
         if self._spelling is None:
             return Symbols(self.size)
         return Symbols(self.size, self._spelling.size, self._spelling.count)
-
-    @property
-    def closing(self) -> int:
-        """`<end>`."""
-        return 1
-
-    @property
-    def fingerprint(self) -> str:
-        """Differs wherever two fields differ in what they make of a text."""
-        return digest(self.config, self._saved())
 
     def normalise(self, text: str) -> str:
         """The stated normalisation: `decode(encode(text))` equals it where nothing is unknown.
@@ -140,10 +132,6 @@ class TextField:
             SPECIAL_SYMBOLS[token] if token <= END else self._tokenizer.show(token)
             for token in _integers(ids)
         ]
-
-    def save(self, directory: Path) -> None:
-        """Write the field's files into a directory, which is made if it is not there."""
-        write_field(directory, self.config, self._saved())
 
     def _saved(self) -> Saved:
         saved = self._tokenizer.saved()
