@@ -44,8 +44,8 @@ SourceOption = Annotated[
     typer.Option(
         "--source",
         metavar="COL[:KIND]",
-        help="source column, by name or position, and its kind: text, label, vector or series; "
-        "or none",
+        help="source column, by name or position, and its kind: text, label, vector, series, "
+        "picture or sound; or none",
     ),
 ]
 TargetOption = Annotated[

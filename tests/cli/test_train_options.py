@@ -51,7 +51,10 @@ def test_what_this_machine_cannot_do(command: Command, tiny: Path, tmp_path: Pat
     """Said before any data is read: an update rule that is none, a part that is none."""
     for setting, part in (
         ("training.optimizer=rmsprop", "training.optimizer.kind is 'rmsprop'; it may be 'adamw'"),
-        ("training.freeze=output", "training.freeze.0 = 'output': input should be 'encoder', "),
+        (
+            "training.freeze=output",
+            "training.freeze.0 = 'output': input should be 'front', 'encoder', ",
+        ),
     ):
         missing = ("train", tmp_path / "none.tsv", "--run", tmp_path / "run", "--config", tiny)
         result = command(*missing, "--set", setting)

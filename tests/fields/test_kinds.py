@@ -18,7 +18,7 @@ from seqloom.config import (
     VectorConfig,
     split_column,
 )
-from seqloom.errors import DataError, RunError
+from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields import END, Field, Numbers, Symbols, TextField, learn_field, load_field
 
 CELLS: dict[str, tuple[ColumnConfig, list[str]]] = {
@@ -159,3 +159,10 @@ def test_nothing_is_one_end() -> None:
 def test_a_column_and_its_kind(given_name: str, expected: tuple[str | None, str | None]) -> None:
     """DESIGN: `--source COL[:KIND]`; a name may hold colons of its own."""
     assert split_column(given_name) == expected
+
+
+@pytest.mark.parametrize(("given_name", "meant"), [("2:lable", "label"), ("a:pictur", "picture")])
+def test_a_kind_that_is_nearly_one(given_name: str, meant: str) -> None:
+    """It is not taken for a part of the column's name."""
+    with pytest.raises(ConfigError, match=f"did you mean '{meant}'"):
+        split_column(given_name)

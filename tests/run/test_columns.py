@@ -224,3 +224,17 @@ def test_check_describes_every_kind(name: str) -> None:
     lines = list(check_data(Request(task.rows, options=chosen(task))))
     assert CHECKED[name](lines)
     assert lines[-1].startswith("training would take about")
+
+
+@pytest.mark.parametrize(("name", "row"), [("tags", ("red old", "C")), ("number", ("red", "many"))])
+def test_check_counts_what_training_would_refuse(name: str, row: tuple[str, str]) -> None:
+    """A row that its fields cannot take, or that is not aligned, is a finding and an error."""
+    task = TASKS[name]
+    found = check_data(Request([*task.rows, row], options=chosen(task)))
+    with pytest.raises(DataError, match="1 rows cannot be used"):
+        assert not list(found)
+
+
+def test_tags_belong_to_tokens_of_a_text() -> None:
+    with pytest.raises(ConfigError, match="vector and tags do not go together"):
+        Request([("1", "a")], options={"source": "vector", "target": "tags"}).checked()

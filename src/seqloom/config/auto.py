@@ -92,6 +92,11 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     if isinstance(asked.target, HorizonConfig) or isinstance(asked.source, WindowConfig):
         return _forecasting(overrides, asked, facts.rows, preset)
     stream = _streams(facts, asked, overrides)
+    if isinstance(asked.target, TagsConfig) and not isinstance(asked.source, TextConfig):
+        raise ConfigError(
+            f"a source of kind {asked.source.kind} and tags do not go together: a tag belongs to a "
+            "token of a text"
+        )
     chosen: Overrides = _columns(facts, asked, own, stream=stream)
     cut = validate(merge(chosen, own), place="configuration")
     if cut.source != cut.target:

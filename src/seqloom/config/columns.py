@@ -1,10 +1,12 @@
 """What a column may hold: a choice told apart by `kind`, from which the rest of a task follows."""
 
+import difflib
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
 from seqloom.config.section import Count, Positive, Section, kind_or_table
+from seqloom.errors import ConfigError
 
 __all__ = [
     "ColumnConfig",
@@ -155,6 +157,9 @@ def split_column(given: str) -> tuple[str | None, str | None]:
     name, colon, kind = given.rpartition(":")
     if given == "none" or (colon and kind in KINDS):
         return (name or None if colon else None), kind
+    near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.75) if colon else []
+    if near:
+        raise ConfigError(f"{given}: there is no kind {kind!r}; did you mean {near[0]!r}?")
     return given, None
 
 

@@ -39,7 +39,7 @@ def series_choices(rows: int, asked: Config, preset: str) -> Overrides:
     if not isinstance(asked.target, HorizonConfig) or not isinstance(asked.source, WindowConfig):
         raise ConfigError(
             f"a source of kind {asked.source.kind} and a target of kind {asked.target.kind} do not "
-            "go together: a series is forecast from series alone"
+            "go together: a series is forecast from series alone, so leave --source out"
         )
     stepped = preset != "auto"
     horizon = asked.target.horizon

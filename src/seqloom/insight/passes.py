@@ -73,7 +73,8 @@ def text_field(model: Model) -> TextField:
     """The source column of a model that reads text; ConfigError for any other."""
     if not isinstance(model.source, TextField):
         raise ConfigError(
-            f"this look is at models that read text, not {model.source.describe()}: choose another"
+            f"this look needs a source of text, and here it is {model.source.describe()}: try "
+            "--show tree, positions or net"
         )
     return model.source
 

@@ -17,7 +17,7 @@ from seqloom.model import HeadedModel
 from seqloom.prediction.model import Scored
 from seqloom.prediction.output import Likely, Output, Token
 from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, padded
+from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, check_pairs, padded
 from seqloom.prediction.wishes import NOTHING_MORE, Wishes
 from seqloom.search import Search
 
@@ -66,9 +66,10 @@ class Judge:
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
         if search is not None or n_best > 1 or wishes.steers or wishes.tree:
+            kind = self.target.config.kind.rstrip("s")
             raise ConfigError(
-                f"a model of {self.target.config.kind}s judges and does not search: leave search "
-                "options, prefixes and --n-best out (--alternatives tells the next best)"
+                f"a model of {kind}s judges and does not search: leave search options, prefixes "
+                "and --n-best out (--alternatives tells the next best)"
             )
         reader = Reader(self.source, self.config.data.max_source)
         for each in reader.groups(inputs, group):
@@ -85,6 +86,7 @@ class Judge:
         """The log-probability of each given label or tags (SPEC S7.4)."""
         if not isinstance(self.target.items, Symbols):
             raise ConfigError("numbers have no log-probability here: use evaluate")
+        check_pairs(pairs, self.source, self.target)
         reader = Reader(self.source, self.config.data.max_source)
         rows = self.source.rows([source for source, _ in pairs])
         encoded = [reader.encoded(number, row) for number, row in enumerate(rows)]
@@ -92,8 +94,11 @@ class Judge:
         results: dict[int, Scored] = {}
         for each, judged in self._judged(encoded):
             ids = torch.from_numpy(targets[each.number]).long()
-            if len(ids) > len(judged):
-                raise DataError(f"pair {each.number + 1}: there are more tags than tokens")
+            if len(ids) != len(judged):
+                raise DataError(
+                    f"pair {each.number + 1}: {len(judged):,} tokens that are read and "
+                    f"{len(ids):,} tags; give each token one tag"
+                )
             found = judged.log_softmax(-1)[torch.arange(len(ids)), ids - 1].tolist()
             names = self.target.tokens(targets[each.number])
             results[each.number] = Scored(sum(found), tuple(map(Token, names, found)))

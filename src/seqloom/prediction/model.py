@@ -16,7 +16,7 @@ from seqloom.prediction.continuing import text_log_probabilities
 from seqloom.prediction.fitting import configured, fitted, traces
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, padded
+from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, check_pairs, padded
 from seqloom.prediction.wishes import NOTHING_MORE, Demands, Wishes
 from seqloom.search import (
     Completions,
@@ -141,7 +141,7 @@ class Model:
         reader = Reader(self.source, self.config.data.max_source)
         for each in reader.groups(inputs, group):
             if self.alone:
-                asked = self._going_on(asked, each.lines, each.cells)
+                asked = self.going_on(asked, each.lines, each.cells)
             yield from self._outputs(each.encoded, each.lines, asked)
             if each.fault is not None:
                 raise each.fault
@@ -154,6 +154,7 @@ class Model:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """The log-probability of each given output, token by token (SPEC S7.4)."""
+        check_pairs(pairs, self.source, self.target)
         reader = Reader(self.source, self.config.data.max_source)
         rows = self.source.rows([pair[0] for pair in pairs])
         sources = [reader.encoded(0, row).values for row in rows]
@@ -205,7 +206,7 @@ class Model:
         demands = Demands.of(wishes, self.target, width=search.paths)
         return Asked(search, wishes, demands, n_best)
 
-    def _going_on(self, asked: Asked, lines: range, cells: Sequence[str]) -> Asked:
+    def going_on(self, asked: Asked, lines: range, cells: Sequence[str]) -> Asked:
         """The same for these inputs, each of which is the beginning of its output."""
         prefix = asked.wishes.prefix
         if not isinstance(prefix, str):

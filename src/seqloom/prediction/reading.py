@@ -1,6 +1,6 @@
 """Raw inputs as a model reads them: encoded, cut to what it takes, in batches of like length."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from seqloom.errors import ConfigError, DataError, SeqloomError
 from seqloom.fields import EMPTY, Field, NoField, Values
 from seqloom.model import Source
 
-__all__ = ["GROUP", "Encoded", "Group", "Reader", "batches", "padded"]
+__all__ = ["GROUP", "Encoded", "Group", "Reader", "batches", "check_pairs", "padded"]
 
 GROUP = 4_096  # inputs looked at together, so that those of one length can share a batch
 POSITIONS = 4_096  # of the source, in a batch
@@ -92,6 +92,15 @@ def _taken(pending: Iterator[str], count: int) -> tuple[list[str], SeqloomError 
     except SeqloomError as error:
         return texts, error
     return texts, None
+
+
+def check_pairs(pairs: Sequence[tuple[str, str]], source: Field, target: Field) -> None:
+    """DataError at the first pair with a side that its field cannot take."""
+    for number, pair in enumerate(pairs, 1):
+        for side, field, cell in zip(("source", "target"), (source, target), pair, strict=True):
+            wrong = field.fault(cell)
+            if wrong is not None:
+                raise DataError(f"pair {number}: {side}: {wrong}")
 
 
 def batches(lengths: list[int], *, most: int) -> Iterator[list[int]]:

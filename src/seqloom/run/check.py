@@ -9,9 +9,9 @@ import torch
 from pydantic import BaseModel
 
 from seqloom.config import Config, merge, plan
-from seqloom.data import Survey, describe_data, overlap
+from seqloom.data import Columns, Report, Survey, describe_data, overlap, read_rows, usable
 from seqloom.errors import DataError
-from seqloom.fields import Field, Items, Numbers, Pixels, Symbols
+from seqloom.fields import Field, Items, NoField, Numbers, Pixels, Symbols, TextField
 from seqloom.model import Source, build
 from seqloom.run.prepare import Request, learn_fields
 from seqloom.run.series import check_series, is_series
@@ -42,7 +42,11 @@ def check_data(request: Request) -> Iterator[str]:
     config = plan(request.options, found.facts, preset=request.preset)
     yield ""
     yield from _choices(config)
-    yield from _trial(config, found)
+    fields = learn_fields(config, found)
+    yield from _trial(config, found, fields)
+    unfit = _unfit(request, config, fields)
+    yield from unfit.lines()[2:]
+    lost += unfit.lost
     if lost and not config.data.skip_bad:
         raise DataError(
             f"{describe_data(request.data)}: {lost:,} rows cannot be used; mend them, or pass "
@@ -72,9 +76,20 @@ def _part(name: str, part: BaseModel) -> str:
     return f"{options['kind']} {name}{size}"
 
 
-def _trial(config: Config, found: Survey) -> Iterator[str]:
+def _unfit(request: Request, config: Config, fields: tuple[Field, Field]) -> Report:
+    """The rows that can be read and yet not be taken by the fields, or that are not aligned."""
+    report = Report()
+    if all(isinstance(field, TextField | NoField) for field in fields):
+        return report
+    lenient = config.data.model_copy(update={"skip_bad": True})
+    rows = read_rows(request.data, lenient, Report())
+    for _ in usable(rows, Columns(*fields, lenient), report):
+        pass
+    return report
+
+
+def _trial(config: Config, found: Survey, fields: tuple[Field, Field]) -> Iterator[str]:
     """Lengths in tokens, and time and memory from a few updates of the planned model."""
-    fields = learn_fields(config, found)
     limits = config.data.max_source, config.data.max_target
     means = []
     for side, name in enumerate(("source", "target")):

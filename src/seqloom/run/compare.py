@@ -39,7 +39,9 @@ class Entry:
 
     @property
     def perplexity(self) -> float:
-        """Of the held-out rows."""
+        """Of the held-out rows; NaN where numbers are foretold, which have none."""
+        if self.options["target.kind"] in ("number", "series"):
+            return math.nan
         return math.exp(min(self.best.loss, 99))
 
 
@@ -61,7 +63,7 @@ class Comparison:
         return [
             {
                 **asdict(entry),
-                "perplexity": entry.perplexity,
+                "perplexity": None if math.isnan(entry.perplexity) else entry.perplexity,
                 "options": {name: entry.options.get(name) for name in self.differing},
             }
             for entry in self.entries
@@ -142,9 +144,11 @@ def _entry(path: Path) -> Entry:
 
 def _marked(values: list[float], *, lower: bool = False) -> list[str]:
     """The numbers in a column; a star beside the best, unless all are alike."""
-    best = min(values) if lower else max(values)
+    known = [value for value in values if not math.isnan(value)] or [math.nan]
+    best = min(known) if lower else max(known)
     marks = ["*" if value == best and len(set(values)) > 1 else " " for value in values]
-    return [f"{value:.2f}{mark}" for value, mark in zip(values, marks, strict=True)]
+    shown = ["–" if math.isnan(value) else f"{value:.2f}" for value in values]
+    return [f"{value}{mark}" for value, mark in zip(shown, marks, strict=True)]
 
 
 def _table(*headings: str, right: bool = False) -> Table:

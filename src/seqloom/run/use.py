@@ -52,7 +52,8 @@ def load_writer(run: str | Path) -> Model:
     model = load(run)
     if isinstance(model, Judge):
         raise ConfigError(
-            f"{run} gives {model.target.describe()}, not text: this works for models that write"
+            f"{run} gives {model.target.describe()}, not text, and this works for models that "
+            "write: use predict --alternatives, evaluate or describe"
         )
     return model
 

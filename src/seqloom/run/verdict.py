@@ -48,7 +48,7 @@ def judge(validations: Sequence[Validation], guessing: float) -> Verdict | None:
         return Verdict(
             "no better than guessing",
             f"the held-out loss of {best:.2f} is no better than {guessing:.2f}, that of guessing "
-            "without a look at the source; train longer (training.updates), raise "
+            "by what is usual; train longer (training.updates), raise "
             "training.rate, or give more rows",
         )
     return None

@@ -124,6 +124,8 @@ class Service:
         if request.prefix_tokens:
             wishes = replace(wishes, prefix=self._beginning(job.model, model, request))
         asked = model.asked(search, request.n_best, wishes)
+        if model.alone:
+            asked = model.going_on(asked, range(len(request.inputs)), request.inputs)
         group = Reader(model.source, model.config.data.max_source).all(request.inputs)
         self._check_work(model, asked, group)
         there = {each.number for each in group}

@@ -1,0 +1,29 @@
+"""Pairs that cannot be scored are refused with their number, side and cure (SPEC S7.4)."""
+
+from pathlib import Path
+
+import pytest
+
+from seqloom.errors import DataError
+from seqloom.run import load, train
+from tests.run.test_columns import TASKS, chosen
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "sentence"),
+    [
+        ("label", ("red", "purple"), "^pair 2: target: the label 'purple' was never seen"),
+        ("from label", ("purple", "x"), "^pair 2: source: the label 'purple' was never seen"),
+        ("tags", ("red old", "C"), "^pair 2: 2 tokens that are read and 1 tags; give each"),
+        ("tags", ("red", "C A"), "^pair 2: 1 tokens that are read and 2 tags; give each"),
+    ],
+)
+def test_a_pair_that_cannot_be(
+    name: str, pair: tuple[str, str], sentence: str, tmp_path: Path
+) -> None:
+    task = TASKS[name]
+    train(task.rows, tmp_path / "run", valid=task.rows[:9], options=chosen(task, updates=1))
+    model = load(tmp_path / "run")
+    source, target = task.rows[0]
+    with pytest.raises(DataError, match=sentence):
+        model.score([(source, target), pair])
