@@ -10,7 +10,7 @@ import pytest
 from seqloom.config import merge
 from seqloom.errors import ConfigError
 from seqloom.prediction import Model
-from seqloom.run import Evaluation, evaluate, load, train
+from seqloom.run import Evaluation, evaluate, load, report, train
 from seqloom.run.watch import Plan, Silent
 from seqloom.search import Greedy, Sample
 from tests.run.support import Watching, assert_same, at, interrupt, last, tensors
@@ -177,3 +177,8 @@ def test_what_cannot_be_a_stream(text: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=sentence):
             train(str(text), tmp_path / "run", options=options)
+
+
+def test_there_is_no_report_without_a_source(whole: Path) -> None:
+    with pytest.raises(ConfigError, match="has no source, .*: use evaluate and describe"):
+        report(whole)

@@ -7,7 +7,7 @@ import numpy as np
 
 from seqloom.config import flatten
 from seqloom.data import Corpus, Data, Report
-from seqloom.errors import RunError
+from seqloom.errors import ConfigError, RunError
 from seqloom.fields import TextField
 from seqloom.insight import AttentionMap, Curves, Judged, RunReport, attention_of
 from seqloom.insight.picture import write_bytes
@@ -40,6 +40,10 @@ def report(run: str | Path, *, data: Data | None = None, most: int = ROWS) -> Ru
     """
     directory = RunDirectory(Path(run))
     model = load_writer(run)
+    if model.alone:
+        raise ConfigError(
+            f"{run} has no source, so there are no outputs to report on: use evaluate and describe"
+        )
     step = best_step(directory)
     progress = Progress.from_dict((directory.latest() or step).progress())
     pairs = _held_out(directory, model) if data is None else _given(model, data)
