@@ -11,6 +11,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ForecastOptions", "try_it", "write_forecast"]
 
+EXAMPLES = {  # of inputs that are not text
+    "label": "a label",
+    "vector": "0.5 -1 3",
+    "picture": "picture.png",
+    "sound": "recording.wav",
+    "none": "a beginning",
+}
+
 
 class ForecastOptions(NamedTuple):
     """What is asked of a forecast."""
@@ -45,9 +53,11 @@ def try_it(run: Path, data: str) -> str:
     from seqloom.run.saved import load_config
     from seqloom.store import RunDirectory
 
-    if isinstance(load_config(RunDirectory(run)).target, HorizonConfig):
+    config = load_config(RunDirectory(run))
+    if isinstance(config.target, HorizonConfig):
         return f"seqloom predict {run} {data} --picture forecast.png"
-    return f"echo 'your text' | seqloom predict {run}"
+    example = EXAMPLES.get(config.source.kind, "your text")
+    return f"echo '{example}' | seqloom predict {run}"
 
 
 def _steps(assignments: list[str]) -> int | None:
