@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from seqloom.errors import DataError
 from seqloom.prediction import Model
-from seqloom.prediction.reading import Reader, padded
+from seqloom.prediction.reading import padded
 from seqloom.training import Example
 
 __all__ = ["example_of"]
@@ -14,7 +14,7 @@ def example_of(model: Model, pairs: Sequence[tuple[str, str]]) -> Example:
     """Sources and targets as one batch; a source too long for the model is cut as in use."""
     if not pairs:
         raise DataError("there is nothing to look at: give at least one pair of source and target")
-    reader = Reader(model.source, model.config.data.max_source)
+    reader = model.inputs
     sources = [reader.encoded(0, row).values for row in model.source.rows([s for s, _ in pairs])]
     targets = model.target.rows([target for _, target in pairs])
     return Example(padded(sources), padded(targets).values)

@@ -74,6 +74,10 @@ class Memory:
     code: Code | None = None
     past: Past | None = None  # of a series
 
+    def seen(self, source: Source) -> Int[Tensor, "B"]:
+        """How many positions of each sentence can be looked at."""
+        return source.lengths if self.mask is None else self.mask.sum(dim=1)
+
 
 class Features(NamedTuple):
     """What a decoder made of its inputs, before the output layer."""

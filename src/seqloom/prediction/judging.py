@@ -36,6 +36,11 @@ class Judge:
     network: HeadedModel
     known: Path | None = None  # the encoded rows that it learnt from, for baselines
 
+    @property
+    def inputs(self) -> Reader:
+        """How raw inputs are read."""
+        return Reader(self.source, self.config.data.max_source)
+
     def __call__(self, cell: str) -> Output:
         """What is thought of one input."""
         return self.predict([cell])[0]
@@ -71,8 +76,7 @@ class Judge:
                 f"a model of {kind}s judges and does not search: leave search options, prefixes "
                 "and --n-best out (--alternatives tells the next best)"
             )
-        reader = Reader(self.source, self.config.data.max_source)
-        for each in reader.groups(inputs, group):
+        for each in self.inputs.groups(inputs, group):
             yield from self._outputs(each.encoded, len(each.lines), max(1, wishes.alternatives))
             if each.fault is not None:
                 raise each.fault
@@ -87,7 +91,7 @@ class Judge:
         if not isinstance(self.target.items, Symbols):
             raise ConfigError("numbers have no log-probability here: use evaluate")
         check_pairs(pairs, self.source, self.target)
-        reader = Reader(self.source, self.config.data.max_source)
+        reader = self.inputs
         rows = self.source.rows([source for source, _ in pairs])
         encoded = [reader.encoded(number, row) for number, row in enumerate(rows)]
         targets = self.target.rows([target for _, target in pairs])

@@ -106,6 +106,11 @@ class Model:
         """Whether it has learnt from a stream, where no text ends."""
         return self.config.data.lines == "stream"
 
+    @property
+    def inputs(self) -> Reader:
+        """How raw inputs are read."""
+        return Reader(self.source, self.config.data.max_source)
+
     def __call__(self, text: str) -> Output:
         """The best output for one input, with its attention."""
         return self.predict([text], attention=True)[0]
@@ -138,8 +143,7 @@ class Model:
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
         asked = self.asked(search, n_best, wishes)
-        reader = Reader(self.source, self.config.data.max_source)
-        for each in reader.groups(inputs, group):
+        for each in self.inputs.groups(inputs, group):
             if self.alone:
                 asked = self.going_on(asked, each.lines, each.cells)
             yield from self._outputs(each.encoded, each.lines, asked)
@@ -155,7 +159,7 @@ class Model:
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """The log-probability of each given output, token by token (SPEC S7.4)."""
         check_pairs(pairs, self.source, self.target)
-        reader = Reader(self.source, self.config.data.max_source)
+        reader = self.inputs
         rows = self.source.rows([pair[0] for pair in pairs])
         sources = [reader.encoded(0, row).values for row in rows]
         targets = self.target.rows([pair[1] for pair in pairs])
@@ -240,7 +244,7 @@ class Model:
         limits = asked.demands.limits(source.lengths, numbers, self.config.search)
         decoder = self.decoder
         memory = self.encoder.encode(source)
-        seen = source.lengths if memory.mask is None else memory.mask.sum(dim=1)
+        seen = memory.seen(source)
         state = decoder.start(memory, trace=asked.trace)
         standing = asked.search.begin(state, limits)
         while not standing.done:

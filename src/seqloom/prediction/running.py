@@ -118,7 +118,7 @@ class Running(Generic[Tag]):
         groups = groupby(newcomers, key=lambda each: each.asked.demands)
         limits = reduce(Limits.join, (self._limits(list(group)) for _, group in groups))
         memory = model.encoder.encode(source)
-        seen = source.lengths if memory.mask is None else memory.mask.sum(dim=1)
+        seen = memory.seen(source)
         self.seen |= {each.tag: count for each, count in zip(newcomers, seen.tolist(), strict=True)}
         state = model.decoder.start(memory, trace=asked.trace)
         return asked.search.begin(state, limits)

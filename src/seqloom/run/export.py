@@ -10,7 +10,6 @@ from seqloom.data import Corpus, read_lines
 from seqloom.errors import ConfigError, DataError, RunError, SeqloomError
 from seqloom.export import Agreement, compare, export_ctranslate2
 from seqloom.prediction import Model
-from seqloom.prediction.reading import Reader
 from seqloom.run.use import load_writer
 from seqloom.store import RunDirectory
 
@@ -64,5 +63,5 @@ def _given(model: Model, file: Path) -> list[np.ndarray]:
     texts = list(islice(lines, SENTENCES))
     if not texts:
         raise DataError(f"{file}: has no line to compare outputs on; give one with content")
-    reader = Reader(model.source, options.max_source)
+    reader = model.inputs
     return [reader.encoded(0, row).values for row in model.source.rows(texts)]

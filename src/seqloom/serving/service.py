@@ -23,7 +23,6 @@ from seqloom.prediction import (
     Waiting,
     Wishes,
 )
-from seqloom.prediction.reading import Reader
 from seqloom.search import Exact
 from seqloom.serving.jobs import Event, Job, Ticket
 from seqloom.serving.metrics import Entry, Metrics
@@ -126,7 +125,7 @@ class Service:
         asked = model.asked(search, request.n_best, wishes)
         if model.alone:
             asked = model.going_on(asked, range(len(request.inputs)), request.inputs)
-        group = Reader(model.source, model.config.data.max_source).all(request.inputs)
+        group = model.inputs.all(request.inputs)
         self._check_work(model, asked, group)
         there = {each.number for each in group}
         for number in range(len(request.inputs)):
@@ -173,7 +172,7 @@ class Service:
             raise ConfigError(
                 f"model: {job.model} judges and does not search; leave search and n_best out"
             )
-        Reader(model.source, model.config.data.max_source).all(request.inputs)
+        model.inputs.all(request.inputs)
         job.work = lambda: model.predict(request.inputs, wishes=request.wishes())
         return [Ticket(job)]
 
@@ -219,7 +218,7 @@ def _warm(model: Predictor) -> None:
         return
     running: Running[int] = Running(model)
     asked = model.asked(None, 1, Wishes())
-    (first,) = Reader(model.source, model.config.data.max_source).all(["."])
+    (first,) = model.inputs.all(["."])
     running.add([Waiting(0, first, 0, asked)])
     if not running.done:
         running.advance()
