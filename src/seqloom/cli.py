@@ -10,7 +10,7 @@ import typer
 
 from seqloom.commands.forecast import try_it
 from seqloom.commands.look import look, report
-from seqloom.commands.predict import RunArgument, predict
+from seqloom.commands.predict import RunArgument, WithOption, predict
 from seqloom.commands.searching import KINDS, SearchOptions
 from seqloom.commands.serve import serve
 from seqloom.commands.terminal import as_a_filter
@@ -214,6 +214,7 @@ def score(
 def evaluate(
     run: RunArgument,
     data: DataArgument,
+    others: WithOption = None,
     source: SourceOption = None,
     target: TargetOption = None,
     skip_bad: SkipOption = False,
@@ -239,7 +240,8 @@ def evaluate(
     from seqloom.run import evaluate as run_evaluate
     from seqloom.run import search_errors as run_search_errors
 
-    model = load(run)
+    runs = run, *(others or [])
+    model = load(*runs)
     chosen = SearchOptions(search, beam).search(model.config.search)
     options = _options([], source, target, skip_bad)
     evaluation = run_evaluate(model, data, options=options, search=chosen, lowercase=lowercase)
@@ -249,7 +251,7 @@ def evaluate(
             raise ConfigError("--by-variate is for series, and this run's target is not one")
         lines += evaluation.variate_lines()
     if search_errors is not None:
-        errors = run_search_errors(load_writer(run), data, widest=search_errors, options=options)
+        errors = run_search_errors(load_writer(*runs), data, widest=search_errors, options=options)
         found["search_errors"] = errors.as_dict()
         lines += ["", *errors.lines()]
     print(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines))

@@ -102,6 +102,10 @@ def test_two_runs_together(command: Command, run: Path, tmp_path: Path) -> None:
     both = together([seqloom.load(run), seqloom.load(other)])
     wanted = both.predict(SOURCES, search=Beam(3))
     assert result.out.splitlines() == [output.text for output in wanted]
+    table = tmp_path / "pairs.tsv"
+    table.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS[:20]))
+    measured = command("evaluate", run, table, "--with", other, "--json")
+    assert json.loads(measured.out) == seqloom.evaluate(both, PAIRS[:20]).as_dict()
 
 
 @pytest.mark.parametrize(

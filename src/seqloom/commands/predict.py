@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from seqloom.data import Report
     from seqloom.prediction import Output, Predictor
 
-__all__ = ["RunArgument", "predict"]
+__all__ = ["RunArgument", "WithOption", "predict"]
 
 RunArgument = Annotated[
     Path, typer.Argument(metavar="DIR", help="a trained run's directory", show_default=False)
+]
+WithOption = Annotated[
+    list[Path] | None,
+    typer.Option("--with", metavar="DIR", help="a further run of the same vocabulary"),
 ]
 
 
@@ -30,10 +34,7 @@ def predict(
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="input lines; standard input if absent")
     ] = None,
-    others: Annotated[
-        list[Path] | None,
-        typer.Option("--with", metavar="DIR", help="a further run of the same vocabulary"),
-    ] = None,
+    others: WithOption = None,
     search: Annotated[
         str | None,
         typer.Option("--search", help=f"{', '.join(KINDS)}; the run's own choice if absent"),
@@ -114,7 +115,7 @@ def predict(
     Without a source each line is the beginning of its output, and a blank one is none.
     """
     from seqloom.data import Report, read_lines
-    from seqloom.prediction import GROUP, Forecaster, Wishes, together
+    from seqloom.prediction import GROUP, Forecaster, Wishes
     from seqloom.run import load
 
     if not as_json and (n_best > 1 or attention or alternatives or tree or search == "completions"):
@@ -127,7 +128,7 @@ def predict(
     asked = (search, beam, groups, strength, temperature, top_k, top_p, min_p, draws, seed)
     options = SearchOptions(*asked, expansions=expansions, patience=patience)
     as_a_filter()
-    model = together([load(each) for each in (run, *(others or []))])
+    model = load(run, *(others or []))
     if isinstance(model, Forecaster):
         wanted = ForecastOptions(file, assignments or [], picture, as_json, skip_bad)
         write_forecast(model, wanted)

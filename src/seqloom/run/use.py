@@ -15,7 +15,7 @@ from seqloom.errors import ConfigError, RunError
 from seqloom.fields import NumberField
 from seqloom.metrics import Score, leading, perplexity, target_scores, written_scores
 from seqloom.model import build
-from seqloom.prediction import Forecaster, Judge, Model, Predictor, Scored
+from seqloom.prediction import Forecaster, Judge, Model, Predictor, Scored, together
 from seqloom.run.baselines import Known, baselines
 from seqloom.run.forecasts import SeriesEvaluation, evaluate_series
 from seqloom.run.language import language_scores, ngram_scores
@@ -32,8 +32,15 @@ __all__ = ["Evaluation", "data_rows", "describe", "evaluate", "load", "load_writ
 GROUP = 2_048  # rows scored together
 
 
-def load(run: str | Path) -> Predictor:
-    """The model of a run: the step that did best on held-out data, averaged if so configured."""
+def load(run: str | Path, *others: str | Path) -> Predictor:
+    """The model of a run: the step that did best on held-out data, averaged if so configured.
+
+    With `others`, runs of the same vocabularies, a model that averages what all of them think.
+    """
+    return together([_load(each) for each in (run, *others)])
+
+
+def _load(run: str | Path) -> Predictor:
     directory = RunDirectory(Path(run))
     config = load_config(directory)
     source, target = load_fields(directory, config)
@@ -47,9 +54,9 @@ def load(run: str | Path) -> Predictor:
     return predictor(config, source, target, network.eval(), settled=directory)
 
 
-def load_writer(run: str | Path) -> Model:
-    """The same for a run whose target is text; ConfigError for any other."""
-    model = load(run)
+def load_writer(run: str | Path, *others: str | Path) -> Model:
+    """The same for runs whose target is text; ConfigError for any other."""
+    model = load(run, *others)
     if isinstance(model, Judge):
         raise ConfigError(
             f"{run} gives {model.target.describe()}, not text, and this works for models that "

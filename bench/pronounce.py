@@ -1,0 +1,103 @@
+"""From spelling to sound: SIGMORPHON 2021 (Hungarian, French, English) and the CMU dictionary.
+
+    python bench/pronounce.py [NAME ...]
+
+Names: hun, fre, eng_us, cmudict. The files lie in the folder that SEQLOOM_SHARED_DATA names. A
+training that was stopped goes on where it was; the time is that of all members of an ensemble and
+of all sittings. Each result is kept in bench/results/pronounce-NAME.json.
+
+A word is right if its output is one of the pronunciations listed for it; the word error rate is the
+share of the others.
+"""
+
+import json
+import random
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from foundation import RESULTS, RUNS, SEQLOOM, output_of, surroundings
+from tasks import shared
+
+RESAMPLES = 1_000
+
+
+class Language(NamedTuple):
+    """Where the words lie, how many models are asked together, and how each is trained."""
+
+    files: str
+    members: int
+    options: tuple[str, ...] = ()
+
+
+LANGUAGES = {
+    "hun": Language("g2p_sigmorphon2021/hun_{}.tsv", 5),
+    "fre": Language("g2p_sigmorphon2021/fre_{}.tsv", 5),
+    "eng_us": Language("g2p_sigmorphon2021/eng_us_{}.tsv", 3),
+    "cmudict": Language("cmudict/g2p_{}.tsv", 1),
+}
+
+
+def trained(name: str, seed: int) -> tuple[Path, float]:
+    """One model of a language, and the seconds that its training took."""
+    language = LANGUAGES[name]
+    train, valid = (str(shared(language.files.format(part))) for part in ("train", "dev"))
+    run = RUNS / f"pronounce-{name}-{seed}"
+    command = [*SEQLOOM, "train", train, "--valid", valid, "--run", str(run)]
+    subprocess.run([*command, "--set", f"seed={seed}", *language.options], check=True)
+    progress = json.loads((max(run.glob("step-*")) / "progress.json").read_text())
+    return run, float(progress["seconds"])
+
+
+def wrong(runs: Sequence[Path], table: Path) -> list[bool]:
+    """For each different word of a table, whether the runs together miss all that is listed."""
+    listed: dict[str, set[str]] = defaultdict(set)
+    for line in table.read_text(encoding="utf-8").splitlines():
+        word, _, sounds = line.partition("\t")
+        listed[word].add(sounds)
+    asked = RUNS / f"{runs[0].name}.txt"
+    asked.write_text("".join(f"{word}\n" for word in listed), encoding="utf-8")
+    others = [part for run in runs[1:] for part in ("--with", str(run))]
+    command = [*SEQLOOM, "predict", str(runs[0]), str(asked), *others]
+    outputs = output_of(command).split("\n")[:-1]
+    pairs = zip(outputs, listed.values(), strict=True)
+    return [output not in sounds for output, sounds in pairs]
+
+
+def error_rate(missed: Sequence[bool]) -> dict[str, float]:
+    """The word error rate in per cent, with a 95 % bootstrap interval."""
+    chance = random.Random(1)
+    drawn = sorted(sum(chance.choices(missed, k=len(missed))) for _ in range(RESAMPLES))
+    low, high = drawn[round(0.025 * RESAMPLES)], drawn[round(0.975 * RESAMPLES) - 1]
+    counts = {"value": sum(missed), "low": low, "high": high}
+    return {name: 100 * count / len(missed) for name, count in counts.items()}
+
+
+def measure(name: str) -> dict[str, Any]:
+    """Train the members, and ask them alone and together."""
+    language = LANGUAGES[name]
+    found = [trained(name, seed) for seed in range(1, language.members + 1)]
+    runs = [run for run, _ in found]
+    result: dict[str, Any] = {"seconds": sum(seconds for _, seconds in found)}
+    for part in ("dev", "test"):
+        table = shared(language.files.format(part))
+        result[part] = {
+            "together": error_rate(wrong(runs, table)),
+            "alone": [error_rate(wrong([run], table)) for run in runs],
+        }
+    return result
+
+
+def main(names: Sequence[str]) -> None:
+    """Measure what is named, or all."""
+    for name in names or LANGUAGES:
+        result = {"surroundings": surroundings(), "name": name, **measure(name)}
+        text = json.dumps(result, indent=1) + "\n"
+        (RESULTS / f"pronounce-{name}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
