@@ -22,8 +22,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import multi30k
 from foundation import RESULTS, ROOT, surroundings
 
+from seqloom.config import merge
 from seqloom.run import train
 from seqloom.run.watch import Silent
 from seqloom.training import Update
@@ -32,6 +34,14 @@ PAGE = ROOT / "docs" / "scale.md"
 BEGIN, END = "<!-- written by bench/scale.py -->\n", "<!-- end -->\n"
 WARM_UP = 10  # updates
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+STACK = {"width": 32, "inner": 128, "layers": 1}
+TEXT = {"unit": "character"}
+SMALL: dict[str, Any] = {
+    "source": TEXT,
+    "target": TEXT,
+    "model": {"embedding": 32, "encoder": STACK, "decoder": STACK},
+    "training": {"batch_tokens": 256},
+}
 SETTINGS: dict[str, dict[str, Any]] = {
     "1 process, 1 thread": {"threads": 1, "workers": 1},
     "1 process, 2 threads": {"threads": 2, "workers": 1},
@@ -62,30 +72,14 @@ class Meter(Silent):
 
 def options(arguments: argparse.Namespace, workers: int) -> dict[str, Any]:
     """Model (i), or a small one, for so many updates and one validation at the end."""
-    width = 32 if arguments.quick else 256
-    side = {
-        "kind": "transformer",
-        "width": width,
-        "inner": 4 * width,
-        "heads": 4,
-        "layers": 1 if arguments.quick else 3,
-        "dropout": 0.1,
-    }
     training = {
         "updates": arguments.updates,
         "validate_every": arguments.updates,
-        "batch_tokens": 256 if arguments.quick else 4_096,
         "workers": workers,
-        "curves": False,
         "average": "none",
     }
-    text = {"unit": "character"} if arguments.quick else {"unit": "subword", "size": 8_000}
-    return {
-        "source": text,
-        "target": text,
-        "model": {"embedding": width, "encoder": side, "decoder": side},
-        "training": training,
-    }
+    chosen = multi30k.options("transformer", training)
+    return merge(chosen, SMALL) if arguments.quick else chosen
 
 
 def data(quick: bool) -> tuple[Any, Any]:
@@ -93,12 +87,7 @@ def data(quick: bool) -> tuple[Any, Any]:
     if quick:
         rows = [(f"{n * 7919 % 100_003}", f"{n * 104_729 % 100_003}") for n in range(2_000)]
         return rows[50:], rows[:50]
-    folder = os.environ.get("SEQLOOM_SHARED_DATA")
-    if not folder:
-        sys.exit("SEQLOOM_SHARED_DATA must name the folder that holds multi30k")
-    parts = Path(folder) / "multi30k"
-    train_files, valid = (f"{parts / each}.de,{parts / each}.en" for each in ("train", "val"))
-    return train_files, valid
+    return multi30k.data("train"), multi30k.data("val")
 
 
 def measure_here(arguments: argparse.Namespace) -> None:

@@ -271,7 +271,8 @@ class _Training:
         progress = replace(progress, validations=(*progress.validations, validation))
         self.learner.progress = progress
         self.directory.save_step(progress.step, files, progress=progress.as_dict())
-        self._record({"event": "validation", **dataclasses.asdict(validation)})
+        figures = {**dataclasses.asdict(validation), "seconds": progress.seconds}
+        self._record({"event": "validation", **figures})
         best = progress.best(training.monitor) or validation
         before = replace(progress, validations=progress.validations[:-1])  # should this step fail
         keep = {*progress.averaged_with(*choice), *before.averaged_with(*choice)}
