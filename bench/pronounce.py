@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from foundation import RESULTS, RUNS, SEQLOOM, output_of, surroundings
+from foundation import RUNS, SEQLOOM, output_of
 from tasks import shared
+from uses import keep
 
 RESAMPLES = 1_000
 
@@ -67,13 +68,13 @@ def wrong(runs: Sequence[Path], table: Path) -> list[bool]:
     return [output not in sounds for output, sounds in pairs]
 
 
-def error_rate(missed: Sequence[bool]) -> dict[str, float]:
+def error_rate(missed: Sequence[bool]) -> dict[str, Any]:
     """The word error rate in per cent, with a 95 % bootstrap interval."""
     chance = random.Random(1)
     drawn = sorted(sum(chance.choices(missed, k=len(missed))) for _ in range(RESAMPLES))
     low, high = drawn[round(0.025 * RESAMPLES)], drawn[round(0.975 * RESAMPLES) - 1]
     counts = {"value": sum(missed), "low": low, "high": high}
-    return {name: 100 * count / len(missed) for name, count in counts.items()}
+    return {"name": "WER", **{name: 100 * n / len(missed) for name, n in counts.items()}}
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -81,22 +82,23 @@ def measure(name: str) -> dict[str, Any]:
     language = LANGUAGES[name]
     found = [trained(name, seed) for seed in range(1, language.members + 1)]
     runs = [run for run, _ in found]
-    result: dict[str, Any] = {"seconds": sum(seconds for _, seconds in found)}
-    for part in ("dev", "test"):
-        table = shared(language.files.format(part))
-        result[part] = {
-            "together": error_rate(wrong(runs, table)),
-            "alone": [error_rate(wrong([run], table)) for run in runs],
-        }
-    return result
+    dev, test = (shared(language.files.format(part)) for part in ("dev", "test"))
+    alone = ", ".join(f"{error_rate(wrong([run], test))['value']:.1f}" for run in runs)
+    chosen = error_rate(wrong(runs, dev))["value"]
+    missed = wrong(runs, test)
+    return {
+        "members": language.members,
+        "seconds": sum(seconds for _, seconds in found),
+        "rows": len(missed),
+        "scores": [error_rate(missed)],
+        "notes": [f"each model alone: {alone}", f"together on the held-out words: {chosen:.1f}"],
+    }
 
 
 def main(names: Sequence[str]) -> None:
     """Measure what is named, or all."""
     for name in names or LANGUAGES:
-        result = {"surroundings": surroundings(), "name": name, **measure(name)}
-        text = json.dumps(result, indent=1) + "\n"
-        (RESULTS / f"pronounce-{name}.json").write_text(text, encoding="utf-8")
+        keep(f"pronounce-{name}", measure(name))
 
 
 if __name__ == "__main__":
