@@ -52,6 +52,26 @@ def test_columns_by_name_and_position(tmp_path: Path) -> None:
         ),
         (
             "p.tsv",
+            "de\ten\na\tb\n",
+            {"source": "german"},
+            "p.tsv:1: there is no column 'german'; the columns are 'de', 'en'",
+        ),
+        (
+            "p.tsv",
+            "A secret name, please\tEin geheimer Name, bitte\n",
+            {"source": "secret"},
+            "p.tsv:1: there is no column 'secret'; the first line holds no names of columns: ask "
+            "by position, or put a header first",
+        ),
+        (
+            "p.tsv",
+            "targets\t1.5\n",
+            {"source": "target"},
+            "p.tsv:1: there is no column 'target'; the first line holds no names of columns: ask "
+            "by position, or put a header first",
+        ),
+        (
+            "p.tsv",
             "text\ttext\tx\na\tb\tc\n",
             {"source": "text", "target": "x"},
             "p.tsv:1: columns 1 and 2 are both named 'text'; rename one or ask by position",
@@ -208,7 +228,8 @@ def test_parquet_faults(tmp_path: Path) -> None:
     assert sentence(path, target="n") == (
         f"{path}: column 'n' holds bool, neither text nor numbers; choose a column of text"
     )
-    assert sentence(path, target="z").startswith(f"{path}: there is no column 'z'; did you mean")
+    wrong = f"{path}: there is no column 'z'; the columns are 'x', 'y', 'n'"
+    assert sentence(path, target="z") == wrong
     path.write_bytes(path.read_bytes()[:-20])
     assert sentence(path).startswith(f"{path}: is not a whole Parquet file")
     empty = table(

@@ -15,6 +15,9 @@ USUAL_NAMES = {
     *("text", "texts", "label", "labels"),
 }
 
+SHOWN = 10  # names in a sentence
+LONGEST_NAME = 40
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -54,9 +57,7 @@ class Wanted:
             positions = " and ".join(str(index + 1) for index in matches)
             cure = "rename one or ask by position"
             raise DataError(f"{place}: columns {positions} are both named {column!r}; {cure}")
-        near = difflib.get_close_matches(column, names, n=1, cutoff=0.0)
-        cure = f"did you mean {near[0]!r}?" if near else "name a column or its position"
-        raise DataError(f"{place}: there is no column {column!r}; {cure}")
+        raise DataError(f"{place}: there is no column {column!r}; {_nearest(column, names)}")
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,23 @@ class Header:
         return cls(
             columns, len(cells), wanted.header == "yes" or (wanted.header == "auto" and header)
         )
+
+
+def _nearest(column: str, names: Sequence[str]) -> str:
+    """The name that was meant, else all of them; of a first line that is none, no cell is told."""
+    near = difflib.get_close_matches(column, names, n=1)
+    if not all(map(_may_be_name, names)):
+        return "the first line holds no names of columns: ask by position, or put a header first"
+    if near:
+        return f"did you mean {near[0]!r}?"
+    more = ", ..." * (len(names) > SHOWN)
+    return f"the columns are {', '.join(map(repr, names[:SHOWN]))}{more}"
+
+
+def _may_be_name(cell: str) -> bool:
+    """Whether a cell could be the name of a column, rather than a sentence, a number or nothing."""
+    words = cell.split()
+    return 1 <= len(words) <= 3 and len(cell) <= LONGEST_NAME and any(map(str.isalpha, cell))
 
 
 def _cure(names: Sequence[str]) -> str:
