@@ -114,14 +114,30 @@ def test_a_strict_survey_stops_at_the_first_fault(tmp_path: Path) -> None:
 
 @given(pairs=pair_lists, seed=st.integers(0, 5), share=st.sampled_from([0.05, 0.3, 0.9]))
 def test_split_keeps_like_sources_together(pairs: Pairs, seed: int, share: float) -> None:
-    """Each row falls on one side, both sides have rows, and no source is on both."""
+    """Each row falls on one side, some are left, and no source is on both unless each has more than
+    a quarter of the rows; then rows that are wholly alike stay together."""
     config = DataConfig(valid_share=share)
     split = hold_out(look(pairs), config, seed=seed)
     train, valid = list(split.train(rows_of(pairs))), list(split.valid(rows_of(pairs)))
     assert sorted(train + valid) == sorted(rows_of(pairs))
-    assert not {row.source for row in train} & {row.source for row in valid}
+    most = max(1, int(share * len(pairs)), len(pairs) / 4)
+    sources = Counter(source for source, _ in pairs)
+    rarest = min(sources.values()), min(Counter(pairs).values())
+    by_row = rarest[0] > most
+    assert not {row[: 1 + by_row] for row in train} & {row[: 1 + by_row] for row in valid}
     assert train
-    assert bool(valid) == (len({source for source, _ in pairs}) >= 2)
+    assert len(valid) <= most
+    assert bool(valid) == (len(sources) >= 2 and rarest[by_row] <= most)
+
+
+def test_few_sources_do_not_cost_half_of_the_rows() -> None:
+    """Of two sources in all rows neither is held out, but rows of both; of two rows, none."""
+    pairs = [(f"s{n % 2}", f"t{n}") for n in range(100)]
+    split = hold_out(look(pairs), DataConfig(), seed=1)
+    valid = list(split.valid(rows_of(pairs)))
+    assert len(valid) == 5
+    assert not {row[:2] for row in split.train(rows_of(pairs))} & {row[:2] for row in valid}
+    assert not hold_out(look(pairs[:2] * 50), DataConfig(), seed=1).held_out
 
 
 @pytest.mark.parametrize(

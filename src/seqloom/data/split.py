@@ -21,6 +21,8 @@ from seqloom.keys import key
 
 __all__ = ["Split", "Tail", "hold_out"]
 
+LARGEST_SHARE = 0.25  # of the rows that one source or row may take when it is held out
+
 
 @dataclass(frozen=True)
 class Split:
@@ -67,22 +69,35 @@ def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | Tail:
     """Hold out about `valid_share` of the rows and at most `valid_rows`.
 
     Of a stream these are the last rows, whatever they say. Of other data at least one row is held
-    out and one is left where there are two different sources; none is with a share of 0. A source
-    that many rows repeat stays in training, unless all are like that.
+    out where there are two different sources; none is with a share of 0. A source that many rows
+    repeat stays in training, unless all are like that. Where even the rarest source has more than
+    a quarter of the rows, and more than one, rows that are wholly alike are held out in its place;
+    where those are as many, none are.
     """
     if config.lines == "stream":
         rows = survey.facts.rows
         most = min(config.valid_rows, math.ceil(config.valid_share * rows), rows - 1)
         return Tail(rows - most, rows)
-    hashes, counts = np.unique(survey.source_hashes, return_counts=True)
-    if len(hashes) < 2 or config.valid_share == 0:
+    if config.valid_share == 0 or len(np.unique(survey.source_hashes)) < 2:
         return Split(frozenset(), config)
     most = max(1, min(config.valid_rows, int(config.valid_share * survey.facts.rows)))
+    found = _chosen(survey.source_hashes, most, key(seed, "held out"))
+    if found:
+        return Split(found, config)
+    by_row = config.model_copy(update={"split": "row"})
+    return Split(_chosen(survey.row_hashes, most, key(seed, "held out")), by_row)
+
+
+def _chosen(all_hashes: NDArray[np.uint64], most: int, salt: int) -> frozenset[int]:
+    """What is held out of rows with these hashes; nothing where that takes too many of them."""
+    hashes, counts = np.unique(all_hashes, return_counts=True)
+    if counts.min() > max(1, most, LARGEST_SHARE * len(all_hashes)):
+        return frozenset()
     often = max(1, most // 10, int(counts.min()))
-    order = np.argsort(_mixed(hashes, key(seed, "held out")), kind="stable")
+    order = np.argsort(_mixed(hashes, salt), kind="stable")
     order = order[counts[order] <= often]
     chosen = max(1, int(np.searchsorted(np.cumsum(counts[order]), most, side="right")))
-    return Split(frozenset(hashes[order[:chosen]].tolist()), config)
+    return frozenset(hashes[order[:chosen]].tolist())
 
 
 def _mixed(hashes: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:

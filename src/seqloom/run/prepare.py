@@ -207,7 +207,8 @@ class _Parts:
         if not split.held_out:
             raise DataError(
                 f"{describe_data(data)}: nothing can be held out; give at least two different "
-                "sources and a data.valid_share above 0, or held-out data with --valid"
+                "sources, none of them in most of the rows, and a data.valid_share above 0, or "
+                "held-out data with --valid"
             )
         return split.train(rows) if side == "train" else split.valid(rows)
 
