@@ -3,6 +3,8 @@
 from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share
 from seqloom.data.corpus import Batch, Corpus, kind_in_batch
 from seqloom.data.encoding import Columns, fingerprint, shortened, usable
+from seqloom.data.files import file_name
+from seqloom.data.gettext import Gap, PoFile
 from seqloom.data.lanes import Chunk, Lanes
 from seqloom.data.report import Dropped, Place, Reason, Report
 from seqloom.data.series import SeriesColumns, SeriesTable, read_series
@@ -29,11 +31,13 @@ __all__ = [
     "Data",
     "Distribution",
     "Dropped",
+    "Gap",
     "Indices",
     "Lanes",
     "Lengths",
     "Overlap",
     "Place",
+    "PoFile",
     "Reason",
     "Report",
     "Row",
@@ -46,6 +50,7 @@ __all__ = [
     "Windows",
     "data_files",
     "describe_data",
+    "file_name",
     "fingerprint",
     "hold_out",
     "in_order",

@@ -18,7 +18,15 @@ from typing import Any, TypeAlias, cast
 from seqloom.data.report import Fault, Place, Reason
 from seqloom.errors import DataError
 
-__all__ = ["check_file", "count_lines", "open_text", "text_lines"]
+__all__ = [
+    "READ_ERRORS",
+    "check_file",
+    "count_lines",
+    "file_name",
+    "open_text",
+    "read_error",
+    "text_lines",
+]
 
 Stream: TypeAlias = "io.BufferedReader[Any]"
 
@@ -59,7 +67,7 @@ def check_file(path: Path) -> None:
 @contextmanager
 def open_text(path: Path | None) -> Iterator[Stream]:
     """The bytes of a text file, unpacked if gzipped and past its byte-order mark; None is stdin."""
-    name = _name(path)
+    name = file_name(path)
     with _source(path) as raw:
         head = _peek(raw, name)
         if path is not None and path.suffix == ".gz" and head and not head.startswith(GZIP):
@@ -75,7 +83,7 @@ def open_text(path: Path | None) -> Iterator[Stream]:
 
 def text_lines(path: Path | None, *, max_line: int) -> Iterator[str | Fault]:
     """Each physical line without its end (`\\n` or `\\r\\n`), or what makes it unusable."""
-    name = _name(path)
+    name = file_name(path)
     number = 0
     with open_text(path) as stream:
         while True:
@@ -85,7 +93,7 @@ def text_lines(path: Path | None, *, max_line: int) -> Iterator[str | Fault]:
                 complete = raw.endswith(b"\n") or len(raw) < max_line + 2
                 quotes = not complete and _skip_to_end_of_line(stream)
             except READ_ERRORS as error:
-                raise _read_error(error, f"{name}:{number}") from None
+                raise read_error(error, f"{name}:{number}") from None
             if not raw:
                 return
             raw = raw.removesuffix(b"\n").removesuffix(b"\r")
@@ -103,13 +111,14 @@ def count_lines(path: Path) -> int:
             try:
                 chunk = stream.read(CHUNK)
             except READ_ERRORS as error:
-                raise _read_error(error, f"{path}:{count + 1}") from None
+                raise read_error(error, f"{path}:{count + 1}") from None
             if not chunk:
                 return count + (last != b"\n")
             count, last = count + chunk.count(b"\n"), chunk[-1:]
 
 
-def _name(path: Path | None) -> str:
+def file_name(path: Path | None) -> str:
+    """What errors call a file, or standard input for None."""
     return "standard input" if path is None else str(path)
 
 
@@ -133,10 +142,10 @@ def _peek(stream: Stream, name: str) -> bytes:
     try:
         return stream.peek(HEAD)[:HEAD]
     except READ_ERRORS as error:
-        raise _read_error(error, name) from None
+        raise read_error(error, name) from None
 
 
-def _read_error(error: Exception, place: str) -> DataError:
+def read_error(error: Exception, place: str) -> DataError:
     """What went wrong while bytes came in, in one sentence."""
     match error:
         case EOFError():

@@ -28,18 +28,27 @@ class Reason(StrEnum):
     EMPTY_SOURCE = "empty source"
     EMPTY_TARGET = "empty target"
     ENCODING = "not valid Unicode"
+    FUZZY = "fuzzy translation"
     JSON = "not valid JSON"
+    LANGUAGE = "no text in a language that is asked for"
     LONG_LINE = "line too long"
     LONG_SOURCE = "more source tokens than data.max_source"
     LONG_TARGET = "more target tokens than data.max_target"
     MISSING = "column missing"
     NUL = "NUL character"
+    OBSOLETE = "obsolete entry"
     ORDER = "words out of order"
     QUOTE = "text after a closing quote"
     TIME = "time that does not follow the one before"
     TYPE = "value that is not text"
+    UNTRANSLATED = "no translation yet"
     VALUE = "value that its column cannot hold"
     WEIGHT = "weight that is not a number of 0 or more"
+
+    @property
+    def natural(self) -> bool:
+        """Whether such rows are part of a sound file, and passed by however strict one is."""
+        return self in {Reason.FUZZY, Reason.LANGUAGE, Reason.OBSOLETE, Reason.UNTRANSLATED}
 
 
 class Fault(NamedTuple):
@@ -77,6 +86,11 @@ class Report:
     def lost(self) -> int:
         """Rows left out, for whatever reason."""
         return sum(each.count for each in self.dropped.values())
+
+    @property
+    def malformed(self) -> int:
+        """Rows left out that should be mended."""
+        return sum(each.count for reason, each in self.dropped.items() if not reason.natural)
 
     def drop(self, reason: Reason, place: Place) -> None:
         """Count one row that is left out."""

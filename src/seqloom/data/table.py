@@ -7,6 +7,7 @@ the report and left out, while faults of a whole file stay errors, so no row is 
 import math
 import reprlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +16,11 @@ from seqloom.config import DataConfig
 from seqloom.data.columns import Wanted
 from seqloom.data.delimited import Record, csv_records, pairs, tsv_records
 from seqloom.data.files import check_file, count_lines, text_lines
+from seqloom.data.gettext import po_rows
 from seqloom.data.report import Fault, Place, Reason, Report
 from seqloom.data.structured import cell_text, json_pairs, number_text, parquet_pairs
 from seqloom.data.tagged import column_rows, conllu_rows
+from seqloom.data.tmx import tmx_rows
 from seqloom.errors import DataError
 
 __all__ = [
@@ -42,6 +45,8 @@ TAGGED = {
     **dict.fromkeys(("conll", "bio", "iob", "iob2", "tagged"), column_rows),
 }
 """Endings of files with a word a line, and what reads them."""
+WHOLE = {"po": po_rows, "pot": po_rows, "tmx": tmx_rows}
+"""Endings of files that are read as a whole."""
 LINE_END = "\n"
 
 
@@ -61,7 +66,7 @@ def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
         if isinstance(row, Row):
             report.kept += 1
             yield row
-        elif config.skip_bad:
+        elif config.skip_bad or row.reason.natural:
             report.drop(row.reason, row.place)
         else:
             raise row.error()
@@ -136,18 +141,17 @@ def _table(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
             return _tagged(path, config)
         case "parquet":
             return parquet_pairs(path, Wanted.of(config))
+        case ending if ending in WHOLE:
+            return WHOLE[ending](path, Wanted.of(config), max_line=config.max_line)
         case "jsonl" | "ndjson" | "json":
             lines = text_lines(path, max_line=config.max_line)
             return json_pairs(lines, Wanted.of(config), file)
         case "txt" if not config.source:
             return _lines(path, config)
-        case "csv":
-            lines = text_lines(path, max_line=config.max_line)
-            rows = csv_records(lines, file, max_line=config.max_line)
-            return pairs(rows, config, separator=",")
-        case _:
-            rows = tsv_records(text_lines(path, max_line=config.max_line), file)
-            return pairs(rows, config, separator="\t")
+        case ending:
+            lines, comma = text_lines(path, max_line=config.max_line), ending == "csv"
+            cut = partial(csv_records, max_line=config.max_line) if comma else tsv_records
+            return pairs(cut(lines, file), config, separator="," if comma else "\t")
 
 
 def is_tagged(data: Data) -> bool:

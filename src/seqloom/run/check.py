@@ -34,11 +34,11 @@ def check_data(request: Request) -> Iterator[str]:
     lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
     found = lenient.survey()
     yield from found.lines()
-    lost = found.report.lost
+    lost = found.report.malformed
     if request.valid is not None:
         other = replace(lenient, data=request.valid).survey()
         yield from _held_out(found, other)
-        lost += other.report.lost
+        lost += other.report.malformed
     config = plan(request.options, found.facts, preset=request.preset)
     yield ""
     yield from _choices(config)
@@ -46,7 +46,7 @@ def check_data(request: Request) -> Iterator[str]:
     yield from _trial(config, found, fields)
     unfit = _unfit(request, config, fields)
     yield from unfit.lines()[2:]
-    lost += unfit.lost
+    lost += unfit.malformed
     if lost and not config.data.skip_bad:
         raise DataError(
             f"{describe_data(request.data)}: {lost:,} rows cannot be used; mend them, or pass "
