@@ -11,6 +11,7 @@ EXIT_CODES = {
     "SeqloomError": 1,
     "ConfigError": 2,
     "DataError": 3,
+    "InputError": 3,
     "RunError": 4,
     "DivergedError": 5,
     "LimitError": 6,
@@ -40,5 +41,5 @@ def test_the_drawing_names_every_error_with_its_code() -> None:
 
 def test_a_request_that_is_wrong_is_the_clients_fault_and_the_rest_the_servers() -> None:
     faults = {name: each.http_status // 100 for name, each in error_classes().items()}
-    asked_wrongly = {"ConfigError", "DataError", "LimitError"}
+    asked_wrongly = {"ConfigError", "DataError", "InputError", "LimitError"}
     assert faults == {name: 4 if name in asked_wrongly else 5 for name in faults}

@@ -3,6 +3,7 @@
     SeqloomError                     our own bug unless it is one of these
     ├── ConfigError        exit 2    a wrong option, command line or request
     ├── DataError          exit 3    a file that is missing, malformed or empty
+    │   └── InputError     exit 3    one of many inputs that cannot be read
     ├── RunError           exit 4    a run directory that cannot be read, written or locked
     ├── DivergedError      exit 5    training left the finite numbers
     ├── LimitError         exit 6    a size, time or count beyond what is allowed
@@ -17,6 +18,7 @@ __all__ = [
     "ConfigError",
     "DataError",
     "DivergedError",
+    "InputError",
     "Interrupted",
     "LimitError",
     "RunError",
@@ -43,6 +45,16 @@ class DataError(SeqloomError):
 
     exit_code = 3
     http_status = 422
+
+
+class InputError(DataError):
+    """One of many inputs that cannot be read, by its number from 1; a file has it as its line."""
+
+    def __init__(self, line: int, wrong: str) -> None:
+        """`wrong` says what is wrong with it and what to do."""
+        super().__init__(f"line {line}: {wrong}")
+        self.line = line
+        self.wrong = wrong
 
 
 class RunError(SeqloomError):

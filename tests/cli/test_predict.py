@@ -139,3 +139,29 @@ def test_outputs_before_a_bad_line_are_written(command: Command, run: Path) -> N
     assert result.code == 3
     assert result.out == good
     assert ":3:" in result.sentence
+
+
+def test_a_judge_tells_no_attention_and_names_the_place_of_what_it_cannot_read(
+    command: Command, tmp_path: Path
+) -> None:
+    """Exit 2 for attention that no label has; exit 3 names file and line, or standard input."""
+    rows = [(f"{n} 1", "odd" if n % 2 else "even") for n in range(40)]
+    chosen = {
+        "source": "vector",
+        "target": "label",
+        "training": {"updates": 2, "workers": 1, "curves": False},
+    }
+    seqloom.train(rows, run=tmp_path / "run", options=chosen)
+    refused = command("predict", tmp_path / "run", "--json", "--attention", stdin=b"1 1\n")
+    assert refused.code == 2
+    assert refused.sentence.startswith("a model of labels writes no tokens that could look at")
+    inputs = tmp_path / "inputs.txt"
+    inputs.write_text("1 1\n2 1\nthree 1\n")
+    result = command("predict", tmp_path / "run", inputs)
+    assert result.code == 3
+    assert result.sentence.startswith(f"{inputs}:3: ")
+    assert len(result.out.splitlines()) == 2
+    piped = command("predict", tmp_path / "run", stdin=b"x\n")
+    assert piped.sentence.startswith("standard input:1: ")
+    skipped = command("predict", tmp_path / "run", inputs, "--skip-bad")
+    assert f"first at {inputs}:3" in skipped.err

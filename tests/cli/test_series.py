@@ -85,3 +85,24 @@ def test_what_makes_no_sense_is_refused(place: Path, command: Command) -> None:
         told = command(*words)
         assert told.code == 2
         assert sentence in told.sentence
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--search", "greedy"],
+        ["--beam", 3],
+        ["--prefix", "a"],
+        ["--json", "--attention"],
+        ["--json", "--n-best", 2],
+        ["--length", 9],
+    ],
+)
+def test_a_forecast_is_not_searched_for(
+    place: Path, command: Command, asked: list[str | int]
+) -> None:
+    """Exit 2, rather than a forecast that passes over what was asked."""
+    refused = command("predict", place / "r", place / "a.csv", *asked)
+    assert refused.code == 2
+    assert refused.sentence.startswith("a model of series forecasts and does not search: leave")
+    assert not refused.out

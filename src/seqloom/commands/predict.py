@@ -4,15 +4,17 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seqloom.commands.catalogue import is_po, write_po
 from seqloom.commands.forecast import ForecastOptions, write_forecast
 from seqloom.commands.searching import KINDS, SearchOptions
 from seqloom.commands.terminal import as_a_filter, one_line, several_lines
-from seqloom.errors import ConfigError
+from seqloom.errors import ConfigError, DataError, InputError
 
 if TYPE_CHECKING:
     from seqloom.data import Report
@@ -32,7 +34,10 @@ WithOption = Annotated[
 def predict(
     run: RunArgument,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="input lines; standard input if absent")
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="input lines, or a .po file; standard input if absent"
+        ),
     ] = None,
     others: WithOption = None,
     search: Annotated[
@@ -112,7 +117,8 @@ def predict(
 ) -> None:
     """Write one output line for each input line; of a series, what follows the end of a table.
 
-    Without a source each line is the beginning of its output, and a blank one is none.
+    Without a source each line is the beginning of its output, and a blank one is none. A PO file
+    comes out whole, with suggestions where translations were missing, marked fuzzy.
     """
     from seqloom.data import Report, read_lines
     from seqloom.prediction import GROUP, Forecaster, Wishes
@@ -129,31 +135,67 @@ def predict(
     options = SearchOptions(*asked, expansions=expansions, patience=patience)
     as_a_filter()
     model = load(run, *(others or []))
+    words = tuple(require or ()), tuple(forbid or ())
+    wishes = Wishes(prefix, *words, no_repeat, attention, alternatives, tree)
     if isinstance(model, Forecaster):
+        if options != SearchOptions() or wishes != Wishes() or prefix_file or length or n_best > 1:
+            raise ConfigError(
+                "a model of series forecasts and does not search: leave search options, --length, "
+                "--n-best and all that is asked of tokens out (--set target.horizon=N sets how far)"
+            )
         wanted = ForecastOptions(file, assignments or [], picture, as_json, skip_bad)
         write_forecast(model, wanted)
         return
     if picture is not None:
         raise ConfigError("--picture draws a forecast, and this run's target is not a series")
+    _check_told(model, attention=attention)
     model = _with_options(model, assignments or [])
     model = model if length is None else _with_length(model, length)
     most = model.config.data.max_line
-    begun = prefix if prefix_file is None else list(read_lines(prefix_file, max_line=most))
-    words = tuple(require or ()), tuple(forbid or ())
+    if prefix_file is not None:
+        wishes = replace(wishes, prefix=list(read_lines(prefix_file, max_line=most)))
     report = Report() if skip_bad else None
+    asks = partial(
+        model.stream,
+        search=options.search(model.config.search, n_best=n_best),
+        n_best=n_best,
+        wishes=wishes,
+    )
+    if file is not None and is_po(file):
+        write_po(file, model, asks, as_json=as_json, skip_bad=skip_bad)
+        return
     lines = read_lines(file, max_line=most, report=report)
     if model.source.config.kind == "none":
         lines = map(several_lines, lines)
-    outputs = model.stream(
-        lines if report is None else _sound(lines, model, report),
-        search=options.search(model.config.search, n_best=n_best),
-        n_best=n_best,
-        wishes=Wishes(begun, *words, no_repeat, attention, alternatives, tree),
+    outputs = asks(
+        lines if report is None else _sound(lines, model, report, file),
         group=1 if file is None and sys.stdin.isatty() else GROUP,
     )
-    _write(outputs, model, as_json)
+    _write(_placed(outputs, file), model, as_json)
     if report is not None and report.lost:
         print("\n".join(report.lines()[1:]), file=sys.stderr)
+
+
+def _check_told(model: "Predictor", *, attention: bool) -> None:
+    """ConfigError where attention is to be told and the model has no tokens that could look."""
+    from seqloom.prediction import Judge
+
+    if attention and isinstance(model, Judge):
+        kind = model.target.config.kind.rstrip("s")
+        raise ConfigError(
+            f"a model of {kind}s writes no tokens that could look at the input: leave --attention "
+            "out (seqloom look shows what mattered)"
+        )
+
+
+def _placed(outputs: "Iterable[Output]", file: Path | None) -> "Iterator[Output]":
+    """The outputs; an input that cannot be read is an error that names its file and line."""
+    from seqloom.data import Place, file_name
+
+    try:
+        yield from outputs
+    except InputError as error:
+        raise DataError(f"{Place(file_name(file), error.line)}: {error.wrong}") from None
 
 
 def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":
@@ -178,14 +220,16 @@ def _with_length(model: "Predictor", length: int) -> "Predictor":
     return _with_options(model, [f"search.length={length}"])
 
 
-def _sound(lines: Iterable[str], model: "Predictor", report: "Report") -> Iterator[str]:
+def _sound(
+    lines: Iterable[str], model: "Predictor", report: "Report", file: Path | None
+) -> Iterator[str]:
     """The lines, blank where the model cannot read them, which is counted."""
-    from seqloom.data import Place, Reason
+    from seqloom.data import Place, Reason, file_name
 
     for number, line in enumerate(lines, 1):
         if line.strip() and model.source.fault(line) is not None:
             report.kept -= 1
-            report.drop(Reason.VALUE, Place("input", number))
+            report.drop(Reason.VALUE, Place(file_name(file), number))
             yield ""
         else:
             yield line

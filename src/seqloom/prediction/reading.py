@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from seqloom.data import kind_in_batch, shortened
-from seqloom.errors import ConfigError, DataError, SeqloomError
+from seqloom.errors import ConfigError, DataError, InputError, SeqloomError
 from seqloom.fields import EMPTY, Field, NoField, Values
 from seqloom.model import Source
 
@@ -53,7 +53,7 @@ class Reader(NamedTuple):
             for number, cell in enumerate(cells):
                 wrong = self.field.fault(cell) if self._is_there(cell) else None
                 if wrong is not None:
-                    fault = DataError(f"line {line + number + 1}: {wrong}")
+                    fault = InputError(line + number + 1, wrong)
                     cells = cells[:number]
                     break
             yield Group(range(line, line + len(cells)), self._read(cells), fault, cells)
