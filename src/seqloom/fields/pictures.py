@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["PictureField"]
 
 MOST_PIXELS = 80_000_000  # of a file, before it is brought to size
+UPLOADED = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # what strangers may send: nothing that runs code
+SENT = "the file"
+
+
+class Opening(NamedTuple):
+    """A file to be opened, what errors call it, and what it may be."""
+
+    file: str | BytesIO
+    name: str
+    most: int = MOST_PIXELS
+    formats: tuple[str, ...] | None = None  # None: all that are known
 
 
 class PictureField(Stored[PictureConfig]):
@@ -45,14 +57,18 @@ class PictureField(Stored[PictureConfig]):
     def fault(self, cell: str) -> str | None:
         """A file that is not there, or that is not a picture."""
         try:
-            self._pixels(cell)
+            self._pixels(_named(cell))
         except DataError as error:
             return str(error)
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """Each picture as its pixels: channels, then rows, then columns."""
-        return [self._pixels(cell) for cell in cells]
+        return [self._pixels(_named(cell)) for cell in cells]
+
+    def uploaded(self, content: bytes, *, pixels: int = MOST_PIXELS) -> Values:
+        """The row of a file's content; DataError where it is no picture or has more pixels."""
+        return self._pixels(Opening(BytesIO(content), SENT, pixels, UPLOADED))
 
     def cell(self, row: Any) -> str:
         """What stands for a picture where only text can be shown."""
@@ -67,14 +83,14 @@ class PictureField(Stored[PictureConfig]):
         kind = "colour" if self.config.colour else "grey"
         return f"{kind} pictures of {self.config.width} × {self.config.height}"
 
-    def _pixels(self, cell: str) -> Values:
+    def _pixels(self, opening: Opening) -> Values:
         """The picture on white, scaled to fit and centred."""
         from PIL import Image
 
         size = self.config.width, self.config.height
-        with _opened(cell) as file:
+        with _opened(opening) as file:
             file.draft("RGB", size)
-            picture = _on_white(file, cell)
+            picture = _on_white(file, opening.name)
         picture.thumbnail(size, Image.Resampling.BOX)
         scale = min(size[0] / picture.width, size[1] / picture.height)
         fitting = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
@@ -86,34 +102,41 @@ class PictureField(Stored[PictureConfig]):
         return pixels.reshape(*size[::-1], -1).transpose(2, 0, 1).reshape(1, -1)
 
 
-def _opened(cell: str) -> "Image":
+def _named(cell: str) -> Opening:
+    return Opening(cell.strip(), cell)
+
+
+def _opened(opening: Opening) -> "Image":
+    """The picture, of which no more than the header is read yet."""
     from PIL import Image, UnidentifiedImageError
 
-    too_large = DataError(f"{cell} has more than {MOST_PIXELS:,} pixels; make it smaller")
+    name = opening.name
+    too_large = DataError(f"{name} has more than {opening.most:,} pixels; make it smaller")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            picture = Image.open(cell.strip())
+            picture = Image.open(opening.file, formats=opening.formats)
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise too_large from None
     except UnidentifiedImageError:
-        raise DataError(f"{cell} is not a picture; save it as PNG or JPEG") from None
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "its name is not one"
-        raise DataError(f"{cell} cannot be read ({why}); mend the name or the file") from None
-    if picture.width * picture.height > MOST_PIXELS:
+        raise DataError(f"{name} is not a picture; save it as PNG or JPEG") from None
+    except (OSError, ValueError, SyntaxError) as error:
+        unclear = "its name is not one" if isinstance(opening.file, str) else "it is damaged"
+        why = getattr(error, "strerror", None) or unclear
+        raise DataError(f"{name} cannot be read ({why}); mend the name or the file") from None
+    if picture.width * picture.height > opening.most:
         picture.close()
         raise too_large
     return picture
 
 
-def _on_white(picture: "Image", cell: str) -> "Image":
+def _on_white(picture: "Image", name: str) -> "Image":
     """Without transparency, which would be black otherwise."""
     from PIL import Image
 
     try:
         solid = picture.convert("RGBA")
     except (OSError, SyntaxError, ValueError) as error:
-        raise DataError(f"{cell} is damaged ({error}); save it again") from None
+        raise DataError(f"{name} is damaged ({error}); save it again") from None
     page = Image.new("RGBA", solid.size, "white")
     return Image.alpha_composite(page, solid).convert("RGB")

@@ -8,6 +8,7 @@ Each band is then brought to mean 0 and spread 1 over the recording, so loudness
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -26,10 +27,14 @@ __all__ = ["SoundField", "log_mel", "mel_bands", "resampled"]
 QUIET = 1e-30  # power below which there is silence, ...
 RANGE = 1e-8  # ... and below this share of the loudest
 LONGEST = 3_600  # seconds of a recording
+DENSEST = 384_000  # samples of all channels in a second
+UPLOADED = (b"RIFF", b"fLaC", b"OggS")  # how files begin that strangers may send
+SENT = "the file"
 HIGHEST = 16_000  # samples a second that are enough for speech
 ASKED = 100  # recordings that are asked for their rate
 CHUNK = 4_096  # frames in memory at a time
 UNREADABLE = (RuntimeError, TypeError, OSError, ValueError)
+UNKNOWN = "{} cannot be read as sound; give a WAV, FLAC or OGG file that is there"
 Samples = NDArray[np.float32]
 
 
@@ -64,14 +69,20 @@ class SoundField(Stored[SoundConfig]):
     def fault(self, cell: str) -> str | None:
         """A file that is not there, that is not a sound, or that is empty or endless."""
         try:
-            _samples(cell)
+            _samples(cell.strip(), cell)
         except DataError as error:
             return str(error)
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """Each recording as its frames."""
-        return [self._frames(cell) for cell in cells]
+        return [self._frames(*_samples(cell.strip(), cell)) for cell in cells]
+
+    def uploaded(self, content: bytes, *, seconds: float = LONGEST) -> Values:
+        """The row of a file's content; DataError where it is no recording or lasts longer."""
+        if not content.startswith(UPLOADED):
+            raise DataError(UNKNOWN.format(SENT))
+        return self._frames(*_samples(BytesIO(content), SENT, longest=seconds))
 
     def cell(self, row: Any) -> str:
         """What stands for a recording where only text can be shown."""
@@ -93,8 +104,7 @@ class SoundField(Stored[SoundConfig]):
     def _bands(self) -> NDArray[np.float64]:
         return mel_bands(self.config.bands, rate=self.rate, points=_points(self.config, self.rate))
 
-    def _frames(self, cell: str) -> Values:
-        samples, rate = _samples(cell)
+    def _frames(self, samples: Samples, rate: int) -> Values:
         sound = resampled(samples, rate, self.rate)
         frames = log_mel(sound, self.rate, self.config, self._bands)
         spread = frames.std(axis=0)
@@ -172,22 +182,27 @@ def _rate(cell: str) -> int:
         return 0
 
 
-def _samples(cell: str) -> tuple[Samples, int]:
-    """All channels as one, and how many samples a second has; DataError where there are none."""
-    library, name = _library(), cell.strip()
+def _samples(file: str | BytesIO, name: str, *, longest: float = LONGEST) -> tuple[Samples, int]:
+    """All channels as one, and how many samples a second has; DataError where there are none.
+
+    What the header says is looked at before any sample is.
+    """
+    library = _library()
     try:
-        information = library.info(name)
-        if not 0 < information.frames <= LONGEST * information.samplerate:
-            seconds = f"{information.duration:,.0f} seconds" if information.frames else "no sound"
-            raise DataError(f"{cell} has {seconds}; give a recording of up to an hour")
-        samples, rate = library.read(name, dtype="float32", always_2d=True)
+        information = library.info(file)
+        if isinstance(file, BytesIO):
+            file.seek(0)
+        frames, channels = information.frames, information.channels
+        if not 0 < frames <= longest * min(information.samplerate, DENSEST // channels):
+            seconds = f"{information.duration:,.0f} seconds" if frames else "no sound"
+            most = "an hour" if longest == LONGEST else f"{longest:g} seconds"
+            raise DataError(f"{name} has {seconds}; give a recording of up to {most}")
+        samples, rate = library.read(file, dtype="float32", always_2d=True)
     except UNREADABLE:
-        raise DataError(
-            f"{cell} cannot be read as sound; give a WAV, FLAC or OGG file that is there"
-        ) from None
+        raise DataError(UNKNOWN.format(name)) from None
     sound = np.asarray(samples.mean(axis=1), np.float32)
     if not len(sound) or not np.isfinite(sound).all():
-        raise DataError(f"{cell} holds samples that are not finite; record it again")
+        raise DataError(f"{name} holds samples that are not finite; record it again")
     return sound, int(rate)
 
 

@@ -14,8 +14,7 @@ from seqloom.fields import END, START, Field, Pixels, Values
 from seqloom.fields.sounds import SoundField
 from seqloom.insight.attention import AttentionMap, render_text, rounded, terminal_label, tick
 from seqloom.insight.picture import Drawing
-from seqloom.model.fronts import FrontedEncoder, PictureFront
-from seqloom.prediction import Model
+from seqloom.prediction import Model, grid
 from seqloom.prediction.reading import padded
 
 if TYPE_CHECKING:
@@ -94,9 +93,8 @@ def seen_in(
     items = model.source.items
     if isinstance(items, Pixels):
         shape = items.channels, items.height, items.width
-        grid = _grid(model, weights.shape[1], items)
         picture = row[0].reshape(shape).transpose(1, 2, 0)
-        return PictureAttention(picture, names, weights.reshape(-1, *grid))
+        return PictureAttention(picture, names, weights.reshape(-1, *grid(model, weights.shape[1])))
     step = model.source.config.step if isinstance(model.source, SoundField) else 1_000.0
     seconds = len(row) * step / 1_000
     starts = np.arange(weights.shape[1]) * seconds / weights.shape[1]
@@ -113,18 +111,6 @@ def _weights(model: Model, row: Values, ids: Sequence[int]) -> np.ndarray:
         raise ConfigError("this model does not look back at its source: choose another look")
     weights: np.ndarray = features.attention[0].double().numpy()
     return weights
-
-
-def _grid(model: Model, cells: int, pixels: Pixels) -> tuple[int, int]:
-    """Rows and columns of so many cells: the picture halved so many times, or its columns."""
-    encoder = model.network.encoder
-    front = encoder.front if isinstance(encoder, FrontedEncoder) else None
-    if isinstance(front, PictureFront) and front.vectors.grid == "cells":
-        for halvings in range(16):
-            rows, columns = (-(-side // 2**halvings) for side in (pixels.height, pixels.width))
-            if rows * columns == cells:
-                return rows, columns
-    return 1, cells
 
 
 def _fill_pictures(seen: PictureAttention, figure: "Figure", labels: Sequence[str]) -> None:

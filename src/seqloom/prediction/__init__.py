@@ -1,12 +1,14 @@
 """Raw input to Output, with a finished model."""
 
 from seqloom.prediction.engine import fast, fast_reader
-from seqloom.prediction.forecasting import Forecast, Forecaster
+from seqloom.prediction.forecast import Forecast
+from seqloom.prediction.forecasting import Forecaster
 from seqloom.prediction.judging import Judge
 from seqloom.prediction.model import ROWS, Asked, Model, Scored
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.reading import GROUP, Encoded
 from seqloom.prediction.running import Running, Waiting, sharing
+from seqloom.prediction.sight import any_input, grid, grid_of
 from seqloom.prediction.together import Predictor, together
 from seqloom.prediction.wishes import Wishes
 
@@ -29,8 +31,11 @@ __all__ = [
     "Token",
     "Waiting",
     "Wishes",
+    "any_input",
     "fast",
     "fast_reader",
+    "grid",
+    "grid_of",
     "sharing",
     "together",
 ]

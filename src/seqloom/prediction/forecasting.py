@@ -1,9 +1,8 @@
 """A finished model of a series in use: the past of a table, windows, forecasts (SPEC S1.2)."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,46 +12,17 @@ from seqloom.config import HorizonConfig
 from seqloom.data import Data, Report, SeriesColumns, SeriesTable, Shape, read_series, source_rows
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SeriesField
+from seqloom.fields.numbers import write_numbers
 from seqloom.model import Source
+from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.judging import Judge
 from seqloom.prediction.output import Output
 from seqloom.prediction.reading import Encoded
 
-__all__ = ["Forecast", "Forecaster"]
+__all__ = ["Forecaster"]
 
 ROWS = 256  # windows in a batch
 MOST_STEPS = 100_000
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What is expected of the steps after a past, in the columns' own units."""
-
-    columns: tuple[str, ...]
-    time_name: str
-    times: tuple[str, ...]
-    mean: NDArray[np.float64]  # (T, C)
-    quantiles: dict[float, NDArray[np.float64]]  # each (T, C)
-    past: NDArray[np.float64]  # (S, C): what was read
-    actual: NDArray[np.float64] | None = None  # (T, C): what came, where that is known
-
-    def as_dicts(self) -> Iterator[dict[str, Any]]:
-        """Each step as plain values for JSON."""
-        for number, time in enumerate(self.times):
-            yield {
-                self.time_name: time,
-                "mean": _named(self.columns, self.mean[number]),
-                "quantiles": {
-                    f"{share:g}": _named(self.columns, values[number])
-                    for share, values in self.quantiles.items()
-                },
-            }
-
-    def lines(self) -> Iterator[str]:
-        """The forecast as CSV: times, and the mean of each column."""
-        yield ",".join(_quoted(name) for name in (self.time_name, *self.columns))
-        for time, values in zip(self.times, self.mean, strict=True):
-            yield ",".join([time, *(f"{value:.6g}" for value in values)])
 
 
 @dataclass(frozen=True)
@@ -122,11 +92,7 @@ class Forecaster(Judge):
 
     def compared(self, window: NDArray[np.float32], came: NDArray[np.float32]) -> Forecast:
         """The forecast of one standardised window beside what came; its times are steps."""
-        columns, steps = len(self.target.names), len(came)
-        past = self.target.unscaled(window[:, :columns])
-        times = tuple(str(number) for number in range(1, steps + 1))
-        found = self.windows(window[None])[0]
-        return self._told(found, ("step", times), past, self.target.unscaled(came))
+        return self._of(window, self.target.unscaled(came))
 
     def windows(self, windows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Forecasts (N, T, C, Q) of windows (N, S, C), both standardised: mean, then quantiles."""
@@ -145,8 +111,13 @@ class Forecaster(Judge):
         found: NDArray[np.float32] = judged.unflatten(2, (len(self.target.names), edges)).numpy()
         return found
 
-    def _outputs(self, encoded: list[Encoded], count: int, likeliest: int) -> Iterator[Output]:
-        """The mean forecast of each of so many cells; those that were not encoded are blank."""
+    def output(self, forecast: Forecast) -> Output:
+        """A forecast as what every model gives: its mean as text, and all of it beside that."""
+        text = "; ".join(write_numbers(step) for step in forecast.mean)
+        return Output(text, nan, nan, (), "end", forecast=forecast)
+
+    def outputs(self, encoded: Sequence[Encoded], count: int, likeliest: int = 1) -> list[Output]:
+        """The forecast of each of so many cells; those that were not encoded are blank."""
         outputs = [Output("", 0.0, 0.0, (), "blank")] * count
         for each in encoded:
             if len(each.values) != self.shape.window:
@@ -154,11 +125,17 @@ class Forecaster(Judge):
                     f"input {each.number + 1} has {len(each.values):,} steps where the model reads "
                     f"{self.shape.window:,}; give as many"
                 )
-            text = self.target.cell(
-                self.windows(np.asarray(each.values, np.float32)[None])[0, ..., 0]
-            )
-            outputs[each.number] = Output(text, nan, nan, (), "end")
-        return iter(outputs)
+            outputs[each.number] = self.output(self._of(np.asarray(each.values, np.float32)))
+        return outputs
+
+    def _of(
+        self, window: NDArray[np.float32], actual: NDArray[np.float64] | None = None
+    ) -> Forecast:
+        """The forecast of one standardised window; its times are steps."""
+        found = self.windows(window[None])[0]
+        times = tuple(str(number) for number in range(1, len(found) + 1))
+        past = self.target.unscaled(window[:, : len(self.target.names)])
+        return self._told(found, ("step", times), past, actual)
 
     def _wanted(self, steps: int | None) -> int:
         configured = self.config.target
@@ -224,11 +201,3 @@ def _reaching(rows: NDArray[np.float64], end: int) -> NDArray[np.float64]:
     """The rows up to `end`, with empty ones where they are too few."""
     missing = max(0, end - len(rows))
     return np.pad(rows, ((0, missing), (0, 0)), constant_values=np.nan)[:end]
-
-
-def _named(columns: tuple[str, ...], values: NDArray[np.float64]) -> dict[str, float]:
-    return {name: float(f"{value:.6g}") for name, value in zip(columns, values, strict=True)}
-
-
-def _quoted(name: str) -> str:
-    return f'"{name.replace(chr(34), chr(34) * 2)}"' if {*',"\n'} & {*name} else name

@@ -17,7 +17,7 @@ from seqloom.model import HeadedModel
 from seqloom.prediction.model import Scored
 from seqloom.prediction.output import Likely, Output, Token
 from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, check_pairs, padded
+from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, check_cells, padded
 from seqloom.prediction.wishes import NOTHING_MORE, Wishes
 from seqloom.search import Search
 
@@ -77,24 +77,29 @@ class Judge:
                 "and --n-best out (--alternatives tells the next best)"
             )
         for each in self.inputs.groups(inputs, group):
-            yield from self._outputs(each.encoded, len(each.lines), max(1, wishes.alternatives))
+            yield from self.outputs(each.encoded, len(each.lines), max(1, wishes.alternatives))
             if each.fault is not None:
                 raise each.fault
 
     def predict_rows(self, rows: Sequence[Values]) -> list[Output]:
         """The output for each input that is already encoded."""
         encoded = [Encoded(number, row) for number, row in enumerate(rows)]
-        return list(self._outputs(encoded, len(rows), 1))
+        return self.outputs(encoded, len(rows))
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """The log-probability of each given label or tags (SPEC S7.4)."""
-        if not isinstance(self.target.items, Symbols):
-            raise ConfigError("numbers have no log-probability here: use evaluate")
-        check_pairs(pairs, self.source, self.target)
+        check_cells("source", [source for source, _ in pairs], self.source)
         reader = self.inputs
         rows = self.source.rows([source for source, _ in pairs])
         encoded = [reader.encoded(number, row) for number, row in enumerate(rows)]
-        targets = self.target.rows([target for _, target in pairs])
+        return self.scored(encoded, [target for _, target in pairs])
+
+    def scored(self, encoded: Sequence[Encoded], outputs: Sequence[str]) -> list[Scored]:
+        """The same for inputs that are already encoded."""
+        if not isinstance(self.target.items, Symbols):
+            raise ConfigError("numbers have no log-probability here: use evaluate")
+        check_cells("target", outputs, self.target)
+        targets = self.target.rows(outputs)
         results: dict[int, Scored] = {}
         for each, judged in self._judged(encoded):
             ids = torch.from_numpy(targets[each.number]).long()
@@ -106,16 +111,16 @@ class Judge:
             found = judged.log_softmax(-1)[torch.arange(len(ids)), ids - 1].tolist()
             names = self.target.tokens(targets[each.number])
             results[each.number] = Scored(sum(found), tuple(map(Token, names, found)))
-        return [results[number] for number in range(len(pairs))]
+        return [results[number] for number in range(len(outputs))]
 
-    def _outputs(self, encoded: list[Encoded], count: int, likeliest: int) -> Iterator[Output]:
-        """An output for each of so many lines; those that were not encoded are blank."""
+    def outputs(self, encoded: Sequence[Encoded], count: int, likeliest: int = 1) -> list[Output]:
+        """An output for each of so many inputs; those that were not encoded are blank."""
         outputs = [Output("", 0.0, 0.0, (), "blank")] * count
         for each, judged in self._judged(encoded):
             outputs[each.number] = self._output(each, judged, likeliest)
-        return iter(outputs)
+        return outputs
 
-    def _judged(self, encoded: list[Encoded]) -> Iterator[tuple[Encoded, Float[Tensor, "T V"]]]:
+    def _judged(self, encoded: Sequence[Encoded]) -> Iterator[tuple[Encoded, Float[Tensor, "T V"]]]:
         """What the head makes of each input, at its own positions alone."""
         shared = [
             [encoded[index] for index in batch]

@@ -16,7 +16,7 @@ from seqloom.prediction.continuing import text_log_probabilities
 from seqloom.prediction.fitting import configured, fitted, traces
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, check_pairs, padded
+from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, check_cells, padded
 from seqloom.prediction.wishes import NOTHING_MORE, Demands, Wishes
 from seqloom.search import (
     Completions,
@@ -158,11 +158,17 @@ class Model:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """The log-probability of each given output, token by token (SPEC S7.4)."""
-        check_pairs(pairs, self.source, self.target)
+        check_cells("source", [source for source, _ in pairs], self.source)
         reader = self.inputs
-        rows = self.source.rows([pair[0] for pair in pairs])
-        sources = [reader.encoded(0, row).values for row in rows]
-        targets = self.target.rows([pair[1] for pair in pairs])
+        rows = self.source.rows([source for source, _ in pairs])
+        encoded = [reader.encoded(number, row) for number, row in enumerate(rows)]
+        return self.scored(encoded, [target for _, target in pairs])
+
+    def scored(self, encoded: Sequence[Encoded], outputs: Sequence[str]) -> list[Scored]:
+        """The same for inputs that are already encoded."""
+        check_cells("target", outputs, self.target)
+        sources = [each.values for each in encoded]
+        targets = self.target.rows(outputs)
         lengths = [max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
         results: dict[int, Scored] = {}
         for batch in batches(lengths, most=ROWS):
@@ -172,7 +178,7 @@ class Model:
                 names = self.target.tokens(ids.tolist())
                 tokens = tuple(Token(n, v) for n, v in zip(names, row, strict=False))
                 results[number] = Scored(sum(row[: len(ids)]), tokens)
-        return [results[number] for number in range(len(pairs))]
+        return [results[number] for number in range(len(outputs))]
 
     def score_text(self, lines: Sequence[str]) -> list[Scored]:
         """The same for the lines of one text, in which each goes on from those before it."""

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from seqloom.errors import DataError
+from seqloom.prediction.forecast import Forecast
 from seqloom.search import Fate
 
 __all__ = ["Branch", "Likely", "Output", "Stopped", "Token"]
@@ -87,6 +88,7 @@ class Output:
     attention: Float[np.ndarray, "T S"] | None = None  # a row for each token, where asked for
     n_best: tuple["Output", ...] = ()  # this output and the next best, where asked for
     tree: tuple[Branch, ...] = ()  # what the search looked at, where asked for
+    forecast: Forecast | None = None  # where the target is a series
     ids: tuple[int, ...] = ()  # of the tokens, in the target's vocabulary; not in JSON
 
     def __eq__(self, other: object) -> bool:
@@ -108,6 +110,8 @@ class Output:
         }
         if self.attention is not None:
             plain["attention"] = [[round(float(w), DIGITS) for w in row] for row in self.attention]
+        if self.forecast is not None:
+            plain["forecast"] = self.forecast.as_dict()
         if self.n_best:
             plain["n_best"] = [other.as_dict() for other in self.n_best]
         if self.tree:
@@ -129,6 +133,7 @@ class Output:
                 attention=np.array(plain["attention"]) if "attention" in plain else None,
                 n_best=tuple(cls.from_dict(each) for each in plain.get("n_best", ())),
                 tree=tuple(Branch(**each) for each in plain.get("tree", ())),
+                forecast=Forecast.from_dict(plain["forecast"]) if "forecast" in plain else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"this is not an output as predict --json writes it: {error}") from None

@@ -12,7 +12,7 @@ from seqloom.errors import ConfigError, DataError, InputError, SeqloomError
 from seqloom.fields import EMPTY, Field, NoField, Values
 from seqloom.model import Source
 
-__all__ = ["GROUP", "Encoded", "Group", "Reader", "batches", "check_pairs", "padded"]
+__all__ = ["GROUP", "Encoded", "Group", "Reader", "batches", "check_cells", "padded"]
 
 GROUP = 4_096  # inputs looked at together, so that those of one length can share a batch
 POSITIONS = 4_096  # of the source, in a batch
@@ -94,13 +94,12 @@ def _taken(pending: Iterator[str], count: int) -> tuple[list[str], SeqloomError 
     return texts, None
 
 
-def check_pairs(pairs: Sequence[tuple[str, str]], source: Field, target: Field) -> None:
-    """DataError at the first pair with a side that its field cannot take."""
-    for number, pair in enumerate(pairs, 1):
-        for side, field, cell in zip(("source", "target"), (source, target), pair, strict=True):
-            wrong = field.fault(cell)
-            if wrong is not None:
-                raise DataError(f"pair {number}: {side}: {wrong}")
+def check_cells(side: str, cells: Sequence[str], field: Field) -> None:
+    """DataError at the first pair whose cell on this side its field cannot take."""
+    for number, cell in enumerate(cells, 1):
+        wrong = field.fault(cell)
+        if wrong is not None:
+            raise DataError(f"pair {number}: {side}: {wrong}")
 
 
 def batches(lengths: list[int], *, most: int) -> Iterator[list[int]]:

@@ -1,0 +1,85 @@
+"""What is expected of the steps after a past, in the columns' own units (SPEC S1.2)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Forecast"]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is expected of the steps after a past, in the columns' own units."""
+
+    columns: tuple[str, ...]
+    time_name: str
+    times: tuple[str, ...]
+    mean: NDArray[np.float64]  # (T, C)
+    quantiles: dict[float, NDArray[np.float64]]  # each (T, C)
+    past: NDArray[np.float64]  # (S, C): what was read
+    actual: NDArray[np.float64] | None = None  # (T, C): what came, where that is known
+
+    def as_dicts(self) -> Iterator[dict[str, Any]]:
+        """Each step as plain values for JSON."""
+        for number, time in enumerate(self.times):
+            yield {
+                self.time_name: time,
+                "mean": _named(self.columns, self.mean[number]),
+                "quantiles": {
+                    f"{share:g}": _named(self.columns, values[number])
+                    for share, values in self.quantiles.items()
+                },
+            }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, a list for each column; what was read is left out."""
+        return {
+            "time": self.time_name,
+            "times": list(self.times),
+            "mean": self._by_column(self.mean),
+            "quantiles": {f"{q:g}": self._by_column(v) for q, v in self.quantiles.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The forecast that gave these values, without what was read."""
+        columns = tuple(plain["mean"])
+        return cls(
+            columns,
+            plain["time"],
+            tuple(plain["times"]),
+            _table(plain["mean"], columns),
+            {float(q): _table(values, columns) for q, values in plain["quantiles"].items()},
+            np.zeros((0, len(columns))),
+        )
+
+    def _by_column(self, values: NDArray[np.float64]) -> dict[str, list[float]]:
+        return {
+            name: [_short(value) for value in column]
+            for name, column in zip(self.columns, values.T.tolist(), strict=True)
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The forecast as CSV: times, and the mean of each column."""
+        yield ",".join(_quoted(name) for name in (self.time_name, *self.columns))
+        for time, values in zip(self.times, self.mean, strict=True):
+            yield ",".join([time, *(f"{value:.6g}" for value in values)])
+
+
+def _named(columns: tuple[str, ...], values: NDArray[np.float64]) -> dict[str, float]:
+    return {name: _short(value) for name, value in zip(columns, values, strict=True)}
+
+
+def _quoted(name: str) -> str:
+    return f'"{name.replace(chr(34), chr(34) * 2)}"' if {*',"\n'} & {*name} else name
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _table(values: Mapping[str, Sequence[float]], columns: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([values[name] for name in columns], np.float64).T
