@@ -20,6 +20,16 @@ class ServingConfig(Section):
     inputs: Positive = Field(64, description="inputs of a request")
     characters: Positive = Field(5_000, description="characters of an input, a prefix or a phrase")
     body: Positive = Field(1_000_000, description="bytes of a request")
+    upload: Positive = Field(
+        8_000_000, description="the same where a served model reads pictures or sound"
+    )
+    held: Positive = Field(
+        256_000_000, description="bytes of all requests together that are under way"
+    )
+    pixels: Positive = Field(16_000_000, description="pixels of a picture")
+    recording: Seconds = Field(60, description="seconds of a recording")
+    cells: Positive = Field(100_000, description="numbers and times of a series")
+    steps: Positive = Field(1_000, description="steps of a forecast")
     paths: Positive = Field(64, description="paths of a search: a beam's width, or draws")
     n_best: Positive = Field(64, description="outputs for each input")
     alternatives: Positive = Field(50, description="likeliest tokens told of each step")

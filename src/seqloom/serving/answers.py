@@ -26,6 +26,15 @@ class TokenAnswer(LikelyAnswer):
     alternatives: list[LikelyAnswer] = []
 
 
+class ForecastAnswer(BaseModel):
+    """The steps after a series: the mean and quantiles of each column, a list each."""
+
+    time: str
+    times: list[str]
+    mean: dict[str, list[float]]
+    quantiles: dict[str, dict[str, list[float]]]
+
+
 class OutputAnswer(BaseModel):
     """An output with what explains it; what was not asked for is absent."""
 
@@ -39,6 +48,7 @@ class OutputAnswer(BaseModel):
     attention: list[list[float]] = []
     n_best: list["OutputAnswer"] = []
     tree: list[dict[str, Any]] = []
+    forecast: ForecastAnswer | None = None
 
 
 class PredictAnswer(BaseModel):
@@ -68,9 +78,17 @@ class FieldAnswer(BaseModel):
     """What a model reads or writes."""
 
     kind: str
+    longest: int | None = None
     unit: str | None = None
     symbols: int | None = None
-    longest: int | None = None
+    labels: list[str] | None = None
+    numbers: int | None = None
+    height: int | None = None
+    width: int | None = None
+    grid: tuple[int, int] | None = None
+    rate: int | None = None
+    columns: list[str] | None = None
+    steps: int | None = None
 
 
 class ModelAnswer(BaseModel):

@@ -17,6 +17,7 @@ from seqloom.errors import SeqloomError
 from seqloom.prediction import Output, Predictor
 from seqloom.serving.answers import ErrorAnswer, ModelsAnswer, PredictAnswer, ScoreAnswer
 from seqloom.serving.guard import Access, Guard, log
+from seqloom.serving.inputs import reads_files
 from seqloom.serving.jobs import Cancelled, Event, Job
 from seqloom.serving.metrics import Entry
 from seqloom.serving.requests import PredictRequest, ScoreRequest
@@ -78,7 +79,10 @@ def application(
     app.add_exception_handler(RequestValidationError, _wrong_request)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _own_error)
-    guard = Guard(app, access=access or Access(), limits=limits, metrics=service.metrics)
+    bounds = limits
+    if any(map(reads_files, models.values())):
+        bounds = limits.model_copy(update={"body": max(limits.body, limits.upload)})
+    guard = Guard(app, access=access or Access(), limits=bounds, metrics=service.metrics)
     return guard, service
 
 

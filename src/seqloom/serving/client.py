@@ -1,8 +1,10 @@
 """A small client of a served model, with nothing but the standard library."""
 
+import base64
 import http.client
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
     from seqloom.prediction import Output
 
 __all__ = ["Client"]
+
+Given = str | bytes | Path | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
+"""A text; a file's content or its path; a series as columns or as rows."""
 
 NOT_THERE = "no server answers at {}; start one with seqloom serve DIR"
 
@@ -52,16 +57,16 @@ class Client:
         found: list[dict[str, Any]] = self._json("GET", "/v1/models")["models"]
         return found
 
-    def predict(self, inputs: Sequence[str], **options: Any) -> "list[Output]":
+    def predict(self, inputs: Sequence[Given], **options: Any) -> "list[Output]":
         """An output for each input; options are the other names of a request."""
         from seqloom.prediction import Output
 
-        answer = self._json("POST", "/v1/predict", {"inputs": list(inputs), **options})
+        answer = self._json("POST", "/v1/predict", {"inputs": [*map(_sent, inputs)], **options})
         return [Output.from_dict(each) for each in answer["outputs"]]
 
-    def stream(self, text: str, **options: Any) -> Iterator[str]:
+    def stream(self, given: Given, **options: Any) -> Iterator[str]:
         """The output for one input as far as it is certain, longer and longer, at last whole."""
-        response = self._ask("POST", "/v1/stream", {"inputs": [text], **options})
+        response = self._ask("POST", "/v1/stream", {"inputs": [_sent(given)], **options})
         kind = ""
         for line in response:
             name, _, value = line.decode().rstrip("\n").partition(": ")
@@ -74,9 +79,9 @@ class Client:
             if kind in ("tokens", "output"):
                 yield data["text"] if kind == "tokens" else data["output"]["text"]
 
-    def score(self, pairs: Sequence[tuple[str, str]], **options: Any) -> list[dict[str, Any]]:
+    def score(self, pairs: Sequence[tuple[Given, str]], **options: Any) -> list[dict[str, Any]]:
         """For each pair the log-probability of the output, and that of each of its tokens."""
-        body = {"pairs": [list(pair) for pair in pairs], **options}
+        body = {"pairs": [[_sent(given), output] for given, output in pairs], **options}
         found: list[dict[str, Any]] = self._json("POST", "/v1/score", body)["scores"]
         return found
 
@@ -106,6 +111,21 @@ class Client:
         if response.status >= 400:
             raise _error(response.status, response.read())
         return response
+
+
+def _sent(given: Given) -> Any:
+    """An input as a request holds it."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, Path):
+        try:
+            given = given.read_bytes()
+        except OSError as error:
+            raise DataError(f"{given}: cannot be read ({error.strerror}); mend the name") from None
+    if isinstance(given, bytes):
+        return {"base64": base64.b64encode(given).decode("ascii")}
+    named = isinstance(given, Mapping) and "series" in given
+    return given if named else {"series": given}
 
 
 def _error(status: int, content: bytes) -> SeqloomError:

@@ -76,6 +76,7 @@ class Guard:
         self.access = access
         self.limits = limits
         self.metrics = metrics
+        self.held = 0  # bytes of bodies that are in memory
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -88,32 +89,35 @@ class Guard:
                 name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
             }
             self.access.check(headers, scope["method"])
-            body = await self._body(scope, headers, receive)
+            body = await self._body(visit, headers, receive)
             await self.app(scope, _replayed(body, receive), visit.send)
         except Refused as refusal:
             await visit.refuse(refusal)
         finally:
+            self.held -= visit.held
             visit.close()
 
-    async def _body(
-        self, scope: MutableMapping[str, Any], headers: dict[str, str], receive: Receive
-    ) -> bytes:
+    async def _body(self, visit: "Visit", headers: dict[str, str], receive: Receive) -> bytes:
         """All of the request's body, of bounded size; only JSON is taken."""
-        if scope["method"] in ("GET", "HEAD"):
+        if visit.scope["method"] in ("GET", "HEAD"):
             return b""
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refused(415, "send JSON, with Content-Type: application/json")
-        most, parts, size = self.limits.body, [], 0
+        most, parts = self.limits.body, []
         if headers.get("content-length", "0").isdecimal() and _longer(headers, most):
             raise Refused(422, f"body: more bytes than this server's body, {most:,}")
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise Refused(400, "the request has no end")
-            size += len(message.get("body", b""))
-            if size > most:
+            part = message.get("body", b"")
+            visit.held += len(part)
+            self.held += len(part)
+            if visit.held > most:
                 raise Refused(422, f"body: more bytes than this server's body, {most:,}")
-            parts.append(message.get("body", b""))
+            if self.held > self.limits.held:
+                raise Refused(429, "too much is sent at once; try again in a moment")
+            parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(parts)
 
@@ -127,6 +131,7 @@ class Visit:
         self.scope = scope
         self.entry = entry
         self.status = 0
+        self.held = 0  # bytes of its body
         self._send = send
         scope.setdefault("state", {})["entry"] = entry
 
@@ -148,6 +153,8 @@ class Visit:
             (b"content-length", str(len(body)).encode()),
             (b"connection", b"close"),
         ]
+        if refusal.status == 429:
+            headers.append((b"retry-after", b"1"))
         if refusal.status == 401:
             headers.append((b"www-authenticate", b'Basic realm="seqloom", charset="UTF-8"'))
         await self.send(

@@ -1,8 +1,9 @@
 """What a request may say, and the search and wishes that follow from it (SPEC S7)."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from seqloom.config import SearchConfig, ServingConfig
 from seqloom.errors import LimitError
@@ -19,6 +20,7 @@ from seqloom.search import (
     Search,
     StochasticBeam,
 )
+from seqloom.serving.inputs import Input, Strict, check_input
 
 __all__ = ["PredictRequest", "ScoreRequest", "SearchRequest", "check_sizes"]
 
@@ -28,14 +30,6 @@ Positive = Annotated[int, Field(ge=1, le=HIGHEST)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Above = Annotated[float, Field(gt=0, le=1_000)]
 Part = Annotated[float, Field(ge=0, le=1)]
-Input = str
-"""What a text model reads; other kinds of fields will have other forms here."""
-
-
-class Strict(BaseModel):
-    """A part of a request: every name must be known, and every value of the right kind."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class GreedyRequest(Strict):
@@ -160,7 +154,9 @@ class PredictRequest(Strict):
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     model: str | None = Field(None, description="which model, by its name; the first if absent")
-    inputs: list[Input] = Field(description="texts, each of which has an output", min_length=1)
+    inputs: list[Input] = Field(
+        description="texts, files or series, each of which has an output", min_length=1
+    )
     search: SearchRequest | None = Field(None, description="the model's own choice if absent")
     n_best: Positive = Field(1, description="outputs for each input")
     attention: bool = Field(False, description="tell how each token looked at the source")
@@ -202,7 +198,7 @@ class ScoreRequest(Strict):
     )
 
     model: str | None = Field(None, description="which model, by its name; the first if absent")
-    pairs: list[Annotated[list[Input], Field(min_length=2, max_length=2)]] = Field(
+    pairs: list[Annotated[tuple[Input, str], Field(strict=False)]] = Field(
         description="an input and an output each", min_length=1
     )
 
@@ -211,23 +207,24 @@ def check_sizes(request: PredictRequest | ScoreRequest, limits: ServingConfig) -
     """LimitError that names the first limit which a request exceeds."""
     if isinstance(request, ScoreRequest):
         _at_most("inputs", len(request.pairs), limits.inputs)
-        _short("pairs", [text for pair in request.pairs for text in pair], limits)
+        _fitting("pairs", [source for source, _ in request.pairs], limits)
+        _fitting("pairs", [target for _, target in request.pairs], limits)
         return
     _at_most("inputs", len(request.inputs), limits.inputs)
-    _short("inputs", request.inputs, limits)
+    _fitting("inputs", request.inputs, limits)
     prefixes = [request.prefix] if isinstance(request.prefix, str) else request.prefix
     if not isinstance(request.prefix, str) and len(prefixes) != len(request.inputs):
         raise LimitError(
             f"prefix: there are {len(prefixes):,} for {len(request.inputs):,} inputs; "
             "give one for each, or one text for all"
         )
-    _short("prefix", prefixes, limits)
+    _fitting("prefix", prefixes, limits)
     _at_most(
         "characters", sum(map(len, request.prefix_tokens)), limits.characters, said="prefix_tokens"
     )
     for name, phrases in (("require", request.require), ("forbid", request.forbid)):
         _at_most("phrases", len(phrases), limits.phrases, said=name)
-        _short(name, phrases, limits)
+        _fitting(name, phrases, limits)
     _at_most("n_best", request.n_best, limits.n_best)
     _at_most("alternatives", request.alternatives, limits.alternatives)
     _at_most("characters", request.no_repeat, limits.characters, said="no_repeat")
@@ -243,6 +240,9 @@ def _at_most(limit: str, count: int, most: int, *, said: str | None = None) -> N
         raise LimitError(f"{said or limit}: {count:,} is more than this server's {limit}, {most:,}")
 
 
-def _short(name: str, texts: list[str], limits: ServingConfig) -> None:
-    for number, text in enumerate(texts, start=1):
-        _at_most("characters", len(text), limits.characters, said=f"{name}, number {number}")
+def _fitting(name: str, inputs: Sequence[Input], limits: ServingConfig) -> None:
+    for number, given in enumerate(inputs, start=1):
+        try:
+            check_input(given, limits)
+        except LimitError as error:
+            raise LimitError(f"{name}, number {number}: {error}") from None

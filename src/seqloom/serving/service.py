@@ -2,28 +2,38 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from seqloom.config import ServingConfig
-from seqloom.errors import ConfigError, LimitError, SeqloomError
-from seqloom.fields import Symbols
+from seqloom.errors import ConfigError, LimitError
 from seqloom.prediction import (
     Asked,
     Encoded,
+    Forecaster,
     Judge,
     Model,
     Output,
     Predictor,
     Running,
+    Scored,
     Waiting,
     Wishes,
+    any_input,
 )
 from seqloom.search import Exact
+from seqloom.serving.inputs import (
+    Input,
+    check_kinds,
+    described,
+    reads_files,
+    tables,
+    texts,
+    uploads,
+)
 from seqloom.serving.jobs import Event, Job, Ticket
 from seqloom.serving.metrics import Entry, Metrics
 from seqloom.serving.requests import PredictRequest, ScoreRequest, check_sizes
@@ -31,17 +41,18 @@ from seqloom.serving.scheduler import Scheduler
 
 __all__ = ["Service"]
 
-FILES = ("picture", "sound")  # whose cells name files of this machine, which no client may choose
 MANY = 2_000  # characters that are cut into tokens aside, so that others need not wait
-
-
 BLANK = Output("", 0.0, 0.0, (), "blank")
+Made = TypeVar("Made")
 
 
 class Service:
-    """Models under their names, and the workers that run them."""
+    """Models under their names, and the workers that run them; each model must be of a kind that
+    can be served."""
 
     def __init__(self, models: Mapping[str, Predictor], limits: ServingConfig) -> None:
+        for name, model in models.items():
+            check_kinds(name, model)
         self.models = models
         self.limits = limits
         self.metrics = Metrics(waiting=lambda: self.scheduler.waiting)
@@ -54,12 +65,13 @@ class Service:
         )
         self.ready = False
         self._names: dict[str, dict[str, int]] = {}  # of tokens, by model, once they are needed
+        self._opening = asyncio.Lock()  # one file at a time, whatever it is blown up to
 
     def start(self) -> None:
         """Try every model, so that the first request need not wait, and begin to work."""
         for model in self.models.values():
-            with suppress(SeqloomError):  # not every kind of input can be a full stop
-                _warm(model)
+            _warm(model)
+        self._listing = [{"name": name, **described(each)} for name, each in self.models.items()]
         self.scheduler.start()
         self.ready = True
 
@@ -70,19 +82,16 @@ class Service:
 
     def listing(self) -> list[dict[str, Any]]:
         """The models, what they read and write, and how they search unless told otherwise."""
-        return [{"name": name, **_described(model)} for name, model in self.models.items()]
+        return self._listing
 
     async def predict(self, request: PredictRequest, entry: Entry, *, streams: bool = False) -> Job:
         """The request in the queue; its events are the outputs, in any order."""
         check_sizes(request, self.limits)
         name, model = self._model(request.model)
         job = self._job(name, streams=streams)
-        if isinstance(model, Judge):
-            tickets = self._judged(job, model, request)
-        elif sum(map(len, request.inputs)) > MANY:
-            tickets = await asyncio.to_thread(self._tickets, job, model, request)
-        else:
-            tickets = self._tickets(job, model, request)
+        tickets = await self._aside(
+            model, request.inputs, lambda: self._tickets(job, model, request)
+        )
         if tickets:
             self.scheduler.submit(job, tickets)
         entry.accept()
@@ -92,9 +101,9 @@ class Service:
         """The request in the queue; its only event has all results."""
         check_sizes(request, self.limits)
         name, model = self._model(request.model)
-        pairs = [(source, target) for source, target in request.pairs]
+        sources = [source for source, _ in request.pairs]
         job = self._job(name)
-        job.work = lambda: model.score(pairs)
+        job.work = await self._aside(model, sources, lambda: self._scoring(model, request))
         self.scheduler.submit(job, [Ticket(job)])
         entry.accept()
         return job
@@ -105,15 +114,49 @@ class Service:
             raise ConfigError(
                 f"model: there is none of that name here; there are {', '.join(self.models)}"
             )
-        model = self.models[name]
-        if model.source.config.kind in FILES:
-            raise ConfigError(
-                f"model: {name} reads a {model.source.config.kind}, which cannot be sent here; "
-                "use seqloom predict"
-            )
-        return name, model
+        return name, self.models[name]
 
-    def _tickets(self, job: Job, model: Model, request: PredictRequest) -> list[Ticket]:
+    async def _aside(
+        self, model: Predictor, inputs: Sequence[Input], make: Callable[[], Made]
+    ) -> Made:
+        """What is made of inputs, in a thread of its own where that may take long.
+
+        Files are opened one at a time, since a small one may become large.
+        """
+        if reads_files(model):
+            async with self._opening:
+                return await asyncio.to_thread(make)
+        if all(isinstance(given, str) for given in inputs) and _characters(inputs) <= MANY:
+            return make()
+        return await asyncio.to_thread(make)
+
+    def _tickets(self, job: Job, model: Predictor, request: PredictRequest) -> list[Ticket]:
+        if isinstance(model, Judge):
+            job.work = self._judging(job.model, model, request)
+            return [Ticket(job)]
+        return self._written(job, model, request)
+
+    def _encoded(self, model: Predictor, inputs: Sequence[Input]) -> list[Encoded]:
+        """Inputs that are not blank, as the model reads them."""
+        if reads_files(model):
+            return uploads(model, inputs, self.limits)
+        return model.inputs.all(texts(inputs))
+
+    def _scoring(self, model: Predictor, request: ScoreRequest) -> Callable[[], list[Scored]]:
+        """The work that scores pairs."""
+        sources = [source for source, _ in request.pairs]
+        targets = [target for _, target in request.pairs]
+        if isinstance(model, Forecaster):
+            raise ConfigError("model: a forecast has no log-probability here; use evaluate")
+        if reads_files(model):
+            encoded = uploads(model, sources, self.limits)
+            return lambda: model.scored(encoded, targets)
+        pairs = list(zip(texts(sources), targets, strict=True))
+        if isinstance(model, Model) and model.endless:
+            return lambda: [model.score_text([target])[0] for target in targets]
+        return lambda: model.score(pairs)
+
+    def _written(self, job: Job, model: Model, request: PredictRequest) -> list[Ticket]:
         """The inputs as they are decoded; those that are blank have their outputs at once.
 
         LimitError where the work would be more than is allowed.
@@ -124,8 +167,8 @@ class Service:
             wishes = replace(wishes, prefix=self._beginning(job.model, model, request))
         asked = model.asked(search, request.n_best, wishes)
         if model.alone:
-            asked = model.going_on(asked, range(len(request.inputs)), request.inputs)
-        group = model.inputs.all(request.inputs)
+            asked = model.going_on(asked, range(len(request.inputs)), texts(request.inputs))
+        group = self._encoded(model, request.inputs)
         self._check_work(model, asked, group)
         there = {each.number for each in group}
         for number in range(len(request.inputs)):
@@ -166,15 +209,23 @@ class Service:
                 f"{self.limits.work:,}; send fewer inputs or a narrower search"
             )
 
-    def _judged(self, job: Job, model: Judge, request: PredictRequest) -> list[Ticket]:
-        """Judgements of all inputs, as one piece of work."""
-        if request.search is not None or request.n_best > 1:
+    def _judging(
+        self, name: str, model: Judge, request: PredictRequest
+    ) -> Callable[[], list[Output]]:
+        """The work that judges all inputs, or forecasts what follows them."""
+        if request.search is not None or request.n_best > 1 or request.wishes().steers:
             raise ConfigError(
-                f"model: {job.model} judges and does not search; leave search and n_best out"
+                f"model: {name} judges and does not search; leave search, n_best and the like out"
             )
-        model.inputs.all(request.inputs)
-        job.work = lambda: model.predict(request.inputs, wishes=request.wishes())
-        return [Ticket(job)]
+        count, inputs = len(request.inputs), request.inputs
+        if isinstance(model, Forecaster) and not isinstance(inputs[0], str):
+            wanted = tables(model, inputs)
+            return lambda: [
+                model.output(model.forecast(table, len(table) - table.ahead, steps=steps))
+                for table, steps in wanted
+            ]
+        encoded = self._encoded(model, inputs)
+        return lambda: model.outputs(encoded, count, max(1, request.alternatives))
 
     def _job(self, name: str, *, streams: bool = False) -> Job:
         loop = asyncio.get_running_loop()
@@ -190,35 +241,18 @@ def _delivered(told: list[tuple[Job, Event]]) -> None:
         job.events.put_nowait(event)
 
 
-def _described(model: Predictor) -> dict[str, Any]:
-    config = model.config
-    fields = {
-        side: {
-            "kind": field.config.kind,
-            "unit": getattr(field.config, "unit", None),
-            "symbols": field.items.count if isinstance(field.items, Symbols) else None,
-            "longest": most,
-        }
-        for side, field, most in (
-            ("source", model.source, config.data.max_source),
-            ("target", model.target, config.data.max_target),
-        )
-    }
-    if isinstance(model, Judge):
-        return {**fields, "search": None}
-    beam = config.search.beam
-    search = {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
-    return {**fields, "search": search}
+def _characters(inputs: Sequence[Input]) -> int:
+    return sum(len(given) for given in inputs if isinstance(given, str))
 
 
 def _warm(model: Predictor) -> None:
     """Let a model read an input and, if it writes, make two steps of an output."""
+    first = any_input(model.source)
     if not isinstance(model, Model):
-        model.predict(["."])
+        model.outputs([first], 1)
         return
     running: Running[int] = Running(model)
     asked = model.asked(None, 1, Wishes())
-    (first,) = model.inputs.all(["."])
     running.add([Waiting(0, first, 0, asked)])
     if not running.done:
         running.advance()

@@ -1,0 +1,211 @@
+"""What models read, as it comes in a request: texts, files and tables, all of bounded size."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from seqloom.config import ServingConfig
+from seqloom.data import SeriesTable
+from seqloom.errors import ConfigError, DataError, LimitError
+from seqloom.fields import Field as Column
+from seqloom.fields import PictureField, SeriesField, SoundField, Symbols
+from seqloom.prediction import Encoded, Forecaster, Judge, Predictor, grid_of
+
+__all__ = [
+    "FileInput",
+    "Input",
+    "SeriesInput",
+    "Strict",
+    "check_input",
+    "check_kinds",
+    "described",
+    "reads_files",
+    "tables",
+    "texts",
+    "uploads",
+]
+
+FILES = (PictureField, SoundField)
+KINDS = ("text", "label", "vector", "series", "picture", "sound", "none")  # that can be sent
+SHOWN = 500  # labels that are listed
+IN_MEMORY = "<pairs>:"  # the place of rows that come in no file
+
+
+class Strict(BaseModel):
+    """A part of a request: every name must be known, and every value of the right kind."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class FileInput(Strict):
+    """A picture (PNG, JPEG, GIF, WebP, BMP) or a recording (WAV, FLAC, OGG)."""
+
+    base64: str = Field(description="the file's content")
+
+    def content(self) -> bytes:
+        """DataError where it is not what it should be."""
+        try:
+            return base64.b64decode(self.base64, validate=True)
+        except (binascii.Error, ValueError):
+            raise DataError("is not base64; send a file's content in that form") from None
+
+
+Cell = float | str | None
+"""A number, a time, or nothing where a column is not known yet."""
+
+
+class SeriesInput(Strict):
+    """The past of a series."""
+
+    series: list[dict[str, Cell]] | dict[str, list[Cell]] = Field(
+        description="a list of rows, or a list for each column"
+    )
+    steps: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = Field(
+        None, description="to forecast; as many as were learnt if absent"
+    )
+
+    @property
+    def size(self) -> int:
+        """How many cells it has."""
+        if isinstance(self.series, dict):
+            return sum(map(len, self.series.values()))
+        return sum(map(len, self.series))
+
+    def rows(self) -> list[list[str | float]]:
+        """The columns' names, and a row for each step."""
+        if isinstance(self.series, dict):
+            if len({len(column) for column in self.series.values()}) > 1:
+                raise DataError("the columns are not of one length; fill the shorter ones in")
+            columns = self.series
+        else:
+            names = list(dict.fromkeys(name for row in self.series for name in row))
+            columns = {name: [row.get(name) for row in self.series] for name in names}
+        cells = zip_longest(*columns.values())
+        return [list(columns), *(["" if each is None else each for each in row] for row in cells)]
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, dict):
+        return "series" if "series" in value else "file"
+    return "text"
+
+
+Input = Annotated[
+    Annotated[str, Tag("text")]
+    | Annotated[FileInput, Tag("file")]
+    | Annotated[SeriesInput, Tag("series")],
+    Discriminator(_kind),
+]
+
+
+def check_kinds(name: str, model: Predictor) -> None:
+    """ConfigError where a model reads what cannot be sent."""
+    kind = model.source.config.kind
+    if kind not in KINDS:
+        raise ConfigError(
+            f"{name}: reads {kind}, which cannot be sent over HTTP; use seqloom predict"
+        )
+
+
+def reads_files(model: Predictor) -> bool:
+    """Whether inputs are files."""
+    return isinstance(model.source, FILES)
+
+
+def check_input(given: str | FileInput | SeriesInput, limits: ServingConfig) -> None:
+    """LimitError where it is larger than this server takes."""
+    sizes: tuple[tuple[str, int, int], ...] = ()
+    if isinstance(given, str):
+        sizes = (("characters", len(given), limits.characters),)
+    elif isinstance(given, SeriesInput):
+        sizes = (
+            ("cells", given.size, limits.cells),
+            ("steps", given.steps or 0, limits.steps),
+        )
+    for name, size, most in sizes:
+        if size > most:
+            raise LimitError(f"{size:,} is more than this server's {name}, {most:,}")
+
+
+def uploads(model: Predictor, inputs: Sequence[Any], limits: ServingConfig) -> list[Encoded]:
+    """Files as the model reads them; the first that cannot be read is an error."""
+    found = []
+    for number, given in enumerate(inputs):
+        try:
+            if not isinstance(given, FileInput):
+                raise DataError('is not a file; send {"base64": "..."} with its content')
+            row = _row(model.source, given.content(), limits)
+        except DataError as error:
+            raise DataError(f"inputs, number {number + 1}: {error}") from None
+        found.append(model.inputs.encoded(number, row))
+    return found
+
+
+def _row(field: Column, content: bytes, limits: ServingConfig) -> Any:
+    if isinstance(field, PictureField):
+        return field.uploaded(content, pixels=limits.pixels)
+    if isinstance(field, SoundField):
+        return field.uploaded(content, seconds=limits.recording)
+    raise TypeError("no files are read here")
+
+
+def texts(inputs: Sequence[Any]) -> list[str]:
+    """Inputs that are texts; the first that is not is an error."""
+    for number, given in enumerate(inputs, start=1):
+        if not isinstance(given, str):
+            raise DataError(f"inputs, number {number}: is not a text, which this model reads")
+    return list(inputs)
+
+
+def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, int | None]]:
+    """Series as tables with the run's columns, and the steps that are wanted of each.
+
+    The first that cannot be read is an error.
+    """
+    data = model.config.data.model_copy(update={"header": "yes"})
+    named = replace(model, config=model.config.model_copy(update={"data": data}))
+    found = []
+    for number, given in enumerate(inputs, start=1):
+        try:
+            if not isinstance(given, SeriesInput):
+                raise DataError('is not a series; send {"series": {"column": [...]}}')
+            found.append((named.read(given.rows(), ahead=True), given.steps))
+        except DataError as error:
+            said = str(error).replace(IN_MEMORY, "line ")
+            raise DataError(f"inputs, number {number}: {said}") from None
+    return found
+
+
+def described(model: Predictor) -> dict[str, Any]:
+    """What a model reads and writes, and how it searches unless told otherwise."""
+    config = model.config
+    fields = {
+        "source": {**_field(model.source), "longest": config.data.max_source},
+        "target": {**_field(model.target), "longest": config.data.max_target},
+    }
+    if isinstance(model, Judge):
+        return {**fields, "search": None}
+    fields["source"]["grid"] = grid_of(model)
+    beam = config.search.beam
+    search = {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
+    return {**fields, "search": search}
+
+
+def _field(field: Column) -> dict[str, Any]:
+    facts: dict[str, Any] = {"kind": field.config.kind}
+    if isinstance(field, PictureField):
+        return facts | {"height": field.config.height, "width": field.config.width}
+    if isinstance(field, SoundField):
+        return facts | {"rate": field.rate}
+    if isinstance(field, SeriesField):
+        return facts | {"columns": field.names, "steps": field.items.steps}
+    if isinstance(field.items, Symbols):
+        facts |= {"unit": getattr(field.config, "unit", None), "symbols": field.items.count}
+        labels = getattr(field, "labels", ())
+        return facts | ({"labels": labels} if 0 < len(labels) <= SHOWN else {})
+    return facts | {"numbers": field.items.count}
