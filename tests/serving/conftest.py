@@ -6,10 +6,11 @@ import pytest
 
 from seqloom.prediction import Model
 from tests.prediction.untrained import untrained
+from tests.serving.browsing import browser
 from tests.serving.support import Served, serving
 from tests.shapes import without_shapes
 
-__all__ = ["without_shapes"]
+__all__ = ["browser", "without_shapes"]
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,7 @@
-"""The playground in a real browser, on models that say what they should not (RELIABILITY D7).
+"""The playground in a real browser, on models that say what they should not (RELIABILITY D7)."""
 
-It needs Chromium, its driver and selenium, and is skipped, with a notice, where one is missing.
-"""
-
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,40 +11,12 @@ import pytest
 from seqloom.fields import TextField
 from seqloom.prediction import Model
 from tests.prediction.untrained import untrained
+from tests.serving.browsing import Page, until
 from tests.serving.support import Served, serving
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="the playground's test needs selenium")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.faults,
-    pytest.mark.skipif(
-        not (CHROMIUM and DRIVER), reason="the playground's test needs chromium and chromedriver"
-    ),
-]
+pytestmark = pytest.mark.faults
 
 ATTACK = "<img src=x onerror=window.hurt=1>"
-PATIENCE = 60.0  # seconds; a busy machine may take its time
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    profile = tmp_path_factory.mktemp("chromium")
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--window-size=1100,1000",
-        f"--user-data-dir={profile}",
-    ):
-        options.add_argument(argument)
-    options.binary_location = CHROMIUM or ""
-    service = webdriver.ChromeService(DRIVER)
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
@@ -61,50 +29,6 @@ def models() -> dict[str, Model]:
 def open_page(browser: Any, models: dict[str, Model]) -> Iterator[tuple[Any, Served]]:
     with serving(models) as served:
         yield browser, served
-
-
-def until(happens: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not happens():
-        assert time.monotonic() < end, "it never happens"
-        time.sleep(0.05)
-
-
-class Page:
-    """What a visitor does and sees."""
-
-    def __init__(self, browser: Any, served: Served, hash_: str = "") -> None:
-        self.browser = browser
-        browser.get("about:blank")
-        browser.get(f"{served.address}/{hash_}")
-        until(lambda: self.all("#model option"))
-
-    def one(self, selector: str) -> Any:
-        return self.browser.find_element("css selector", selector)
-
-    def all(self, selector: str) -> list[Any]:
-        found: list[Any] = self.browser.find_elements("css selector", selector)
-        return found
-
-    def write(self, text: str) -> None:
-        """Type it and wait for the whole output."""
-        self.browser.execute_script(
-            "document.getElementById('facts').textContent = '';"
-            "document.getElementById('source').value = arguments[0];",
-            text,
-        )
-        self.one("#go").click()
-        self.wait()
-
-    def wait(self) -> None:
-        until(lambda: "tokens" in self.one("#facts").text or self.all("#status.wrong"))
-
-    def view(self, name: str) -> None:
-        self.one(f"[data-view={name}]").click()
-
-    @property
-    def tokens(self) -> list[str]:
-        return [str(each.get_property("textContent")) for each in self.all("#text .token")]
 
 
 def test_an_output_and_what_explains_it(open_page: tuple[Any, Served]) -> None:
@@ -138,7 +62,7 @@ def test_going_on_from_another_token(open_page: tuple[Any, Served]) -> None:
     number = next(
         n for n, name in enumerate(others) if n and name.strip() not in ("", "(end here)")
     )
-    browser.execute_script("document.getElementById('facts').textContent = ''")
+    browser.execute_script("document.getElementById('result').dataset.state = ''")
     page.all(".other")[number].click()
     page.wait()
     assert page.tokens[0] == before[0]
@@ -150,7 +74,11 @@ def test_searches_and_models_side_by_side(open_page: tuple[Any, Served]) -> None
     page = Page(browser, served)
     page.write("cab")
     page.one("#compare").click()
-    until(lambda: len(page.all("#comparison tbody tr")) == 10)
+    until(lambda: len(page.all("#comparison tbody tr")) == 5)
+    page.one("#others-too").click()
+    until(lambda: len(page.all("#comparison tbody tr")) == 2)
+    names = [each.text for each in page.all("#comparison tbody td:first-child")]
+    assert names == ["first", "second"]
 
 
 @pytest.mark.parametrize("text", [ATTACK, "\u05e9\u05dc\u05d5\u05dd", "\u4f60\u597d", "ab " * 130])
@@ -161,7 +89,7 @@ def test_any_text_is_only_text(open_page: tuple[Any, Served], text: str) -> None
     page.write(text)
     for view in ("heat", "best", "threads"):
         page.view(view)
-    assert browser.execute_script("return window.hurt") is None
+    assert page.is_unhurt
     assert browser.find_elements("css selector", "img:not([src^='/page/'])") == []
 
 
@@ -174,7 +102,7 @@ def test_a_model_that_writes_script(browser: Any) -> None:
         for view in ("heat", "best", "tree", "threads"):
             page.view(view)
             time.sleep(0.2)
-        assert browser.execute_script("return window.hurt") is None
+        assert page.is_unhurt
         assert page.all("#view b, #view script, #text img") == []
 
 

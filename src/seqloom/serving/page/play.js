@@ -1,15 +1,20 @@
 // The playground: asks, shows, and lets one go on from any token.
 
 import { Away, listing, predict, ready, stream } from "./api.js";
-import { best, chance, element, heat, percent, shown, threads, tree } from "./views.js";
+import { begin as beginInputs, columns, fileName, fit, given, isThere } from "./inputs.js";
+import { bars, forecast, tagged } from "./judged.js";
+import { listened, looked } from "./looks.js";
+import { best, chance, element, heading, heat, percent, shown, threads, tree } from "./views.js";
 
 const at = (id) => document.getElementById(id);
-const NUMBERS = ["width", "groups", "temperature", "top_p", "seed", "expansions", "n_best"];
-const state = { models: [], output: null, tree: null, begun: [], view: "threads", running: null };
+const NUMBERS = ["width", "groups", "temperature", "top_k", "top_p", "seed", "expansions", "n_best"];
+const TEXTS = ["source", "table", "choice", "steps"];
+const MOST_IN_LINK = 6000; // characters
+const VIEWS = { picture: ["looked", "best", "tree"], sound: ["listened", "best", "tree"], none: ["best", "tree"] };
+const state = { models: [], limits: {}, output: null, tree: null, begun: [], view: "threads", running: null };
 
-function model() {
-  return state.models.find((each) => each.name === at("model").value);
-}
+const model = () => state.models.find((each) => each.name === at("model").value);
+const views = () => VIEWS[model()?.source.kind] ?? ["threads", "heat", "best", "tree"];
 
 function search() {
   const kind = at("kind").value;
@@ -25,23 +30,22 @@ function search() {
     case "stochastic": return { kind, width, temperature: value("temperature"), seed: value("seed") };
     case "exact": return { kind, expansions: value("expansions") };
     default: {
-      const drawn = { kind, temperature: value("temperature"), top_p: value("top_p"), seed: value("seed") };
+      const drawn = { kind, temperature: value("temperature"), top_k: value("top_k"), top_p: value("top_p"), seed: value("seed") };
       return kind === "risk" ? drawn : { ...drawn, draws: value("n_best") };
     }
   }
 }
 
 function request(chosen = search()) {
-  const reads = model()?.source.kind !== "none";
-  const body = { model: at("model").value, inputs: [reads ? at("source").value : ""] };
-  if (!reads && !state.begun.length) body.prefix = at("source").value;
+  const goesOn = model()?.source.kind === "none" && state.begun.length;
+  const body = { model: at("model").value, inputs: [goesOn ? "" : given()] };
   if (model()?.search) {
     body.search = chosen;
     body.n_best = chosen.kind === "greedy" ? 1 : Number(at("n_best").value);
+    body.attention = true;
+    if (state.begun.length) body.prefix_tokens = state.begun;
   }
-  body.attention = true;
-  body.alternatives = 8;
-  if (state.begun.length) body.prefix_tokens = state.begun;
+  if (model()?.target.kind !== "series") body.alternatives = 8;
   return body;
 }
 
@@ -118,20 +122,26 @@ function showOthers(number, button) {
 }
 
 function goOnFrom(number, other) {
-  if (other.text === "<end>" || !model()?.search) return;
+  if (other.text === "<end>") return;
   state.begun = [...state.output.tokens.slice(0, number).map((token) => token.text), other.text];
   write();
 }
 
 function showView() {
   const { output } = state;
-  if (!output) return;
+  const open = views();
+  if (!open.includes(state.view)) [state.view] = open;
   for (const tab of document.querySelectorAll("[role=tab]")) {
-    tab.setAttribute("aria-selected", String(tab.dataset.view === state.view));
+    const chosen = tab.dataset.view === state.view;
+    tab.hidden = !open.includes(tab.dataset.view);
+    tab.setAttribute("aria-selected", String(chosen));
+    tab.tabIndex = chosen ? 0 : -1;
   }
-  const views = { threads: () => threads(output, at("view").clientWidth), heat: () => heat(output), best: () => best(output),
-    tree: () => tree(state.tree) };
-  at("view").replaceChildren(views[state.view]());
+  at("view").setAttribute("aria-labelledby", `tab-${state.view}`);
+  if (!output || !model()?.search) return;
+  const drawings = { threads: () => threads(output, at("view").clientWidth), heat: () => heat(output), best: () => best(output),
+    tree: () => tree(state.tree), looked: () => looked(output, model().source), listened: () => listened(output) };
+  at("view").replaceChildren(drawings[state.view]());
   if (state.view === "tree" && !state.tree) growTree();
 }
 
@@ -144,33 +154,48 @@ async function growTree() {
   if (state.view === "tree") at("view").replaceChildren(tree(state.tree));
 }
 
+function judged(output) {
+  switch (model().target.kind) {
+    case "label": return output.tokens.length ? bars(output.tokens[0]) : element("p", { textContent: output.text });
+    case "tags": return tagged(output);
+    case "series": return forecast(output.forecast, columns());
+    default: return element("p", { className: "figure", textContent: output.text });
+  }
+}
+
 function showOutput(output, seconds) {
   state.output = output;
   state.tree = null;
-  if (output.tokens.length) showTokens(output.tokens);
+  const writes = Boolean(model().search);
+  for (const id of ["text", "scale", "view"]) at(id).hidden = !writes;
+  document.querySelector("[role=tablist]").hidden = !writes;
+  if (!writes) at("judged").replaceChildren(judged(output));
+  else if (output.tokens.length) showTokens(output.tokens);
   else at("text").textContent = output.text;
   const facts = [];
-  if (output.score !== null) facts.push(`log-probability ${output.score.toFixed(3)}`);
-  facts.push(`${output.tokens.length} tokens`);
+  if (output.score !== null && output.tokens.length) facts.push(`log-probability ${output.score.toFixed(3)}`);
+  if (writes) facts.push(`${output.tokens.length} tokens`);
   if (seconds) facts.push(`${(1000 * seconds).toFixed(0)} ms`);
   if (output.truncated) facts.push("the input was cut");
   if (output.stopped === "length") facts.push("stopped at the longest length");
   if (output.stopped === "limit") facts.push("stopped before it was proved");
   at("facts").textContent = facts.join(" · ");
+  at("result").dataset.state = "done";
   showView();
 }
 
 function write() {
+  if (!isThere()) { say("Give the model something to read first.", true); return undefined; }
   at("result").hidden = false;
+  at("result").dataset.state = "writing";
   at("others").hidden = at("comparison").hidden = true;
   at("facts").textContent = "";
-  at("view").replaceChildren();
+  for (const id of ["view", "judged", "text"]) at(id).replaceChildren();
   location.replace(`#${encodeURIComponent(JSON.stringify(remembered()))}`);
   return during(async (signal) => {
     const began = performance.now();
     const certain = [];
     let output = null;
-    at("text").replaceChildren();
     await stream(request(), signal, (kind, data) => {
       if (kind === "tokens") { certain.push(...data.tokens); showTokens(certain); }
       if (kind === "output") output = data.output;
@@ -184,49 +209,81 @@ const SIDE_BY_SIDE = [["greedy", { kind: "greedy" }], ["beam of 5", { kind: "bea
   ["sample", { kind: "sample", temperature: 1, top_p: 0.95, seed: 1 }],
   ["minimum risk", { kind: "risk", draws: 16 }], ["exact", { kind: "exact", expansions: 1000 }]];
 
-function compare() {
+const alike = () => state.models.filter((each) => ["source", "target"].every((side) => each[side].kind === model()?.[side].kind));
+
+function summary(output) {
+  if (output.forecast) return forecast(output.forecast, columns());
+  const [only] = output.tokens.length === 1 ? output.tokens : [];
+  return element("span", { dir: "auto", textContent: only ? `${output.text} (${percent(chance(only))})` : output.text });
+}
+
+function sideBySide(asked) {
+  if (!isThere()) { say("Give the model something to read first.", true); return undefined; }
   return during(async (signal) => {
-    const head = element("tr", {}, ...["model", "search", "output", "log-probability", "ms"]
-      .map((name) => element("th", { textContent: name })));
+    const head = heading(["model", "search", "output"], ["log-probability", "ms"]);
     const body = element("tbody");
     at("comparison").replaceChildren(element("table", {}, element("thead", {}, head), body));
     at("comparison").hidden = false;
-    for (const { name, search: searches } of state.models) {
-      for (const [title, chosen] of searches ? SIDE_BY_SIDE : [["judgement", undefined]]) {
-        const began = performance.now();
-        const asked = { model: name, inputs: request().inputs, ...(chosen ? { search: chosen } : {}) };
-        const [output] = (await predict(asked, signal)).outputs;
-        body.append(element("tr", {},
-          element("td", { textContent: name }), element("td", { textContent: title }),
-          element("td", { dir: "auto", textContent: output.text }),
-          element("td", { className: "number", textContent: output.score?.toFixed(3) ?? "–" }),
-          element("td", { className: "number", textContent: (performance.now() - began).toFixed(0) })));
+    for (const [name, title, chosen] of asked) {
+      const began = performance.now();
+      const sent = { model: name, inputs: [given()], ...(chosen ? { search: chosen } : {}) };
+      let cells;
+      try {
+        const [output] = (await predict(sent, signal)).outputs;
+        cells = [summary(output), output.score?.toFixed(3) ?? "–", (performance.now() - began).toFixed(0)];
+      } catch (error) {
+        if (error.name === "AbortError" || error instanceof Away) throw error;
+        cells = [error.message, "–", "–"];
       }
+      const [found, score, time] = cells;
+      body.append(element("tr", {},
+        element("td", { textContent: name }), element("td", { textContent: title }), element("td", {}, found),
+        element("td", { className: "number", textContent: score }), element("td", { className: "number", textContent: time })));
     }
   });
 }
 
+const compareSearches = () => sideBySide(SIDE_BY_SIDE.map(([title, chosen]) => [model().name, title, chosen]));
+const compareModels = () => sideBySide(alike().map((each) => [each.name, each.search ? "its own" : "judgement"]));
+
 function remembered() {
-  const numbers = Object.fromEntries(NUMBERS.map((name) => [name, at(name).value]));
-  return { source: at("source").value, model: at("model").value, kind: at("kind").value, ...numbers };
+  const known = { model: at("model").value, kind: at("kind").value };
+  for (const name of [...NUMBERS, ...TEXTS]) {
+    if (at(name).value && at(name).value.length <= MOST_IN_LINK) known[name] = at(name).value;
+  }
+  return known;
 }
 
 function recall() {
-  try {
-    const known = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-    for (const name of ["source", "model", "kind", ...NUMBERS]) {
-      if (typeof known[name] === "string") at(name).value = known[name];
-    }
-    return true;
-  } catch { return false; }
+  let known;
+  try { known = JSON.parse(decodeURIComponent(location.hash.slice(1))); } catch { return false; }
+  const set = (name) => { if (typeof known?.[name] === "string") at(name).value = known[name]; };
+  set("model");
+  fitModel();
+  for (const name of ["kind", ...NUMBERS, ...TEXTS]) set(name);
+  fitOptions();
+  return true;
 }
 
 function fitOptions() {
   const kind = at("kind").value;
   for (const each of document.querySelectorAll("[data-for]")) each.hidden = !each.dataset.for.split(" ").includes(kind);
+  at("options").hidden = at("compare").hidden = !model()?.search;
+  at("others-too").hidden = alike().length < 2;
+}
+
+function fitModel() {
   const chosen = model();
-  at("options").hidden = at("compare").hidden = !chosen?.search;
-  at("source-label").textContent = chosen?.source.kind === "none" ? "Beginning of the text" : "Input";
+  if (!chosen) return;
+  fit(chosen.source, state.limits);
+  if (chosen.source.kind === "none") at("kind").value = "sample";
+  else if (chosen.search) at("kind").value = chosen.search.kind;
+  at("go").textContent = { series: "Forecast", label: "Judge it", tags: "Tag it", number: "Judge it" }[chosen.target.kind]
+    ?? (chosen.source.kind === "none" ? "Go on" : "Write it");
+  at("result").hidden = at("comparison").hidden = true;
+  [state.output, state.begun] = [null, []];
+  fitOptions();
+  showView();
 }
 
 async function copy(text) {
@@ -234,42 +291,68 @@ async function copy(text) {
 }
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+const PLACE = "FILE-CONTENT";
+
+function asCurl() {
+  const head = `curl -s -H 'Content-Type: application/json' ${location.origin}/v1/predict -d`;
+  if (fileName() === null) return `${head} ${quoted(JSON.stringify(request()))}`;
+  const body = quoted(JSON.stringify({ ...request(), inputs: [{ base64: PLACE }] }));
+  return `${head} @- <<< ${body.replace(PLACE, `'"$(base64 -w0 ${quoted(fileName())})"'`)}`;
+}
+
+function asPython() {
+  const { inputs, ...options } = request();
+  const text = JSON.stringify(options).replaceAll(":true", ":True").replaceAll(":false", ":False");
+  const read = JSON.stringify(inputs).replaceAll(":null", ":None").replaceAll(",null", ",None").replaceAll("[null", "[None");
+  const sent = fileName() === null ? read : `[Path(${JSON.stringify(fileName())})]`;
+  return `${fileName() === null ? "" : "from pathlib import Path\n\n"}import seqloom\n\n` +
+    `client = seqloom.Client(${JSON.stringify(location.origin)})\nprint(client.predict(${sent}, **${text})[0].text)`;
+}
+
+function chooseTab(event) {
+  const tabs = [...document.querySelectorAll("[role=tab]:not([hidden])")];
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const next = tabs.at((tabs.indexOf(document.activeElement) + step) % tabs.length);
+  state.view = next.dataset.view;
+  showView();
+  next.focus();
+}
 
 function begin() {
-  at("ask").addEventListener("submit", (event) => { event.preventDefault(); state.begun = []; write(); });
+  const anew = () => { state.begun = []; write(); };
+  at("ask").addEventListener("submit", (event) => { event.preventDefault(); anew(); });
   at("source").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); at("ask").requestSubmit(); }
   });
+  beginInputs(say, anew);
   at("stop").addEventListener("click", () => state.running?.abort());
-  at("compare").addEventListener("click", compare);
+  at("compare").addEventListener("click", compareSearches);
+  at("others-too").addEventListener("click", compareModels);
   at("kind").addEventListener("change", fitOptions);
-  at("model").addEventListener("change", fitOptions);
+  at("model").addEventListener("change", fitModel);
   for (const tab of document.querySelectorAll("[role=tab]")) {
     tab.addEventListener("click", () => { state.view = tab.dataset.view; showView(); });
+    tab.addEventListener("keydown", chooseTab);
   }
   at("link").addEventListener("click", () => copy(location.href));
-  at("curl").addEventListener("click", () => copy(
-    `curl -s -H 'Content-Type: application/json' ${location.origin}/v1/predict -d ${quoted(JSON.stringify(request()))}`));
-  at("python").addEventListener("click", () => {
-    const { inputs, ...options } = request();
-    const text = JSON.stringify(options).replaceAll(":true", ":True").replaceAll(":false", ":False");
-    copy(`import seqloom\n\nclient = seqloom.Client(${JSON.stringify(location.origin)})\n` +
-      `print(client.predict(${JSON.stringify(inputs)}, **${text})[0].text)`);
-  });
+  at("curl").addEventListener("click", () => copy(asCurl()));
+  at("python").addEventListener("click", () => copy(asPython()));
 }
 
 async function load() {
   try {
-    state.models = (await listing()).models;
+    ({ models: state.models, limits: state.limits } = await listing());
   } catch (error) {
     say(error.message, true);
     await waitForServer();
     return load();
   }
   at("model").replaceChildren(...state.models.map(({ name }) => element("option", { value: name, textContent: name })));
-  const shared = recall();
-  fitOptions();
-  if (shared && at("source").value) write();
+  fitModel();
+  if (recall() && fileName() === null && isThere()) write();
+  return undefined;
 }
 
 begin();

@@ -10,7 +10,7 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
-function drawn(name, attributes, text) {
+export function drawn(name, attributes, text) {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   if (text !== undefined) made.textContent = text;
@@ -20,7 +20,7 @@ function drawn(name, attributes, text) {
 export const chance = (token) => (token.log_probability === null ? 0 : Math.exp(token.log_probability));
 export const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 export const shown = (name) => name.replaceAll("▁", " ").replaceAll("␣", " ");
-const label = (name) => shown(name).trim() || "␣";
+export const label = (name) => shown(name).trim() || "␣";
 
 const measure = (() => {
   let context;
@@ -112,12 +112,14 @@ export function heat(output) {
   return svg;
 }
 
-const without = () => element("p", { className: "facts", textContent: "This model tells no attention to its input." });
+export const without = () => element("p", { className: "facts", textContent: "This model tells no attention to its input." });
+
+export const heading = (names, numbers) => element("tr", {}, ...names.map((name) => element("th", { textContent: name })),
+  ...numbers.map((name) => element("th", { className: "number", textContent: name })));
 
 export function best(output) {
   const all = output.n_best?.length ? output.n_best : [output];
-  const head = element("tr", {}, ...["", "output", "log-probability", "per token"]
-    .map((name) => element("th", { textContent: name })));
+  const head = heading(["", "output"], ["log-probability", "per token"]);
   const rows = all.map((each, number) => element("tr", {},
     element("td", { className: "number", textContent: number + 1 }),
     element("td", { dir: "auto", textContent: each.text }),
