@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console as Terminal
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +16,7 @@ from seqloom.errors import ConfigError, RunError
 from seqloom.model import build
 from seqloom.run.progress import Progress, Validation
 from seqloom.run.saved import load_config, load_fields
+from seqloom.run.weights import without_memory
 from seqloom.store import RunDirectory
 
 __all__ = ["Comparison", "Entry", "compare"]
@@ -129,7 +129,7 @@ def _entry(path: Path) -> Entry:
     if best is None:
         raise RunError(f"{path}: no step was validated yet; train it further, or leave it out")
     source, target = load_fields(directory, config)
-    with torch.device("meta"):
+    with without_memory():
         network = build(config.model, source=source.items, target=target.items)
     return Entry(
         run=str(path),

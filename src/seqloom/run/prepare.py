@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import torch
-
 from seqloom.config import (
     ColumnConfig,
     Config,
@@ -53,6 +51,7 @@ from seqloom.run.progress import Progress
 from seqloom.run.saved import load_config, load_fields
 from seqloom.run.tuning import Base
 from seqloom.run.watch import Watch
+from seqloom.run.weights import without_memory
 from seqloom.store import RunDirectory
 from seqloom.store.durable import remove_tree, run_errors
 from seqloom.training import check_forcing, check_precision, freeze
@@ -216,7 +215,7 @@ class _Parts:
 def _check_model(config: Config) -> None:
     """ConfigError where no model can be built, learn, or be computed as configured."""
     check_stream(config)
-    with torch.device("meta"):
+    with without_memory():
         network = build(config.model, source=_some(config.source), target=_some(config.target))
         freeze(network, config.training.freeze)
     check_forcing(config.training, network)

@@ -7,8 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from seqloom.config import DataConfig, merge, validate
 from seqloom.data import Columns, Data, Report, Row, read_rows, usable
 from seqloom.errors import ConfigError, RunError
@@ -23,7 +21,7 @@ from seqloom.run.parts import part_lines
 from seqloom.run.predictor import predictor
 from seqloom.run.progress import Progress, Validation
 from seqloom.run.saved import best_step, load_config, load_fields, used_weights
-from seqloom.run.weights import check_fit, load_weights
+from seqloom.run.weights import check_fit, load_weights, without_memory
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 
@@ -46,7 +44,7 @@ def _load(run: str | Path) -> Predictor:
     source, target = load_fields(directory, config)
     step = best_step(directory)
     tensors = used_weights(step)
-    with torch.device("meta"):
+    with without_memory():
         network = build(config.model, source=source.items, target=target.items)
     check_fit(network, tensors, place=str(step.path))
     network.to_empty(device="cpu")

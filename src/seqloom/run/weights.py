@@ -1,13 +1,41 @@
 """Weights as named tensors, each once, however many parts share it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from seqloom.errors import RunError
 
-__all__ = ["check_fit", "load_weights", "weights"]
+__all__ = ["check_fit", "load_weights", "weights", "without_memory"]
+
+DRAWS = ("normal_", "uniform_")
+
+
+class _Undrawn(TorchFunctionMode):
+    """Leaves out the draws of first weights, for which torch would load its compiler here."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        named = kwargs or {}
+        if getattr(func, "__name__", "") in DRAWS:
+            return named["tensor"] if "tensor" in named else args[0]
+        return func(*args, **named)
+
+
+@contextmanager
+def without_memory() -> Iterator[None]:
+    """Models that are built here have names and shapes, but no weights."""
+    with torch.device("meta"), _Undrawn():
+        yield
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
