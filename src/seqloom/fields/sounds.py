@@ -34,7 +34,7 @@ HIGHEST = 16_000  # samples a second that are enough for speech
 ASKED = 100  # recordings that are asked for their rate
 CHUNK = 4_096  # frames in memory at a time
 UNREADABLE = (RuntimeError, TypeError, OSError, ValueError)
-UNKNOWN = "{} cannot be read as sound; give a WAV, FLAC or OGG file that is there"
+UNKNOWN = "{} cannot be read as sound; give a WAV, FLAC or OGG file"
 Samples = NDArray[np.float32]
 
 
@@ -199,7 +199,8 @@ def _samples(file: str | BytesIO, name: str, *, longest: float = LONGEST) -> tup
             raise DataError(f"{name} has {seconds}; give a recording of up to {most}")
         samples, rate = library.read(file, dtype="float32", always_2d=True)
     except UNREADABLE:
-        raise DataError(UNKNOWN.format(name)) from None
+        there = " that is there" if isinstance(file, str) else ""
+        raise DataError(UNKNOWN.format(name) + there) from None
     sound = np.asarray(samples.mean(axis=1), np.float32)
     if not len(sound) or not np.isfinite(sound).all():
         raise DataError(f"{name} holds samples that are not finite; record it again")

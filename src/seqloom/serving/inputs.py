@@ -34,6 +34,7 @@ FILES = (PictureField, SoundField)
 KINDS = ("text", "label", "vector", "series", "picture", "sound", "none")  # that can be sent
 SHOWN = 500  # labels that are listed
 IN_MEMORY = "<pairs>:"  # the place of rows that come in no file
+SKIPPING = ", or pass --skip-bad"  # what only a command can do
 
 
 class Strict(BaseModel):
@@ -176,7 +177,7 @@ def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, 
                 raise DataError('is not a series; send {"series": {"column": [...]}}')
             found.append((named.read(given.rows(), ahead=True), given.steps))
         except DataError as error:
-            said = str(error).replace(IN_MEMORY, "line ")
+            said = str(error).replace(IN_MEMORY, "line ").removesuffix(SKIPPING)
             raise DataError(f"inputs, number {number}: {said}") from None
     return found
 

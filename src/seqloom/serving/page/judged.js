@@ -2,9 +2,10 @@
 
 import { chance, drawn, element, percent } from "./views.js";
 
-const WIDTH = 720;
+const [NARROW, WIDE] = [320, 900]; // pixels of a chart
 const HEIGHT = 210;
 const EDGE = { left: 64, right: 12, top: 26, bottom: 24 };
+const LABEL = 110; // pixels of a time
 const PAST = 2; // times as many steps of the past as of the forecast, ...
 const LEAST_PAST = 24; // ... and at least so many
 const MOST_CHARTS = 12;
@@ -33,20 +34,20 @@ export function tagged(output) {
 
 const short = (value) => Number(value.toPrecision(4)).toString();
 
-function chart(name, past, forecast) {
+function chart(name, past, forecast, width) {
   const mean = forecast.mean[name];
   const shares = Object.keys(forecast.quantiles).sort((one, other) => one - other);
   const edges = shares.map((share) => forecast.quantiles[share][name]);
   const all = [...past, ...mean, ...edges.flat()].filter(Number.isFinite);
   const [low, high] = [Math.min(...all), Math.max(...all)];
   const steps = past.length + mean.length;
-  const x = (step) => EDGE.left + ((WIDTH - EDGE.left - EDGE.right) * step) / Math.max(1, steps - 1);
+  const x = (step) => EDGE.left + ((width - EDGE.left - EDGE.right) * step) / Math.max(1, steps - 1);
   const y = (value) => EDGE.top + (HEIGHT - EDGE.top - EDGE.bottom) * (1 - (value - low) / (high - low || 1));
   const path = (values, first) => values.map((value, place) => `${place ? "L" : "M"}${x(first + place).toFixed(1)} ${y(value).toFixed(1)}`).join("");
-  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "chart" });
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", class: "chart" });
   svg.append(drawn("title", {}, `${name}: the past, then what is expected`), drawn("text", { x: EDGE.left, y: 16 }, name));
   for (const value of [low, (low + high) / 2, high]) {
-    svg.append(drawn("line", { class: "rule", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: y(value), y2: y(value) }),
+    svg.append(drawn("line", { class: "rule", x1: EDGE.left, x2: width - EDGE.right, y1: y(value), y2: y(value) }),
       drawn("text", { class: "faint", x: EDGE.left - 8, y: y(value) + 4, "text-anchor": "end" }, short(value)));
   }
   for (let number = 0; number < Math.floor(edges.length / 2); number += 1) {
@@ -58,8 +59,9 @@ function chart(name, past, forecast) {
   svg.append(drawn("path", { class: "past", d: path(past, 0) }),
     drawn("path", { class: "mean", d: path(joined, past.length - (past.length ? 1 : 0)) }));
   const last = forecast.times.length - 1;
-  svg.append(drawn("text", { class: "faint", x: x(past.length), y: HEIGHT - 6, "text-anchor": "middle" }, forecast.times[0]));
-  if (last) svg.append(drawn("text", { class: "faint", x: WIDTH - EDGE.right, y: HEIGHT - 6, "text-anchor": "end" }, forecast.times[last]));
+  const tight = width - x(past.length) < 2 * LABEL;
+  svg.append(drawn("text", { class: "faint", x: x(past.length) + (tight ? 8 : 0), y: HEIGHT - 6, "text-anchor": tight ? "end" : "middle" }, forecast.times[0]));
+  if (last) svg.append(drawn("text", { class: "faint", x: width - EDGE.right, y: HEIGHT - 6, "text-anchor": "end" }, forecast.times[last]));
   return svg;
 }
 
@@ -75,14 +77,15 @@ function table(forecast) {
     element("div", { className: "view" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
 }
 
-export function forecast(found, observed) {
+export function forecast(found, observed, room) {
+  const width = Math.max(NARROW, Math.min(WIDE, room));
   const steps = found.times.length;
   const names = Object.keys(found.mean).slice(0, MOST_CHARTS);
   const charts = names.map((name) => {
     const past = (observed[name] ?? []).filter(Number.isFinite).slice(-Math.max(LEAST_PAST, PAST * steps));
-    return chart(name, past, found);
+    return chart(name, past, found, width);
   });
   const shares = Object.keys(found.quantiles).sort((one, other) => one - other);
-  const key = shares.length > 1 ? `The band holds what is expected from ${shares[0]} to ${shares.at(-1)} of the outcomes.` : "";
+  const key = shares.length > 1 ? `Below the lower edge of the band lies ${shares[0]} of what is expected, below the upper one ${shares.at(-1)}.` : "";
   return element("div", { className: "charts" }, ...charts, element("p", { className: "facts", textContent: key }), table(found));
 }

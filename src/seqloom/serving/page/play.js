@@ -158,7 +158,7 @@ function judged(output) {
   switch (model().target.kind) {
     case "label": return output.tokens.length ? bars(output.tokens[0]) : element("p", { textContent: output.text });
     case "tags": return tagged(output);
-    case "series": return forecast(output.forecast, columns());
+    case "series": return forecast(output.forecast, columns(), at("judged").clientWidth);
     default: return element("p", { className: "figure", textContent: output.text });
   }
 }
@@ -212,7 +212,7 @@ const SIDE_BY_SIDE = [["greedy", { kind: "greedy" }], ["beam of 5", { kind: "bea
 const alike = () => state.models.filter((each) => ["source", "target"].every((side) => each[side].kind === model()?.[side].kind));
 
 function summary(output) {
-  if (output.forecast) return forecast(output.forecast, columns());
+  if (output.forecast) return forecast(output.forecast, columns(), at("ask").clientWidth / 2);
   const [only] = output.tokens.length === 1 ? output.tokens : [];
   return element("span", { dir: "auto", textContent: only ? `${output.text} (${percent(chance(only))})` : output.text });
 }
@@ -276,7 +276,7 @@ function fitModel() {
   const chosen = model();
   if (!chosen) return;
   fit(chosen.source, state.limits);
-  if (chosen.source.kind === "none") at("kind").value = "sample";
+  if (chosen.source.kind === "none") [at("kind").value, at("temperature").value] = ["sample", "0.8"];
   else if (chosen.search) at("kind").value = chosen.search.kind;
   at("go").textContent = { series: "Forecast", label: "Judge it", tags: "Tag it", number: "Judge it" }[chosen.target.kind]
     ?? (chosen.source.kind === "none" ? "Go on" : "Write it");

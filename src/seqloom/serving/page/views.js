@@ -119,7 +119,7 @@ export const heading = (names, numbers) => element("tr", {}, ...names.map((name)
 
 export function best(output) {
   const all = output.n_best?.length ? output.n_best : [output];
-  const head = heading(["", "output"], ["log-probability", "per token"]);
+  const head = heading(["", "output"], ["log-probability", "compared by"]);
   const rows = all.map((each, number) => element("tr", {},
     element("td", { className: "number", textContent: number + 1 }),
     element("td", { dir: "auto", textContent: each.text }),
