@@ -14,6 +14,7 @@ from seqloom.commands.predict import RunArgument, WithOption, predict
 from seqloom.commands.searching import KINDS, SearchOptions
 from seqloom.commands.serve import serve
 from seqloom.commands.terminal import as_a_filter
+from seqloom.commands.vectors import vectors
 from seqloom.errors import ConfigError, SeqloomError
 
 if TYPE_CHECKING:
@@ -192,6 +193,7 @@ app.command()(predict)
 app.command()(serve)
 app.command()(look)
 app.command()(report)
+app.command()(vectors)
 
 
 @app.command()

@@ -290,6 +290,15 @@ class ModelConfig(Section):
     """Token vectors, perhaps a front end, one encoder, one decoder or head."""
 
     embedding: Width = Field(256, description="size of a token's vector")
+    source_vectors: str = Field(
+        "",
+        description="file of word vectors, word2vec's text or binary, that the source's tokens "
+        "begin with; their size is then that of model.embedding",
+    )
+    target_vectors: str = Field("", description="the same for the target's tokens")
+    frozen_vectors: bool = Field(
+        False, description="vectors from a file stay as they are while the rest learns"
+    )
     letters: Width = Field(
         64, description="size of the vector read from a token's letters, where source.spelling is"
     )

@@ -20,6 +20,7 @@ from seqloom.data.table import (
     read_lines,
     read_rows,
 )
+from seqloom.data.vectors import WordVectors, read_vectors, vectors_size, write_vectors
 from seqloom.data.windows import Shape, Windows, parts, source_rows, window_corpus, windows
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "Survey",
     "Tail",
     "Windows",
+    "WordVectors",
     "data_files",
     "describe_data",
     "file_name",
@@ -63,10 +65,13 @@ __all__ = [
     "read_lines",
     "read_rows",
     "read_series",
+    "read_vectors",
     "shortened",
     "source_rows",
     "survey",
     "usable",
+    "vectors_size",
     "window_corpus",
     "windows",
+    "write_vectors",
 ]

@@ -23,6 +23,7 @@ __all__ = [
     "check_file",
     "count_lines",
     "file_name",
+    "open_binary",
     "open_text",
     "read_error",
     "text_lines",
@@ -65,15 +66,22 @@ def check_file(path: Path) -> None:
 
 
 @contextmanager
-def open_text(path: Path | None) -> Iterator[Stream]:
-    """The bytes of a text file, unpacked if gzipped and past its byte-order mark; None is stdin."""
+def open_binary(path: Path | None) -> Iterator[Stream]:
+    """The bytes of a file, unpacked if gzipped; None is standard input."""
     name = file_name(path)
     with _source(path) as raw:
         head = _peek(raw, name)
         if path is not None and path.suffix == ".gz" and head and not head.startswith(GZIP):
             raise DataError(f"{name}: is not gzip data though its name ends in .gz; rename it")
         packed = head.startswith(GZIP)
-        stream = cast(Stream, gzip.GzipFile(fileobj=raw)) if packed else raw
+        yield cast(Stream, gzip.GzipFile(fileobj=raw)) if packed else raw
+
+
+@contextmanager
+def open_text(path: Path | None) -> Iterator[Stream]:
+    """The bytes of a text file, unpacked if gzipped and past its byte-order mark; None is stdin."""
+    name = file_name(path)
+    with open_binary(path) as stream:
         head = _peek(stream, name)
         _refuse_other_kinds(name, head)
         if head.startswith(codecs.BOM_UTF8):

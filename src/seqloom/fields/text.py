@@ -27,6 +27,7 @@ from seqloom.fields.words import WordTokenizer
 
 __all__ = ["TextField"]
 
+WORD_START = "\u2581"  # as sentencepiece shows a space
 SHORTEST = 3  # a letter, and a mark at either end
 _TOKENIZERS: dict[str, type[Tokenizer]] = {
     "byte": ByteTokenizer,
@@ -125,6 +126,15 @@ class TextField(Stored[TextConfig]):
     def decode(self, ids: Sequence[int] | Values) -> str:
         """The text of the ids; `<empty>`, `<start>` and `<end>` are left out, `<unk>` is shown."""
         return self._tokenizer.decode([token for token in _integers(ids) if _is_text(token)])
+
+    def spellings(self) -> Iterator[tuple[int, str]]:
+        """Each id that is not special, with its text as a list of words would have it; of subwords
+        only those that begin a word."""
+        for token in range(len(SPECIAL_SYMBOLS), self.size):
+            if self.config.unit != "subword":
+                yield token, self._tokenizer.decode([token])
+            elif (shown := self._tokenizer.show(token)).startswith(WORD_START):
+                yield token, shown.removeprefix(WORD_START)
 
     def tokens(self, ids: Sequence[int] | Values) -> list[str]:
         """A readable form of each id, for tables and the axes of pictures."""

@@ -13,6 +13,7 @@ from seqloom.model.state import (
     State,
     Taught,
 )
+from seqloom.model.tables import Reads, token_table
 
 __all__ = [
     "Decoder",
@@ -23,6 +24,7 @@ __all__ = [
     "HeadedModel",
     "Memory",
     "Network",
+    "Reads",
     "SequenceModel",
     "Source",
     "State",
@@ -30,4 +32,5 @@ __all__ = [
     "build",
     "build_writer",
     "carries",
+    "token_table",
 ]

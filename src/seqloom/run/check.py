@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from pydantic import BaseModel
 
-from seqloom.config import Config, merge, plan
+from seqloom.config import Config, merge
 from seqloom.data import Columns, Report, Survey, describe_data, overlap, read_rows, usable
 from seqloom.errors import DataError
 from seqloom.fields import Field, Items, NoField, Numbers, Pixels, Symbols, TextField
@@ -39,7 +39,7 @@ def check_data(request: Request) -> Iterator[str]:
         other = replace(lenient, data=request.valid).survey()
         yield from _held_out(found, other)
         lost += other.report.malformed
-    config = plan(request.options, found.facts, preset=request.preset)
+    config = request.planned(found.facts)
     yield ""
     yield from _choices(config)
     fields = learn_fields(config, found)

@@ -14,6 +14,7 @@ from seqloom.fields import Field
 from seqloom.keys import key
 from seqloom.model import Network, Source, build
 from seqloom.run.device import learning_device
+from seqloom.run.given import keep_vectors
 from seqloom.run.progress import Progress, surroundings
 from seqloom.run.saved import load_config, load_fields
 from seqloom.run.streams import Stream
@@ -47,6 +48,7 @@ class Learner:
         self.network = network.to(self.device)
         self.corpus = corpus
         self.notes = freeze(network, config.training.freeze)
+        self.notes += keep_vectors(network, config.model)
         self.optimizer = Optimizer(network, config.training, rows=len(corpus))
         self.moving: MovingAverage | None = None
         if config.training.average == "moving":

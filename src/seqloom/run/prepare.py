@@ -47,6 +47,7 @@ from seqloom.model import build
 from seqloom.run.board import check_board
 from seqloom.run.device import check_device
 from seqloom.run.fronts import FrontBase, open_front
+from seqloom.run.given import VectorsBase, given_size, keep_vectors, open_vectors
 from seqloom.run.progress import Progress
 from seqloom.run.saved import load_config, load_fields
 from seqloom.run.tuning import Base
@@ -82,7 +83,9 @@ class Prepared:
     train: Corpus
     valid: Corpus
     notes: tuple[str, ...]
-    base: Base | FrontBase | None = None  # what to begin from, where there is no step yet
+    base: Base | FrontBase | VectorsBase | None = (
+        None  # what to begin from, where there is no step yet
+    )
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class Request:
         """What can be said of the configuration without data; ConfigError where it cannot be."""
         check_names(self.options, place="options")
         facts = Facts(1_000, ANY_SIDE, ANY_SIDE, stream=is_stream(self.data))
-        likely = plan(self.options, facts, preset=self.preset)
+        likely = self.planned(facts)
         if likely.training.extend_vocabulary and self.base is None:
             raise ConfigError(
                 "training.extend_vocabulary adds to the vocabulary of another run: name it with "
@@ -119,6 +122,10 @@ class Request:
             )
         _check_model(likely)
         return likely
+
+    def planned(self, facts: Facts) -> Config:
+        """The whole configuration for such data; vectors from a file settle their own size."""
+        return plan(merge(given_size(self.options), self.options), facts, preset=self.preset)
 
     def survey(self) -> Survey:
         """One look at the data, with the options checked before."""
@@ -129,12 +136,14 @@ class Request:
 def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared:
     """Make or find a run's configuration and fields, and its data in encoded form."""
     found: Survey | None = None
+    base: Base | FrontBase | VectorsBase | None = None
     latest = directory.latest() if directory.exists else None
     if latest is None:
         watch.says("reading the data")
         found = request.survey()
-        config = plan(request.options, found.facts, preset=request.preset)
-        config, (source, target) = _new_fields(config, request, found, watch)
+        config, fields = _new_fields(request.planned(found.facts), request, found, watch)
+        base = request.base or open_vectors(config, fields, open_front(config.model.front))
+        source, target = fields
         save_fields(directory, source, target)
         directory.create(dump(config))
     else:
@@ -146,7 +155,6 @@ def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared
     valid = parts.corpus(directory, "valid", reports[1], watch)
     same_data(directory, request, train)
     notes = [line for report in reports if report.lost for line in report.lines()]
-    base = None if latest else request.base or open_front(config.model.front)
     return Prepared(config, source, target, train, valid, tuple(notes), base)
 
 
@@ -218,6 +226,7 @@ def _check_model(config: Config) -> None:
     with without_memory():
         network = build(config.model, source=_some(config.source), target=_some(config.target))
         freeze(network, config.training.freeze)
+        keep_vectors(network, config.model)
     check_forcing(config.training, network)
     check_precision(config.training)
     check_board(config.training)

@@ -17,6 +17,7 @@ from seqloom.insight import Curves, draw_curves
 from seqloom.run.board import Board, board
 from seqloom.run.forecasts import HeldOutSeries
 from seqloom.run.fronts import FrontBase
+from seqloom.run.given import VectorsBase
 from seqloom.run.held_out import HeldOut
 from seqloom.run.launch import READY, follow, launched, leading
 from seqloom.run.launcher import launch
@@ -171,7 +172,7 @@ class _Training:
         launched.agree(READY)
         return nullcontext(launched)
 
-    def _begin_from(self, base: Base | FrontBase) -> None:
+    def _begin_from(self, base: Base | FrontBase | VectorsBase) -> None:
         """Save the other's weights as step 0, from which this one goes on as from any other."""
         learner = self.learner
         learner.begin(base.first_weights(learner.network), place=str(base))

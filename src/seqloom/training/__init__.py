@@ -2,7 +2,7 @@
 
 from seqloom.training.forcing import UNFORCED, Forcing, Freedom
 from seqloom.training.free import check_forcing
-from seqloom.training.freezing import freeze
+from seqloom.training.freezing import freeze, freeze_vectors
 from seqloom.training.loop import Portion, Update, fit
 from seqloom.training.loss import Cost, Example, Sums, measure, row_log_probabilities
 from seqloom.training.moving import MovingAverage
@@ -36,6 +36,7 @@ __all__ = [
     "check_precision",
     "fit",
     "freeze",
+    "freeze_vectors",
     "learning_rate",
     "measure",
     "measure_stream",

@@ -7,7 +7,7 @@ from seqloom.errors import ConfigError
 from seqloom.model import Network
 from seqloom.nn.embedding import Embedding
 
-__all__ = ["freeze"]
+__all__ = ["freeze", "freeze_vectors"]
 
 OUTPUT = "decoder.output.", "head.output."
 OWNERS = {
@@ -51,6 +51,18 @@ def freeze(model: Network, parts: Collection[Frozen]) -> list[str]:
     return [
         f"the table of token vectors stays for {' and '.join(sorted(shared))} too: it is shared"
     ]
+
+
+def freeze_vectors(model: Network, tables: Collection[Embedding]) -> list[str]:
+    """Let these tables of token vectors need no gradient; a sentence where others use them too."""
+    for each in tables:
+        each.table.requires_grad_(False)
+    frozen = {id(each.table) for each in tables}
+    shared = any(
+        id(parameter) in frozen and name.startswith(OUTPUT)
+        for name, parameter in model.named_parameters(remove_duplicate=False)
+    )
+    return ["the output layer stays as the vectors do: it is their table"] if shared else []
 
 
 def _every(names: Mapping[int, list[str]]) -> list[str]:
