@@ -66,6 +66,11 @@ USES = {
         least=82,
         minutes=10,
     ),
+    "vectors-sst2": Use(
+        "SST-2 with word vectors learnt before, mean of 3 seeds (range in brackets)",
+        "vectors.py",
+        "accuracy",
+    ),
     "task-ewt": Use(
         "UD English EWT, words → parts of speech", "tasks.py ewt", "accuracy", least=94, minutes=20
     ),

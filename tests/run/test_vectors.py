@@ -1,6 +1,7 @@
 """Word vectors: learnt from texts, and put into a model that keeps or improves them."""
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -94,12 +95,11 @@ class Noting(Silent):
         self.said.append(sentence)
 
 
-def table_of(run: Path, side: Any, weights: dict[str, torch.Tensor]) -> torch.Tensor:
+def table_of(run: Path, side: Any, weights: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """A side's table of token vectors among a step's weights."""
     model = load(run)
     network = new_network(model.config, model.source, model.target)
     found = token_table(network, side)
-    assert found is not None
     (name,) = [name for name, value in network.named_parameters() if value is found.table]
     return weights[name]
 

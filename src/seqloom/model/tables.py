@@ -4,6 +4,7 @@ from typing import Literal
 
 from torch import nn
 
+from seqloom.errors import ConfigError
 from seqloom.model.build import Network, SequenceModel
 from seqloom.nn.embedding import Embedding, SpeltVectors
 
@@ -12,11 +13,17 @@ __all__ = ["Reads", "token_table"]
 Reads = Literal["source", "target"]
 
 
-def token_table(network: Network, side: Reads) -> Embedding | None:
-    """The table of the tokens that are read on a side, letters apart; None where there is none."""
-    if side == "source":
-        return _first(network.encoder)
-    return _first(network.decoder) if isinstance(network, SequenceModel) else None
+def token_table(network: Network, side: Reads) -> Embedding:
+    """The table of the tokens that are read on a side, letters apart; ConfigError without one."""
+    part: object = network.encoder if side == "source" else None
+    if side == "target" and isinstance(network, SequenceModel):
+        part = network.decoder
+    table = _first(part)
+    if table is None:
+        raise ConfigError(
+            f"model.{side}_vectors: the {side} has no table of token vectors here; leave it out"
+        )
+    return table
 
 
 def _first(part: object) -> Embedding | None:

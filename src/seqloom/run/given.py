@@ -60,7 +60,7 @@ class VectorsBase:
         found = {name: value.clone() for name, value in own.items()}
         names = {id(parameter): name for name, parameter in network.named_parameters()}
         for each in self.given:
-            table = found[names[id(_table(network, each.side).table)]]
+            table = found[names[id(token_table(network, each.side).table)]]
             table[each.tokens] = each.scaled(table)
         return found
 
@@ -96,21 +96,12 @@ def keep_vectors(network: Network, config: ModelConfig) -> list[str]:
 
     ConfigError where vectors are given for a side that reads no tokens.
     """
-    tables = [_table(network, side) for side in SIDES if _file(config, side)]
+    tables = [token_table(network, side) for side in SIDES if _file(config, side)]
     return freeze_vectors(network, tables) if config.frozen_vectors and tables else []
 
 
 def _file(config: ModelConfig, side: Reads) -> str:
     return config.source_vectors if side == "source" else config.target_vectors
-
-
-def _table(network: Network, side: Reads) -> Any:
-    table = token_table(network, side)
-    if table is None:
-        raise ConfigError(
-            f"model.{side}_vectors: the {side} has no table of token vectors here; leave it out"
-        )
-    return table
 
 
 def _given(config: ModelConfig, side: Reads, field: Field) -> Given:
