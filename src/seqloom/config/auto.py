@@ -17,6 +17,7 @@ from seqloom.config.columns import (
     SoundConfig,
     TagsConfig,
     TextConfig,
+    TurnsConfig,
     VectorConfig,
     WindowConfig,
 )
@@ -25,6 +26,7 @@ from seqloom.config.language import alone, stream_choices
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
 from seqloom.config.text import Overrides, leaves, merge, validate
+from seqloom.config.turns import with_turns
 from seqloom.errors import ConfigError
 
 __all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
@@ -86,13 +88,14 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     """The whole configuration: automatic choices, and the user's own laid over them."""
     if preset not in PRESETS:
         raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
-    overrides = with_series(overrides)
+    overrides = with_turns(with_series(overrides))
     own: Overrides = {name: overrides[name] for name in ("source", "target") if name in overrides}
     asked = validate(own, place="configuration")
     if isinstance(asked.target, HorizonConfig) or isinstance(asked.source, WindowConfig):
         return _forecasting(overrides, asked, facts.rows, preset)
     stream = _streams(facts, asked, overrides)
-    if isinstance(asked.target, TagsConfig) and not isinstance(asked.source, TextConfig):
+    text = isinstance(asked.source, TextConfig) and not isinstance(asked.source, TurnsConfig)
+    if isinstance(asked.target, TagsConfig) and not text:
         raise ConfigError(
             f"a source of kind {asked.source.kind} and tags do not go together: a tag belongs to a "
             "token of a text"
@@ -155,9 +158,10 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any], *, stream: boo
         )
         if (unit := _unit(side, config, asked, stream=stream))
     }
+    kinds = {"source": asked.source.kind, "target": asked.target.kind}
     for name, unit in units.items():
         sizes = {"subword": {"size": _subwords(facts.rows)}, "symbol": {"size": 50_000}}
-        chosen[name] = {"kind": "text", "unit": unit, **sizes.get(unit, {})}
+        chosen[name] = {"kind": kinds[name], "unit": unit, **sizes.get(unit, {})}
         if not isinstance(asked.target, TextConfig) and _is_cut(own.get(name), unit):
             chosen[name] |= JUDGED_WORDS.get(unit, {})
     if list(units.values()) == ["subword"] * 2:
@@ -168,6 +172,8 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any], *, stream: boo
             chosen["data"] |= {"lines": "stream", "valid_rows": 20_000}
     if isinstance(asked.source, LabelConfig):
         chosen["data"] = {"split": "row"}
+    if isinstance(asked.source, TurnsConfig):
+        chosen["data"] = {"turns": True}
     if isinstance(asked.source, PictureConfig | SoundConfig):
         chosen["data"] = {"files": True}
     if isinstance(asked.source, SoundConfig):

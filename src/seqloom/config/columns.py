@@ -21,14 +21,15 @@ __all__ = [
     "TagsConfig",
     "TargetConfig",
     "TextConfig",
+    "TurnsConfig",
     "VectorConfig",
     "WindowConfig",
     "split_column",
 ]
 
 KIND = (
-    "what the column holds: text, label, vector, series, picture or sound as a source, or none for "
-    "a language model; text, tags, label, number or series as a target"
+    "what the column holds: text, turns, label, vector, series, picture or sound as a source, or "
+    "none for a language model; text, tags, label, number or series as a target"
 )
 
 Side = Annotated[int, Field(ge=1, le=4_096)]
@@ -52,6 +53,15 @@ class TextConfig(Section):
         0,
         description="letters of each symbol, with a mark at either end, that are read beside it; "
         "0 reads none (source, unit symbol)",
+    )
+
+
+class TurnsConfig(TextConfig):
+    """Several texts read as one, such as the turns of a dialog, the newest last (SPEC S8)."""
+
+    kind: Literal["turns"] = Field("turns", description=KIND)  # type: ignore[assignment]
+    most_turns: Count = Field(
+        0, description="turns: the newest that are read; 0 reads as many as data.max_source holds"
     )
 
 
@@ -146,7 +156,7 @@ class HorizonConfig(Section):
     )
 
 
-KINDS = ("text", "tags", "label", "number", "vector", "series", "picture", "sound", "none")
+KINDS = ("text", "turns", "tags", "label", "number", "vector", "series", "picture", "sound", "none")
 
 
 def split_column(given: str) -> tuple[str | None, str | None]:
@@ -165,6 +175,7 @@ def split_column(given: str) -> tuple[str | None, str | None]:
 
 SourceConfig = Annotated[
     TextConfig
+    | TurnsConfig
     | LabelConfig
     | VectorConfig
     | WindowConfig
@@ -182,6 +193,7 @@ TargetConfig = Annotated[
 SeriesConfig = WindowConfig | HorizonConfig
 ColumnConfig = (
     TextConfig
+    | TurnsConfig
     | TagsConfig
     | LabelConfig
     | NumberConfig

@@ -37,6 +37,14 @@ class DataConfig(Section):
         description="without a source: each line is a row of its own, or all are one stream of "
         "text, in which the end of a line is a symbol",
     )
+    turns: bool = Field(
+        False,
+        description="source cells are lists of turns, and the source may be several columns; where "
+        "the target is the same column, each reply in it is a row",
+    )
+    replies: str = Field(
+        "", description="dialogs: the speaker whose turns are replies; the second one if empty"
+    )
     skip_bad: bool = Field(
         False, description="leave out malformed rows and count them, rather than stop at the first"
     )

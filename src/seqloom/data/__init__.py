@@ -2,7 +2,7 @@
 
 from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share
 from seqloom.data.corpus import Batch, Corpus, kind_in_batch
-from seqloom.data.encoding import Columns, fingerprint, shortened, usable
+from seqloom.data.encoding import Columns, fingerprint, usable
 from seqloom.data.files import file_name
 from seqloom.data.gettext import Gap, PoFile
 from seqloom.data.lanes import Chunk, Lanes
@@ -66,7 +66,6 @@ __all__ = [
     "read_rows",
     "read_series",
     "read_vectors",
-    "shortened",
     "source_rows",
     "survey",
     "usable",

@@ -21,18 +21,25 @@ LONGEST_NAME = 40
 
 @dataclass(frozen=True)
 class Wanted:
-    """The columns as the user named them: source and weight, where rows have them, and target."""
+    """The columns as the user named them: source and weight, where rows have them, and target.
+
+    A source of turns may be several columns, and is the target too where rows are whole dialogs.
+    """
 
     columns: tuple[str, ...]
     header: str
     texts: int = 2  # how many of them are not the weight
+    lists: int = 0  # and how many of those, the first, may be lists of turns
 
     @classmethod
     def of(cls, config: DataConfig) -> "Wanted":
         """What the configuration asks for."""
-        texts = [column for column in (config.source, config.target) if column]
+        sources = config.source.split(",") if config.turns else [config.source]
+        targets = [] if config.turns and config.source == config.target else [config.target]
+        texts = [column.strip() for column in (*sources, *targets) if column.strip()]
         weight = [config.weight] if config.weight else []
-        return cls((*texts, *weight), config.header, len(texts))
+        lists = len(texts) - len(targets) if config.turns else 0
+        return cls((*texts, *weight), config.header, len(texts), lists)
 
     @property
     def named(self) -> str | None:

@@ -24,7 +24,6 @@ __all__ = [
     "SIDES",
     "Columns",
     "fingerprint",
-    "shortened",
     "usable",
     "write_corpus",
     "write_tables",
@@ -234,13 +233,14 @@ def _fitting(row: Row, source: Values, target: Values, *, columns: Columns) -> _
     limits = columns.config.max_source, columns.config.max_target
     if columns.aligned:
         limits = (min(limits),) * 2
+    refused = columns.config.overlong != "truncate"
     for name, length, limit in zip(SIDES, lengths, limits, strict=True):
-        if length > limit and columns.config.overlong != "truncate":
+        if length > limit and refused and not (name == "source" and columns.source.forgets):
             reason = Reason.LONG_SOURCE if name == "source" else Reason.LONG_TARGET
             cure = f"raise data.max_{name} or set data.overlong to drop or truncate"
             return Fault(reason, row.place, f"the {name} has {length:,} tokens; {cure}")
-    source = shortened(source, limits[0], closing=columns.source.closing)
-    target = shortened(target, limits[1], closing=columns.target.closing)
+    source = columns.source.shortened(source, limits[0])
+    target = columns.target.shortened(target, limits[1])
     return _Encoded(source, target, row.place, row.weight)
 
 
@@ -262,13 +262,6 @@ def usable(rows: Iterable[Row], columns: Columns, report: Report) -> Iterator[Ro
             yield row
         else:
             _leave_out(fault, columns.config, report)
-
-
-def shortened(row: Values, most: int, *, closing: int) -> Values:
-    """The first items of a row, `most` of them at most, and those that close it."""
-    if len(row) - closing <= most:
-        return row
-    return np.concatenate([row[:most], row[len(row) - closing :]])
 
 
 def _leave_out(fault: Fault, config: DataConfig, report: Report) -> None:

@@ -10,7 +10,7 @@ from seqloom.data.delimited import Record
 from seqloom.data.report import Fault, Place, Reason
 from seqloom.errors import DataError
 
-__all__ = ["cell_text", "json_pairs", "number_text", "parquet_pairs"]
+__all__ = ["cell_text", "json_pairs", "number_text", "parquet_pairs", "turns_text"]
 
 BATCH = 1_024
 JSON_KINDS = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
@@ -41,7 +41,7 @@ def parquet_pairs(path: Path, wanted: Wanted) -> Iterator[Record | Fault]:
             for place, index in enumerate(indices):
                 _require(table.schema_arrow.field(index), path, number=place >= wanted.texts)
             chosen = [names[index] for index in indices]
-            yield from _parquet_rows(table, chosen, str(path), wanted.texts)
+            yield from _parquet_rows(table, chosen, str(path), wanted)
     except (ArrowException, OSError) as error:
         cause = str(error).splitlines()[0].rstrip(".")
         raise DataError(f"{path}: is not a whole Parquet file ({cause}); write it again") from None
@@ -52,7 +52,7 @@ class _Keys:
 
     def __init__(self, first: dict[str, Any] | list[Any], wanted: Wanted, place: Place) -> None:
         self.width = len(first)
-        self.texts = wanted.texts
+        self.wanted = wanted
         self.kind = type(first)
         names = list(first) if isinstance(first, dict) else [""] * len(first)
         if isinstance(first, list) and wanted.named is not None:
@@ -70,16 +70,18 @@ class _Keys:
             if lacking:
                 message = f"there is no column {lacking[0]!r}; add it"
                 return Fault(Reason.MISSING, place, message)
-            return _cells(place, self.names, [row[name] for name in self.names], self.texts)
+            return _cells(place, self.names, [row[name] for name in self.names], self.wanted)
         if len(row) != self.width:
             message = f"expected {self.width} columns, found {len(row)}; write all rows alike"
             return Fault(Reason.COLUMNS, place, message)
         labels = [str(index + 1) for index in self.indices]
-        return _cells(place, labels, [row[index] for index in self.indices], self.texts)
+        return _cells(place, labels, [row[index] for index in self.indices], self.wanted)
 
 
-def _cells(place: Place, labels: list[str], values: list[Any], texts: int) -> Record | Fault:
+def _cells(place: Place, labels: list[str], values: list[Any], wanted: Wanted) -> Record | Fault:
     """Every value as the text that a TSV file would have in its place; the weight comes last."""
+    lists, texts = wanted.lists, wanted.texts
+    values = [*map(turns_text, values[:lists]), *values[lists:]]
     for label, value in zip(labels[:texts], values[:texts], strict=True):
         parts = value if isinstance(value, list) else [value]
         if any(isinstance(part, dict | list | bool | None) for part in parts):
@@ -92,6 +94,11 @@ def _cells(place: Place, labels: list[str], values: list[Any], texts: int) -> Re
 def cell_text(value: object) -> str:
     """Text as it is; a number, or a list of numbers or symbols, as text."""
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def turns_text(value: object) -> object:
+    """A list of turns as JSON, which is text; anything else as it is."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
 
 
 def number_text(value: object) -> str:
@@ -142,7 +149,9 @@ def _require(column: Any, path: Path, *, number: bool) -> None:
         )
 
 
-def _parquet_rows(table: Any, names: list[str], file: str, texts: int) -> Iterator[Record | Fault]:
+def _parquet_rows(
+    table: Any, names: list[str], file: str, wanted: Wanted
+) -> Iterator[Record | Fault]:
     number = 0
     for batch in table.iter_batches(batch_size=BATCH, columns=sorted(set(names))):
         columns = [_values(batch.column(batch.schema.get_field_index(name))) for name in names]
@@ -153,7 +162,7 @@ def _parquet_rows(table: Any, names: list[str], file: str, texts: int) -> Iterat
                 message = "a text of the row is not UTF-8; write it again as a string"
                 yield Fault(Reason.ENCODING, place, message)
             else:
-                yield _cells(place, names, list(values), texts)
+                yield _cells(place, names, list(values), wanted)
 
 
 def _values(column: Any) -> list[Any]:

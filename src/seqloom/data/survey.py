@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from seqloom.config import DataConfig, Facts, Side
 from seqloom.data.report import Report
 from seqloom.data.table import Data, is_stream, read_rows
-from seqloom.fields import split_words
+from seqloom.fields import parted, split_words
 from seqloom.keys import key
 
 __all__ = [
@@ -133,14 +133,16 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
     lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     row_hashes, source_hashes = array("Q"), array("Q")
     for source, target, *_ in read_rows(data, config, report):
-        lengths[0][len(source)] += 1
+        lengths[0][len(_read(source, config))] += 1
         lengths[1][len(target)] += 1
         row_hashes.append(text_hash(f"{source}\0{target}"))
         source_hashes.append(text_hash(own_part(source, target, config)))
         reservoir.add((source, target))
     characters = Distribution.of(lengths[0]), Distribution.of(lengths[1])
+    sources = [_read(source, config) for source, _ in reservoir.rows]
+    targets = [target for _, target in reservoir.rows]
     sides, words = zip(
-        *(_side([row[n] for row in reservoir.rows], characters[n].mean) for n in (0, 1)),
+        *(_side(texts, characters[n].mean) for n, texts in enumerate((sources, targets))),
         strict=True,
     )
     return Survey(
@@ -163,13 +165,23 @@ def overlap(data: Survey, other: Survey) -> Overlap:
 
 
 def own_part(source: str, target: str, config: DataConfig) -> str:
-    """What tells a row from others: its source, or all of it where sources come back by nature."""
+    """What tells a row from others: its source, or all of it where sources come back by nature.
+
+    Histories tell by their first turn, so that the replies of a dialog stay together.
+    """
+    if config.turns and config.split == "source":
+        return parted(source)[0]
     return source if source and config.split == "source" else f"{source}\0{target}"
 
 
 def text_hash(text: str) -> int:
     """A 64-bit number of a text, the same on every machine."""
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
+
+
+def _read(source: str, config: DataConfig) -> str:
+    """The text of a source, without what holds its turns together."""
+    return " ".join(parted(source)) if config.turns else source
 
 
 def _side(texts: Iterable[str], mean_characters: float) -> tuple[Side, Distribution]:

@@ -15,10 +15,17 @@ from typing import Any, NamedTuple
 from seqloom.config import DataConfig
 from seqloom.data.columns import Wanted
 from seqloom.data.delimited import Record, csv_records, pairs, tsv_records
+from seqloom.data.dialogs import turn_rows
 from seqloom.data.files import check_file, count_lines, text_lines
 from seqloom.data.gettext import po_rows
 from seqloom.data.report import Fault, Place, Reason, Report
-from seqloom.data.structured import cell_text, json_pairs, number_text, parquet_pairs
+from seqloom.data.structured import (
+    cell_text,
+    json_pairs,
+    number_text,
+    parquet_pairs,
+    turns_text,
+)
 from seqloom.data.tagged import column_rows, conllu_rows
 from seqloom.data.tmx import tmx_rows
 from seqloom.errors import DataError
@@ -35,7 +42,7 @@ __all__ = [
     "read_rows",
 ]
 
-Cell = str | float | Sequence[float]
+Cell = str | float | Sequence[float] | Sequence[str]
 Data = str | Path | Sequence[Sequence[Cell]]
 """`pairs.tsv`, or two parallel files as `train.de,train.en`, or rows in memory."""
 
@@ -121,7 +128,11 @@ def _sides(name: str) -> tuple[Path, ...]:
 def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
     """Each record as a row, or what is wrong with it."""
     for record in _records(data, config):
-        yield record if isinstance(record, Fault) else _checked(record, config)
+        parts = iter([record])
+        if config.turns and isinstance(record, Record):
+            parts = turn_rows(record, config)
+        for part in parts:
+            yield part if isinstance(part, Fault) else _checked(part, config)
 
 
 def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
@@ -229,11 +240,12 @@ def _memory(rows: Sequence[Any], wanted: Wanted) -> Iterator[Record | Fault]:
 
     A text alone stands for a row of one.
     """
-    names = ("source", "target", "weight") if wanted.texts > 1 else ("target", "weight")
+    names = (*("source",) * (wanted.texts - 1), "target", "weight")
     form = f"({', '.join(names[: len(wanted.columns)])})"
     for number, row in enumerate(rows, 1):
         place = Place(IN_MEMORY, number)
         cells = list(row) if isinstance(row, tuple | list) else [row]
+        cells[: wanted.lists] = map(turns_text, cells[: wanted.lists])
         texts, weight = cells[: wanted.texts], cells[wanted.texts :]
         if len(cells) == len(wanted.columns) and all(map(_is_cell, texts)):
             yield Record(place, [*map(cell_text, texts), *map(number_text, weight)])

@@ -14,7 +14,7 @@ from torch import nn
 
 from seqloom.errors import ConfigError, RunError
 from seqloom.export.specification import transformer_specification
-from seqloom.fields import END, SPECIAL_SYMBOLS, START, UNK, TextField
+from seqloom.fields import END, SPECIAL_SYMBOLS, START, UNK, TextField, TurnsField
 from seqloom.prediction import Model
 
 __all__ = ["export_ctranslate2", "longest_output", "source_names", "token_names"]
@@ -80,7 +80,7 @@ def token_names(field: TextField) -> list[str]:
 
 def source_names(model: Model) -> list[str]:
     """The same for what a model reads, which must be text."""
-    if not isinstance(model.source, TextField):
+    if not isinstance(model.source, TextField) or isinstance(model.source, TurnsField):
         raise ConfigError(f"a source of {model.source.describe()} cannot be exported: only text")
     return token_names(model.source)
 

@@ -6,11 +6,13 @@ from seqloom.fields.labels import LabelField, TagsField
 from seqloom.fields.nothing import NoField
 from seqloom.fields.numbers import NumberField, VectorField
 from seqloom.fields.pictures import PictureField
-from seqloom.fields.protocol import Field, Values
+from seqloom.fields.protocol import Field
 from seqloom.fields.series import Past, SeriesField, column_names
 from seqloom.fields.sounds import SoundField
 from seqloom.fields.specials import EMPTY, END, SPECIAL_SYMBOLS, START, UNK
 from seqloom.fields.text import TextField
+from seqloom.fields.turns import TurnsField, joined, listed, parted
+from seqloom.fields.values import Values
 from seqloom.fields.words import split_words
 
 __all__ = [
@@ -34,11 +36,15 @@ __all__ = [
     "Symbols",
     "TagsField",
     "TextField",
+    "TurnsField",
     "Values",
     "VectorField",
     "column_names",
+    "joined",
     "learn_field",
+    "listed",
     "load_field",
     "load_text",
+    "parted",
     "split_words",
 ]

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
 from seqloom.config.section import Section
 from seqloom.errors import RunError
+from seqloom.fields.values import Values
 
 __all__ = ["FACTS", "MODEL", "Saved", "Stored", "digest", "read_facts", "read_file", "write_field"]
 
@@ -31,11 +34,18 @@ class Stored(Generic[Kind]):
 
     config: Kind
     closing = 0  # items at the end of every row that are not in its cell
+    forgets = False  # whether what is oldest in a row is left out where there is too much of it
 
     @property
     def fingerprint(self) -> str:
         """Differs wherever two fields differ in what they make of a cell."""
         return digest(self.config, self._saved())
+
+    def shortened(self, row: Values, most: int) -> Values:
+        """The first items of a row, `most` of them at most, and those that close it."""
+        if len(row) - self.closing <= most:
+            return row
+        return np.concatenate([row[:most], row[len(row) - self.closing :]])
 
     def save(self, directory: Path) -> None:
         """Write the field's files into a directory, which is made if it is not there."""

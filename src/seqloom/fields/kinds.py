@@ -17,11 +17,13 @@ from seqloom.fields.protocol import Field
 from seqloom.fields.series import SeriesField
 from seqloom.fields.sounds import SoundField
 from seqloom.fields.text import TextField
+from seqloom.fields.turns import TurnsField
 
 __all__ = ["learn_field", "load_field", "load_text"]
 
 KINDS: dict[str, Any] = {
     "text": TextField,
+    "turns": TurnsField,
     "label": LabelField,
     "tags": TagsField,
     "number": NumberField,

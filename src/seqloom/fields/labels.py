@@ -12,9 +12,9 @@ from seqloom.config.columns import LabelConfig, TagsConfig
 from seqloom.errors import DataError, RunError
 from seqloom.fields.files import FACTS, Saved, Stored
 from seqloom.fields.items import Symbols
-from seqloom.fields.protocol import Values
 from seqloom.fields.specials import EMPTY, SPECIAL_SYMBOLS
 from seqloom.fields.tokenizers import split_symbols
+from seqloom.fields.values import Values
 
 __all__ = ["LabelField", "TagsField"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from seqloom.config.columns import NoColumnConfig
 from seqloom.fields.files import Stored
 from seqloom.fields.items import Symbols
-from seqloom.fields.protocol import Values
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS
+from seqloom.fields.values import Values
 
 __all__ = ["NoField"]
 

@@ -14,7 +14,7 @@ from seqloom.config.columns import NumberConfig, VectorConfig
 from seqloom.errors import DataError, RunError
 from seqloom.fields.files import FACTS, Saved, Stored
 from seqloom.fields.items import Numbers
-from seqloom.fields.protocol import Values
+from seqloom.fields.values import Values
 
 __all__ = ["NumberField", "VectorField", "numbers_in", "write_numbers"]
 

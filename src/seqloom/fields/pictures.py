@@ -12,7 +12,7 @@ from seqloom.config.columns import PictureConfig
 from seqloom.errors import DataError
 from seqloom.fields.files import Stored
 from seqloom.fields.items import Pixels
-from seqloom.fields.protocol import Values
+from seqloom.fields.values import Values
 
 if TYPE_CHECKING:
     from PIL.Image import Image

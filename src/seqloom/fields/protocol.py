@@ -4,16 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from seqloom.config.columns import ColumnConfig
 from seqloom.fields.items import Items
+from seqloom.fields.values import Values
 
 __all__ = ["Field", "Values"]
-
-Values = NDArray[np.int32] | NDArray[np.float32] | NDArray[np.uint8]
-"""A cell as numbers: its items, and for items of several numbers a second axis."""
 
 
 @runtime_checkable
@@ -33,6 +28,10 @@ class Field(Protocol):
         """Items at the end of every row that are not in its cell: `<end>`, or none."""
 
     @property
+    def forgets(self) -> bool:
+        """Whether what is oldest in a row is left out where there is too much of it."""
+
+    @property
     def fingerprint(self) -> str:
         """Differs wherever two fields differ in what they make of a cell."""
 
@@ -47,6 +46,9 @@ class Field(Protocol):
 
     def tokens(self, row: Any) -> list[str]:
         """A readable form of each item of a row, for tables and the axes of pictures."""
+
+    def shortened(self, row: Values, most: int) -> Values:
+        """So many items of a row at most, and those that close it."""
 
     def describe(self) -> str:
         """The field in a few words."""

@@ -15,7 +15,7 @@ from seqloom.errors import ConfigError, RunError
 from seqloom.fields.files import FACTS, Saved, Stored
 from seqloom.fields.items import Series
 from seqloom.fields.numbers import numbers_in, write_numbers
-from seqloom.fields.protocol import Values
+from seqloom.fields.values import Values
 
 __all__ = ["Past", "SeriesField", "column_names"]
 

@@ -20,7 +20,7 @@ from seqloom.config.columns import SoundConfig
 from seqloom.errors import DataError, RunError
 from seqloom.fields.files import Saved, Stored
 from seqloom.fields.items import Numbers
-from seqloom.fields.protocol import Values
+from seqloom.fields.values import Values
 
 __all__ = ["SoundField", "log_mel", "mel_bands", "resampled"]
 

@@ -11,7 +11,6 @@ from seqloom.errors import ConfigError, RunError
 from seqloom.fields.files import FACTS, MODEL, Saved, Stored, read_file
 from seqloom.fields.items import Symbols
 from seqloom.fields.normal import normalise
-from seqloom.fields.protocol import Values
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
 from seqloom.fields.spelling import Spelling
 from seqloom.fields.subwords import SubwordTokenizer
@@ -23,6 +22,7 @@ from seqloom.fields.tokenizers import (
     Tokenizer,
     split_symbols,
 )
+from seqloom.fields.values import Values
 from seqloom.fields.words import WordTokenizer
 
 __all__ = ["TextField"]

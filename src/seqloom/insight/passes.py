@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -64,7 +65,8 @@ def pair_of(model: Model, text: str, output: Output | str | None = None) -> Pair
         ids = [*model.target.encode(output).tolist(), END]
     else:
         ids = list(output.ids)
-    source = [*field.encode(text)[: model.config.data.max_source].tolist(), END]
+    row = np.append(field.encode(text), np.int32(END))
+    source = field.shortened(row, model.config.data.max_source).tolist()
     names = tuple(field.tokens(source)), tuple(model.target.tokens(ids))
     return Pair(*names, tuple(source), tuple(ids))
 

@@ -17,7 +17,7 @@ from seqloom.model import HeadedModel
 from seqloom.prediction.model import Scored
 from seqloom.prediction.output import Likely, Output, Token
 from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, check_cells, padded
+from seqloom.prediction.reading import GROUP, Encoded, Input, Reader, batches, check_cells, padded
 from seqloom.prediction.wishes import NOTHING_MORE, Wishes
 from seqloom.search import Search
 
@@ -47,7 +47,7 @@ class Judge:
 
     def predict(
         self,
-        inputs: Iterable[str],
+        inputs: Iterable[Input],
         *,
         search: Search | None = None,
         n_best: int = 1,
@@ -59,7 +59,7 @@ class Judge:
 
     def stream(
         self,
-        inputs: Iterable[str],
+        inputs: Iterable[Input],
         *,
         search: Search | None = None,
         n_best: int = 1,

@@ -16,7 +16,7 @@ from seqloom.prediction.continuing import text_log_probabilities
 from seqloom.prediction.fitting import configured, fitted, traces
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.reading import GROUP, Encoded, Reader, batches, check_cells, padded
+from seqloom.prediction.reading import GROUP, Encoded, Input, Reader, batches, check_cells, padded
 from seqloom.prediction.wishes import NOTHING_MORE, Demands, Wishes
 from seqloom.search import (
     Completions,
@@ -111,13 +111,13 @@ class Model:
         """How raw inputs are read."""
         return Reader(self.source, self.config.data.max_source)
 
-    def __call__(self, text: str) -> Output:
-        """The best output for one input, with its attention."""
+    def __call__(self, text: Input) -> Output:
+        """The best output for one input, a text or a list of turns, with its attention."""
         return self.predict([text], attention=True)[0]
 
     def predict(
         self,
-        inputs: Iterable[str],
+        inputs: Iterable[Input],
         *,
         search: Search | None = None,
         n_best: int = 1,
@@ -131,7 +131,7 @@ class Model:
 
     def stream(
         self,
-        inputs: Iterable[str],
+        inputs: Iterable[Input],
         *,
         search: Search | None = None,
         n_best: int = 1,

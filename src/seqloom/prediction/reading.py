@@ -7,12 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from seqloom.data import kind_in_batch, shortened
+from seqloom.data import kind_in_batch
 from seqloom.errors import ConfigError, DataError, InputError, SeqloomError
-from seqloom.fields import EMPTY, Field, NoField, Values
+from seqloom.fields import EMPTY, Field, NoField, TurnsField, Values, joined
 from seqloom.model import Source
 
-__all__ = ["GROUP", "Encoded", "Group", "Reader", "batches", "check_cells", "padded"]
+__all__ = ["GROUP", "Encoded", "Group", "Input", "Reader", "batches", "check_cells", "padded"]
+
+Input = str | Sequence[str]
+"""A cell of the source column; or, of a source of turns, a list of them."""
 
 GROUP = 4_096  # inputs looked at together, so that those of one length can share a batch
 POSITIONS = 4_096  # of the source, in a batch
@@ -41,13 +44,13 @@ class Reader(NamedTuple):
     field: Field
     most: int
 
-    def groups(self, inputs: Iterable[str], size: int) -> Iterator[Group]:
+    def groups(self, inputs: Iterable[Input], size: int) -> Iterator[Group]:
         """So many inputs at a time; the last group ends before the first that cannot be read."""
         if isinstance(inputs, str):
             raise ConfigError("predict takes a list of texts: put the text in brackets")
         pending, line, fault = iter(inputs), 0, None
         while fault is None:
-            cells, fault = _taken(pending, size)
+            cells, fault = self._taken(pending, size)
             if not cells and fault is None:
                 return
             for number, cell in enumerate(cells):
@@ -59,7 +62,7 @@ class Reader(NamedTuple):
             yield Group(range(line, line + len(cells)), self._read(cells), fault, cells)
             line += len(cells)
 
-    def all(self, inputs: list[str]) -> list[Encoded]:
+    def all(self, inputs: Sequence[Input]) -> list[Encoded]:
         """All inputs that are not blank, or the error of the first that cannot be read."""
         found: list[Encoded] = []
         for group in self.groups(inputs, max(1, len(inputs))):
@@ -70,9 +73,25 @@ class Reader(NamedTuple):
 
     def encoded(self, number: int, row: Values) -> Encoded:
         """A row that is encoded already, cut to what the model takes."""
-        closing = self.field.closing
-        cut = len(row) - closing > self.most
-        return Encoded(number, shortened(row, self.most, closing=closing), cut)
+        cut = len(row) - self.field.closing > self.most
+        return Encoded(number, self.field.shortened(row, self.most), cut)
+
+    def _taken(self, pending: Iterator[Input], count: int) -> tuple[list[str], SeqloomError | None]:
+        """The next inputs as cells, and the error that ended them if one did."""
+        cells: list[str] = []
+        try:
+            for given in islice(pending, count):
+                cells.append(given if isinstance(given, str) else self._turns(given))
+        except SeqloomError as error:
+            return cells, error
+        return cells, None
+
+    def _turns(self, given: Sequence[str]) -> str:
+        if not isinstance(self.field, TurnsField):
+            raise ConfigError(
+                f"a list of turns is given, and the source is {self.field.describe()}: give texts"
+            )
+        return joined(given)
 
     def _read(self, cells: list[str]) -> list[Encoded]:
         numbers = [number for number, cell in enumerate(cells) if self._is_there(cell)]
@@ -81,17 +100,6 @@ class Reader(NamedTuple):
 
     def _is_there(self, cell: str) -> bool:
         return bool(cell.strip()) or isinstance(self.field, NoField)
-
-
-def _taken(pending: Iterator[str], count: int) -> tuple[list[str], SeqloomError | None]:
-    """The next inputs, and the error that ended them if one did."""
-    texts: list[str] = []
-    try:
-        for text in islice(pending, count):
-            texts.append(text)
-    except SeqloomError as error:
-        return texts, error
-    return texts, None
 
 
 def check_cells(side: str, cells: Sequence[str], field: Field) -> None:

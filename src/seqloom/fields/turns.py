@@ -1,0 +1,139 @@
+"""Several texts as one sequence, such as the turns of a dialog (SPEC S1.1, S8).
+
+A cell is a JSON list of texts; anything else is one text. Between two texts stands `<turn>`. It has
+the id that `<start>` has in a target, so no text can give it and no vocabulary has to make room.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+
+from seqloom.config.columns import TextConfig, TurnsConfig
+from seqloom.fields.specials import START
+from seqloom.fields.spelling import Spelling
+from seqloom.fields.text import TextField
+from seqloom.fields.tokenizers import Ids, Tokenizer
+from seqloom.fields.values import Values
+
+__all__ = ["TURN", "TurnsField", "joined", "listed", "parted"]
+
+TURN = "<turn>"
+
+
+def joined(turns: Iterable[str]) -> str:
+    """The cell of these texts."""
+    return json.dumps(list(turns), ensure_ascii=False)
+
+
+def parted(cell: str) -> list[str]:
+    """The texts of a cell: `parted(joined(turns)) == turns`; what is no list is one text."""
+    found = listed(cell)
+    return [cell] if found is None or not _are_texts(found) else found
+
+
+def listed(cell: str) -> list[Any] | None:
+    """The list that a cell is written as in JSON, if it is one."""
+    if not cell.lstrip().startswith("["):
+        return None
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) else None
+
+
+def _are_texts(found: list[Any]) -> bool:
+    return all(isinstance(each, str) for each in found)
+
+
+class TurnsField(TextField):
+    """Texts in the order in which they were said; where there is no room for all, the newest."""
+
+    forgets = True
+
+    def __init__(
+        self, config: TextConfig, tokenizer: Tokenizer, spelling: Spelling | None = None
+    ) -> None:
+        """Use `learn` or `restore`."""
+        super().__init__(config, tokenizer, spelling)
+        self._text = TextField(config, tokenizer, spelling)
+        self._most = config.most_turns if isinstance(config, TurnsConfig) else 0
+
+    @classmethod
+    def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
+        """Make the vocabulary from every turn of the cells."""
+        return super().learn(config, chain.from_iterable(map(parted, texts)), seed=seed)
+
+    def extended(self, texts: Iterable[str]) -> Self:
+        """This field with further ids for what it does not know in the turns of the cells."""
+        return super().extended(chain.from_iterable(map(parted, texts)))
+
+    def normalise(self, text: str) -> str:
+        """The stated normalisation of each turn that is read, as a list."""
+        return joined(map(self._text.normalise, self._newest(text)))
+
+    def encode_many(self, texts: Sequence[str]) -> list[Ids]:
+        """The ids of the newest turns of each cell, `<turn>` between them."""
+        return [_tokens(row)[: -self.closing] for row in self.rows(texts)]
+
+    def fault(self, cell: str) -> str | None:
+        """A list of anything else than texts, or a list without any."""
+        found = listed(cell)
+        if found is None:
+            return None
+        if not _are_texts(found):
+            return 'a list of turns holds texts alone; write it as ["first turn", "second turn"]'
+        if not any(turn.strip() for turn in found):
+            return "there is no text in the list of turns; give one turn at least"
+        return None
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """The tokens of the newest turns of each cell, `<turn>` between them and `<end>` after."""
+        turns = [self._newest(cell) for cell in cells]
+        read = iter(self._text.rows(list(chain.from_iterable(turns))))
+        return [_threaded([next(read) for _ in each]) for each in turns]
+
+    def decode(self, ids: Sequence[int] | Values) -> str:
+        """The cell of the ids: a list of turns."""
+        tokens = _tokens(ids)
+        parts = np.split(tokens, np.flatnonzero(tokens == START))
+        return joined(map(self._text.decode, parts))
+
+    def tokens(self, ids: Sequence[int] | Values) -> list[str]:
+        """A readable form of each id, of a separator `<turn>`."""
+        tokens = _tokens(ids)
+        named = zip(tokens, self._text.tokens(tokens), strict=True)
+        return [TURN if token == START else name for token, name in named]
+
+    def shortened(self, row: Values, most: int) -> Values:
+        """The newest turns that fit whole; of a newest turn that does not, its end."""
+        first = len(row) - self.closing - most
+        if first <= 0:
+            return row
+        marks = np.flatnonzero(_tokens(row)[first - 1 :] == START)
+        return row[first + marks[0] if len(marks) else first :]
+
+    def describe(self) -> str:
+        """What the turns are cut into, how many symbols there are, and how many turns are read."""
+        return f"turns of {self._text.describe()}" + f", the newest {self._most}" * (self._most > 0)
+
+    def _newest(self, cell: str) -> list[str]:
+        """The turns of a cell that are read, however long they are; at least one."""
+        return parted(cell)[-self._most :] or [""]
+
+
+def _threaded(turns: list[Values]) -> Values:
+    """Closed rows as one, in which `<turn>` stands in place of the first ones' `<end>`."""
+    row: Values = np.concatenate(turns, dtype=np.int32)
+    ends = np.cumsum([len(turn) for turn in turns])[:-1] - 1
+    _tokens(row)[ends] = START
+    return row
+
+
+def _tokens(row: Any) -> Ids:
+    """The ids of a row's tokens, without those of their letters; a view of an array."""
+    table = np.asarray(row, dtype=np.int32)
+    return table if table.ndim == 1 else table[:, 0]
