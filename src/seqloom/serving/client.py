@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Client"]
 
-Given = str | bytes | Path | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
-"""A text; a file's content or its path; a series as columns or as rows."""
+Given = str | list[str] | bytes | Path | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
+"""A text; a list of turns; a file's content or its path; a series as columns or as rows."""
 
 NOT_THERE = "no server answers at {}; start one with seqloom serve DIR"
 
@@ -113,9 +113,13 @@ class Client:
         return response
 
 
+def _are_turns(given: Given) -> bool:
+    return isinstance(given, list) and all(isinstance(turn, str) for turn in given)
+
+
 def _sent(given: Given) -> Any:
     """An input as a request holds it."""
-    if isinstance(given, str):
+    if isinstance(given, str) or _are_turns(given):
         return given
     if isinstance(given, Path):
         try:

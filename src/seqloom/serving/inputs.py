@@ -1,4 +1,4 @@
-"""What models read, as it comes in a request: texts, files and tables, all of bounded size."""
+"""What models read, as it comes in a request: texts, turns, files and tables, all of bounded size."""
 
 import base64
 import binascii
@@ -13,7 +13,7 @@ from seqloom.config import ServingConfig
 from seqloom.data import SeriesTable
 from seqloom.errors import ConfigError, DataError, LimitError
 from seqloom.fields import Field as Column
-from seqloom.fields import PictureField, SeriesField, SoundField, Symbols
+from seqloom.fields import PictureField, SeriesField, SoundField, Symbols, TurnsField, joined
 from seqloom.prediction import Encoded, Forecaster, Judge, Predictor, grid_of
 
 __all__ = [
@@ -31,7 +31,16 @@ __all__ = [
 ]
 
 FILES = (PictureField, SoundField)
-KINDS = ("text", "label", "vector", "series", "picture", "sound", "none")  # that can be sent
+KINDS = (
+    "text",
+    "turns",
+    "label",
+    "vector",
+    "series",
+    "picture",
+    "sound",
+    "none",
+)  # that can be sent
 SHOWN = 500  # labels that are listed
 IN_MEMORY = "<pairs>:"  # the place of rows that come in no file
 SKIPPING = ", or pass --skip-bad"  # what only a command can do
@@ -93,11 +102,12 @@ class SeriesInput(Strict):
 def _kind(value: Any) -> str:
     if isinstance(value, dict):
         return "series" if "series" in value else "file"
-    return "text"
+    return "turns" if isinstance(value, list) else "text"
 
 
 Input = Annotated[
     Annotated[str, Tag("text")]
+    | Annotated[list[str], Tag("turns")]
     | Annotated[FileInput, Tag("file")]
     | Annotated[SeriesInput, Tag("series")],
     Discriminator(_kind),
@@ -118,11 +128,12 @@ def reads_files(model: Predictor) -> bool:
     return isinstance(model.source, FILES)
 
 
-def check_input(given: str | FileInput | SeriesInput, limits: ServingConfig) -> None:
+def check_input(given: str | list[str] | FileInput | SeriesInput, limits: ServingConfig) -> None:
     """LimitError where it is larger than this server takes."""
     sizes: tuple[tuple[str, int, int], ...] = ()
-    if isinstance(given, str):
-        sizes = (("characters", len(given), limits.characters),)
+    if isinstance(given, str | list):
+        size = len(given) if isinstance(given, str) else sum(len(turn) + 1 for turn in given)
+        sizes = (("characters", size, limits.characters),)
     elif isinstance(given, SeriesInput):
         sizes = (
             ("cells", given.size, limits.cells),
@@ -155,12 +166,15 @@ def _row(field: Column, content: bytes, limits: ServingConfig) -> Any:
     raise TypeError("no files are read here")
 
 
-def texts(inputs: Sequence[Any]) -> list[str]:
-    """Inputs that are texts; the first that is not is an error."""
+def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:
+    """Inputs that are texts or, where the model reads them, turns; the first other is an error."""
+    found = []
     for number, given in enumerate(inputs, start=1):
-        if not isinstance(given, str):
+        turns = isinstance(given, list) and isinstance(model.source, TurnsField)
+        if not turns and not isinstance(given, str):
             raise DataError(f"inputs, number {number}: is not a text, which this model reads")
-    return list(inputs)
+        found.append(joined(given) if turns else given)
+    return found
 
 
 def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, int | None]]:

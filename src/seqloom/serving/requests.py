@@ -155,7 +155,7 @@ class PredictRequest(Strict):
 
     model: str | None = Field(None, description="which model, by its name; the first if absent")
     inputs: list[Input] = Field(
-        description="texts, files or series, each of which has an output", min_length=1
+        description="texts, turns, files or series, each of which has an output", min_length=1
     )
     search: SearchRequest | None = Field(None, description="the model's own choice if absent")
     n_best: Positive = Field(1, description="outputs for each input")

@@ -140,7 +140,7 @@ class Service:
         """Inputs that are not blank, as the model reads them."""
         if reads_files(model):
             return uploads(model, inputs, self.limits)
-        return model.inputs.all(texts(inputs))
+        return model.inputs.all(texts(model, inputs))
 
     def _scoring(self, model: Predictor, request: ScoreRequest) -> Callable[[], list[Scored]]:
         """The work that scores pairs."""
@@ -151,7 +151,7 @@ class Service:
         if reads_files(model):
             encoded = uploads(model, sources, self.limits)
             return lambda: model.scored(encoded, targets)
-        pairs = list(zip(texts(sources), targets, strict=True))
+        pairs = list(zip(texts(model, sources), targets, strict=True))
         if isinstance(model, Model) and model.endless:
             return lambda: [model.score_text([target])[0] for target in targets]
         return lambda: model.score(pairs)
@@ -167,7 +167,7 @@ class Service:
             wishes = replace(wishes, prefix=self._beginning(job.model, model, request))
         asked = model.asked(search, request.n_best, wishes)
         if model.alone:
-            asked = model.going_on(asked, range(len(request.inputs)), texts(request.inputs))
+            asked = model.going_on(asked, range(len(request.inputs)), texts(model, request.inputs))
         group = self._encoded(model, request.inputs)
         self._check_work(model, asked, group)
         there = {each.number for each in group}
