@@ -14,7 +14,7 @@ from seqloom.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from seqloom.errors import SeqloomError
-    from seqloom.prediction import Model, Output, Wishes, together
+    from seqloom.prediction import Conversation, Model, Output, Wishes, together
     from seqloom.run import Trained, evaluate, load, train
     from seqloom.search import (
         Beam,
@@ -34,6 +34,7 @@ __all__ = [
     "Beam",
     "Client",
     "Completions",
+    "Conversation",
     "DiverseBeam",
     "Exact",
     "Greedy",
@@ -58,6 +59,7 @@ _HOMES = {
     "Beam": "seqloom.search",
     "Client": "seqloom.serving",
     "Completions": "seqloom.search",
+    "Conversation": "seqloom.prediction",
     "DiverseBeam": "seqloom.search",
     "Exact": "seqloom.search",
     "Greedy": "seqloom.search",

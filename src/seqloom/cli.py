@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seqloom.commands.chat import chat
 from seqloom.commands.forecast import try_it
 from seqloom.commands.look import look, report
 from seqloom.commands.predict import RunArgument, WithOption, predict
@@ -45,8 +46,8 @@ SourceOption = Annotated[
     typer.Option(
         "--source",
         metavar="COL[:KIND]",
-        help="source column, by name or position, and its kind: text, label, vector, series, "
-        "picture or sound; or none",
+        help="source column, by name or position, and its kind: text, turns, label, vector, "
+        "series, picture or sound; or none; several columns, with commas between, are turns",
     ),
 ]
 TargetOption = Annotated[
@@ -190,6 +191,7 @@ def sweep(
 
 
 app.command()(predict)
+app.command()(chat)
 app.command()(serve)
 app.command()(look)
 app.command()(report)

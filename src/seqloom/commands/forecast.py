@@ -49,13 +49,15 @@ def write_forecast(model: "Forecaster", options: ForecastOptions) -> None:
 
 def try_it(run: Path, data: str) -> str:
     """The command that uses a finished run."""
-    from seqloom.config import HorizonConfig
+    from seqloom.config import HorizonConfig, TextConfig, TurnsConfig
     from seqloom.run.saved import load_config
     from seqloom.store import RunDirectory
 
     config = load_config(RunDirectory(run))
     if isinstance(config.target, HorizonConfig):
         return f"seqloom predict {run} {data} --picture forecast.png"
+    if isinstance(config.source, TurnsConfig) and isinstance(config.target, TextConfig):
+        return f"seqloom chat {run}"
     example = EXAMPLES.get(config.source.kind, "your text")
     return f"echo '{example}' | seqloom predict {run}"
 

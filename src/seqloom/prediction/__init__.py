@@ -1,5 +1,6 @@
 """Raw input to Output, with a finished model."""
 
+from seqloom.prediction.conversation import Conversation
 from seqloom.prediction.engine import fast, fast_reader
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.forecasting import Forecaster
@@ -17,6 +18,7 @@ __all__ = [
     "ROWS",
     "Asked",
     "Branch",
+    "Conversation",
     "Encoded",
     "Forecast",
     "Forecaster",

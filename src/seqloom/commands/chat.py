@@ -1,0 +1,124 @@
+"""`seqloom chat`: talk with a model that reads turns."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from seqloom.commands.predict import RunArgument
+from seqloom.commands.searching import KINDS, SearchOptions
+from seqloom.commands.terminal import as_a_filter, one_line
+
+if TYPE_CHECKING:
+    from seqloom.prediction import Conversation
+
+__all__ = ["chat"]
+
+COMMANDS = "/reset forgets all, /undo the last turn and its reply, /quit ends"
+
+
+def chat(
+    run: RunArgument,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", help=f"{', '.join(KINDS)}; the run's own choice if absent"),
+    ] = None,
+    beam: Annotated[int | None, typer.Option("--beam", min=1, help="paths kept")] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", help="draws: above 1 more varied, below less")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", min=0, help="draws: from so many likeliest tokens")
+    ] = None,
+    top_p: Annotated[
+        float | None, typer.Option("--top-p", help="draws: from the likeliest with this share")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="of the draws")] = None,
+    no_repeat: Annotated[
+        int, typer.Option("--no-repeat", min=0, help="tokens in a row that are not written twice")
+    ] = 0,
+) -> None:
+    """Talk with a model that reads turns; /reset, /undo and /quit are commands.
+
+    Through a pipe, each line in is a turn and each line out its reply.
+    """
+    from seqloom.prediction import Conversation, Wishes
+    from seqloom.run import load_writer
+
+    options = SearchOptions(
+        search, beam, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
+    )
+    model = load_writer(run)
+    chosen = options.search(model.config.search)
+    talk = Conversation(model, chosen, Wishes(no_repeat=no_repeat))
+    if sys.stdin.isatty():
+        _face_to_face(talk, run)
+    else:
+        _through_a_pipe(talk)
+
+
+def _through_a_pipe(talk: "Conversation") -> None:
+    """One reply a line, at once; a blank turn has a blank one and is forgotten."""
+    from seqloom.data import read_lines
+
+    as_a_filter()
+    for line in read_lines(None, max_line=talk.model.config.data.max_line):
+        if line.startswith("/"):
+            if _obeyed(line, talk, lambda told: print(told, file=sys.stderr)):
+                return
+        elif not line.strip():
+            print(flush=True)
+        else:
+            *_, whole = talk.reply(line)
+            print(one_line(whole), flush=True)
+
+
+def _face_to_face(talk: "Conversation", run: Path) -> None:
+    """A prompt, and replies that appear as they are decided."""
+    from rich.console import Console
+
+    with suppress(ImportError):
+        import_module("readline")  # makes the prompt's line one that can be edited
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"{run}: {COMMANDS}", style="dim", markup=False)
+    with suppress(EOFError, KeyboardInterrupt):
+        while True:
+            line = console.input("[bold]you>[/] ")
+            if line.startswith("/"):
+                if _obeyed(line, talk, lambda told: console.print(told, style="dim", markup=False)):
+                    return
+            elif line.strip():
+                for piece in _growing(talk.reply(line)):
+                    console.print(piece, end="", markup=False, style="cyan")
+                    console.file.flush()
+                console.print()
+
+
+def _growing(texts: Iterator[str]) -> Iterator[str]:
+    """What each text adds to what was shown; the last is shown whole, if need be on a new line."""
+    shown = text = ""
+    for text in texts:
+        if text.startswith(shown) and not text.endswith("\ufffd"):
+            yield text[len(shown) :]
+            shown = text
+    if shown != text:
+        yield text[len(shown) :] if text.startswith(shown) else f"\n{text}"
+
+
+def _obeyed(line: str, talk: "Conversation", tell: Callable[[str], None]) -> bool:
+    """Do what a command says; whether it was the last."""
+    match line.strip():
+        case "/quit":
+            return True
+        case "/reset":
+            talk.reset()
+        case "/undo":
+            if not talk.undo():
+                tell("there is nothing to undo")
+        case other:
+            tell(f"there is no command {other}: {COMMANDS}")
+    return False

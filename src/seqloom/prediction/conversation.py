@@ -1,0 +1,62 @@
+"""A dialog with a model that reads turns: it keeps what was said (SPEC S8)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from seqloom.errors import ConfigError
+from seqloom.fields import TurnsField
+from seqloom.prediction.model import Model
+from seqloom.prediction.running import Running, Waiting
+from seqloom.prediction.wishes import NOTHING_MORE, Wishes
+from seqloom.search import Search
+
+__all__ = ["Conversation"]
+
+
+@dataclass
+class Conversation:
+    """What was said so far, oldest first; every reply is one to all of it."""
+
+    model: Model
+    search: Search | None = None  # the run's own if None
+    wishes: Wishes = NOTHING_MORE
+    turns: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """ConfigError for a model that reads no turns."""
+        if not isinstance(self.model.source, TurnsField):
+            raise ConfigError(
+                f"this model reads {self.model.source.describe()}, not turns, so it cannot keep a "
+                "conversation: train with --source COL:turns, or use seqloom predict"
+            )
+
+    def reply(self, text: str) -> Iterator[str]:
+        """The reply to a turn as far as it is certain, longer and longer, at last the whole.
+
+        Both turns are kept once it is whole.
+        """
+        said = [*self.turns, text]
+        asked = self.model.asked(self.search, 1, self.wishes)
+        (read,) = self.model.inputs.all([said])
+        running: Running[int] = Running(self.model)
+        known: list[int] = []
+        outputs = running.add([Waiting(0, read, len(self.turns) // 2, asked)])
+        while not outputs:
+            more = running.certain(0, len(known))
+            known += [each.token for each in more]
+            if more:
+                yield self.model.target.decode(known)
+            outputs = running.advance()
+        whole = outputs[0].text
+        self.turns = [*said, whole]
+        yield whole
+
+    def undo(self) -> bool:
+        """Forget the last turn and its reply; whether there were any."""
+        there = bool(self.turns)
+        del self.turns[-2:]
+        return there
+
+    def reset(self) -> None:
+        """Forget all that was said."""
+        self.turns.clear()
