@@ -1,12 +1,12 @@
-"""Measures replies in restaurant dialogs (CamRest676) and writes bench/results/dialog.json.
+"""Measures replies in restaurant dialogs, CamRest676 (docs/tasks.md).
 
     python bench/dialog.py [NAME ...]
 
 The file lies in the folder that SEQLOOM_SHARED_DATA names, as camrest676/CamRest676.json. The first
 three fifths of the dialogs are learnt from, the next fifth chooses the step that is used, the last
-is the test. Names: history (replies to all that was said) and alone (to the last turn only). A
-training that was stopped goes on where it was; what has a result is not measured again unless it
-is named.
+is the test. Names: dialog (replies to all that was said), dialog-alone (to the last turn only). A
+training that was stopped goes on where it was. Each result is kept in bench/results/NAME.json, and
+what has one is not measured again unless it is named.
 
 All text is put in small letters with single spaces. What a reply says of one restaurant is replaced
 by a placeholder in the machine's turns, those in the history too, as follows and in this order:
@@ -26,21 +26,20 @@ People's turns stay as they are. BLEU is that of sacrebleu; a placeholder is one
 """
 
 import json
-import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from foundation import RESULTS, RUNS, evaluation, surroundings
+from foundation import RESULTS, RUNS, evaluation
 from senses import trained
+from tasks import shared
+from uses import keep
 
 PLACE = RUNS / "dialog"
-RESULT = RESULTS / "dialog.json"
 RUN_OPTIONS = ["--source", "turns:turns", "--target", "turns", "--model", "lstm"]
-KINDS = {"history": [], "alone": ["--set", "source.most_turns=1"]}
+KINDS: dict[str, list[str]] = {"dialog": [], "dialog-alone": ["--set", "source.most_turns=1"]}
 
 PHONE = r"\b0\d{2,4}[\s-]*\d{3}\s?\d{3,4}\b|\b0\d{8,10}\b|\b1223[\s-]*\d{6}\b"
 POSTCODE = r"\bc\s*\.?\s*b\s*\.?,?\s*\d+\s*,?\s*\d\s*\.?[a-z]\s*\.?\s*[a-z]\b\.?"
@@ -144,10 +143,7 @@ def turns(dialog: dict[str, Any], values: Values) -> Iterator[str]:
 
 def tables() -> dict[str, str]:
     """The three parts as JSON lines, a dialog a line."""
-    folder = os.environ.get("SEQLOOM_SHARED_DATA")
-    if not folder:
-        sys.exit("SEQLOOM_SHARED_DATA must name the folder that holds camrest676")
-    data = Path(folder) / "camrest676" / "CamRest676.json"
+    data = shared("camrest676", "CamRest676.json")
     dialogs = json.loads(data.read_text(encoding="utf-8"))
     first, second = len(dialogs) * 3 // 5, len(dialogs) * 4 // 5
     parts = {"train": dialogs[:first], "valid": dialogs[first:second], "test": dialogs[second:]}
@@ -164,8 +160,8 @@ def measure(kind: str) -> dict[str, Any]:
     """Train, and evaluate the replies of the last fifth."""
     files, options = tables(), [*RUN_OPTIONS, *KINDS[kind]]
     result = trained(PLACE / kind, files["train"], *options, valid=files["valid"])
-    command = " ".join(["seqloom train train.jsonl --valid valid.jsonl", *options])
-    return {"command": command, **result, **evaluation(PLACE / kind, files["test"])}
+    words = ["seqloom train train.jsonl --valid valid.jsonl", *options, "--run", f"runs/{kind}"]
+    return {"command": " ".join(words), **result, **evaluation(PLACE / kind, files["test"])}
 
 
 def main(names: list[str]) -> None:
@@ -173,11 +169,8 @@ def main(names: list[str]) -> None:
     unknown = set(names) - set(KINDS)
     if unknown:
         sys.exit(f"there is no {', '.join(sorted(unknown))} to measure: {', '.join(KINDS)}")
-    found = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
-    for name in names or [each for each in KINDS if each not in found]:
-        found[name] = {"surroundings": surroundings(), **measure(name)}
-        RESULT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        print(name, json.dumps(found[name]))
+    for name in names or [each for each in KINDS if not (RESULTS / f"{each}.json").exists()]:
+        keep(name, measure(name))
 
 
 if __name__ == "__main__":

@@ -107,7 +107,8 @@ USES = {
     ),
     "emoji": Use("emoji → what they show", "senses.py emoji", "exact match", least=80),
     "clips": Use("clips of moving emoji → sentence", "senses.py clips", "exact match", least=95),
-    "dialog": Use("CamRest676, turns → reply", "dialog.py", "BLEU", least=18, minutes=15),
+    "dialog": Use("CamRest676, turns → reply", "dialog.py dialog", "BLEU", least=18, minutes=15),
+    "dialog-alone": Use("the same from the last turn alone", "dialog.py dialog-alone", "BLEU"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What models read, as it comes in a request: texts, turns, files and tables, all of bounded size."""
+"""What models read, as it comes in a request: texts, turns, files, tables, all of bounded size."""
 
 import base64
 import binascii
