@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SoundField
 from seqloom.nn.resnet import ResNet
-from seqloom.run import evaluate, load, train
+from seqloom.run import describe, evaluate, load, train
 from seqloom.run.saved import best_step, used_weights
 from seqloom.store import RunDirectory
 
@@ -163,6 +163,25 @@ def test_sound_is_written_down_by_a_recurrent_model(sounds: Path, tmp_path: Path
     assert model.config.model.encoder.kind == model.config.model.decoder.kind == "recurrent"
     assert {"WER", "CER"} <= run.best.scores.keys()
     assert evaluate(model, sounds).report.kept == 16
+
+
+def test_alignments_are_learnt_from_and_resumed_exactly(sounds: Path, tmp_path: Path) -> None:
+    """Two sittings leave the same weights as one; what cannot be aligned has its row named."""
+    chosen = sound_options(updates=4, validate_every=2)
+    chosen["model"] |= {"ctc": 0.3, "front": {"kind": "sound", "width": 8, "halvings": 1}}
+    train(sounds, tmp_path / "one", options=chosen)
+    train(sounds, tmp_path / "two", options=chosen, until=2)
+    train(sounds, tmp_path / "two", options=chosen)
+    one, two = (tensors(tmp_path / name, 4) for name in ("one", "two"))
+    assert one.keys() == two.keys() >= {"aligner.output.weight", "aligner.output.bias"}
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert "aligner: output layer" in "\n".join(describe(tmp_path / "one"))
+    sounds.write_text(f"{sounds.read_text()}0.wav\t{'lo' * 40}\n")
+    with pytest.raises(DataError, match=r"sounds\.tsv:17: the target has 80 symbols and the rec"):
+        train(sounds, tmp_path / "three", valid=sounds, options=chosen)
+    chosen["training"]["truncate"] = 2
+    with pytest.raises(ConfigError, match="needs whole targets: set training.truncate=0"):
+        train(sounds, tmp_path / "four", options=chosen)
 
 
 def test_a_bad_file_is_named_with_its_row(sounds: Path, tmp_path: Path) -> None:

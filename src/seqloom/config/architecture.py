@@ -316,6 +316,11 @@ class ModelConfig(Section):
     )
     output_bias: bool = Field(True, description="whether the output layer has a bias")
     reverse_source: bool = Field(False, description="read the source back to front")
+    ctc: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.0,
+        description="sound: share of the loss that is CTC's, over all alignments of the target "
+        "with the encoder's steps; 0 has none",
+    )
     front: FrontConfig = NoFrontConfig()
     encoder: EncoderConfig = TransformerEncoderConfig()
     decoder: DecoderConfig = TransformerDecoderConfig()

@@ -1,5 +1,6 @@
 """Encoders, decoders, heads, and the values that move between them."""
 
+from seqloom.model.aligner import Aligner
 from seqloom.model.build import HeadedModel, Network, SequenceModel, build, build_writer
 from seqloom.model.recurrent import carries
 from seqloom.model.state import (
@@ -16,6 +17,7 @@ from seqloom.model.state import (
 from seqloom.model.tables import Reads, token_table
 
 __all__ = [
+    "Aligner",
     "Decoder",
     "Encoder",
     "Features",

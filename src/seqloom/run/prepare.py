@@ -44,6 +44,7 @@ from seqloom.data import (
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import Field, Items, Numbers, Series, Symbols, column_names, learn_field
 from seqloom.model import build
+from seqloom.run.aligning import check_alignable, check_aligning
 from seqloom.run.board import check_board
 from seqloom.run.device import check_device
 from seqloom.run.fronts import FrontBase, open_front
@@ -154,6 +155,8 @@ def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared
     train = parts.corpus(directory, "train", reports[0], watch)
     valid = parts.corpus(directory, "valid", reports[1], watch)
     same_data(directory, request, train)
+    for corpus in (train, valid):
+        check_alignable(config, corpus)
     notes = [line for report in reports if report.lost for line in report.lines()]
     return Prepared(config, source, target, train, valid, tuple(notes), base)
 
@@ -223,6 +226,7 @@ class _Parts:
 def _check_model(config: Config) -> None:
     """ConfigError where no model can be built, learn, or be computed as configured."""
     check_stream(config)
+    check_aligning(config)
     with without_memory():
         network = build(config.model, source=_some(config.source), target=_some(config.target))
         freeze(network, config.training.freeze)

@@ -123,7 +123,7 @@ def _sent(given: Given) -> Any:
         return given
     if isinstance(given, Path):
         try:
-            given = given.read_bytes()
+            return _sent(given.read_bytes())
         except OSError as error:
             raise DataError(f"{given}: cannot be read ({error.strerror}); mend the name") from None
     if isinstance(given, bytes):

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder, HeadedModel, Network, SequenceModel, Source, Taught
+from seqloom.training.aligning import alignment_losses
 from seqloom.training.forcing import Freedom
 from seqloom.training.free import Reading, read_freely, shifted, taught
 
@@ -51,6 +52,7 @@ class Counted(NamedTuple):
     hidden: Float[Tensor, "N D"]
     labels: Int[Tensor, "N"] | Float[Tensor, "N C"]
     factors: Float[Tensor, "N"]
+    aligned: Float[Tensor, ""] | None = None  # the summed loss of alignments, where there is one
 
 
 class Sums(NamedTuple):
@@ -98,8 +100,8 @@ def backward(
 
 def backward_through(model: SequenceModel, found: Counted, cost: Cost) -> Sums:
     """The same from a decoder's vectors on, back to the leaves they were made of."""
-    hidden, targets, factors = found
-    loss = negative = 0.0
+    hidden, targets, factors, aligned = found
+    loss, negative = 0.0 if aligned is None else float(aligned.detach()), 0.0
     gradients = []
     for leaf, target, factor in _chunks(hidden.detach(), targets, factors):
         leaf.requires_grad_()
@@ -111,8 +113,12 @@ def backward_through(model: SequenceModel, found: Counted, cost: Cost) -> Sums:
         gradients.append(_gradient(leaf))
         loss += float(total.detach())
         negative -= float(log_probabilities.sum())
-    if hidden.requires_grad:
-        hidden.backward(torch.cat(gradients))
+    made = [(hidden, torch.cat(gradients))]
+    if aligned is not None:
+        made.append((aligned, torch.full_like(aligned, 1 / cost.divisor)))
+    learnt = [(value, gradient) for value, gradient in made if value.requires_grad]
+    if learnt:
+        torch.autograd.backward([value for value, _ in learnt], [each for _, each in learnt])
     return Sums(loss, negative, len(targets))
 
 
@@ -121,8 +127,8 @@ def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
     """The same totals without gradients; the model should be in evaluation mode."""
     if isinstance(model, HeadedModel):
         return _judged(model, example, smoothing)[1]
-    hidden, targets, factors = _counted(model, example)
-    loss = negative = 0.0
+    hidden, targets, factors, aligned = _counted(model, example)
+    loss, negative = 0.0 if aligned is None else float(aligned), 0.0
     for part, target, factor in _chunks(hidden, targets, factors):
         losses, log_probabilities = _cross_entropy(model.decoder.write(part), target, smoothing)
         loss += float((losses * factor).sum())
@@ -151,7 +157,8 @@ def _judged(model: HeadedModel, example: Example, smoothing: float) -> tuple[Ten
     judged = head.follow(memory, target) if isinstance(head, Taught) else head(memory)
     judged = judged[:, : target.shape[1]]
     counts = target.isfinite().all(-1) if target.is_floating_point() else target.ne(EMPTY)
-    judged, targets, factors = counted(model, Reading(judged, target, counts), example.factors)
+    found = counted(model, Reading(judged, target, counts), example.factors)
+    judged, targets, factors = found.hidden, found.labels, found.factors
     judged = judged.to(factors.dtype)
     total = (model.head.losses(judged, targets, smoothing=smoothing) * factors).sum()
     plain = model.head.losses(judged.detach(), targets, smoothing=0.0).sum()
@@ -180,9 +187,25 @@ def _counted(model: SequenceModel, example: Example) -> Counted:
     memory, target = model.encoder.encode(example.source), example.target
     if example.freedom is None:
         features, _ = model.decoder.read(shifted(target), model.decoder.start(memory))
-        return counted(model, Reading(features.hidden, *taught(target)[1:]), example.factors)
-    reading = read_freely(model, memory, target, example.freedom)
-    return counted(model, reading, lengthened(example.factors, reading.labels))
+        found = counted(model, Reading(features.hidden, *taught(target)[1:]), example.factors)
+    else:
+        reading = read_freely(model, memory, target, example.freedom)
+        found = counted(model, reading, lengthened(example.factors, reading.labels))
+    if model.aligner is None:
+        return found
+    share = model.aligner.share
+    losses = alignment_losses(model.aligner, memory, target)
+    aligned = share * (losses * _row_factors(example, losses)).sum()
+    return found._replace(factors=(1 - share) * found.factors, aligned=aligned)
+
+
+def _row_factors(example: Example, losses: Float[Tensor, "B"]) -> Float[Tensor, "B"]:
+    """How much each row counts: what its positions do on average."""
+    if example.factors is None:
+        return torch.ones_like(losses)
+    real = example.target.ne(EMPTY)
+    factors = example.factors[:, : real.shape[1]] * real
+    return (factors.sum(dim=1) / real.sum(dim=1)).to(losses)
 
 
 def lengthened(

@@ -14,6 +14,7 @@ from seqloom.config import (
     NumberHeadConfig,
     RecurrentDecoderConfig,
     RecurrentEncoderConfig,
+    SoundFrontConfig,
     TagsHeadConfig,
     TransformerDecoderConfig,
     TransformerEncoderConfig,
@@ -22,6 +23,7 @@ from seqloom.config import (
 )
 from seqloom.errors import ConfigError
 from seqloom.fields import END, UNK, Items, Numbers, Pixels, Series, Symbols
+from seqloom.model.aligner import Aligner
 from seqloom.model.build.fronts import build_front
 from seqloom.model.build.recurrent import recurrent_decoder, recurrent_encoder
 from seqloom.model.build.sizes import Encoded, Target
@@ -65,12 +67,17 @@ class SequenceModel(nn.Module):
     """An encoder and a decoder with parameters of their own (SPEC S3.1)."""
 
     def __init__(
-        self, encoder: Encoder, decoder: Decoder[Any], feedback: Feedback | None = None
+        self,
+        encoder: Encoder,
+        decoder: Decoder[Any],
+        feedback: Feedback | None = None,
+        aligner: Aligner | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
         self.feedback = feedback  # None where it is not to learn from its own outputs
+        self.aligner = aligner  # for training alone
 
 
 class HeadedModel(nn.Module):
@@ -99,9 +106,21 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     match config.decoder:
         case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
             own = _target_vectors(config, reading, target)
-            return SequenceModel(encoder, *_decoder(config, part, encoded, own))
+            decoder, feedback = _decoder(config, part, encoded, own)
+            return SequenceModel(encoder, decoder, feedback, _aligner(config, encoded, own))
         case _ as part:
             return HeadedModel(encoder, _head(part, encoded, target))
+
+
+def _aligner(config: ModelConfig, encoded: Encoded, target: Target) -> Aligner | None:
+    if not config.ctc:
+        return None
+    if not isinstance(config.front, SoundFrontConfig) or encoded.states is None:
+        raise ConfigError(
+            f"model.ctc = {config.ctc:g} aligns symbols with the steps of a recording: read sound, "
+            "or set model.ctc=0"
+        )
+    return Aligner(encoded.states, target.size, share=config.ctc)
 
 
 def _forecaster(

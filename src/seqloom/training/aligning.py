@@ -1,0 +1,54 @@
+"""Connectionist temporal classification beside a decoder (SPEC S3.5; past the texts).
+
+An own layer gives at each step of the encoder a distribution over the target's symbols and a blank.
+An output is read from a path through them by merging what is repeated and leaving blanks out; its
+likelihood is the sum over all paths that are read as it.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from seqloom.errors import DataError
+from seqloom.fields import EMPTY, END
+from seqloom.model import Aligner, Memory
+
+__all__ = ["alignment_losses", "steps_needed"]
+
+
+def alignment_losses(
+    aligner: Aligner, memory: Memory, target: Int[Tensor, "B T"]
+) -> Float[Tensor, "B"]:
+    """The negative log-likelihood of each target, less its `<end>`, over all its alignments.
+
+    DataError where a source has too few steps for any.
+    """
+    if memory.states is None or memory.mask is None:
+        raise DataError("there are no steps to align the target with; set model.ctc=0")
+    lengths = target.ne(EMPTY).sum(dim=1) - 1
+    steps = memory.mask.sum(dim=1)
+    short = (steps < steps_needed(target)).nonzero().flatten().tolist()
+    if short:
+        raise DataError(
+            f"{int(lengths[short[0]])} symbols do not fit {int(steps[short[0]])} steps of the "
+            "source: lower model.front.halvings, or set model.ctc=0"
+        )
+    scores = aligner(memory.states)
+    exact = scores.to(torch.promote_types(scores.dtype, torch.float32)).log_softmax(-1)
+    losses: Tensor = functional.ctc_loss(
+        exact.transpose(0, 1),
+        target.masked_fill(target.eq(END), EMPTY),
+        steps,
+        lengths,
+        blank=EMPTY,
+        reduction="none",
+    )
+    return losses
+
+
+def steps_needed(target: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
+    """A step for each symbol, and one for the blank that parts two that are alike."""
+    real = target.ne(EMPTY) & target.ne(END)
+    alike = (target[:, 1:] == target[:, :-1]) & real[:, 1:]
+    return real.sum(dim=1) + alike.sum(dim=1)
