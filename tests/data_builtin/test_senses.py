@@ -9,29 +9,31 @@ import pytest
 import soundfile  # type: ignore[import-untyped]
 from PIL import Image
 
-from seqloom.data.builtin import Splits, digits, melody, write_splits
+from seqloom.data.builtin import Splits, clips, digits, melody, write_splits
 from seqloom.data.builtin.drawn import HEIGHT, WIDTH, strip
+from seqloom.data.builtin.moved import FRAMES, PACES, SIDE, WAYS, filmed
 from seqloom.data.builtin.played import NOTES, RATE, C, played
 
 
 def few(name: str, seed: int = 0) -> Splits:
-    make = {"digits": digits, "melody": melody}[name]
+    make = {"digits": digits, "melody": melody, "clips": clips}[name]
     return make(seed=seed, train=20, held_out=5)
 
 
-@pytest.mark.parametrize("name", ["digits", "melody"])
+@pytest.mark.parametrize("name", ["digits", "melody", "clips"])
 def test_splits_share_nothing_and_follow_from_the_seed(name: str) -> None:
-    """Sizes as asked, a file for every row, no target twice, the same bytes each time."""
+    """Sizes as asked, a file for every row, no held-out target elsewhere, the same bytes again."""
     found = few(name)
     assert [len(rows) for rows in (found.train, found.valid, found.test)] == [20, 5, 5]
     rows = [*found.train, *found.valid, *found.test]
     assert {source for source, _ in rows} == found.files.keys()
-    assert len({target for _, target in rows}) == 30
+    parts = [{target for _, target in part} for part in (found.train, found.valid, found.test)]
+    assert len(set.union(*parts)) == sum(map(len, parts))
     assert few(name) == found
     assert few(name, seed=1).files != found.files
 
 
-@pytest.mark.parametrize("name", ["digits", "melody"])
+@pytest.mark.parametrize("name", ["digits", "melody", "clips"])
 def test_they_are_written_once(name: str, tmp_path: Path) -> None:
     """Again is fine, other content is not overwritten."""
     found = few(name)
@@ -61,8 +63,26 @@ def test_a_note_sounds_at_its_pitch() -> None:
         assert min(abs(ratio / overtone - 1) for overtone in (1, 2, 3)) < 0.02
 
 
+@pytest.mark.parametrize("pace", PACES)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_clip_goes_its_way(way: str, pace: str) -> None:
+    """The middle of what is drawn moves by the pace from frame to frame and stays on the page."""
+    chance = Random(3)
+    for _ in range(20):
+        frames = filmed(Image.new("RGBA", (9, 9), "black"), way, pace, chance)
+        assert frames.shape == (FRAMES, SIDE, SIDE, 3)
+        inked = [np.argwhere(frame[:, :, 0] < 128) for frame in frames]
+        assert all(len(places) == 81 for places in inked)
+        rows, columns = np.array([places.mean(axis=0) for places in inked]).T
+        moved = np.array([columns[-1] - columns[0], rows[-1] - rows[0]]) / (FRAMES - 1)
+        expected = PACES[pace] * np.array(WAYS[way])
+        np.testing.assert_allclose(moved, expected, atol=0.1 * PACES[pace] + 0.15)
+
+
 def test_files_are_what_they_say() -> None:
     picture = next(iter(few("digits").files.values()))
     assert Image.open(io.BytesIO(picture)).size == (WIDTH, HEIGHT)
     sound = next(iter(few("melody").files.values()))
     assert soundfile.read(io.BytesIO(sound))[1] == RATE
+    clip = next(iter(few("clips").files.values()))
+    assert np.load(io.BytesIO(clip), allow_pickle=False).shape == (FRAMES, SIDE, SIDE, 3)

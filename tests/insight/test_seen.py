@@ -8,17 +8,24 @@ import soundfile  # type: ignore[import-untyped]
 import torch
 from PIL import Image
 
-from seqloom.config import Config, PictureConfig, SoundConfig, TextConfig
+from seqloom.config import Config, PictureConfig, SoundConfig, TextConfig, VideoConfig
 from seqloom.errors import DataError
 from seqloom.fields import TextField, learn_field
-from seqloom.insight import PictureAttention, SoundAttention, is_seen, seen_in, write
+from seqloom.insight import (
+    PictureAttention,
+    SoundAttention,
+    VideoAttention,
+    is_seen,
+    seen_in,
+    write,
+)
 from seqloom.model import build_writer
 from seqloom.prediction import Model
 
 SMALL = {"width": 8, "inner": 16, "heads": 2, "layers": 1, "kind": "transformer"}
 
 
-def model(source: PictureConfig | SoundConfig, **front: object) -> Model:
+def model(source: PictureConfig | SoundConfig | VideoConfig, **front: object) -> Model:
     """An untrained one, which looks about as well as any."""
     torch.manual_seed(7)
     config = Config.model_validate(
@@ -28,7 +35,7 @@ def model(source: PictureConfig | SoundConfig, **front: object) -> Model:
             "model": {
                 "embedding": 8,
                 "share_vocabulary": False,
-                "front": {"kind": source.kind, **front},
+                "front": {"kind": "sound" if source.kind == "sound" else "picture", **front},
                 "encoder": {"kind": "vectors"},
                 "decoder": SMALL,
             },
@@ -75,6 +82,35 @@ def test_a_recording_and_its_files(tmp_path: Path) -> None:
     for ending in ("png", "svg", "html", "json"):
         write(found, tmp_path / f"look.{ending}", title="look")
         assert (tmp_path / f"look.{ending}").stat().st_size > 200
+
+
+@pytest.mark.parametrize("grid", ["whole", "cells"])
+def test_a_video_and_its_files(grid: str, tmp_path: Path) -> None:
+    """Every token's weights over the frames sum to 1, those of a frame's cells taken together."""
+    np.save(tmp_path / "clip.npy", np.random.default_rng(1).integers(0, 256, (5, 8, 8), np.uint8))
+    reader = model(VideoConfig(height=8, width=8), widths=[4], grid=grid)
+    assert is_seen(reader.source)
+    found = seen_in(reader, str(tmp_path / "clip.npy"), "ab")
+    assert isinstance(found, VideoAttention)
+    assert found.frames.shape == (5, 8, 8, 3)
+    assert found.attention.source == tuple(f"frame {number}" for number in range(1, 6))
+    assert found.attention.weights.shape == (3, 5)
+    np.testing.assert_allclose(found.attention.weights.sum(axis=1), 1, atol=1e-5)
+    assert found.as_dict()["target"] == ["a", "b", "<end>"]
+    write(found, tmp_path / "look.svg", title="look")
+    assert (tmp_path / "look.svg").read_text().count("<image") == 2  # a strip and a table
+    assert "frame" in found.text()
+
+
+def test_frames_that_become_their_mean_are_one_picture(tmp_path: Path) -> None:
+    """What is looked at is a cell of all frames."""
+    frames = np.random.default_rng(2).integers(0, 256, (4, 8, 8), np.uint8)
+    np.save(tmp_path / "clip.npy", frames)
+    reader = model(VideoConfig(height=8, width=8, colour=False), widths=[4], frames="mean")
+    found = seen_in(reader, str(tmp_path / "clip.npy"), "ab")
+    assert isinstance(found, PictureAttention)
+    assert found.weights.shape == (3, 4, 4)
+    np.testing.assert_allclose(found.picture[:, :, 0], frames.mean(axis=0))
 
 
 def test_pictures_are_drawn_with_a_panel_a_token(picture: str, tmp_path: Path) -> None:

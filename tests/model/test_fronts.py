@@ -22,6 +22,9 @@ FRONTS: dict[str, tuple[dict[str, Any], Items]] = {
     "cells": ({"kind": "picture", "widths": [4, 6]}, Pixels(3, 8, 12)),
     "columns": ({"kind": "picture", "widths": [4, 6], "grid": "columns"}, Pixels(1, 9, 11)),
     "one": ({"kind": "picture", "widths": [6], "grid": "one"}, Pixels(1, 6, 6)),
+    "whole": ({"kind": "picture", "widths": [4, 6], "grid": "whole"}, Pixels(3, 7, 9, frames=3)),
+    "frames": ({"kind": "picture", "widths": [6]}, Pixels(1, 6, 6, frames=3)),
+    "mean": ({"kind": "picture", "widths": [6], "frames": "mean"}, Pixels(1, 6, 6, frames=3)),
     "sound": ({"kind": "sound", "width": 8}, Numbers(5)),
 }
 LENGTHS = {"sound": [9, 1, 6, 16]}
@@ -77,6 +80,31 @@ def test_padding_and_mates_change_nothing(front: str, encoder: str) -> None:
         states = together.states[number, :seen]
         assert_same([states], [alone.states[0]])
         assert_same([again.states[number, :seen]], [states])
+
+
+def plain(network: SequenceModel, *levels: int) -> Source:
+    """What a front end makes of a video of plain frames, each of one grey."""
+    front = network.encoder.front  # type: ignore[attr-defined]
+    values = torch.tensor(levels, dtype=torch.uint8)[None, :, None].expand(1, -1, 36)
+    made: Source = front(Source(values, torch.tensor([len(levels)])))
+    return made
+
+
+@torch.no_grad()
+def test_frames_are_told_apart_or_become_their_mean() -> None:
+    """Equal frames differ by the vector of their place alone; in a mean their order is lost."""
+    network = model("frames")
+    made = plain(network, 90, 90, 90).values.view(3, 9, 6)
+    times = network.encoder.front.times  # type: ignore[attr-defined]
+    for one, two in ((0, 1), (1, 2)):
+        torch.testing.assert_close(
+            made[one] - made[two], (times[one] - times[two]).expand(9, 6), rtol=1e-4, atol=1e-5
+        )
+    network = model("mean")
+    both, turned, alone = (plain(network, *levels) for levels in ((9, 200), (200, 9), (9,)))
+    assert both.lengths.tolist() == [9]
+    torch.testing.assert_close(both.values, turned.values)
+    torch.testing.assert_close(2 * both.values - alone.values, plain(network, 200).values)
 
 
 @pytest.mark.parametrize("front", FRONTS)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from seqloom.nn.convolution import (
     FrameConvolutions,
@@ -13,30 +14,38 @@ from seqloom.nn.convolution import (
 from seqloom.nn.positions import sinusoids
 
 
-@pytest.mark.parametrize(("grid", "vectors"), [("cells", 4 * 6), ("columns", 6), ("one", 1)])
+@pytest.mark.parametrize(
+    ("grid", "vectors"), [("cells", 4 * 6), ("columns", 6), ("one", 1), ("whole", 1)]
+)
 def test_a_picture_becomes_a_grid(grid: Grid, vectors: int) -> None:
-    """Each stage halves both sides; columns and the whole are means of the cells, and each vector
-    has its place added: a cell its row and column, a column itself, the whole nothing."""
+    """Each stage halves both sides; columns and the one are means of the cells, and each vector has
+    its place added: a cell its row and column, a column itself, the one nothing. The whole is a
+    map of all."""
     torch.manual_seed(1)
     maps = PictureConvolutions(3, (4, 6))(torch.randn(2, 3, 16, 24)).double()
     assert maps.shape == (2, 6, 4, 6)
-    found = GridVectors(grid)(maps)
+    made = GridVectors(grid, (6, 4, 6)).double()
+    found = made(maps)
     assert found.shape == (2, vectors, 6)
     cells = maps.permute(0, 2, 3, 1)
-    down, across = sinusoids(torch.arange(1, 5), 3), sinusoids(torch.arange(1, 7), 3)
+    down, across = (sinusoids(torch.arange(1, n), 3, base=100.0) for n in (5, 7))
     expected = {
         "cells": cells
         + torch.cat([down[:, None].expand(4, 6, 3), across[None].expand(4, 6, 3)], dim=2),
-        "columns": cells.mean(1) + sinusoids(torch.arange(1, 7), 6),
+        "columns": cells.mean(1) + sinusoids(torch.arange(1, 7), 6, base=100.0),
         "one": cells.mean((1, 2)),
     }
+    if isinstance(made.map, nn.Linear):
+        mapped = maps.flatten(1) @ made.map.weight.T + made.map.bias
+        level = mapped - mapped.mean(1, keepdim=True)
+        expected["whole"] = level / (level.square().mean(1, keepdim=True) + 1e-5).sqrt()
     torch.testing.assert_close(found, expected[grid].view_as(found))
 
 
 @torch.no_grad()
 def test_no_two_cells_of_a_plain_picture_are_the_same() -> None:
     """What looks alike everywhere can be told apart by its place."""
-    cells = GridVectors("cells")(torch.ones(1, 8, 5, 9))[0]
+    cells = GridVectors("cells", (8, 5, 9))(torch.ones(1, 8, 5, 9))[0]
     assert torch.cdist(cells, cells).add(torch.eye(45)).min() > 0.01
 
 

@@ -1,4 +1,4 @@
-"""Pictures and sound from files to outputs (SPEC S3.4, S3.5; RELIABILITY, data)."""
+"""Pictures, sound and videos from files to outputs (SPEC S3.4, S3.5; RELIABILITY, data)."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import SoundField
+from seqloom.fields import SoundField, Values, VideoField
 from seqloom.nn.resnet import ResNet
 from seqloom.run import describe, evaluate, load, train
 from seqloom.run.saved import best_step, used_weights
@@ -193,3 +193,76 @@ def test_a_bad_file_is_named_with_its_row(sounds: Path, tmp_path: Path) -> None:
     left["data"] = {"valid_share": 0.25, "skip_bad": True}
     train(sounds, tmp_path / "other", options=left)
     assert evaluate(load(tmp_path / "other"), sounds, options=left).report.kept == 15
+
+
+@pytest.fixture(name="videos")
+def videos_(tmp_path: Path) -> Path:
+    """Sixteen clips of a few frames, rising ones and falling ones."""
+    rows = []
+    for number in range(16):
+        falls = number % 2
+        levels = np.arange(2 + number % 4, dtype=np.uint8) * 40 + 10
+        frames = np.broadcast_to(levels[:, None, None], (len(levels), 8, 8))
+        np.save(tmp_path / f"{number}.npy", frames[::-1] if falls else frames)
+        rows.append(f"{number}.npy\t{('it rises', 'it falls')[falls]}\n")
+    (tmp_path / "videos.tsv").write_text("".join(rows))
+    return tmp_path / "videos.tsv"
+
+
+def video_options(target: str = "text", **data: Any) -> dict[str, Any]:
+    block = {"kind": "transformer", "width": 8, "inner": 16, "heads": 2, "layers": 1}
+    return {
+        "source": {"kind": "video", "height": 8, "width": 8, "frames": 4},
+        "target": {"kind": target},
+        "model": {
+            "embedding": 8,
+            "front": {"widths": [4]},
+            "encoder": block,
+            **({"decoder": block} if target == "text" else {}),
+        },
+        "training": QUICK,
+        "data": {"valid_share": 0.25, **data},
+    }
+
+
+@pytest.mark.parametrize("target", ["text", "label"])
+def test_videos_are_described_or_judged(videos: Path, target: str, tmp_path: Path) -> None:
+    """The plan for videos: a map of each frame, read by an encoder; frames past the most are left
+    out, and fewer are fine."""
+    train(videos, tmp_path / "run", options=video_options(target))
+    model = load(tmp_path / "run")
+    front = model.config.model.front
+    assert (front.kind, getattr(front, "grid", None)) == ("picture", "whole")
+    assert evaluate(model, videos).report.kept == 16
+    cells = [str(videos.parent / f"{number}.npy") for number in range(4)]
+    together = [each.text for each in model.predict(cells)]
+    assert together == [model(cell).text for cell in cells]
+
+
+def test_a_bad_video_is_named_with_its_row(videos: Path, tmp_path: Path) -> None:
+    """Row, column, file and cure; or it is counted and left out."""
+    np.save(tmp_path / "2.npy", np.zeros((0, 8, 8), np.uint8))
+    with pytest.raises(DataError, match=r"videos\.tsv:3: source: .*2\.npy has no frames; save"):
+        train(videos, tmp_path / "run", options=video_options())
+    left = video_options(skip_bad=True)
+    train(videos, tmp_path / "other", options=left)
+    assert evaluate(load(tmp_path / "other"), videos, options=left).report.kept == 15
+
+
+def test_each_file_is_read_once(
+    videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For training, and again for evaluation, however often its row is asked for."""
+    read: list[str] = []
+    original = VideoField._row
+
+    def counted(field: VideoField, cell: str) -> Values:
+        read.append(cell)
+        return original(field, cell)
+
+    monkeypatch.setattr(VideoField, "_row", counted)
+    train(videos, tmp_path / "run", options=video_options())
+    assert len(read) == len(set(read)) == 16
+    read.clear()
+    evaluate(load(tmp_path / "run"), videos)
+    assert len(read) == len(set(read)) == 16

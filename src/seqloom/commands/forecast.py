@@ -16,6 +16,7 @@ EXAMPLES = {  # of inputs that are not text
     "vector": "0.5 -1 3",
     "picture": "picture.png",
     "sound": "recording.wav",
+    "video": "video.mp4",
     "none": "a beginning",
 }
 

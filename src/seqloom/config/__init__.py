@@ -40,6 +40,7 @@ from seqloom.config.columns import (
     TextConfig,
     TurnsConfig,
     VectorConfig,
+    VideoConfig,
     WindowConfig,
     split_column,
 )
@@ -185,6 +186,7 @@ __all__ = [
     "ValuesEncoderConfig",
     "VectorConfig",
     "VectorsEncoderConfig",
+    "VideoConfig",
     "WindowConfig",
     "check_names",
     "check_stream",

@@ -19,6 +19,7 @@ from seqloom.config.columns import (
     TextConfig,
     TurnsConfig,
     VectorConfig,
+    VideoConfig,
     WindowConfig,
 )
 from seqloom.config.forecasting import series_choices, series_training, with_series
@@ -34,9 +35,11 @@ __all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
 LONGEST_SOUND = 30  # seconds
 FASTEST_SPEECH = 25  # characters a second
-SENSED_ROWS = {"picture": 64, "sound": 32}  # of a batch
+SENSED = PictureConfig | SoundConfig | VideoConfig  # columns that name files
+SENSED_ROWS = {"picture": 64, "sound": 32, "video": 32}  # of a batch
 SENSED_PASSES = 40
 SENSED_UPDATES = 500, 20_000  # the fewest and the most
+FRAME_WIDTHS = (16, 32, 64)  # a video has many pictures, which leave each less time
 SOUND_POSITIONS = 20_000  # frames in a batch
 RECURRENT = ("lstm", "gru", "elman")
 WRITTEN_PASSES, JUDGED_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
@@ -120,7 +123,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     passes = JUDGED_PASSES if judged else WRITTEN_PASSES
     rows = max(1, round(tokens / max(1, given.truncate))) if stream else facts.rows
     training = _training(preset, (rows, tokens), own, most=passes)
-    if isinstance(cut.source, PictureConfig | SoundConfig):
+    if isinstance(cut.source, SENSED):
         training = _by_rows(cut.source.kind, facts.rows, training, own)
     chosen = merge(chosen, {"training": training})
     config = validate(merge(chosen, overrides), place="configuration")
@@ -174,7 +177,7 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any], *, stream: boo
         chosen["data"] = {"split": "row"}
     if isinstance(asked.source, TurnsConfig):
         chosen["data"] = {"turns": True}
-    if isinstance(asked.source, PictureConfig | SoundConfig):
+    if isinstance(asked.source, SENSED):
         chosen["data"] = {"files": True}
     if isinstance(asked.source, SoundConfig):
         chosen["data"]["max_source"] = round(LONGEST_SOUND * 1_000 / asked.source.step)
@@ -197,6 +200,8 @@ def _parts(cut: Config, facts: Facts, preset: str) -> Overrides:
             parts["encoder"] = {"kind": "vectors"}
         case PictureConfig():
             parts |= {"front": {"kind": "picture"}, "encoder": {"kind": "vectors"}}
+        case VideoConfig():
+            parts["front"] = {"kind": "picture", "grid": "whole", "widths": FRAME_WIDTHS}
         case SoundConfig():
             parts["front"] = {"kind": "sound"}
     if not isinstance(cut.target, TextConfig):
@@ -351,8 +356,8 @@ def _training(
 
 
 def _by_rows(kind: str, rows: int, usual: Overrides, own: Mapping[str, Any]) -> Overrides:
-    """The same for pictures and sound, whose rows are what there is to count; convolutions and what
-    follows them are learnt at half the rate."""
+    """The same for sources that name files, whose rows are what there is to count; convolutions and
+    what follows them are learnt at half the rate."""
     batch = own.get("batch_rows") or SENSED_ROWS[kind]
     fewest, most = SENSED_UPDATES
     updates = round(SENSED_PASSES * rows / batch / 100) * 100

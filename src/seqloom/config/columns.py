@@ -23,13 +23,14 @@ __all__ = [
     "TextConfig",
     "TurnsConfig",
     "VectorConfig",
+    "VideoConfig",
     "WindowConfig",
     "split_column",
 ]
 
 KIND = (
-    "what the column holds: text, turns, label, vector, series, picture or sound as a source, or "
-    "none for a language model; text, tags, label, number or series as a target"
+    "what the column holds: text, turns, label, vector, series, picture, sound or video as a "
+    "source, or none for a language model; text, tags, label, number or series as a target"
 )
 
 Side = Annotated[int, Field(ge=1, le=4_096)]
@@ -98,6 +99,18 @@ class PictureConfig(Section):
     colour: bool = Field(True, description="read red, green and blue, rather than grey")
 
 
+class VideoConfig(Section):
+    """A column of names of videos: files, folders of frames, or arrays (SPEC S3.4)."""
+
+    kind: Literal["video"] = Field("video", description=KIND)
+    frames: Annotated[int, Field(ge=1, le=256)] = Field(
+        8, description="frames that are read of a video, evenly apart; all where it has fewer"
+    )
+    height: Side = Field(32, description="rows of pixels that every frame is brought to")
+    width: Side = Field(32, description="and pixels in a row")
+    colour: bool = Field(True, description="read red, green and blue, rather than grey")
+
+
 class SoundConfig(Section):
     """A column of names of sound files, read as log-mel frames (SPEC S3.5)."""
 
@@ -156,7 +169,19 @@ class HorizonConfig(Section):
     )
 
 
-KINDS = ("text", "turns", "tags", "label", "number", "vector", "series", "picture", "sound", "none")
+KINDS = (
+    "text",
+    "turns",
+    "tags",
+    "label",
+    "number",
+    "vector",
+    "series",
+    "picture",
+    "sound",
+    "video",
+    "none",
+)
 
 
 def split_column(given: str) -> tuple[str | None, str | None]:
@@ -181,6 +206,7 @@ SourceConfig = Annotated[
     | WindowConfig
     | PictureConfig
     | SoundConfig
+    | VideoConfig
     | NoColumnConfig,
     Field(discriminator="kind"),
     BeforeValidator(kind_or_table("text")),
@@ -201,5 +227,6 @@ ColumnConfig = (
     | SeriesConfig
     | PictureConfig
     | SoundConfig
+    | VideoConfig
     | NoColumnConfig
 )

@@ -36,12 +36,15 @@ class FrontOptions(Section):
 
 
 class GridOptions(FrontOptions):
-    """What every front end for pictures can be asked."""
+    """What every front end for pictures and videos can be asked."""
 
-    grid: Literal["cells", "columns", "one"] = Field(
+    grid: Literal["cells", "columns", "one", "whole"] = Field(
         "cells",
-        description="picture, resnet: vectors of a picture, one for each cell, one a column, or "
-        "one in all",
+        description="picture, resnet: vectors of a picture, one for each cell, one a column, one "
+        "that is the mean of all cells, or one that is a map of all and so knows where each is",
+    )
+    frames: Literal["each", "mean"] = Field(
+        "each", description="picture, resnet: vectors of each frame of a video, or their mean"
     )
 
 

@@ -60,6 +60,9 @@ class DataConfig(Section):
     files: bool = Field(
         False, description="source cells name files, beside the data unless their path is absolute"
     )
+    inside: bool = Field(
+        False, description="refuse files that lie outside of the data's folder, links followed"
+    )
     split: Literal["source", "row"] = Field(
         "source", description="rows that share this fall on the same side when rows are held out"
     )

@@ -38,6 +38,7 @@ class Reason(StrEnum):
     NUL = "NUL character"
     OBSOLETE = "obsolete entry"
     ORDER = "words out of order"
+    OUTSIDE = "file outside of the data's folder"
     QUOTE = "text after a closing quote"
     REPLY = "dialog without a reply"
     TIME = "time that does not follow the one before"

@@ -281,9 +281,21 @@ def _checked(record: Record, config: DataConfig) -> Row | Fault:
             return Fault(Reason.ENCODING, place, message)
     source = texts[0] if len(texts) > 1 else ""
     if config.files and place.file != IN_MEMORY:
-        source = str(Path(place.file).parent / source.strip())
+        folder = Path(place.file).parent
+        source = str(folder / source.strip())
+        if config.inside and not _is_inside(source, folder):
+            message = f"source: {source} lies outside of {folder}; copy it there"
+            return Fault(Reason.OUTSIDE, place, message)
     row = Row(source, texts[-1], place)
     return _weighed(row, cells[-1]) if config.weight else row
+
+
+def _is_inside(name: str, folder: Path) -> bool:
+    """Whether a file lies in a folder, wherever links lead."""
+    try:
+        return Path(name).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):
+        return False
 
 
 def _weighed(row: Row, text: str) -> Row | Fault:

@@ -60,7 +60,7 @@ DEMOS: Mapping[str, Demo] = {
         {
             "source": {"kind": "picture", "height": HEIGHT, "width": WIDTH, "colour": False},
             "target": {"unit": "character"},
-            "training": {"updates": 1_200, "validate_every": 300},
+            "training": {"updates": 1_600, "batch_rows": 32, "validate_every": 400},
         },
         "pictures/00300.png",
     ),
@@ -71,6 +71,10 @@ DEMOS: Mapping[str, Demo] = {
             "training": {"updates": 1_200, "validate_every": 300},
         },
         "sounds/00150.wav",
+    ),
+    "clips": Demo(
+        {"source": {"kind": "video"}, "training": {"updates": 900, "validate_every": 300}},
+        "clips/01650.npy",
     ),
 }
 

@@ -13,6 +13,7 @@ from seqloom.fields.specials import EMPTY, END, SPECIAL_SYMBOLS, START, UNK
 from seqloom.fields.text import TextField
 from seqloom.fields.turns import TurnsField, joined, listed, parted
 from seqloom.fields.values import Values
+from seqloom.fields.videos import VideoField
 from seqloom.fields.words import split_words
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "TurnsField",
     "Values",
     "VectorField",
+    "VideoField",
     "column_names",
     "joined",
     "learn_field",

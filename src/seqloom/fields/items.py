@@ -39,11 +39,15 @@ class Series(Numbers):
 
 @dataclass(frozen=True)
 class Pixels:
-    """Each item is a picture: so many channels of rows of pixels, each from 0 to 255."""
+    """Each item is a picture: so many channels of rows of pixels, each from 0 to 255.
+
+    A row has `frames` of them at most: one, unless it is a video.
+    """
 
     channels: int
     height: int
     width: int
+    frames: int = 1
 
     @property
     def count(self) -> int:

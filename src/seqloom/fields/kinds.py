@@ -18,6 +18,7 @@ from seqloom.fields.series import SeriesField
 from seqloom.fields.sounds import SoundField
 from seqloom.fields.text import TextField
 from seqloom.fields.turns import TurnsField
+from seqloom.fields.videos import VideoField
 
 __all__ = ["learn_field", "load_field", "load_text"]
 
@@ -31,6 +32,7 @@ KINDS: dict[str, Any] = {
     "series": SeriesField,
     "picture": PictureField,
     "sound": SoundField,
+    "video": VideoField,
     "none": NoField,
 }
 _SOURCES: TypeAdapter[ColumnConfig] = TypeAdapter(SourceConfig)

@@ -6,7 +6,7 @@ Each band is then brought to mean 0 and spread 1 over the recording, so loudness
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from io import BytesIO
 from itertools import islice
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import SoundConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.files import Saved, Stored
+from seqloom.fields.files import Saved
 from seqloom.fields.items import Numbers
+from seqloom.fields.named import SENT, Named
 from seqloom.fields.values import Values
 
 __all__ = ["SoundField", "log_mel", "mel_bands", "resampled"]
@@ -29,7 +30,6 @@ RANGE = 1e-8  # ... and below this share of the loudest
 LONGEST = 3_600  # seconds of a recording
 DENSEST = 384_000  # samples of all channels in a second
 UPLOADED = (b"RIFF", b"fLaC", b"OggS")  # how files begin that strangers may send
-SENT = "the file"
 HIGHEST = 16_000  # samples a second that are enough for speech
 ASKED = 100  # recordings that are asked for their rate
 CHUNK = 4_096  # frames in memory at a time
@@ -38,11 +38,11 @@ UNKNOWN = "{} cannot be read as sound; give a WAV, FLAC or OGG file"
 Samples = NDArray[np.float32]
 
 
-class SoundField(Stored[SoundConfig]):
+class SoundField(Named[SoundConfig]):
     """A cell is the name of a sound file; its row is a frame every few milliseconds."""
 
     def __init__(self, config: SoundConfig, rate: int) -> None:
-        self.config = config
+        super().__init__(config)
         self.rate = rate  # samples a second
 
     @classmethod
@@ -65,18 +65,6 @@ class SoundField(Stored[SoundConfig]):
     def items(self) -> Numbers:
         """The bands of a frame."""
         return Numbers(self.config.bands)
-
-    def fault(self, cell: str) -> str | None:
-        """A file that is not there, that is not a sound, or that is empty or endless."""
-        try:
-            _samples(cell.strip(), cell)
-        except DataError as error:
-            return str(error)
-        return None
-
-    def rows(self, cells: Sequence[str]) -> list[Values]:
-        """Each recording as its frames."""
-        return [self._frames(*_samples(cell.strip(), cell)) for cell in cells]
 
     def uploaded(self, content: bytes, *, seconds: float = LONGEST) -> Values:
         """The row of a file's content; DataError where it is no recording or lasts longer."""
@@ -103,6 +91,9 @@ class SoundField(Stored[SoundConfig]):
     @cached_property
     def _bands(self) -> NDArray[np.float64]:
         return mel_bands(self.config.bands, rate=self.rate, points=_points(self.config, self.rate))
+
+    def _row(self, cell: str) -> Values:
+        return self._frames(*_samples(cell.strip(), cell))
 
     def _frames(self, samples: Samples, rate: int) -> Values:
         sound = resampled(samples, rate, self.rate)

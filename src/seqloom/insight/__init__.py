@@ -28,7 +28,13 @@ from seqloom.insight.nets import Net, rolled, unrolled
 from seqloom.insight.places import PositionMap, PositionMaps, positions_of
 from seqloom.insight.reports import Judged, RunReport
 from seqloom.insight.saliency import Mattered, mattered
-from seqloom.insight.seen import PictureAttention, SoundAttention, is_seen, seen_in
+from seqloom.insight.seen import (
+    PictureAttention,
+    SoundAttention,
+    VideoAttention,
+    is_seen,
+    seen_in,
+)
 from seqloom.insight.states import StateMap, state_map
 from seqloom.insight.steps import Step, Steps, steps_of
 from seqloom.insight.sweep import Tried, draw_sweep
@@ -66,6 +72,7 @@ __all__ = [
     "Tried",
     "UnitFlow",
     "UnitGates",
+    "VideoAttention",
     "View",
     "align",
     "alignment_errors",

@@ -1,4 +1,4 @@
-"""Where the decoder looked in a picture or a recording while it wrote (SPEC S9, S3.4, S3.5)."""
+"""Where the decoder looked in a picture, a recording or a video (SPEC S9, S3.4, S3.5)."""
 
 import math
 from collections.abc import Sequence
@@ -14,13 +14,14 @@ from seqloom.fields import END, START, Field, Pixels, Values
 from seqloom.fields.sounds import SoundField
 from seqloom.insight.attention import AttentionMap, render_text, rounded, terminal_label, tick
 from seqloom.insight.picture import Drawing
+from seqloom.model.fronts import FrontedEncoder, PictureFront
 from seqloom.prediction import Model, grid
 from seqloom.prediction.reading import padded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PictureAttention", "SoundAttention", "is_seen", "seen_in"]
+__all__ = ["PictureAttention", "SoundAttention", "VideoAttention", "is_seen", "seen_in"]
 
 ACROSS = 6  # panels in a row
 PANEL = 1.7  # inches
@@ -75,10 +76,31 @@ class SoundAttention:
         return Drawing(tuple(map(tick, self.attention.target)), partial(_fill_sound, self), 130)
 
 
+@dataclass(frozen=True, eq=False)
+class VideoAttention:
+    """The weight that each output token gave to each frame of a video."""
+
+    frames: np.ndarray  # (F, H, W, C), 0 to 255
+    attention: AttentionMap
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; the frames are left out."""
+        return self.attention.as_dict()
+
+    def text(self, width: int = 80) -> str:
+        """A heat map of shade blocks, the frames across."""
+        return render_text(self.attention, width)
+
+    def drawing(self) -> Drawing:
+        """The frames in a strip, and below each its weight for each token."""
+        return Drawing(tuple(map(tick, self.attention.target)), partial(_fill_video, self), 130)
+
+
+Seen = PictureAttention | SoundAttention | VideoAttention
+
+
 @torch.inference_mode()
-def seen_in(
-    model: Model, cell: str, output: str | None = None
-) -> PictureAttention | SoundAttention:
+def seen_in(model: Model, cell: str, output: str | None = None) -> Seen:
     """Where a model looks in a file while it writes its own output, or this one."""
     wrong = model.source.fault(cell)
     if wrong is not None:
@@ -90,11 +112,8 @@ def seen_in(
         ids = [*model.target.encode(output).tolist(), END]
     weights = _weights(model, row, ids)
     names = tuple(model.target.tokens(ids))
-    items = model.source.items
-    if isinstance(items, Pixels):
-        shape = items.channels, items.height, items.width
-        picture = row[0].reshape(shape).transpose(1, 2, 0)
-        return PictureAttention(picture, names, weights.reshape(-1, *grid(model, weights.shape[1])))
+    if isinstance(model.source.items, Pixels):
+        return _seen_in_frames(model, np.asarray(row), names, weights)
     step = model.source.config.step if isinstance(model.source, SoundField) else 1_000.0
     seconds = len(row) * step / 1_000
     starts = np.arange(weights.shape[1]) * seconds / weights.shape[1]
@@ -111,6 +130,29 @@ def _weights(model: Model, row: Values, ids: Sequence[int]) -> np.ndarray:
         raise ConfigError("this model does not look back at its source: choose another look")
     weights: np.ndarray = features.attention[0].double().numpy()
     return weights
+
+
+def _seen_in_frames(
+    model: Model, row: np.ndarray, names: tuple[str, ...], weights: np.ndarray
+) -> PictureAttention | VideoAttention:
+    """Weights over the cells of a picture or of a video's mean, or else over frames."""
+    front = _front(model)
+    pixels = front.pixels
+    shape = -1, pixels.channels, pixels.height, pixels.width
+    frames = row.reshape(shape).transpose(0, 2, 3, 1)
+    if pixels.frames == 1 or front.mean:
+        cells = weights.reshape(-1, *grid(model, weights.shape[1]))
+        return PictureAttention(frames.mean(axis=0), names, cells)
+    each = weights.reshape(len(weights), len(frames), -1).sum(axis=2)
+    labels = tuple(model.source.tokens(row))
+    return VideoAttention(frames, AttentionMap(labels, names, each))
+
+
+def _front(model: Model) -> PictureFront:
+    encoder = model.network.encoder
+    if not isinstance(encoder, FrontedEncoder) or not isinstance(encoder.front, PictureFront):
+        raise TypeError("pictures are read through a front end")
+    return encoder.front
 
 
 def _fill_pictures(seen: PictureAttention, figure: "Figure", labels: Sequence[str]) -> None:
@@ -150,6 +192,28 @@ def _fill_sound(seen: SoundAttention, figure: "Figure", labels: Sequence[str]) -
         axes.spines[:].set_color("0.8")
 
 
+def _fill_video(seen: VideoAttention, figure: "Figure", labels: Sequence[str]) -> None:
+    count, height, width = seen.frames.shape[:3]
+    side = min(1.3, 14.0 / count)  # inches of a frame
+    strip, table = side * height / width, 0.19 * len(labels)
+    figure.set_size_inches(max(5.0, side * count + 1.2), strip + table + 0.5)
+    figure.set_layout_engine("constrained")
+    shown, looked = figure.subplots(2, 1, sharex=True, height_ratios=[strip, table])
+    for number, frame in enumerate(seen.frames):
+        plain = np.broadcast_to(frame, (height, width, 3))
+        shown.imshow(plain, extent=(number + 0.53, number + 1.47, 0.0, 1.0), aspect="auto")
+    shown.set_ylim(0.0, 1.0)
+    shown.set_axis_off()
+    rows = (0.5, count + 0.5, len(labels) - 0.5, -0.5)
+    looked.imshow(seen.attention.weights, cmap="Blues", vmin=0, aspect="auto", extent=rows)
+    looked.set_xlim(0.5, count + 0.5)
+    looked.set_xticks(range(1, count + 1, max(1, count // 16)))
+    looked.set_yticks(range(len(labels)), labels)
+    looked.set_xlabel("frame", fontsize=8)
+    looked.tick_params(length=0, labelsize=8)
+    looked.spines[:].set_color("0.8")
+
+
 def is_seen(field: Field) -> bool:
-    """Whether a column holds pictures or sound."""
+    """Whether a column holds pictures, sound or videos."""
     return isinstance(field, SoundField) or isinstance(field.items, Pixels)

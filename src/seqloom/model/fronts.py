@@ -1,8 +1,10 @@
-"""What turns pictures or sound into vectors before an encoder reads them (SPEC S3.4, S3.5)."""
+"""What turns pictures, videos or sound into vectors before they are read (SPEC S3.4, S3.5)."""
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from torch import nn
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from seqloom.fields import Pixels
 from seqloom.model.state import Encoder, Memory, Source
@@ -14,7 +16,7 @@ from seqloom.nn.convolution import (
 )
 from seqloom.nn.resnet import ResNet
 
-__all__ = ["COLOURS", "GREY", "Front", "FrontedEncoder", "Light", "PictureFront", "SoundFront"]
+__all__ = ["COLOURS", "WHITE", "Front", "FrontedEncoder", "Light", "PictureFront", "SoundFront"]
 
 
 class Light(NamedTuple):
@@ -24,7 +26,7 @@ class Light(NamedTuple):
     spread: tuple[float, ...]
 
 
-GREY = Light((0.5,), (1.0,))
+WHITE = Light((1.0,), (1.0,))  # so that the page, and what convolutions see beyond it, are 0
 COLOURS = Light((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))  # of published weights
 BRIGHTEST = 255
 
@@ -39,21 +41,30 @@ class Front(Protocol):
 
 
 class PictureFront(nn.Module):
-    """Each picture of a source becomes one vector or a grid of them."""
+    """Each picture of a source becomes one vector or a grid of them.
+
+    The frames of a video are told apart by a vector for each, which is learnt and added; or what
+    each cell is in all of them becomes one, their mean.
+    """
 
     def __init__(
         self,
         pixels: Pixels,
         convolutions: PictureConvolutions | ResNet,
         vectors: GridVectors,
-        light: Light = GREY,
+        *,
+        light: Light = WHITE,
+        mean: bool = False,
     ) -> None:
         super().__init__()
         self.width = convolutions.width
         self.pixels = pixels
         self.light = light
+        self.mean = mean
         self.convolutions = convolutions
         self.vectors = vectors
+        told = pixels.frames > 1 and not mean
+        self.times = nn.Parameter(torch.randn(pixels.frames, self.width)) if told else None
 
     def forward(self, source: Source) -> Source:
         rows, steps = source.values.shape[:2]
@@ -62,8 +73,18 @@ class PictureFront(nn.Module):
         bright = source.values.to(kind).view(rows * steps, *shape).div(BRIGHTEST)
         mean, spread = (bright.new_tensor(each).view(-1, 1, 1) for each in self.light)
         vectors = self.vectors(self.convolutions((bright - mean) / spread))
-        each = vectors.shape[1]
-        return Source(vectors.reshape(rows, steps * each, self.width), source.lengths * each)
+        return self._joined(vectors.unflatten(0, (rows, steps)), source.lengths)
+
+    def _joined(self, vectors: Float[Tensor, "B S P D"], lengths: Int[Tensor, "B"]) -> Source:
+        """The vectors of all frames, one after another, or their mean over the real ones."""
+        _, steps, each, _ = vectors.shape
+        if self.mean:
+            real = torch.arange(steps, device=lengths.device) < lengths[:, None]
+            total = (vectors * real[:, :, None, None]).sum(dim=1)
+            return Source(total / lengths[:, None, None], torch.full_like(lengths, each))
+        if self.times is not None:
+            vectors = vectors + self.times[:steps, None]
+        return Source(vectors.flatten(1, 2), lengths * each)
 
 
 class SoundFront(nn.Module):

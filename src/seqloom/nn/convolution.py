@@ -1,5 +1,6 @@
 """Front ends: pictures and sound become sequences of vectors by convolutions (SPEC S3.4, S3.5)."""
 
+import math
 from typing import Literal
 
 import torch
@@ -11,8 +12,9 @@ from seqloom.nn.positions import sinusoids
 
 __all__ = ["FrameConvolutions", "Grid", "GridVectors", "PictureConvolutions", "SpectrumMask"]
 
-Grid = Literal["cells", "columns", "one"]
+Grid = Literal["cells", "columns", "one", "whole"]
 GROUPS = 8  # of channels that are brought to one scale together
+SIDE = 100.0  # cells, within which every sine and cosine differs
 
 
 class PictureConvolutions(nn.Module):
@@ -36,31 +38,45 @@ class GridVectors(nn.Module):
     """The cells of a picture as a sequence of vectors, each told where it lies.
 
     The first half of the channels has sines and cosines of the row added, the second of the column;
-    columns are means over rows and know their column alone, and one mean over all knows nothing.
+    columns are means over rows and know their column alone, and one mean over all knows nothing. A
+    map of the whole is learnt, and what it gives is brought to mean 0 and spread 1.
     """
 
-    def __init__(self, grid: Grid) -> None:
+    def __init__(self, grid: Grid, shape: tuple[int, int, int]) -> None:
+        """The grid that is made of so many channels, rows and columns."""
         super().__init__()
         self.grid = grid
+        whole = grid == "whole"
+        self.map = nn.Linear(math.prod(shape), shape[0]) if whole else nn.Identity()
 
     def forward(self, cells: Float[Tensor, "N D H W"]) -> Float[Tensor, "N P D"]:
         match self.grid:
             case "cells":
-                return (cells + _places(cells)).flatten(2).transpose(1, 2)
+                rows = cells.permute(0, 2, 3, 1)
+                return (rows + _places(rows)).flatten(1, 2)
             case "columns":
                 columns = cells.mean(dim=2).transpose(1, 2)
-                places = torch.arange(1, columns.shape[1] + 1, device=cells.device)
-                return columns + sinusoids(places, columns.shape[2]).to(columns.dtype)
+                return columns + _along(columns.shape[1], columns)
             case "one":
                 return cells.mean(dim=(2, 3))[:, None]
+            case "whole":
+                vectors = self.map(cells.flatten(1))
+                return functional.layer_norm(vectors, vectors.shape[-1:])[:, None]
 
 
-def _places(cells: Float[Tensor, "N D H W"]) -> Float[Tensor, "D H W"]:
-    _, width, rows, columns = cells.shape
-    down = sinusoids(torch.arange(1, rows + 1, device=cells.device), width // 2)
-    across = sinusoids(torch.arange(1, columns + 1, device=cells.device), width - width // 2)
-    both = [down[:, None].expand(-1, columns, -1), across[None].expand(rows, -1, -1)]
-    return torch.cat(both, dim=2).permute(2, 0, 1).to(cells.dtype)
+def _places(cells: Float[Tensor, "N H W D"]) -> Float[Tensor, "H W D"]:
+    _, rows, columns, width = cells.shape
+    down = _along(rows, cells, width // 2)[:, None].expand(-1, columns, -1)
+    across = _along(columns, cells, width - width // 2)[None].expand(rows, -1, -1)
+    return torch.cat([down, across], dim=2)
+
+
+def _along(
+    count: int, like: Float[Tensor, "*shape D"], width: int | None = None
+) -> Float[Tensor, "N E"]:
+    """Sines and cosines of the first places, which turn quickly, since sides are short."""
+    places = torch.arange(1, count + 1, device=like.device)
+    return sinusoids(places, width or like.shape[-1], base=SIDE).to(like.dtype)
 
 
 class _Stage(nn.Module):

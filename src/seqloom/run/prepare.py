@@ -15,6 +15,7 @@ from seqloom.config import (
     SoundConfig,
     TextConfig,
     VectorConfig,
+    VideoConfig,
     WindowConfig,
     check_names,
     check_stream,
@@ -247,7 +248,7 @@ def _some(column: ColumnConfig) -> Items:
             return Series(1, horizon, quantiles=quantiles)
         case NumberConfig() | VectorConfig():
             return Numbers(1)
-        case PictureConfig() | SoundConfig():
+        case PictureConfig() | SoundConfig() | VideoConfig():
             return learn_field(column, (), seed=0).items
         case TextConfig(spelling=spelling):
             return Symbols(8, spelling, 8)

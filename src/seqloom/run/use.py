@@ -112,7 +112,8 @@ def evaluate(
     else:
         scores = target_scores(kind, outputs, references)
     if not isinstance(model.target, NumberField):
-        scored = model.score(rows)
+        parts = (rows[start : start + GROUP] for start in range(0, len(rows), GROUP))
+        scored = [each for part in parts for each in model.score(part)]
         counts = [len(each.tokens) for each in scored]
         scores.append(perplexity([each.log_probability for each in scored], counts))
     if isinstance(model, Judge) and model.known is not None:

@@ -4,15 +4,17 @@ from collections.abc import Callable, Mapping
 
 from seqloom.data.builtin.dates import dates
 from seqloom.data.builtin.drawn import digits
+from seqloom.data.builtin.moved import clips
 from seqloom.data.builtin.played import melody
 from seqloom.data.builtin.splits import Splits, write_splits
 from seqloom.data.builtin.tatoeba import tatoeba
 
-__all__ = ["BUILTIN", "Splits", "dates", "digits", "melody", "tatoeba", "write_splits"]
+__all__ = ["BUILTIN", "Splits", "clips", "dates", "digits", "melody", "tatoeba", "write_splits"]
 
 BUILTIN: Mapping[str, Callable[[], Splits]] = {
     "french": tatoeba,
     "dates": dates,
     "digits": digits,
     "melody": melody,
+    "clips": clips,
 }

@@ -13,16 +13,24 @@ if TYPE_CHECKING:
 __all__ = ["HEIGHT", "WIDTH", "digits", "strip"]
 
 HEIGHT, WIDTH = 24, 96  # pixels
-FEWEST, MOST = 3, 6  # digits
+FEWEST, MOST = 3, 6  # digits of what is held out
 
 
 def digits(*, seed: int = 0, train: int = 3_000, held_out: int = 300) -> Splits:
-    """Pictures of numbers and the numbers; no number is in two splits, though its digits are."""
+    """Pictures of numbers and the numbers; none of a held-out split is in another, though its
+    digits are.
+
+    Short numbers to learn from come back, each time drawn anew: a single digit teaches how it
+    looks before the model knows where to look.
+    """
     chance = Random(key(seed, "digits"))
-    numbers: dict[str, None] = {}
+    held: dict[str, None] = {}
+    while len(held) < 2 * held_out:
+        held[_number(chance, FEWEST)] = None
+    numbers = list(held)
     while len(numbers) < train + 2 * held_out:
-        count = chance.randint(FEWEST, MOST)
-        numbers["".join(chance.choices("0123456789", k=count))] = None
+        number = _number(chance, 1)
+        numbers += [] if number in held else [number]
     files, rows = {}, []
     for place, number in enumerate(numbers):
         name = f"pictures/{place:05}.png"
@@ -30,9 +38,12 @@ def digits(*, seed: int = 0, train: int = 3_000, held_out: int = 300) -> Splits:
         strip(number, chance).save(stream, "PNG")
         files[name] = stream.getvalue()
         rows.append((name, number))
-    held = rows[:held_out], rows[held_out : 2 * held_out]
-    columns = "picture", "number"
-    return Splits("digits", rows[2 * held_out :], *held, columns=columns, files=files)
+    parts = rows[2 * held_out :], rows[:held_out], rows[held_out : 2 * held_out]
+    return Splits("digits", *parts, columns=("picture", "number"), files=files)
+
+
+def _number(chance: Random, fewest: int) -> str:
+    return "".join(chance.choices("0123456789", k=chance.randint(fewest, MOST)))
 
 
 def strip(number: str, chance: Random) -> "Image":

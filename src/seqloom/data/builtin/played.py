@@ -13,24 +13,34 @@ __all__ = ["NOTES", "RATE", "C", "melody", "played"]
 RATE = 8_000  # samples a second
 NOTES = {"c": 0, "d": 2, "e": 4, "f": 5, "g": 7, "a": 9, "b": 11}  # half-tones above c
 C = 523.25  # hertz, an octave above middle c
-FEWEST, MOST = 2, 6  # notes
+FEWEST, MOST = 2, 6  # notes of what is held out
 
 
 def melody(*, seed: int = 0, train: int = 1_500, held_out: int = 150) -> Splits:
-    """Recordings of some notes and the notes' names; no melody is in two splits."""
+    """Recordings of some notes and the notes' names; no held-out melody is in another split.
+
+    Short melodies to learn from come back, each time played anew.
+    """
     chance = np.random.default_rng(key(seed, "melody"))
-    melodies: dict[str, None] = {}
+    held: dict[str, None] = {}
+    while len(held) < 2 * held_out:
+        held[_notes(chance, FEWEST)] = None
+    melodies = list(held)
     while len(melodies) < train + 2 * held_out:
-        chosen = chance.choice(list(NOTES), size=chance.integers(FEWEST, MOST + 1))
-        melodies[" ".join(chosen.tolist())] = None
+        notes = _notes(chance, 1)
+        melodies += [] if notes in held else [notes]
     files, rows = {}, []
     for place, notes in enumerate(melodies):
         name = f"sounds/{place:05}.wav"
         files[name] = _wave(played(notes, chance))
         rows.append((name, notes))
-    held = rows[:held_out], rows[held_out : 2 * held_out]
-    columns = "sound", "notes"
-    return Splits("melody", rows[2 * held_out :], *held, columns=columns, files=files)
+    parts = rows[2 * held_out :], rows[:held_out], rows[held_out : 2 * held_out]
+    return Splits("melody", *parts, columns=("sound", "notes"), files=files)
+
+
+def _notes(chance: np.random.Generator, fewest: int) -> str:
+    chosen = chance.choice(list(NOTES), size=chance.integers(fewest, MOST + 1))
+    return " ".join(chosen.tolist())
 
 
 def played(notes: str, chance: np.random.Generator) -> NDArray[np.float32]:

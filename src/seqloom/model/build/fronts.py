@@ -41,7 +41,7 @@ def build_front(part: FrontConfig, source: Items) -> tuple[Front | None, Items]:
 
 
 def _picture_front(part: PictureFrontConfig | ResNetFrontConfig, pixels: Pixels) -> PictureFront:
-    vectors = GridVectors(part.grid)
+    mean = part.frames == "mean"
     match part:
         case PictureFrontConfig(widths=widths):
             least = 2 ** (len(widths) - 1)
@@ -50,10 +50,20 @@ def _picture_front(part: PictureFrontConfig | ResNetFrontConfig, pixels: Pixels)
                     f"model.front.widths has {len(widths)} stages, which need pictures of "
                     f"{least} × {least} or more, not {pixels.width} × {pixels.height}"
                 )
-            return PictureFront(pixels, PictureConvolutions(pixels.channels, widths), vectors)
+            vectors = GridVectors(part.grid, _cells(widths[-1], pixels, halvings=len(widths)))
+            stages = PictureConvolutions(pixels.channels, widths)
+            return PictureFront(pixels, stages, vectors, mean=mean)
         case ResNetFrontConfig(depth=depth):
             if pixels.channels != len(COLOURS.mean):
                 raise ConfigError(
                     "model.front.kind = 'resnet' reads three colours: set source.colour=true"
                 )
-            return PictureFront(pixels, ResNet(depth), vectors, COLOURS)
+            published = ResNet(depth)
+            vectors = GridVectors(part.grid, _cells(published.width, pixels, halvings=5))
+            return PictureFront(pixels, published, vectors, light=COLOURS, mean=mean)
+
+
+def _cells(width: int, pixels: Pixels, *, halvings: int) -> tuple[int, int, int]:
+    """Channels, rows and columns of what is left of a picture."""
+    rows, columns = (-(-side // 2**halvings) for side in (pixels.height, pixels.width))
+    return width, rows, columns

@@ -1,0 +1,93 @@
+"""Pictures as pixels: opened within limits, put on white, brought to one size (SPEC S3.4)."""
+
+import warnings
+from io import BytesIO
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.errors import DataError
+from seqloom.fields.items import Pixels
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["MOST_PIXELS", "UPLOADED", "Opening", "fitted", "picture_of"]
+
+MOST_PIXELS = 80_000_000  # of a file, before it is brought to size
+UPLOADED = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # what strangers may send: nothing that runs code
+
+
+class Opening(NamedTuple):
+    """A file to be opened, what errors call it, and what it may be."""
+
+    file: str | BytesIO
+    name: str
+    most: int = MOST_PIXELS
+    formats: tuple[str, ...] | None = None  # None: all that are known
+
+    @classmethod
+    def named(cls, cell: str) -> Self:
+        """The file that a cell names."""
+        return cls(cell.strip(), cell)
+
+
+def picture_of(opening: Opening, wanted: Pixels) -> NDArray[np.uint8]:
+    """The pixels of a file, one after another; DataError where it is not a picture."""
+    with _opened(opening) as file:
+        file.draft("RGB", (wanted.width, wanted.height))
+        picture = _on_white(file, opening.name)
+    return fitted(picture, wanted)
+
+
+def fitted(picture: "Image", wanted: Pixels) -> NDArray[np.uint8]:
+    """A picture scaled to fit on a white page and centred: channels, then rows, then columns."""
+    from PIL import Image
+
+    size = wanted.width, wanted.height
+    picture.thumbnail(size, Image.Resampling.BOX)
+    scale = min(size[0] / picture.width, size[1] / picture.height)
+    fitting = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+    if fitting != picture.size:
+        picture = picture.resize(fitting, Image.Resampling.BILINEAR)
+    page = Image.new("RGB", size, "white")
+    page.paste(picture, ((size[0] - fitting[0]) // 2, (size[1] - fitting[1]) // 2))
+    pixels = np.asarray(page if wanted.channels > 1 else page.convert("L"), np.uint8)
+    return pixels.reshape(*size[::-1], -1).transpose(2, 0, 1).reshape(-1)
+
+
+def _opened(opening: Opening) -> "Image":
+    """The picture, of which no more than the header is read yet."""
+    from PIL import Image, UnidentifiedImageError
+
+    name = opening.name
+    too_large = DataError(f"{name} has more than {opening.most:,} pixels; make it smaller")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            picture = Image.open(opening.file, formats=opening.formats)
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+        raise too_large from None
+    except UnidentifiedImageError:
+        raise DataError(f"{name} is not a picture; save it as PNG or JPEG") from None
+    except (OSError, ValueError, SyntaxError) as error:
+        unclear = "its name is not one" if isinstance(opening.file, str) else "it is damaged"
+        why = getattr(error, "strerror", None) or unclear
+        raise DataError(f"{name} cannot be read ({why}); mend the name or the file") from None
+    if picture.width * picture.height > opening.most:
+        picture.close()
+        raise too_large
+    return picture
+
+
+def _on_white(picture: "Image", name: str) -> "Image":
+    """Without transparency, which would be black otherwise."""
+    from PIL import Image
+
+    try:
+        solid = picture.convert("RGBA")
+    except (OSError, SyntaxError, ValueError) as error:
+        raise DataError(f"{name} is damaged ({error}); save it again") from None
+    page = Image.new("RGBA", solid.size, "white")
+    return Image.alpha_composite(page, solid).convert("RGB")

@@ -1,0 +1,49 @@
+"""A column of videos, each as some of its frames (SPEC S3.4)."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from seqloom.config.columns import VideoConfig
+from seqloom.fields.frames import frames_of
+from seqloom.fields.items import Pixels
+from seqloom.fields.named import Named
+from seqloom.fields.values import Values
+
+__all__ = ["VideoField"]
+
+
+class VideoField(Named[VideoConfig]):
+    """A cell names a video file, a folder of pictures or an array file; an item is a frame."""
+
+    @classmethod
+    def learn(cls, config: VideoConfig, cells: Iterable[str], *, seed: int) -> Self:
+        """There is nothing to learn."""
+        return cls(config)
+
+    @classmethod
+    def restore(cls, config: VideoConfig, facts: Mapping[str, Any], directory: Path) -> Self:
+        """Nothing is saved beyond the configuration."""
+        return cls(config)
+
+    @property
+    def items(self) -> Pixels:
+        """Pictures, so many at most."""
+        channels, side = 3 if self.config.colour else 1, (self.config.height, self.config.width)
+        return Pixels(channels, *side, frames=self.config.frames)
+
+    def cell(self, row: Any) -> str:
+        """What stands for a video where only text can be shown."""
+        return f"<{len(row)} frames of {self.config.width} × {self.config.height}>"
+
+    def tokens(self, row: Any) -> list[str]:
+        """The number of each frame among those that are read."""
+        return [f"frame {number}" for number in range(1, len(row) + 1)]
+
+    def describe(self) -> str:
+        """What is read of every video."""
+        kind, size = "colour" if self.config.colour else "grey", self.config
+        return f"videos, up to {size.frames} {kind} frames of {size.width} × {size.height} each"
+
+    def _row(self, cell: str) -> Values:
+        return frames_of(cell, self.items)
