@@ -191,3 +191,19 @@ def test_vectors_of_other_words_are_refused(tmp_path: Path) -> None:
     vectors_of(path, "xyz")
     with pytest.raises(ConfigError, match="it has none of the source's symbols, which are charac"):
         train(PAIRS, tmp_path / "run", options=with_vectors("source", "lstm", path))
+
+
+def test_a_run_begun_from_another_needs_no_file_either(tmp_path: Path) -> None:
+    """Its weights hold the vectors, and they stay frozen where they were (SPEC S6.7)."""
+    path = tmp_path / "v.txt"
+    vectors_of(path, "abcdefg")
+    chosen = with_vectors("source", "lstm", path, frozen_vectors=True)
+    train(PAIRS, tmp_path / "old", options=chosen)
+    path.unlink()
+    short = {"training": chosen["training"], "data": chosen["data"]}
+    train(PAIRS, tmp_path / "new", base=tmp_path / "old", options=short)
+    tables = [
+        table_of(tmp_path / name, "source", last(tmp_path / name).load("model"))
+        for name in ("old", "new")
+    ]
+    assert torch.equal(*tables)
