@@ -35,7 +35,7 @@ LEFT_OUT = "theo"
 STRINGS = {"train": 4_000, "valid": 300, "test": 500}
 STRIPS = {"train": 6_000, "valid": 300, "test": 1_000}
 CLIPS = {"train": 1_600, "valid": 160, "test": 320}
-MOVED = "🍎🍌🚗🐈🐟🌲🏠⚽🎈🔑🦆🚀"
+MOVED = "🍎🍌🍇🥕🍄🚗🚀🐈🐟🐌🦆🐢🐝🌲🌵🌻🏠⚽🎈🔑🎁⭐🌙🔔"
 Row = tuple[str, str]
 
 
@@ -235,7 +235,7 @@ def clips_described() -> dict[str, Any]:
     if not (folder / "test.tsv").exists():
         film(folder)
     tables = {name: str(folder / f"{name}.tsv") for name in CLIPS}
-    own = ["--source", "1:video", *settings(training__updates=800)]
+    own = ["--source", "1:video", *settings(training__updates=600, training__validate_every=150)]
     result = trained(folder / "run", tables["train"], *own, valid=tables["valid"])
     return {**result, **evaluation(folder / "run", tables["test"])}
 

@@ -39,7 +39,8 @@ class GridVectors(nn.Module):
 
     The first half of the channels has sines and cosines of the row added, the second of the column;
     columns are means over rows and know their column alone, and one mean over all knows nothing. A
-    map of the whole is learnt, and what it gives is brought to mean 0 and spread 1.
+    map of the whole, which is learnt, tells where things are; added to the mean of all cells, which
+    tells what they are wherever they are, each brought to mean 0 and spread 1.
     """
 
     def __init__(self, grid: Grid, shape: tuple[int, int, int]) -> None:
@@ -60,8 +61,12 @@ class GridVectors(nn.Module):
             case "one":
                 return cells.mean(dim=(2, 3))[:, None]
             case "whole":
-                vectors = self.map(cells.flatten(1))
-                return functional.layer_norm(vectors, vectors.shape[-1:])[:, None]
+                where, what = self.map(cells.flatten(1)), cells.mean(dim=(2, 3))
+                return (_levelled(where) + _levelled(what))[:, None]
+
+
+def _levelled(vectors: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+    return functional.layer_norm(vectors, vectors.shape[-1:])
 
 
 def _places(cells: Float[Tensor, "N H W D"]) -> Float[Tensor, "H W D"]:
