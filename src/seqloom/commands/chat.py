@@ -5,12 +5,19 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from seqloom.commands.predict import RunArgument
-from seqloom.commands.searching import KINDS, SearchOptions
+from seqloom.commands.searching import (
+    BeamOption,
+    NoRepeatOption,
+    SearchOption,
+    SearchOptions,
+    SeedOption,
+    TemperatureOption,
+    TopKOption,
+    TopPOption,
+)
 from seqloom.commands.terminal import as_a_filter, one_line
 
 if TYPE_CHECKING:
@@ -23,24 +30,13 @@ COMMANDS = "/reset forgets all, /undo the last turn and its reply, /quit ends"
 
 def chat(
     run: RunArgument,
-    search: Annotated[
-        str | None,
-        typer.Option("--search", help=f"{', '.join(KINDS)}; the run's own choice if absent"),
-    ] = None,
-    beam: Annotated[int | None, typer.Option("--beam", min=1, help="paths kept")] = None,
-    temperature: Annotated[
-        float | None, typer.Option("--temperature", help="draws: above 1 more varied, below less")
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option("--top-k", min=0, help="draws: from so many likeliest tokens")
-    ] = None,
-    top_p: Annotated[
-        float | None, typer.Option("--top-p", help="draws: from the likeliest with this share")
-    ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="of the draws")] = None,
-    no_repeat: Annotated[
-        int, typer.Option("--no-repeat", min=0, help="tokens in a row that are not written twice")
-    ] = 0,
+    search: SearchOption = None,
+    beam: BeamOption = None,
+    temperature: TemperatureOption = None,
+    top_k: TopKOption = None,
+    top_p: TopPOption = None,
+    seed: SeedOption = None,
+    no_repeat: NoRepeatOption = 0,
 ) -> None:
     """Talk with a model that reads turns; /reset, /undo and /quit are commands.
 

@@ -12,7 +12,16 @@ import typer
 
 from seqloom.commands.catalogue import is_po, write_po
 from seqloom.commands.forecast import ForecastOptions, write_forecast
-from seqloom.commands.searching import KINDS, SearchOptions
+from seqloom.commands.searching import (
+    BeamOption,
+    NoRepeatOption,
+    SearchOption,
+    SearchOptions,
+    SeedOption,
+    TemperatureOption,
+    TopKOption,
+    TopPOption,
+)
 from seqloom.commands.terminal import as_a_filter, one_line, several_lines
 from seqloom.errors import ConfigError, DataError, InputError
 
@@ -40,33 +49,24 @@ def predict(
         ),
     ] = None,
     others: WithOption = None,
-    search: Annotated[
-        str | None,
-        typer.Option("--search", help=f"{', '.join(KINDS)}; the run's own choice if absent"),
-    ] = None,
-    beam: Annotated[int | None, typer.Option("--beam", min=1, help="paths kept")] = None,
+    search: SearchOption = None,
+    beam: BeamOption = None,
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="diverse: groups that share the paths")
     ] = None,
     strength: Annotated[
         float | None, typer.Option("--strength", help="diverse: cost of what another group wrote")
     ] = None,
-    temperature: Annotated[
-        float | None, typer.Option("--temperature", help="draws: above 1 more varied, below less")
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option("--top-k", min=0, help="draws: from so many likeliest tokens")
-    ] = None,
-    top_p: Annotated[
-        float | None, typer.Option("--top-p", help="draws: from the likeliest with this share")
-    ] = None,
+    temperature: TemperatureOption = None,
+    top_k: TopKOption = None,
+    top_p: TopPOption = None,
     min_p: Annotated[
         float | None, typer.Option("--min-p", help="draws: from those this close to the likeliest")
     ] = None,
     draws: Annotated[
         int | None, typer.Option("--draws", min=1, help="outputs drawn for each input")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="of the draws")] = None,
+    seed: SeedOption = None,
     expansions: Annotated[
         int | None, typer.Option("--expansions", min=1, help="exact: paths read before giving up")
     ] = None,
@@ -91,9 +91,7 @@ def predict(
     forbid: Annotated[
         list[str] | None, typer.Option("--forbid", help="words that no output contains")
     ] = None,
-    no_repeat: Annotated[
-        int, typer.Option("--no-repeat", min=0, help="tokens in a row that are not written twice")
-    ] = 0,
+    no_repeat: NoRepeatOption = 0,
     attention: Annotated[
         bool, typer.Option("--attention", help="attention weights in the JSON")
     ] = False,

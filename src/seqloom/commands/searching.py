@@ -1,7 +1,9 @@
 """From options of a command line to the search they ask for."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from seqloom.errors import ConfigError
 
@@ -9,7 +11,17 @@ if TYPE_CHECKING:
     from seqloom.config import SearchConfig
     from seqloom.search import Search
 
-__all__ = ["KINDS", "SearchOptions"]
+__all__ = [
+    "KINDS",
+    "BeamOption",
+    "NoRepeatOption",
+    "SearchOption",
+    "SearchOptions",
+    "SeedOption",
+    "TemperatureOption",
+    "TopKOption",
+    "TopPOption",
+]
 
 DRAWN = ("temperature", "top_k", "top_p", "min_p", "draws", "seed")
 KINDS: dict[str, tuple[str, ...]] = {
@@ -23,6 +35,25 @@ KINDS: dict[str, tuple[str, ...]] = {
     "completions": ("beam",),
 }
 GROUPS, COMPLETIONS, DRAWS = 3, 5, 16  # unless told otherwise
+
+SearchOption = Annotated[
+    str | None,
+    typer.Option("--search", help=f"{', '.join(KINDS)}; the run's own choice if absent"),
+]
+BeamOption = Annotated[int | None, typer.Option("--beam", min=1, help="paths kept")]
+TemperatureOption = Annotated[
+    float | None, typer.Option("--temperature", help="draws: above 1 more varied, below less")
+]
+TopKOption = Annotated[
+    int | None, typer.Option("--top-k", min=0, help="draws: from so many likeliest tokens")
+]
+TopPOption = Annotated[
+    float | None, typer.Option("--top-p", help="draws: from the likeliest with this share")
+]
+SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="of the draws")]
+NoRepeatOption = Annotated[
+    int, typer.Option("--no-repeat", min=0, help="tokens in a row that are not written twice")
+]
 
 
 @dataclass(frozen=True)
