@@ -58,10 +58,12 @@ function chart(name, past, forecast, width) {
   const joined = past.length ? [past.at(-1), ...mean] : mean;
   svg.append(drawn("path", { class: "past", d: path(past, 0) }),
     drawn("path", { class: "mean", d: path(joined, past.length - (past.length ? 1 : 0)) }));
-  const last = forecast.times.length - 1;
-  const tight = width - x(past.length) < 2 * LABEL;
-  svg.append(drawn("text", { class: "faint", x: x(past.length) + (tight ? 8 : 0), y: HEIGHT - 6, "text-anchor": tight ? "end" : "middle" }, forecast.times[0]));
-  if (last) svg.append(drawn("text", { class: "faint", x: width - EDGE.right, y: HEIGHT - 6, "text-anchor": "end" }, forecast.times[last]));
+  const [from, last] = [x(past.length), forecast.times.length - 1];
+  const tight = width - EDGE.right - from < 1.7 * LABEL;
+  const below = (place, anchor, text) => svg.append(drawn("text", { class: "faint", x: place, y: HEIGHT - 6, "text-anchor": anchor }, text));
+  if (tight) below(EDGE.left, "start", `${forecast.times[0]} to`);
+  else below(from, "middle", forecast.times[0]);
+  if (last) below(width - EDGE.right, "end", forecast.times[last]);
   return svg;
 }
 
