@@ -73,6 +73,7 @@ def show_series(run: Path | None = None) -> None:
         f"  seqloom predict {place} {data}\n"
         f"  seqloom predict {place} {data} --set target.horizon=168 --picture week.png\n"
         f"  seqloom predict {place} {data} --json\n"
+        f"  seqloom serve {place}    # a playground (pip install 'seqloom[serve]')\n"
         f"  seqloom train {data} --target load:series --model gru --set source.window=96 "
         f"--run runs/load-gru\n"
         f"  seqloom train YOUR-SERIES.csv --target COLUMN:series --run runs/mine"
