@@ -2,9 +2,10 @@
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from seqloom.config.section import Section
 from seqloom.errors import DataError
@@ -67,6 +68,16 @@ class Named(Stored[Kind]):
     def __init__(self, config: Kind) -> None:
         self.config = config
         self._recent = Recent(self._row)
+
+    @classmethod
+    def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
+        """There is nothing to learn."""
+        return cls(config)
+
+    @classmethod
+    def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:
+        """Nothing is saved beyond the configuration."""
+        return cls(config)
 
     def fault(self, cell: str) -> str | None:
         """A file that is not there, or that is not what the column holds."""

@@ -1,9 +1,7 @@
 """A column of pictures, each brought to one size (SPEC S3.4)."""
 
-from collections.abc import Iterable, Mapping
 from io import BytesIO
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from seqloom.config.columns import PictureConfig
 from seqloom.fields.items import Pixels
@@ -16,16 +14,6 @@ __all__ = ["PictureField"]
 
 class PictureField(Named[PictureConfig]):
     """A cell is the name of a picture file; its row is one item."""
-
-    @classmethod
-    def learn(cls, config: PictureConfig, cells: Iterable[str], *, seed: int) -> Self:
-        """There is nothing to learn."""
-        return cls(config)
-
-    @classmethod
-    def restore(cls, config: PictureConfig, facts: Mapping[str, Any], directory: Path) -> Self:
-        """Nothing is saved beyond the configuration."""
-        return cls(config)
 
     @property
     def items(self) -> Pixels:

@@ -1,8 +1,6 @@
 """A column of videos, each as some of its frames (SPEC S3.4)."""
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from seqloom.config.columns import VideoConfig
 from seqloom.fields.frames import frames_of
@@ -15,16 +13,6 @@ __all__ = ["VideoField"]
 
 class VideoField(Named[VideoConfig]):
     """A cell names a video file, a folder of pictures or an array file; an item is a frame."""
-
-    @classmethod
-    def learn(cls, config: VideoConfig, cells: Iterable[str], *, seed: int) -> Self:
-        """There is nothing to learn."""
-        return cls(config)
-
-    @classmethod
-    def restore(cls, config: VideoConfig, facts: Mapping[str, Any], directory: Path) -> Self:
-        """Nothing is saved beyond the configuration."""
-        return cls(config)
 
     @property
     def items(self) -> Pixels:
