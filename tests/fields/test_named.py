@@ -79,7 +79,9 @@ def test_a_file_outside_of_the_folder_is_refused_where_that_is_asked(tmp_path: P
         DataConfig(files=True, inside=True),
     )
     rows = read_rows(table, columns.config, Report())
-    with pytest.raises(DataError, match=r"rows\.tsv:2: source: .*secret\.png lies outside of"):
+    with pytest.raises(
+        DataError, match=r"rows\.tsv:2: source: .*secret\.png lies outside of the folder of"
+    ):
         list(usable(rows, columns, Report()))
     lenient, report = DataConfig(files=True, inside=True, skip_bad=True), Report()
     assert [row.place.line for row in read_rows(table, lenient, report)] == [1, 5]

@@ -284,8 +284,8 @@ def _checked(record: Record, config: DataConfig) -> Row | Fault:
         folder = Path(place.file).parent
         source = str(folder / source.strip())
         if config.inside and not _is_inside(source, folder):
-            message = f"source: {source} lies outside of {folder}; copy it there"
-            return Fault(Reason.OUTSIDE, place, message)
+            message = f"{source} lies outside of the folder of {place.file}; copy it there"
+            return Fault(Reason.OUTSIDE, place, f"source: {message}")
     row = Row(source, texts[-1], place)
     return _weighed(row, cells[-1]) if config.weight else row
 
