@@ -1,8 +1,9 @@
 """Models and pairs to look at, tiny and untrained."""
 
+import numpy as np
 import torch
 
-from seqloom.insight.passes import Pair
+from seqloom.insight.pairs import Pair
 from seqloom.keys import key
 from seqloom.model import SequenceModel
 from tests.model.models import NAMED, model_of
@@ -12,8 +13,8 @@ __all__ = ["KINDS", "PAIR", "named"]
 PAIR = Pair(
     ("a", "b", "c", "d", "<end>"),
     ("v", "w", "x", "<end>"),
-    (4, 5, 6, 7, 3),
-    (8, 4, 5, 3),
+    np.array([4, 5, 6, 7, 3], np.int32),
+    target_ids=(8, 4, 5, 3),
 )
 # Every way to look, to feed, to read, every unit; with several layers and heads.
 KINDS = [

@@ -97,7 +97,7 @@ def test_a_flow_in_words_numbers_and_pictures(kind: str, tmp_path: Path) -> None
     """Radii and gates where there are units, the states handed over where there are none."""
     flow = flow_of(untrained(kind), [("abc", None), ("cab ab", "ab")])
     assert (kind == "lstm") == bool(flow.gates) == ("spectral radius" in flow.text())
-    assert "handed to the decoder" in flow.text()
+    assert "handed on by the encoder" in flow.text()
     json.dumps(flow.as_dict(), allow_nan=False)
     write(flow, tmp_path / "flow.svg", title="")
     assert set(texts(tmp_path / "flow.svg")) >= {"a", "b", "c", "<end>", "size of ∂C/∂h"}

@@ -8,7 +8,7 @@ import torch
 
 from seqloom.errors import ConfigError, DataError
 from seqloom.insight import AttentionMap, Attentions, Threads, attention_of, write
-from seqloom.insight.passes import pass_over
+from seqloom.insight.passes import pass_over, written_over
 from seqloom.model.transformer import TransformerEncoder
 from seqloom.nn.mixing import SelfAttention
 from tests.insight.looked import KINDS, PAIR, named
@@ -20,7 +20,7 @@ from tests.prediction.untrained import untrained
 def test_a_pass_is_what_the_model_does_and_leaves_it_alone(kind: str) -> None:
     """The same features and probabilities, the mean of the last layer as traced, and no hook."""
     model = named(kind)
-    found = pass_over(model, PAIR)
+    found = written_over(model, PAIR)
     with torch.no_grad():
         state = model.decoder.start(model.encoder.encode(PAIR.read()), trace=True)
         features, _ = model.decoder.read(PAIR.fed(), state)

@@ -7,7 +7,7 @@ from seqloom.metrics import Score
 from tests.insight.test_attention import WORKED
 
 
-def made(*judged: Judged, attention: tuple[AttentionMap, ...] = (WORKED,)) -> RunReport:
+def made(*judged: Judged, looks: tuple[AttentionMap, ...] = (WORKED,)) -> RunReport:
     return RunReport(
         run="runs/<x>",
         facts=(("source", "words"),),
@@ -16,7 +16,7 @@ def made(*judged: Judged, attention: tuple[AttentionMap, ...] = (WORKED,)) -> Ru
         best=1,
         scores=(Score("chrF", 50.0, 40.0, 60.0, "nc:6"),),
         judged=judged,
-        attention=attention,
+        looks=looks,
         options=(("seed", "1"),),
         repeat=("seqloom evaluate runs/x TEST",),
     )
@@ -47,4 +47,4 @@ def test_texts_are_not_markup() -> None:
     assert "<b>" not in page
     assert "runs/&lt;x&gt;: a report" in page
     assert "40.0–60.0" in page
-    assert "no attention" in made(row(1, 1), attention=()).page()
+    assert "nothing of the kind" in made(row(1, 1), looks=()).page()

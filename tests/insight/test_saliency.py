@@ -51,7 +51,7 @@ def test_gradients_are_what_small_changes_do(kind: str) -> None:
 def test_integrated_gradients_add_up(kind: str) -> None:
     """Over all vectors they are log p with them minus log p without them."""
     found = explain(named(kind), PAIR)
-    whole = found.log_probabilities - found.without
+    whole = found.explained - found.without
     assert np.abs(found.gap).max() <= CLOSE * np.abs(whole).max()
 
 
@@ -94,12 +94,12 @@ def test_erasure_is_a_zero_in_the_table(kind: str) -> None:
     found = explain(model, PAIR)
     table = next(module.table for module in model.modules() if isinstance(module, Embedding))
     ones = np.ones((1, LENGTH))
-    for place, symbol in enumerate(PAIR.source_ids):
+    for place, symbol in enumerate(PAIR.values.tolist()):
         kept = table[symbol].clone()
         with torch.no_grad():
             table[symbol] = 0
         np.testing.assert_allclose(
-            found.erasure[:, place], found.log_probabilities - scores(model, ones)[0], atol=1e-12
+            found.erasure[:, place], found.explained - scores(model, ones)[0], atol=1e-12
         )
         with torch.no_grad():
             table[symbol] = kept

@@ -77,7 +77,7 @@ def test_a_map_of_texts(kind: str, method: str, tmp_path: Path) -> None:
 
 def test_what_cannot_be_mapped_is_said() -> None:
     model = untrained()
-    with pytest.raises(DataError, match="at least two texts"):
+    with pytest.raises(DataError, match="at least two inputs"):
         state_map(model, TEXTS[:1])
     with pytest.raises(DataError, match="at least four"):
         state_map(model, TEXTS[:3], method="tsne")

@@ -12,7 +12,7 @@ import seqloom
 from seqloom.config import merge
 from seqloom.errors import ConfigError, DataError
 from seqloom.prediction import Judge, Model
-from seqloom.run import check_data, describe, evaluate, load, load_writer, train
+from seqloom.run import check_data, describe, evaluate, load, load_writer, report, train
 from seqloom.run.prepare import Request
 from tests.run.support import assert_same, options, sitting
 
@@ -107,6 +107,25 @@ def test_outputs_say_what_the_score_says(learnt: tuple[Task, Path]) -> None:
     for output, scored in zip(together, model.score(pairs), strict=True):
         assert output.score == pytest.approx(scored.log_probability, abs=1e-4)
         assert json.loads(json.dumps(output.as_dict()))["text"] == output.text
+
+
+def test_each_run_has_a_report(learnt: tuple[Task, Path]) -> None:
+    """SPEC S9: the scores of evaluate on the held-out rows, examples by quality, three looks."""
+    task, run = learnt
+    made = report(run)
+    rows = [(made_row(r[0]), str(r[1])) for r in task.rows[:9]]
+    assert made.rows == 9
+    assert made.scores[0].value == pytest.approx(evaluate(load(run), rows).scores[0].value)
+    assert made.ranked()[0].quality >= made.ranked()[-1].quality
+    page = made.page()
+    assert len(made.looks) == 3
+    for heading in ("Best examples", "Worst examples", "Length against quality", made.looks_at):
+        assert f"<h2>{heading}</h2>" in page
+    assert json.dumps(made.as_dict())
+
+
+def made_row(cell: Any) -> str:
+    return cell if isinstance(cell, str) else " ".join(map(str, cell))
 
 
 @pytest.mark.parametrize("name", ["label", "tags", "number", "from vector"])

@@ -179,6 +179,12 @@ def test_what_cannot_be_a_stream(text: Path, tmp_path: Path) -> None:
             train(str(text), tmp_path / "run", options=options)
 
 
-def test_there_is_no_report_without_a_source(whole: Path) -> None:
-    with pytest.raises(ConfigError, match="has no source, .*: use evaluate and describe"):
-        report(whole)
+def test_a_report_ranks_lines_by_what_a_character_costs(whole: Path) -> None:
+    """SPEC S9: the sum over lines is what the whole text costs by the metric."""
+    made = report(whole)
+    nats = {each.name: each.value for each in made.scores}["nats per character"]
+    characters = [len(row.reference) for row in made.judged]  # which end in their line ends
+    total = -sum(row.quality * count for row, count in zip(made.judged, characters, strict=True))
+    assert total / sum(characters) == pytest.approx(nats, rel=1e-6)
+    assert '<th dir="auto">source</th>' not in made.page()
+    assert made.looks_at == "What mattered in three examples"

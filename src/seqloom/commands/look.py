@@ -15,7 +15,7 @@ from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
     from seqloom.insight import View
-    from seqloom.prediction import Model
+    from seqloom.prediction import Model, Predictor
 
 __all__ = ["look", "report"]
 
@@ -28,7 +28,7 @@ class Wanted:
 
     rows: tuple[tuple[str, str | None], ...]
     gold: Path | None = None
-    of: str = "cross"
+    of: str | None = None
     layer: int | None = None
     head: int | None = None
     each: bool = False
@@ -50,7 +50,11 @@ class Wanted:
 def look(
     run: RunArgument,
     inputs: Annotated[
-        list[str] | None, typer.Argument(metavar="[INPUT]...", help="texts to look at")
+        list[str] | None,
+        typer.Argument(
+            metavar="[INPUT]...",
+            help="texts, or what else the model reads: a label, numbers, a file's name",
+        ),
     ] = None,
     show: Annotated[str, typer.Option("--show", help=KINDS)] = "attention",
     to: Annotated[
@@ -71,8 +75,9 @@ def look(
         typer.Option("--gold", metavar="FILE", help="alignment: right links, 0-0 1p2 a line"),
     ] = None,
     of: Annotated[
-        str, typer.Option("--of", help="attention: cross, encoder, decoder; states: last, mean")
-    ] = "cross",
+        str | None,
+        typer.Option("--of", help="attention: cross, encoder, decoder; states: last, mean"),
+    ] = None,
     layer: Annotated[int | None, typer.Option("--layer", help="the last if absent")] = None,
     head: Annotated[int | None, typer.Option("--head", help="the mean of all if absent")] = None,
     each: Annotated[bool, typer.Option("--each", help="every layer and head")] = False,
@@ -83,10 +88,10 @@ def look(
     """Show what a model does with an input: where it looks, what mattered, how it decides."""
     if show not in SHOWS:
         raise ConfigError(f"--show {show}: choose {' or '.join(', '.join(SHOWS).rsplit(', ', 1))}")
-    from seqloom.run import load_writer
+    from seqloom.run import load
 
     as_a_filter()
-    model = load_writer(run)
+    model = load(run)
     rows = [(text, output) for text in inputs or ()]
     rows += [] if file is None else _rows(file, model.config.data.max_line)
     wanted = Wanted(tuple(rows), gold, of, layer, head, each, threads, flat, beam)
@@ -134,23 +139,27 @@ def _title(show: str, rows: list[tuple[str, str | None]]) -> str:
     return f"{show} · {rows[0][0]}"[:100] if len(rows) == 1 else show
 
 
-def _attention(model: "Model", wanted: Wanted) -> "View":
+def _attention(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.insight import Threads, attention_of, is_seen, seen_in
+    from seqloom.prediction import Model
 
-    if is_seen(model.source):
-        return seen_in(model, *wanted.one)
+    over = wanted.of in (None, "cross") and not (wanted.each or wanted.threads)
+    if isinstance(model, Model) and is_seen(model.source) and over:
+        return seen_in(model, *wanted.one, layer=wanted.layer, head=wanted.head)
     found = attention_of(model, *wanted.one)
+    of = wanted.of or (found.kinds or ("cross",))[0]
     if wanted.each:
-        return found.each(wanted.of)
-    chosen = found.chosen(wanted.of, layer=wanted.layer, head=wanted.head)
+        return found.each(of)
+    chosen = found.chosen(of, layer=wanted.layer, head=wanted.head)
     return Threads(chosen) if wanted.threads else chosen
 
 
-def _alignment(model: "Model", wanted: Wanted) -> "View":
+def _alignment(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.data import read_lines
     from seqloom.insight import Alignments, align, alignment_errors, parse_gold
 
-    found = tuple(align(model, *row, layer=wanted.layer) for row in wanted.rows)
+    writer = _writer(model, "words are aligned with words that are written")
+    found = tuple(align(writer, *row, layer=wanted.layer) for row in wanted.rows)
     if wanted.gold is None:
         return Alignments(found)
     lines = read_lines(wanted.gold, max_line=model.config.data.max_line)
@@ -160,53 +169,66 @@ def _alignment(model: "Model", wanted: Wanted) -> "View":
     return Alignments(found, errors)
 
 
-def _gradients(model: "Model", wanted: Wanted) -> "View":
+def _gradients(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.insight import mattered
 
     return mattered(model, *wanted.one)
 
 
-def _flow(model: "Model", wanted: Wanted) -> "View":
+def _flow(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.insight import flow_of
 
     return flow_of(model, wanted.rows)
 
 
-def _states(model: "Model", wanted: Wanted) -> "View":
+def _states(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.insight import state_map
 
-    of = "last" if wanted.of == "cross" else wanted.of
-    return state_map(model, wanted.rows, method=wanted.map, of=of)
+    return state_map(model, wanted.rows, method=wanted.map, of=wanted.of or "last")
 
 
-def _positions(model: "Model", wanted: Wanted) -> "View":
+def _positions(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.insight import positions_of
 
     return positions_of(model.network)
 
 
-def _tree(model: "Model", wanted: Wanted) -> "View":
+def _tree(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.insight import beam_tree
 
-    return beam_tree(model, wanted.one[0], width=wanted.beam)
+    writer = _writer(model, "a beam's tree grows while a text is written")
+    return beam_tree(writer, wanted.one[0], width=wanted.beam)
 
 
-def _steps(model: "Model", wanted: Wanted) -> "View":
+def _steps(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.insight import steps_of
 
     return steps_of(model, *wanted.one)
 
 
-def _net(model: "Model", wanted: Wanted) -> "View":
+def _net(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.insight import rolled, unrolled
-    from seqloom.insight.passes import pair_of, pass_over
+    from seqloom.insight.pairs import said_of
+    from seqloom.insight.passes import pass_over
 
     if not wanted.rows:
         return rolled(model.network)
-    return unrolled(model.network, pass_over(model.network, pair_of(model, *wanted.one)))
+    return unrolled(model.network, pass_over(model.network, said_of(model, *wanted.one)))
 
 
-SHOWS: dict[str, Callable[["Model", Wanted], "View"]] = {
+def _writer(model: "Predictor", why: str) -> "Model":
+    """A model that writes; ConfigError for one that judges, with what can be seen of it."""
+    from seqloom.prediction import Model
+
+    if not isinstance(model, Model):
+        raise ConfigError(
+            f"{why}, and this model gives {model.target.describe()}: try --show gradients, flow, "
+            "states, steps or net"
+        )
+    return model
+
+
+SHOWS: dict[str, Callable[["Predictor", Wanted], "View"]] = {
     "attention": _attention,
     "alignment": _alignment,
     "gradients": _gradients,

@@ -24,10 +24,17 @@ from seqloom.insight.gradients import (
     spectral_radii,
 )
 from seqloom.insight.heads import Attentions, Heads, LayerAttention, attention_of
+from seqloom.insight.mattering import (
+    MatteredIn,
+    MatteredInPicture,
+    MatteredInSeries,
+    MatteredInSound,
+    mattered,
+)
 from seqloom.insight.nets import Net, rolled, unrolled
 from seqloom.insight.places import PositionMap, PositionMaps, positions_of
-from seqloom.insight.reports import Judged, RunReport
-from seqloom.insight.saliency import Mattered, mattered
+from seqloom.insight.reports import ForecastReport, Judged, RunReport, Scale
+from seqloom.insight.saliency import Mattered
 from seqloom.insight.seen import (
     PictureAttention,
     SoundAttention,
@@ -53,17 +60,23 @@ __all__ = [
     "Curves",
     "ErrorRate",
     "Flow",
+    "ForecastReport",
     "GradientFlow",
     "Heads",
     "Judged",
     "LayerAttention",
     "Mattered",
+    "MatteredIn",
+    "MatteredInPicture",
+    "MatteredInSeries",
+    "MatteredInSound",
     "Net",
     "PictureAttention",
     "Place",
     "PositionMap",
     "PositionMaps",
     "RunReport",
+    "Scale",
     "SoundAttention",
     "StateMap",
     "Step",

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import END, TextField
+from seqloom.fields import END, TextField, Values
 from seqloom.insight.attention import AttentionMap
 from seqloom.insight.heads import Attentions
-from seqloom.insight.passes import pair_of, pass_over, text_field
+from seqloom.insight.pairs import pair_of, text_field
+from seqloom.insight.passes import pass_over
 from seqloom.insight.picture import Drawing
 from seqloom.insight.threads import Threads
 
@@ -119,8 +120,9 @@ def align(
     model: "Model", text: str, output: "Output | str | None" = None, *, layer: int | None = None
 ) -> Alignment:
     """The alignment of the model's own output, or of a given one."""
+    field = text_field(model)
     pair = pair_of(model, text, output)
-    source = _words(text_field(model), pair.source_ids)
+    source = _words(field, pair.values)
     target = _words(model.target, pair.target_ids)
     attention = Attentions.seen(pass_over(model.network, pair)).chosen(layer=layer)
     weights = _gathered(attention.weights, target.numbers, mean=True)
@@ -135,8 +137,10 @@ class _Words(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def _words(field: TextField, ids: Sequence[int]) -> _Words:
+def _words(field: TextField, row: Sequence[int] | Values) -> _Words:
     """A token belongs to the word in which its first character that is no space lies."""
+    table = np.asarray(row)
+    ids = (table if table.ndim == 1 else table[:, 0]).tolist()
     whole = field.decode(ids)
     spans = [match.span() for match in re.finditer(r"\S+", whole)]
     ends = [len(field.decode(ids[:count])) for count in range(len(ids) + 1)]

@@ -4,8 +4,9 @@ The source runs across and the output down; every row of weights sums to 1.
 """
 
 import math
+import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,17 +25,21 @@ if TYPE_CHECKING:
 __all__ = [
     "AttentionMap",
     "draw",
+    "fitted",
     "panels",
     "render_text",
     "rounded",
     "terminal_label",
     "tick",
+    "top_of",
     "visible",
+    "wrapped",
 ]
 
 ROUNDING = 0.01  # how far half-precision weights may be from a sum of 1
-SHADES = ((0.05, "·"), (0.25, "░"), (0.50, "▒"), (0.75, "▓"), (math.inf, "█"))
+SHADES = ((0.05, "·"), (0.25, "░"), (0.50, "▒"), (0.75, "▓"), (1.0, "█"))
 LEGEND = "weight  · <.05  ░ <.25  ▒ <.50  ▓ <.75  █ up to 1"
+TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a scale of weights
 DIGITS = 6  # of a weight in JSON
 LONGEST_LABEL = 14  # terminal cells
 LONGEST_TICK = 28  # characters in a picture
@@ -76,6 +81,11 @@ class AttentionMap:
             "weights": rounded(self.weights),
         }
 
+    @property
+    def top(self) -> float:
+        """The end of a scale of weights: 1, or less where all of them are small."""
+        return top_of(self.weights)
+
     def text(self, width: int = 80) -> str:
         """As `render_text` gives it."""
         return render_text(self, width)
@@ -85,6 +95,12 @@ class AttentionMap:
         labels = tuple(map(tick, (*self.source, *self.target)))
         dots = 110 if max(self.weights.shape) > 100 else 150
         return Drawing(labels, partial(_fill, self), dots)
+
+
+def top_of(weights: np.ndarray) -> float:
+    """The least round number that no weight is above."""
+    most = float(weights.max())
+    return next((top for top in TOPS if most <= top), 1.0)
 
 
 def rounded(values: np.ndarray) -> list[Any]:
@@ -105,10 +121,11 @@ def render_text(attention: AttentionMap, width: int = 80) -> str:
     for panel in panels([cell_len(label) for label in columns], width - margin):
         lines.append(_line("", [columns[i] for i in panel], margin))
         for label, weights in zip(rows, attention.weights, strict=True):
-            blocks = [_shade(weights[i]) * cell_len(columns[i]) for i in panel]
+            blocks = [_shade(weights[i] / attention.top) * cell_len(columns[i]) for i in panel]
             lines.append(_line(label, blocks, margin))
         lines.append("")
-    lines.append(LEGEND if len(LEGEND) <= width else "")
+    legend = _legend(attention.top)
+    lines.append(legend if len(legend) <= width else "")
     return "\n".join(line.rstrip() for line in lines).rstrip()
 
 
@@ -128,15 +145,37 @@ def _line(label: str, cells: Sequence[str], margin: int) -> str:
     return " ".join([label + padding, *cells])
 
 
-def _shade(weight: float) -> str:
-    return next(shade for limit, shade in SHADES if weight < limit)
+def _shade(share: float) -> str:
+    return next((shade for limit, shade in SHADES if share < limit), SHADES[-1][1])
 
 
-def terminal_label(token: str) -> str:
+def _legend(top: float) -> str:
+    """What each shade stands for; times the top where that is not 1."""
+    return LEGEND if top == 1 else LEGEND.replace("weight", f"×{top:g}")
+
+
+def fitted(line: str, width: int) -> str:
+    """A line cut to so many cells."""
+    return line if cell_len(line) <= width else set_cell_size(line, max(1, width - 1)) + "…"
+
+
+def wrapped(lines: Iterable[str], width: int) -> str:
+    """Lines that go on below, further to the right, where they are too long."""
+    return "\n".join(
+        part
+        for line in lines
+        for part in textwrap.wrap(
+            line, max(20, width), subsequent_indent="    ", drop_whitespace=True
+        )
+        or [""]
+    )
+
+
+def terminal_label(token: str, longest: int = LONGEST_LABEL) -> str:
     """A token as at least one visible cell that neither reorders nor controls the terminal."""
     label = visible(token)
-    if cell_len(label) > LONGEST_LABEL:
-        label = set_cell_size(label, LONGEST_LABEL - 1).rstrip() + "…"
+    if cell_len(label) > longest:
+        label = set_cell_size(label, longest - 1).rstrip() + "…"
     if any(unicodedata.bidirectional(character) in RIGHT_TO_LEFT for character in label):
         label += "\N{LEFT-TO-RIGHT MARK}"
     return label
@@ -229,13 +268,14 @@ def _fill(attention: AttentionMap, figure: "Figure", labels: Sequence[str]) -> N
     layout = _Layout(len(columns), len(rows))
     figure.set_size_inches(*layout.page)
     axes = figure.add_axes(layout.place(0, layout.map))
-    image = axes.imshow(attention.weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    top = attention.top
+    image = axes.imshow(attention.weights, cmap="Blues", vmin=0, vmax=top, aspect="auto")
     _label(axes, layout, columns, rows)
     if layout.is_roomy:
-        _write_numbers(axes, attention.weights)
+        _write_numbers(axes, attention.weights, top)
     bar_height = min(layout.page[1], 4.0)
     bar = figure.add_axes(layout.place(layout.map[0] + 0.2, (0.13, bar_height)))
-    figure.colorbar(image, cax=bar, ticks=[0, 0.25, 0.5, 0.75, 1])
+    figure.colorbar(image, cax=bar, ticks=[share * top for share in (0, 0.25, 0.5, 0.75, 1)])
     bar.tick_params(labelsize=8, length=2)
     bar.spines[:].set_visible(False)
 
@@ -262,12 +302,12 @@ def _label(axes: "Axes", layout: _Layout, columns: Sequence[str], rows: Sequence
         axes.tick_params(which="minor", length=0)
 
 
-def _write_numbers(axes: "Axes", weights: np.ndarray) -> None:
+def _write_numbers(axes: "Axes", weights: np.ndarray, top: float) -> None:
     """Each weight in its cell, without the leading zero; nothing where it rounds to zero."""
     for (row, column), weight in np.ndenumerate(weights):
         text = f"{weight:.2f}"
         if text != "0.00":
-            ink = "white" if weight > 0.55 else "0.25"
+            ink = "white" if weight > 0.55 * top else "0.25"
             axes.text(
                 column, row, text.removeprefix("0"), ha="center", va="center", fontsize=8, color=ink
             )

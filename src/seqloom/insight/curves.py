@@ -40,7 +40,7 @@ class Curves:
             _points(kept, "validation", metric),
             _points(kept, "update", "rate"),
             _points(kept, "update", "gradient_norm"),
-            names[0] if names else metric,
+            names[0] if names else "−loss",
         )
 
 

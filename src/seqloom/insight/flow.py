@@ -6,16 +6,28 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from rich.cells import cell_len
+from torch import Tensor
 
-from seqloom.errors import DataError
-from seqloom.insight.attention import panels, terminal_label, tick
-from seqloom.insight.examples import example_of
+from seqloom.errors import ConfigError, DataError
+from seqloom.fields import EMPTY
+from seqloom.insight.attention import panels, terminal_label, tick, wrapped
 from seqloom.insight.gates import UnitGates, gates_over
-from seqloom.insight.gradients import GradientFlow, fill_flows, gradient_flow
-from seqloom.insight.passes import Pair, pair_of, pass_over
+from seqloom.insight.gradients import (
+    Cost,
+    GradientFlow,
+    fill_flows,
+    gradient_flow,
+    mean_cross_entropy,
+)
+from seqloom.insight.pairs import Labelled, Pair, Said, said_of
+from seqloom.insight.passes import pass_over, positions
 from seqloom.insight.picture import Drawing
-from seqloom.prediction import Model, Output
+from seqloom.model import Head, Memory
+from seqloom.prediction import Output, Predictor
+from seqloom.prediction.reading import padded
+from seqloom.training import Example
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,28 +37,36 @@ __all__ = ["Flow", "flow_of"]
 
 BARS = " ▁▂▃▄▅▆▇█"
 FEW = 12  # symbols that have room side by side
+TICKS = 60  # symbols that are written below a map
 DECADES = 6  # that a bar in the terminal spans
+COSTS = {
+    "log p": "the mean of −log p over what is said",
+    "number": "the number, in units of its spread",
+    "mean forecast": "the mean of the forecast, in units of its spread",
+}  # by the quantity that is explained elsewhere
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
     """The gradient at every state, and what gates kept, over some inputs and their outputs."""
 
-    pairs: tuple[Pair, ...]
+    said: tuple[Said, ...]
     gradients: GradientFlow
     gates: tuple[UnitGates, ...]  # none where no unit has gates
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "pairs": [{"source": list(p.source), "target": list(p.target)} for p in self.pairs],
+            "cost": COSTS[self.said[0].quantity],
+            "pairs": [{"source": list(p.source), "target": list(p.target)} for p in self.said],
             **self.gradients.as_dict(),
             "gates": [unit.as_dict() for unit in self.gates],
         }
 
     def text(self, width: int = 80) -> str:
         """A bar for each distance, from a millionth of the largest up; then radii and gates."""
-        lines = ["size of ∂C/∂h, from the last step back"] if self.gradients.units else []
+        lines = [f"C is {COSTS[self.said[0].quantity]}"]
+        lines += ["size of ∂C/∂h, from the last step back"] if self.gradients.units else []
         for place, flow in self.gradients.named().items():
             sizes = flow.by_distance()
             ends = f"last {sizes[0]:.2g}, first {sizes[-1]:.2g}"
@@ -55,9 +75,9 @@ class Flow:
             radii = ", ".join(f"{gate} {radius:.2f}" for gate, radius in flow.radii.items())
             lines += [f"  spectral radius: {radii}"] if radii else []
         if self.gradients.memory is not None:
-            lines += ["size of ∂C/∂h at the states handed to the decoder"]
-            for pair, sizes in zip(self.pairs, self.gradients.memory, strict=True):
-                shown = zip(pair.source, sizes, strict=True)
+            lines += ["size of ∂C/∂h at the states handed on by the encoder"]
+            for names, sizes in zip(self.handed(), self.gradients.memory, strict=True):
+                shown = zip(names, sizes, strict=True)
                 words = [f"{terminal_label(symbol)} {size:.2g}" for symbol, size in shown]
                 lines += [
                     "  " + "  ".join(words[i] for i in some)
@@ -65,26 +85,70 @@ class Flow:
                 ]
         for unit in self.gates:
             lines += unit.lines()
-        return "\n".join(lines)
+        return wrapped(lines, width)
 
     def drawing(self) -> Drawing:
         """Sizes by distance or by source position, and below them a map of each unit's gate."""
-        first = self.pairs[0]
-        labels = tuple(map(tick, (*first.source, *(s for g in self.gates for s in g.symbols[0]))))
+        first = self.handed()[0]
+        labels = tuple(map(tick, (*first, *(s for g in self.gates for s in g.symbols[0]))))
         return Drawing(labels, partial(_fill, self), 120)
 
+    def handed(self) -> list[tuple[str, ...]]:
+        """The positions of each source that the encoder hands on."""
+        if self.gradients.memory is None:
+            return [said.source for said in self.said]
+        return [
+            positions(said.source, len(sizes))
+            for said, sizes in zip(self.said, self.gradients.memory, strict=True)
+        ]
 
-def flow_of(model: Model, rows: Sequence[tuple[str, Output | str | None]]) -> Flow:
-    """What flows back from the outputs of these inputs, the model's own where none is given."""
+
+def flow_of(model: Predictor, rows: Sequence[tuple[str, Output | str | None]]) -> Flow:
+    """What flows back from what is said of these inputs, by the model where nothing is given."""
     if not rows:
         raise DataError("there is nothing to look at: give at least one input")
-    texts = []
-    for text, output in rows:
-        written = model.predict([text])[0] if output is None else output
-        texts.append((text, written if isinstance(written, str) else written.text))
-    pairs = tuple(pair_of(model, *each) for each in texts)
-    gradients = gradient_flow(model.network, example_of(model, texts))
-    return Flow(pairs, gradients, gates_over([pass_over(model.network, pair) for pair in pairs]))
+    said = tuple(said_of(model, *row) for row in rows)
+    source = padded([each.values for each in said])
+    gradients = gradient_flow(model.network, Example(source, _targets(said)), cost=_cost(said[0]))
+    if not gradients.units and gradients.memory is None:
+        raise ConfigError(
+            "nothing flows back through time here, as no part is recurrent and no encoder hands on "
+            "states: try --show gradients, attention or steps"
+        )
+    return Flow(said, gradients, gates_over([pass_over(model.network, each) for each in said]))
+
+
+def _targets(said: Sequence[Said]) -> Tensor:
+    """What is said as ids; as numbers, which the cost does not look at, where it is not symbols."""
+    if not all(isinstance(each, Pair | Labelled) for each in said):
+        return torch.zeros(len(said), 1, 1)
+    ids = [each.target_ids for each in said if isinstance(each, Pair | Labelled)]
+    return padded([np.array(row, np.int32) for row in ids]).values
+
+
+def _cost(said: Said) -> Cost:
+    match said:
+        case Pair():
+            return mean_cross_entropy
+        case Labelled():
+            return _label_cost
+        case _:
+            return partial(_number_cost, len(said.target))
+
+
+def _label_cost(head: Head, memory: Memory, target: Tensor) -> Tensor:
+    """The mean of −log p over the labels of each input."""
+    logs = head(memory)[:, : target.shape[1]].log_softmax(-1)
+    real = target.ne(EMPTY)
+    found = logs.gather(2, (target - 1).clamp(min=0)[:, :, None]).squeeze(2)
+    cost: Tensor = -(found * real).sum(dim=1) / real.sum(dim=1)
+    return cost
+
+
+def _number_cost(columns: int, head: Head, memory: Memory, _target: Tensor) -> Tensor:
+    """The mean of all numbers that are given for each input, in units of their spread."""
+    cost: Tensor = head(memory).unflatten(2, (columns, -1))[..., 0].mean(dim=(1, 2))
+    return cost
 
 
 def _bars(sizes: np.ndarray) -> str:
@@ -99,7 +163,8 @@ def _bars(sizes: np.ndarray) -> str:
 
 
 def _fill(flow: Flow, figure: "Figure", labels: Sequence[str]) -> None:
-    source, rest = labels[: len(flow.pairs[0].source)], list(labels[len(flow.pairs[0].source) :])
+    count = len(flow.handed()[0])
+    source, rest = labels[:count], list(labels[count:])
     across = max(len(source), *(len(unit.symbols[0]) for unit in flow.gates), 12)
     figure.set_size_inches(max(6.4, min(30, 0.28 * across)), 3.0 + 2.0 * len(flow.gates))
     figure.set_layout_engine("constrained")
@@ -117,7 +182,7 @@ def _fill(flow: Flow, figure: "Figure", labels: Sequence[str]) -> None:
 
 def _bar_chart(axes: "Axes", sizes: np.ndarray, symbols: Sequence[str]) -> None:
     axes.bar(range(len(sizes)), sizes, color="#1f5fa8", width=0.7)
-    axes.set_xticks(range(len(symbols)), symbols, rotation=90 if len(symbols) > FEW else 0)
+    _name(axes, symbols)
     axes.set_ylabel("size of ∂C/∂h")
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(length=0, labelsize=8)
@@ -132,7 +197,14 @@ def _gate_map(axes: "Axes", unit: UnitGates, symbols: Sequence[str]) -> None:
     )  # fmt: skip
     axes.set_title(f"share kept, {unit.place}", fontsize=10)
     axes.set_ylabel("units, by half-life", fontsize=9)
-    axes.set_xticks(range(len(symbols)), symbols, rotation=90 if len(symbols) > FEW else 0)
+    _name(axes, symbols)
     axes.set_yticks([])
     axes.tick_params(length=0, labelsize=8)
     axes.figure.colorbar(image, ax=axes, pad=0.01)
+
+
+def _name(axes: "Axes", symbols: Sequence[str]) -> None:
+    """Symbols below, as many as there is room for."""
+    shown = range(0, len(symbols), -(-len(symbols) // TICKS))
+    turned = 90 if len(symbols) > FEW else 0
+    axes.set_xticks(shown, [symbols[place] for place in shown], rotation=turned)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_forecast"]
+__all__ = ["draw_forecast", "fill_forecast"]
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#c8641e", "#6b6b6b"
 MOST_COLUMNS = 12  # that are drawn
@@ -23,10 +23,11 @@ LABELS = 5  # times written below
 
 def draw_forecast(forecast: Forecast, path: Path) -> None:
     """Write a picture as PNG or SVG, whichever the path's ending says: a row for each column."""
-    save(path, lambda figure: _fill(figure, forecast), dots=110)
+    save(path, lambda figure: fill_forecast(figure, forecast), dots=110)
 
 
-def _fill(figure: "Figure", forecast: Forecast) -> None:
+def fill_forecast(figure: "Figure", forecast: Forecast) -> None:
+    """A row for each column: the past, the forecast with its bands, and what came."""
     columns = forecast.columns[:MOST_COLUMNS]
     wide = 2 if len(columns) > 3 else 1
     tall = -(-len(columns) // wide)

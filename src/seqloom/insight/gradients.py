@@ -22,7 +22,7 @@ from seqloom.fields import EMPTY
 from seqloom.insight.fonts import legible
 from seqloom.insight.picture import kind_of, save
 from seqloom.insight.twins import Place, twin, units_of
-from seqloom.model import Memory, SequenceModel
+from seqloom.model import Memory, Network, SequenceModel
 from seqloom.nn.units import Elman, Gru, Lstm, Unit, UnitState
 from seqloom.training import Example, row_log_probabilities
 
@@ -119,7 +119,7 @@ def mean_cross_entropy(
 
 
 def gradient_flow(
-    model: SequenceModel, example: Example, *, cost: Cost = mean_cross_entropy
+    model: Network, example: Example, *, cost: Cost = mean_cross_entropy
 ) -> GradientFlow:
     """The gradient of each sentence's cost with respect to every state it came through.
 
@@ -131,19 +131,21 @@ def gradient_flow(
         memory = seen.encoder.encode(example.source)
         if memory.states is not None:
             memory = replace(memory, states=_differentiable(memory.states))
-        costs = cost(seen.decoder, memory, example.target)
+        said_by = seen.decoder if isinstance(seen, SequenceModel) else seen.head
+        costs = cost(said_by, memory, example.target)
     units = [unit for unit in units if unit.states]
     handed = [] if memory.states is None else [[memory.states]]
+    read = example.source.mask if memory.mask is None else memory.mask
     found = _gradients(costs.sum(), [*(unit.states for unit in units), *handed])
     flows = tuple(
         UnitFlow(
             unit.place,
-            _rows(gradients, _real(unit.place.side, gradients.shape[1], example)),
+            _rows(gradients, _real(unit.place.side, gradients.shape[1], (read, example.target))),
             spectral_radii(unit.inner),
         )
         for unit, gradients in zip(units, found, strict=False)
     )
-    sizes = _rows(found[-1].norm(dim=2), example.source.mask) if handed else None
+    sizes = _rows(found[-1].norm(dim=2), read) if handed else None
     return GradientFlow(_array(costs), flows, sizes)
 
 
@@ -180,7 +182,7 @@ class _Watched(Unit):
         return torch.cat(outputs, dim=1), together
 
 
-def _twin(model: SequenceModel) -> tuple[SequenceModel, list[_Watched]]:
+def _twin(model: Network) -> tuple[Network, list[_Watched]]:
     """The model as in use, with the same weights and a watched unit in place of each."""
     watched: list[_Watched] = []
 
@@ -199,11 +201,17 @@ def _gradients(total: Tensor, groups: list[list[Tensor]]) -> list[Float[Tensor, 
     return [torch.cat([next(found) for _ in group], dim=1) for group in groups]
 
 
-def _real(side: str, steps: int, example: Example) -> Bool[Tensor, "B T"]:
-    """Which of a unit's steps are not padding; a decoder may read the source before its target."""
-    source, target = example.source.mask, example.target.ne(EMPTY)
+def _real(side: str, steps: int, sides: tuple[Tensor, Tensor]) -> Bool[Tensor, "B T"]:
+    """Which of a unit's steps are not padding; a decoder may read the source before its target.
+
+    Every step of a forecast, whose target is numbers, is real.
+    """
+    source = sides[0]
     if side == "encoder":
         return source
+    if sides[1].is_floating_point():
+        return source.new_ones(len(source), steps)
+    target = sides[1].ne(EMPTY)
     before = max(0, steps - target.shape[1])
     return torch.cat([source[:, :before], target], dim=1)[:, :steps]
 

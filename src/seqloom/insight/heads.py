@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import ConfigError
-from seqloom.insight.attention import AttentionMap, render_text, rounded, tick
-from seqloom.insight.passes import Looked, Pass, pair_of, pass_over
+from seqloom.insight.attention import AttentionMap, render_text, rounded, tick, top_of
+from seqloom.insight.pairs import Cell, said_of
+from seqloom.insight.passes import Looked, Pass, pass_over
 from seqloom.insight.picture import Drawing
-from seqloom.prediction import Model, Output
+from seqloom.prediction import Output, Predictor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["OF", "Attentions", "Heads", "LayerAttention", "attention_of", "cross_map"]
+__all__ = [
+    "OF",
+    "Attentions",
+    "Heads",
+    "LayerAttention",
+    "attention_of",
+    "cross_map",
+    "layer_maps",
+]
 
 OF = {
     "cross": ("decoder", "cross"),
@@ -72,7 +81,7 @@ class Attentions:
     def seen(cls, found: Pass) -> "Attentions":
         """What a pass noted."""
         layers = tuple(_layer(look) for look in found.looks)
-        return cls(found.pair.source, found.pair.target, layers)
+        return cls(found.said.source, found.said.target, layers)
 
     def of(self, kind: str = "cross") -> tuple[LayerAttention, ...]:
         """The layers of one kind, the first first; ConfigError where there are none."""
@@ -80,12 +89,19 @@ class Attentions:
             raise ConfigError(f"attention of {kind!r}: choose {', '.join(OF)}")
         layers = tuple(layer for layer in self.layers if layer.of == kind)
         if not layers:
-            here = list(dict.fromkeys(layer.of for layer in self.layers))
+            if not self.layers:
+                raise ConfigError(
+                    "this model has no attention: --show gradients tells what mattered"
+                )
             raise ConfigError(
-                f"this model has no {_words(kind)}: "
-                + (f"look at {' or '.join(here)}" if here else "look at something else than that")
+                f"this model has no {_words(kind)}: look at {' or '.join(self.kinds)}"
             )
         return layers
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Who looks in this model: the first is what is seen where nothing else is asked for."""
+        return tuple(name for name in OF if any(layer.of == name for layer in self.layers))
 
     def chosen(
         self, kind: str = "cross", *, layer: int | None = None, head: int | None = None
@@ -139,9 +155,9 @@ class Heads:
         return Drawing(tuple(map(tick, (*first.columns, *first.rows))), partial(_fill, self), 120)
 
 
-def attention_of(model: Model, text: str, output: Output | str | None = None) -> Attentions:
+def attention_of(model: Predictor, text: Cell, output: Output | str | None = None) -> Attentions:
     """The weights of every layer and head, for the model's own output or for a given one."""
-    return Attentions.seen(pass_over(model.network, pair_of(model, text, output)))
+    return Attentions.seen(pass_over(model.network, said_of(model, text, output)))
 
 
 def _layer(look: Looked) -> LayerAttention:
@@ -168,7 +184,8 @@ def _fill(heads: Heads, figure: "Figure", labels: Sequence[str]) -> None:
             if number >= len(layer.weights):
                 axes.set_axis_off()
                 continue
-            axes.imshow(layer.weights[number], cmap="Blues", vmin=0, vmax=1, aspect="auto")
+            weights = layer.weights[number]
+            axes.imshow(weights, cmap="Blues", vmin=0, vmax=top_of(weights), aspect="auto")
             axes.set_title(f"layer {layer.layer}, head {number + 1}", fontsize=8, pad=4)
             _rim(axes, columns if layer is heads.layers[-1] else (), rows if not number else ())
             axes.tick_params(length=0, labelsize=max(5.0, min(8.0, 45 * cell)))
@@ -183,5 +200,10 @@ def _rim(axes: "Axes", columns: Sequence[str], rows: Sequence[str]) -> None:
 
 def cross_map(found: Pass) -> AttentionMap | None:
     """The last layer's mean attention to the source, where there is any."""
-    layers = [look for look in found.looks if look.kind == "cross"]
-    return _layer(layers[-1]).mean() if layers else None
+    maps = layer_maps(found, "cross")
+    return maps[-1] if maps else None
+
+
+def layer_maps(found: Pass, kind: str) -> list[AttentionMap]:
+    """Each layer's mean attention of one kind."""
+    return [_layer(look).mean() for look in found.looks if (look.side, look.kind) == OF[kind]]

@@ -6,14 +6,18 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from seqloom.insight.attention import tick
+from seqloom.insight.attention import tick, wrapped
 from seqloom.insight.heads import cross_map
-from seqloom.insight.passes import Pass
+from seqloom.insight.pairs import Foretold
+from seqloom.insight.passes import Pass, positions
 from seqloom.insight.picture import Drawing
-from seqloom.insight.twins import layer_of
-from seqloom.model import SequenceModel
+from seqloom.insight.twins import layer_of, side_of
+from seqloom.model import HeadedModel, Network, SequenceModel
 from seqloom.model.encoders import NoEncoder
+from seqloom.model.fronts import FrontedEncoder
+from seqloom.model.heads import CodePool, LabelHead, MaximumPool, MeanPool, NumberHead, TagsHead
 from seqloom.nn.attention import Attention
+from seqloom.nn.embedding import Embedding, Given, OneHot
 from seqloom.nn.mixing import Recurrence
 from seqloom.nn.recurrent import Layer
 from seqloom.nn.transformer import Block
@@ -73,7 +77,7 @@ class Net:
                 if edge.begin == node.name
             ]
             lines.append(f"{node.name} [{node.label}]" + (f" → {', '.join(ways)}" if ways else ""))
-        return "\n".join(lines)
+        return wrapped(lines, width)
 
     def drawing(self) -> Drawing:
         """Boxes and arrows, the source below on the left, the output on top on the right."""
@@ -91,18 +95,17 @@ class _Layer:
     meets: bool  # every position looks at others
 
 
-def rolled(network: SequenceModel) -> Net:
+def rolled(network: Network) -> Net:
     """Each part once; a loop is what a recurrent layer hands itself from step to step."""
     nodes, edges = [], []
     tops = {}
     for side, x in (("encoder", 0.0), ("decoder", 2.4)):
-        if side == "encoder" and isinstance(network.encoder, NoEncoder):
-            continue
         layers = list(_layers(network, side))
-        first = "source" if side == "encoder" else "output so far"
+        if not _is_there(network, side, layers):
+            continue
         stack = [
-            (f"{side} symbols", first, "symbol"),
-            (f"{side} vectors", "token vectors", "vectors"),
+            (f"{side} symbols", _read(network, side), "symbol"),
+            (f"{side} vectors", _vectors(network, side), "vectors"),
         ]
         stack += [(layer.name, layer.label, "layer") for layer in layers]
         nodes += [
@@ -111,11 +114,18 @@ def rolled(network: SequenceModel) -> Net:
         edges += [Edge(a[0], b[0], "up") for a, b in pairwise(stack)]
         edges += [Edge(each.name, each.name, "time") for each in layers if any(each.recurrent)]
         tops[side] = (stack[-1][0], float(len(stack)))
-    top = tops["decoder"][0]
     height = max(each for _, each in tops.values())
-    nodes.append(Node("output", "probabilities", 2.4, height + 0.2, "output"))
-    edges += [Edge(top, "output", "up"), Edge("output", "decoder symbols", "feedback")]
     handed = tops["encoder"][0] if "encoder" in tops else ""
+    if "decoder" not in tops:
+        nodes += [
+            Node("head", _pooled(network), 0.0, height, "layer"),
+            Node("output", _said(network), 0.0, height + 1.2, "output"),
+        ]
+        edges += [Edge(handed, "head", "up"), Edge("head", "output", "up")]
+        return Net(tuple(nodes), tuple(edges))
+    top = tops["decoder"][0]
+    nodes.append(Node("output", _said(network), 2.4, height + 0.2, "output"))
+    edges += [Edge(top, "output", "up"), Edge("output", "decoder symbols", "feedback")]
     if _looks(network):
         nodes.append(Node("attention", "attention", 1.2, max(2.0, height - 1), "attention"))
         edges += [Edge(handed, "attention", "look"), Edge("attention", top, "look")]
@@ -124,16 +134,11 @@ def rolled(network: SequenceModel) -> Net:
     return Net(tuple(nodes), tuple(edges))
 
 
-def unrolled(network: SequenceModel, found: Pass) -> Net:
+def unrolled(network: Network, found: Pass) -> Net:
     """Every layer at every step; the lines of attention are as thick as its weights."""
     nodes: list[Node] = []
     edges: list[Edge] = []
-    pair = found.pair
-    alone = isinstance(network.encoder, NoEncoder)
-    sides = {
-        "encoder": () if alone else pair.source[:SYMBOLS],
-        "decoder": pair.inputs[:SYMBOLS],
-    }
+    sides = _sides(network, found)
     begin = 0.0
     for side, symbols in sides.items():
         layers = list(_layers(network, side))
@@ -147,7 +152,10 @@ def unrolled(network: SequenceModel, found: Pass) -> Net:
         begin += len(symbols) + GAP
     height = max(node.y for node in nodes) + 1
     top = {side: [*_layers(network, side)] for side in sides}
-    for t, symbol in enumerate(pair.target[:SYMBOLS]):
+    if not sides["decoder"]:
+        more = _judged(network, found, (top["encoder"], len(sides["encoder"]), height))
+        return Net((*nodes, *more.nodes), (*edges, *more.edges))
+    for t, symbol in enumerate(_outputs(found)[:SYMBOLS]):
         x = begin - GAP - len(sides["decoder"]) + t
         last = f"{top['decoder'][-1].name} {t}"
         nodes.append(Node(f"output {t}", tick(symbol), x, height, "output"))
@@ -155,6 +163,101 @@ def unrolled(network: SequenceModel, found: Pass) -> Net:
         if t + 1 < len(sides["decoder"]):
             edges.append(Edge(f"output {t}", f"decoder {t + 1}", "feedback"))
     return Net(tuple(nodes), (*edges, *_given(found, top, sides)))
+
+
+def _sides(network: Network, found: Pass) -> dict[str, tuple[str, ...]]:
+    """The symbols that are shown of what each side read; none where a side is not there."""
+    said, memory = found.said, found.memory
+    source = said.source
+    if memory.mask is not None:
+        source = positions(source, int(memory.mask.sum()))
+    inputs = said.inputs
+    if isinstance(said, Foretold) and _is_there(network, "decoder", [*_layers(network, "decoder")]):
+        inputs = ("last", *_outputs(found)[:-1])
+    alone = isinstance(network.encoder, NoEncoder)
+    return {"encoder": () if alone else source[:SYMBOLS], "decoder": inputs[:SYMBOLS]}
+
+
+def _outputs(found: Pass) -> tuple[str, ...]:
+    """What is written step by step: tokens, or the steps of a forecast."""
+    said = found.said
+    if isinstance(said, Foretold) and said.ahead is not None:
+        return tuple(f"+{number}" for number in range(1, len(said.ahead) + 1))
+    return said.target
+
+
+def _judged(network: Network, found: Pass, below: tuple[list[_Layer], int, float]) -> Net:
+    """What a head makes of the encoder's states: something of each, or one thing of all."""
+    layers, count, height = below
+    top = layers[-1].name if layers else "encoder"
+    head = network.head if isinstance(network, HeadedModel) else None
+    if isinstance(head, TagsHead):
+        shown = found.said.target[:count]
+        nodes = [Node(f"output {t}", tick(s), t, height, "output") for t, s in enumerate(shown)]
+        return Net(
+            tuple(nodes), tuple(Edge(f"{top} {t}", f"output {t}", "up") for t in range(len(shown)))
+        )
+    words = ", ".join(map(tick, found.said.target[:3]))
+    last = isinstance(getattr(head, "pool", None), CodePool)
+    places = [count - 1] if last else list(range(count))
+    nodes = [
+        Node("head", _pooled(network), sum(places) / len(places), height, "layer"),
+        Node("output", words, sum(places) / len(places), height + 1, "output"),
+    ]
+    edges = [Edge(f"{top} {t}", "head", "up") for t in places]
+    return Net(tuple(nodes), (*edges, Edge("head", "output", "up")))
+
+
+def _is_there(network: Network, side: str, layers: Sequence[_Layer]) -> bool:
+    """Whether a side takes part: a head has a decoder in it only where it goes step by step."""
+    if side == "encoder":
+        return not isinstance(network.encoder, NoEncoder)
+    return isinstance(network, SequenceModel) or bool(layers)
+
+
+def _read(network: Network, side: str) -> str:
+    if side == "encoder":
+        return "source"
+    return "output so far" if isinstance(network, SequenceModel) else "forecast so far"
+
+
+def _vectors(network: Network, side: str) -> str:
+    """What is made of each item first."""
+    own = [part for name, part in network.named_modules() if side_of(name) == side]
+    if side == "encoder" and isinstance(network.encoder, FrontedEncoder):
+        return "convolutions"
+    tokens = any(isinstance(part, Embedding | OneHot) for part in own)
+    if tokens or (isinstance(network, SequenceModel) and side == "decoder"):
+        return "token vectors"
+    return "numbers" if any(isinstance(part, Given) for part in own) else "vectors of numbers"
+
+
+def _pooled(network: Network) -> str:
+    """What a head sees of the encoder's states."""
+    pool = getattr(network.head, "pool", None) if isinstance(network, HeadedModel) else None
+    match pool:
+        case CodePool():
+            return "last state"
+        case MeanPool():
+            return "mean of states"
+        case MaximumPool():
+            return "largest of states"
+        case _:
+            return "all states"
+
+
+def _said(network: Network) -> str:
+    match network:
+        case HeadedModel(head=TagsHead()):
+            return "a tag for each"
+        case HeadedModel(head=LabelHead()):
+            return "label"
+        case HeadedModel(head=NumberHead()):
+            return "number"
+        case HeadedModel():
+            return "forecast"
+        case _:
+            return "probabilities"
 
 
 def _given(
@@ -191,10 +294,10 @@ def _meetings(layer: _Layer, count: int, side: str) -> Iterator[Edge]:
                     yield Edge(f"{below} {s}", f"{layer.name} {t}", "meet")
 
 
-def _layers(network: SequenceModel, side: str) -> Iterator[_Layer]:
+def _layers(network: Network, side: str) -> Iterator[_Layer]:
     """The layers of a side, the lowest first."""
     for name, module in network.named_modules():
-        if name.partition(".")[0] != side:
+        if side_of(name) != side:
             continue
         number = layer_of(name) - 1
         match module:
@@ -218,7 +321,7 @@ def _layers(network: SequenceModel, side: str) -> Iterator[_Layer]:
                 )
 
 
-def _looks(network: SequenceModel) -> bool:
+def _looks(network: Network) -> bool:
     """Whether the decoder looks at the source."""
     return any(
         isinstance(module, Attention) or (isinstance(module, Block) and module.cross is not None)

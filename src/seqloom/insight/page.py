@@ -8,9 +8,9 @@ import hashlib
 import html
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["embedded", "page", "part", "table"]
+__all__ = ["Picture", "embedded", "page", "part", "table"]
 
 STYLE = """
 :root { color-scheme: light; --ink: #222; --faint: #777; --line: #ddd; --mark: #1f5fa8; }
@@ -22,11 +22,27 @@ table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabula
 th, td { padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top;
          border-bottom: 1px solid var(--line); unicode-bidi: plaintext; }
 th { font-weight: 600; color: var(--faint); } td.number, th.number { text-align: right; }
+td img { max-width: 16rem; max-height: 8rem; image-rendering: pixelated; }
 figure { margin: 1rem 0; overflow-x: auto; } svg { max-width: 100%; height: auto; }
 figcaption, .faint { color: var(--faint); font-size: .9rem; }
 pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; line-height: 1.3; }
 code { background: #f6f6f6; } pre code { background: none; }
 """
+
+
+class Picture(NamedTuple):
+    """A picture in a cell of a table, and what stands for it where only text can be shown."""
+
+    words: str
+    png: bytes
+
+    def __str__(self) -> str:
+        return self.words
+
+    def html(self) -> str:
+        """The picture within the page itself."""
+        data = base64.b64encode(self.png).decode()
+        return f'<img alt="{html.escape(self.words)}" src="data:image/png;base64,{data}">'
 
 
 def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "") -> str:
@@ -58,13 +74,17 @@ def table(
         parts = [
             f'<{name} class="number">{html.escape(str(cell))}</{name}>'
             if number in numbers
-            else f'<{name} dir="auto">{html.escape(str(cell))}</{name}>'
+            else f'<{name} dir="auto">{_inside(cell)}</{name}>'
             for number, cell in enumerate(cells)
         ]
         return f"<tr>{''.join(parts)}</tr>"
 
     head = line(headings, "th") if headings else ""
     return "<table>\n" + "\n".join([head, *(line(row, "td") for row in rows)]) + "\n</table>"
+
+
+def _inside(cell: object) -> str:
+    return cell.html() if isinstance(cell, Picture) else html.escape(str(cell))
 
 
 def embedded(name: str, value: Any) -> str:

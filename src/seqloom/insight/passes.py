@@ -1,84 +1,26 @@
-"""One pass of a model over an input and its output, with all that happens inside it noted."""
+"""One pass of a model over an input and what it says of it, with all that happens inside noted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seqloom.errors import ConfigError, DataError
-from seqloom.fields import END, SPECIAL_SYMBOLS, START, TextField
-from seqloom.insight.twins import Place, layer_of, twin, units_of
-from seqloom.model import Memory, SequenceModel, Source
+from seqloom.insight.pairs import Pair, Said
+from seqloom.insight.twins import Place, layer_of, side_of, twin, units_of
+from seqloom.model import HeadedModel, Memory, Network, SequenceModel
 from seqloom.model.encoders import ReversedEncoder
 from seqloom.nn.attention import Attention
 from seqloom.nn.mixing import Cache, SelfAttention, SimpleAttention, Steps
 from seqloom.nn.transformer import CrossAttention
 from seqloom.nn.units import Unit, UnitState
-from seqloom.prediction import Model, Output
 
-__all__ = ["Looked", "Pair", "Pass", "Stretch", "pair_of", "pass_over", "text_field"]
+__all__ = ["Looked", "Pass", "Stretch", "Written", "pass_over", "positions", "written_over"]
 
 Kind = Literal["cross", "self"]
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One input and one output, as symbols and as the network reads them."""
-
-    source: tuple[str, ...]  # ending in `<end>`
-    target: tuple[str, ...]  # what was written, `<end>` included where it was
-    source_ids: tuple[int, ...]
-    target_ids: tuple[int, ...]
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """What the decoder read at each step: `<start>`, then all but the last it wrote."""
-        return (SPECIAL_SYMBOLS[START], *self.target[:-1])
-
-    def read(self, rows: int = 1) -> Source:
-        """The input, so many times."""
-        ids = torch.tensor([self.source_ids] * rows)
-        return Source(ids, torch.full((rows,), ids.shape[1]))
-
-    def fed(self, rows: int = 1) -> Tensor:
-        """What the decoder reads, so many times."""
-        return torch.tensor([(START, *self.target_ids[:-1])] * rows)
-
-    def written(self) -> Tensor:
-        """What the decoder writes."""
-        return torch.tensor(self.target_ids)
-
-
-def pair_of(model: Model, text: str, output: Output | str | None = None) -> Pair:
-    """An input with the output that the model gives for it, or with this one."""
-    field = text_field(model)
-    if not text.strip():
-        raise DataError("there is nothing to look at in a blank input; give a text")
-    if output is None:
-        output = model.predict([text])[0]
-    if isinstance(output, str):
-        ids = [*model.target.encode(output).tolist(), END]
-    else:
-        ids = list(output.ids)
-    row = np.append(field.encode(text), np.int32(END))
-    source = field.shortened(row, model.config.data.max_source).tolist()
-    names = tuple(field.tokens(source)), tuple(model.target.tokens(ids))
-    return Pair(*names, tuple(source), tuple(ids))
-
-
-def text_field(model: Model) -> TextField:
-    """The source column of a model that reads text; ConfigError for any other."""
-    if not isinstance(model.source, TextField):
-        raise ConfigError(
-            f"this look needs a source of text, and here it is {model.source.describe()}: try "
-            "--show tree, positions or net"
-        )
-    return model.source
 
 
 class Looked(NamedTuple):
@@ -105,33 +47,52 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """All that a model did while it read an input and wrote an output."""
+    """All that a model did while it read an input and said something of it."""
 
-    pair: Pair
+    said: Said
     memory: Memory
-    hidden: Float[Tensor, "T D"]  # what the output layer saw at each step
-    log_probabilities: Float[Tensor, "T V"]
     looks: tuple[Looked, ...]
     stretches: tuple[Stretch, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Written(Pass):
+    """The same of a model that writes."""
+
+    pair: Pair
+    hidden: Float[Tensor, "T D"]  # what the output layer saw at each step
+    log_probabilities: Float[Tensor, "T V"]
+
+
+def pass_over(network: Network, said: Said) -> Pass:
+    """Read the input and say it once; the network itself is not touched."""
+    if isinstance(network, SequenceModel) and isinstance(said, Pair):
+        return written_over(network, said)
+    return _judged_over(network, said)
+
+
 @torch.no_grad()
-def pass_over(network: SequenceModel, pair: Pair) -> Pass:
-    """Read the input and write the output once; the network itself is not touched."""
+def written_over(network: SequenceModel, pair: Pair) -> Written:
+    """The same for a model that writes."""
     notes = _Notes(network)
-    memory = notes.twin.encoder.encode(pair.read())
-    state = notes.twin.decoder.start(memory, trace=True)
-    features, _ = notes.twin.decoder.read(pair.fed(), state)
-    scores = notes.twin.decoder.write(features.hidden[0]).log_softmax(-1)
-    timeline = _Timeline.of(network, pair)
-    return Pass(
-        pair,
-        memory,
-        features.hidden[0],
-        scores,
-        tuple(timeline.looked(look) for look in notes.looks if look.weights),
-        tuple(timeline.stretch(part) for part in notes.parts if part.steps),
+    writer = notes.twin
+    if not isinstance(writer, SequenceModel):
+        raise TypeError("the twin of a model that writes writes too")
+    memory = writer.encoder.encode(pair.read())
+    features, _ = writer.decoder.read(pair.fed(), writer.decoder.start(memory, trace=True))
+    scores = writer.decoder.write(features.hidden[0]).log_softmax(-1)
+    return Written(
+        pair, memory, *notes.taken(network, pair, memory), pair, features.hidden[0], scores
     )
+
+
+@torch.no_grad()
+def _judged_over(network: Network, said: Said) -> Pass:
+    notes = _Notes(network)
+    memory = notes.twin.encoder.encode(said.read())
+    if isinstance(notes.twin, HeadedModel):
+        notes.twin.head(memory)
+    return Pass(said, memory, *notes.taken(network, said, memory))
 
 
 @dataclass
@@ -156,7 +117,7 @@ class _Part:
 class _Notes:
     """A twin whose attention and units note what they do."""
 
-    def __init__(self, network: SequenceModel) -> None:
+    def __init__(self, network: Network) -> None:
         self.looks: list[_Look] = []
         self.parts: list[_Part] = []
         modules = list(network.named_modules())
@@ -175,8 +136,18 @@ class _Notes:
             self.parts.append(_Part(place, unit, []))
             unit.register_forward_hook(partial(_note_unit, self.parts[-1]))
 
+    def taken(
+        self, network: Network, said: Said, memory: Memory
+    ) -> tuple[tuple[Looked, ...], tuple[Stretch, ...]]:
+        """What was noted, with the symbols that it was noted at."""
+        timeline = _Timeline.of(network, said, memory)
+        return (
+            tuple(timeline.looked(look) for look in self.looks if look.weights),
+            tuple(timeline.stretch(part) for part in self.parts if part.steps),
+        )
+
     def _look(self, name: str, kind: Kind) -> _Look:
-        self.looks.append(_Look(name.partition(".")[0], kind, layer_of(name), []))
+        self.looks.append(_Look(side_of(name), kind, layer_of(name), []))
         return self.looks[-1]
 
 
@@ -213,7 +184,8 @@ class _Mixing(nn.Module):
 
 
 def _note_cross(look: _Look, _module: nn.Module, _inputs: Any, outputs: Any) -> None:
-    look.weights.append(outputs[1][0])
+    if outputs[1] is not None:
+        look.weights.append(outputs[1][0])
 
 
 def _note_attention(look: _Look, module: Attention, inputs: Any, _outputs: Any) -> None:
@@ -228,18 +200,19 @@ def _note_unit(part: _Part, _module: nn.Module, inputs: Any, outputs: Any) -> No
 class _Timeline:
     """The symbols that each part of a model met, in its order."""
 
-    pair: Pair
+    said: Said
     read: tuple[str, ...]  # the source in the order in which the encoder reads it
     handed: tuple[str, ...]  # and as it is handed over
 
     @classmethod
-    def of(cls, network: SequenceModel, pair: Pair) -> "_Timeline":
-        source = pair.source
-        turned = (*source[-2::-1], source[-1])
+    def of(cls, network: Network, said: Said, memory: Memory) -> "_Timeline":
+        count = int(memory.seen(said.read())[0])
+        source = said.source if memory.mask is None else positions(said.source, count)
+        turned = (*source[-2::-1], source[-1]) if source else ()
         encoder = network.encoder
         backwards = isinstance(encoder, ReversedEncoder)
         whole = isinstance(encoder, ReversedEncoder) and encoder.turned
-        return cls(pair, turned if backwards else source, turned if whole else source)
+        return cls(said, turned if backwards else source, turned if whole else source)
 
     def looked(self, look: _Look) -> Looked:
         """A layer's weights with their labels; what came later sees more columns."""
@@ -247,7 +220,7 @@ class _Timeline:
         padded = [nn.functional.pad(part, (0, columns - part.shape[-1])) for part in look.weights]
         weights = torch.cat(padded, dim=1)
         if look.kind == "cross":
-            names = self.pair.target, self.handed
+            names = self._written(weights.shape[1]), self.handed
         elif look.side == "encoder":
             names = self.read, self.read
         else:
@@ -270,6 +243,24 @@ class _Timeline:
             symbols = symbols[::-1]
         return Stretch(part.place, part.unit, symbols, inputs, tuple(before), tuple(after))
 
+    def _written(self, steps: int) -> tuple[str, ...]:
+        """What a decoder was about at each of its steps: a token, or a number ahead."""
+        return self.said.target if isinstance(self.said, Pair) else _numbers(steps)
+
     def _decoded(self, steps: int) -> tuple[str, ...]:
         """What a decoder read: its own outputs, and the source before them where it reads that."""
-        return self.handed + self.pair.inputs if steps > len(self.pair.inputs) else self.pair.inputs
+        if not isinstance(self.said, Pair):
+            return _numbers(steps)
+        inputs = self.said.inputs
+        return self.handed + inputs if steps > len(inputs) else inputs
+
+
+def positions(source: Sequence[str], count: int) -> tuple[str, ...]:
+    """Names for so many positions that were made of the items of a source."""
+    if len(source) >= count:
+        return tuple(source[:: -(-len(source) // count)])
+    return tuple(str(number) for number in range(1, count + 1))
+
+
+def _numbers(steps: int) -> tuple[str, ...]:
+    return tuple(f"+{number}" for number in range(1, steps + 1))

@@ -1,6 +1,6 @@
 """How a model tells positions apart: their vectors, and how far neighbours lie apart (S5.3, S9)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,9 +9,11 @@ import numpy as np
 import torch
 
 from seqloom.errors import ConfigError
-from seqloom.insight.attention import rounded
+from seqloom.insight.attention import rounded, wrapped
 from seqloom.insight.picture import Drawing
-from seqloom.model import SequenceModel
+from seqloom.insight.twins import side_of
+from seqloom.model import Network
+from seqloom.model.fronts import FrontedEncoder, PictureFront
 from seqloom.model.transformer import PositionedEmbedding
 from seqloom.nn.positions import (
     Joint,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PositionMap", "PositionMaps", "positions_of", "table_of"]
 
+PLACES = {"cells": "row and column", "columns": "the column"}
 COUNT = 100  # positions shown
 NAMES: dict[type, str] = {
     SinusoidsAdded: "sines and cosines, added",
@@ -80,19 +83,22 @@ class PositionMaps:
                     f"  neighbours lie {steps.min():.4f} to {steps.max():.4f} apart, "
                     f"the first two {steps[0]:.4f}"
                 )
-        return "\n".join(lines)
+        return wrapped(lines, width)
 
     def drawing(self) -> Drawing:
         """A heat map for each side, and beside it the distance of neighbours."""
         return Drawing((), partial(_fill, self), 120)
 
 
-def positions_of(network: SequenceModel, count: int = COUNT) -> PositionMaps:
-    """The positions of every Transformer in a model; ConfigError where it has none."""
-    maps = []
+def positions_of(network: Network, count: int = COUNT) -> PositionMaps:
+    """The positions of every Transformer in a model, and of the cells of its pictures.
+
+    ConfigError where it has none.
+    """
+    maps = list(_cells(network))
     for name, module in network.named_modules():
         if isinstance(module, PositionedEmbedding):
-            side = name.partition(".")[0]
+            side = side_of(name)
             kind: Positions | Rotary = module.positions
             if type(kind) not in NAMES:
                 turned = [
@@ -107,9 +113,24 @@ def positions_of(network: SequenceModel, count: int = COUNT) -> PositionMaps:
             maps.append(PositionMap(side, NAMES[type(kind)], table))
     if not maps:
         raise ConfigError(
-            "this model has no positions to look at: it is recurrent, or positions are 'none'"
+            "this model has no positions to look at, as it is no Transformer or its positions are "
+            "'none': --show flow tells what a recurrent model keeps"
         )
     return PositionMaps(tuple(maps))
+
+
+@torch.no_grad()
+def _cells(network: Network) -> Iterator[PositionMap]:
+    """What tells the cells of a picture apart, row by row from the upper left."""
+    encoder = network.encoder
+    front = encoder.front if isinstance(encoder, FrontedEncoder) else None
+    if isinstance(front, PictureFront) and front.vectors.grid != "one":
+        like = next(front.parameters())
+        pixels = front.pixels
+        picture = like.new_zeros(1, pixels.channels, pixels.height, pixels.width)
+        table = front.vectors(torch.zeros_like(front.convolutions(picture)))[0]
+        kind = f"sines and cosines of {PLACES[front.vectors.grid]}, added"
+        yield PositionMap("picture", kind, table.double().numpy())
 
 
 @torch.no_grad()

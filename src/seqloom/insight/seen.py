@@ -7,25 +7,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from seqloom.errors import ConfigError, DataError
-from seqloom.fields import END, START, Field, Pixels, Values
+from seqloom.fields import Field, Pixels
 from seqloom.fields.sounds import SoundField
 from seqloom.insight.attention import AttentionMap, render_text, rounded, terminal_label, tick
+from seqloom.insight.heads import Attentions
+from seqloom.insight.pairs import Cell, pair_of
+from seqloom.insight.passes import pass_over
 from seqloom.insight.picture import Drawing
 from seqloom.model.fronts import FrontedEncoder, PictureFront
 from seqloom.prediction import Model, grid
-from seqloom.prediction.reading import padded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PictureAttention", "SoundAttention", "VideoAttention", "is_seen", "seen_in"]
+__all__ = ["PictureAttention", "Seen", "SoundAttention", "VideoAttention", "is_seen", "seen_in"]
 
 ACROSS = 6  # panels in a row
 PANEL = 1.7  # inches
-LONG_SIDE = 4  # panels are no longer than so many times their other side
+WIDEST = 3.2  # inches of a panel
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,37 +99,25 @@ class VideoAttention:
 Seen = PictureAttention | SoundAttention | VideoAttention
 
 
-@torch.inference_mode()
-def seen_in(model: Model, cell: str, output: str | None = None) -> Seen:
+def seen_in(
+    model: Model,
+    cell: Cell,
+    output: str | None = None,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+) -> Seen:
     """Where a model looks in a file while it writes its own output, or this one."""
-    wrong = model.source.fault(cell)
-    if wrong is not None:
-        raise DataError(wrong)
-    row = model.source.rows([cell])[0][: model.config.data.max_source]
-    if output is None:
-        ids = list(model.predict([cell])[0].ids)
-    else:
-        ids = [*model.target.encode(output).tolist(), END]
-    weights = _weights(model, row, ids)
-    names = tuple(model.target.tokens(ids))
+    pair = pair_of(model, cell, output)
+    looked = Attentions.seen(pass_over(model.network, pair)).chosen(layer=layer, head=head)
+    row, weights = pair.values, looked.weights
     if isinstance(model.source.items, Pixels):
-        return _seen_in_frames(model, np.asarray(row), names, weights)
+        return _seen_in_frames(model, np.asarray(row), pair.target, weights)
     step = model.source.config.step if isinstance(model.source, SoundField) else 1_000.0
     seconds = len(row) * step / 1_000
     starts = np.arange(weights.shape[1]) * seconds / weights.shape[1]
     labels = tuple(f"{start:.2f}" for start in starts)
-    return SoundAttention(np.asarray(row), seconds, AttentionMap(labels, names, weights))
-
-
-def _weights(model: Model, row: Values, ids: Sequence[int]) -> np.ndarray:
-    """Of each output token, over the vectors of the front end; ConfigError where none are made."""
-    network = model.network.eval()
-    state = network.decoder.start(network.encoder.encode(padded([row])), trace=True)
-    features, _ = network.decoder.read(torch.tensor([[START, *ids[:-1]]]), state)
-    if features.attention is None:
-        raise ConfigError("this model does not look back at its source: choose another look")
-    weights: np.ndarray = features.attention[0].double().numpy()
-    return weights
+    return SoundAttention(np.asarray(row), seconds, AttentionMap(labels, pair.target, weights))
 
 
 def _seen_in_frames(
@@ -159,7 +147,7 @@ def _fill_pictures(seen: PictureAttention, figure: "Figure", labels: Sequence[st
     height, width = seen.picture.shape[:2]
     across = max(1, min(len(labels), round(ACROSS * min(1.0, 2 * height / width))))
     down = math.ceil(len(labels) / across)
-    wide = PANEL * min(LONG_SIDE, max(1.0, width / height))
+    wide = min(WIDEST, PANEL * max(1.0, width / height))
     figure.set_size_inches(across * wide, down * (wide * height / width + 0.3))
     figure.set_layout_engine("constrained")
     grey = seen.picture.mean(axis=2)

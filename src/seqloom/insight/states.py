@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
 from seqloom.errors import ConfigError, DataError
-from seqloom.insight.attention import rounded, visible
-from seqloom.insight.examples import example_of
+from seqloom.insight.attention import fitted, rounded, visible
+from seqloom.insight.pairs import pair_of, read_cell
+from seqloom.insight.passes import written_over
 from seqloom.insight.picture import Drawing
 from seqloom.model import Memory
 from seqloom.model.encoders import mean_state
-from seqloom.prediction import Model
+from seqloom.prediction import Model, Predictor
+from seqloom.prediction.reading import padded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +32,7 @@ METHODS = ("pca", "tsne")
 OF = ("last", "mean")
 BATCH = 128
 NEAREST = 3
+ROUNDING = 1e-9  # share of the largest axis, below which an axis shows nothing
 LABELLED = 80  # points that are labelled one by one, where no labels are given
 LONGEST = 36  # characters of a label in a picture
 COLOURS = 10
@@ -79,9 +82,9 @@ class StateMap:
         """Each sentence, and below it those that lie nearest."""
         lines = []
         for text, nearest in zip(self.texts, self.neighbours(), strict=True):
-            lines.append(_cut(_plain(text), width))
+            lines.append(fitted(_plain(text), width))
             lines += [
-                f"  {distance:8.3f}  {_cut(_plain(self.texts[other]), width - 12)}"
+                f"  {distance:8.3f}  {fitted(_plain(self.texts[other]), width - 12)}"
                 for other, distance in nearest
             ]
         return "\n".join(lines)
@@ -94,7 +97,7 @@ class StateMap:
 
 
 def state_map(
-    model: Model,
+    model: Predictor,
     rows: Sequence[tuple[str, str | None]],
     *,
     method: str = "pca",
@@ -103,7 +106,7 @@ def state_map(
     """Texts, each with a label or None, as points on a map."""
     texts = tuple(text for text, _ in rows if text.strip())
     if len(texts) < 2:
-        raise DataError("a map of states needs at least two texts that are not blank; give more")
+        raise DataError("a map of states needs at least two inputs that are not blank; give more")
     if of not in OF:
         raise ConfigError(f"states of {of!r}: choose {' or '.join(OF)}")
     states = _states(model, texts, of)
@@ -121,6 +124,7 @@ def flatten(states: np.ndarray, method: str = "pca") -> tuple[np.ndarray, tuple[
     centred = states - states.mean(axis=0)
     left, sizes, axes = np.linalg.svd(centred, full_matrices=False)
     signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
+    sizes = np.where(sizes > ROUNDING * (sizes.max() or 1.0), sizes, 0.0)
     places = (left * sizes * signs)[:, :2]
     total = np.square(sizes).sum() or 1.0
     shares = tuple((np.square(sizes) / total)[:2].tolist())
@@ -144,12 +148,21 @@ def _tsne(states: np.ndarray) -> np.ndarray:
 
 
 @torch.no_grad()
-def _states(model: Model, texts: Sequence[str], of: str) -> np.ndarray:
+def _states(model: Predictor, texts: Sequence[str], of: str) -> np.ndarray:
+    if isinstance(model, Model) and model.alone:
+        return np.stack([_read_alone(model, text, of) for text in texts])
     found = []
     for begin in range(0, len(texts), BATCH):
-        some = [(text, "") for text in texts[begin : begin + BATCH]]
-        found.append(_sentence(model.network.encoder.encode(example_of(model, some).source), of))
+        some = [read_cell(model, text) for text in texts[begin : begin + BATCH]]
+        found.append(_sentence(model.network.encoder.encode(padded(some)), of))
     return torch.cat(found).double().numpy()
+
+
+def _read_alone(model: Model, text: str, of: str) -> np.ndarray:
+    """Where a language model stands after a text, or its mean state."""
+    hidden = written_over(model.network, pair_of(model, text)).hidden.double().numpy()
+    last: np.ndarray = hidden[-1] if of == "last" else hidden.mean(axis=0)
+    return last
 
 
 def _sentence(memory: Memory, of: str) -> torch.Tensor:
@@ -158,16 +171,15 @@ def _sentence(memory: Memory, of: str) -> torch.Tensor:
         return mean_state(memory.states, memory.mask)
     if of == "last" and memory.code is not None:
         return memory.code[0][:, -1]
-    raise ConfigError("this model has no encoder whose states could be mapped")
+    raise ConfigError(
+        f"this model's encoder hands over no states of the kind {of!r} that could be mapped: try "
+        f"--of {'last' if of == 'mean' else 'mean'}, or --show gradients"
+    )
 
 
 def _plain(text: str) -> str:
     """The text in one line, its control characters made visible."""
     return " ".join(map(visible, text.split()))
-
-
-def _cut(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else set_cell_size(text, max(1, width - 1)) + "…"
 
 
 def _short(text: str) -> str:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, START, UNK
-from seqloom.insight.attention import terminal_label, tick
+from seqloom.insight.attention import fitted, terminal_label, tick
 from seqloom.insight.gates import gates_of
 from seqloom.insight.heads import cross_map
 from seqloom.insight.page import embedded, page
-from seqloom.insight.passes import Pass, pair_of, pass_over
+from seqloom.insight.pairs import Foretold, Said, pair_of, said_of
+from seqloom.insight.passes import Pass, pass_over, written_over
 from seqloom.insight.picture import Drawing
-from seqloom.prediction import Likely, Model, Output
+from seqloom.prediction import Judge, Likely, Model, Output, Predictor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,11 +40,11 @@ class LayerStep:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a decoder."""
+    """One step of a decoder, or of a reader that is asked what it thinks so far."""
 
     read: str
     wrote: str
-    log_probability: float
+    log_probability: float | None  # None where it is a number
     norm: float  # of what the output layer saw
     best: tuple[Likely, ...]
     layers: tuple[LayerStep, ...]  # none where nothing is recurrent
@@ -55,26 +57,28 @@ class Steps:
 
     source: tuple[str, ...]
     steps: tuple[Step, ...]
+    verb: str = "writes"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"source": list(self.source), "steps": [asdict(step) for step in self.steps]}
+        steps = [asdict(step) for step in self.steps]
+        return {"source": list(self.source), "verb": self.verb, "steps": steps}
 
     def text(self, width: int = 80) -> str:
         """A paragraph for each step."""
         lines: list[str] = []
         for number, step in enumerate(self.steps, start=1):
-            lines += [*self._lines(number, step), ""]
+            lines += [*(fitted(line, width) for line in self._lines(number, step)), ""]
         return "\n".join(lines).rstrip()
 
     def _lines(self, number: int, step: Step) -> list[str]:
-        chance = np.exp(step.log_probability)
         read, wrote = terminal_label(step.read), terminal_label(step.wrote)
-        best = "  ".join(
-            f"{terminal_label(b.text)} {np.exp(b.log_probability):.3f}" for b in step.best
-        )
-        lines = [f"step {number}: reads {read}, writes {wrote} with p {chance:.3f}"]
-        lines.append(f"  best words   {best}")
+        lines = [f"step {number}: reads {read}, {self.verb} {wrote}"]
+        if step.log_probability is not None:
+            lines[0] += f" with p {np.exp(step.log_probability):.3f}"
+        if step.best:
+            best = [f"{terminal_label(b.text)} {np.exp(b.log_probability):.3f}" for b in step.best]
+            lines.append(f"  best words   {'  '.join(best)}")
         if step.attention is not None:
             order = np.argsort(-np.array(step.attention), kind="stable")[:BEST]
             looks = [f"{terminal_label(self.source[i])} {step.attention[i]:.2f}" for i in order]
@@ -87,7 +91,10 @@ class Steps:
 
     def drawing(self) -> Drawing:
         """Probabilities, sizes of states and gates over the steps."""
-        return Drawing(tuple(tick(step.wrote) for step in self.steps), partial(_fill, self), 120)
+        names = (f"{tick(step.read)}\n{tick(step.wrote)}" for step in self.steps)
+        if self.verb == "writes":
+            names = (tick(step.wrote) for step in self.steps)
+        return Drawing(tuple(names), partial(_fill, self), 120)
 
     def page(self, title: str) -> str:
         """A page that is stepped through with the arrow keys."""
@@ -99,18 +106,21 @@ class Steps:
         )
 
 
-def steps_of(model: Model, text: str, output: Output | str | None = None) -> Steps:
-    """Each step of the model's own output, or of a given one."""
-    found = pass_over(model.network, pair_of(model, text, output))
+def steps_of(model: Predictor, text: str, output: Output | str | None = None) -> Steps:
+    """Each step of the model's own output, or of a given one; of a model that judges, what it
+    thinks of each item, or of the input up to each item."""
+    if not isinstance(model, Model):
+        return steps_read(model, text, output)
+    found = written_over(model.network, pair_of(model, text, output))
     pair, logs = found.pair, found.log_probabilities
     possible = logs.index_fill(1, torch.tensor(NEVER), -torch.inf)
     values, ids = possible.topk(min(BEST, logs.shape[1] - len(NEVER)), dim=1)
     names = [model.target.tokens(row) for row in ids.tolist()]
     written = logs.gather(1, pair.written()[:, None])[:, 0].tolist()
     attention = cross_map(found)
-    layers = _layers(found)
+    layers = layers_of(found, "decoder", len(pair.target))
     return Steps(
-        pair.source,
+        pair.source if attention is None else attention.source,
         tuple(
             Step(
                 read=pair.inputs[t],
@@ -128,21 +138,108 @@ def steps_of(model: Model, text: str, output: Output | str | None = None) -> Ste
     )
 
 
-def _layers(found: Pass) -> list[tuple[LayerStep, ...]]:
-    """Every recurrent layer of the decoder at every step; what it read before those is left out."""
-    count = len(found.pair.target)
+def steps_read(model: Judge, text: str, output: Output | str | None) -> Steps:
+    """What a model that judges thinks, item by item; ConfigError where it goes by no steps."""
+    said = said_of(model, text, output)
+    items = len(said.values) - model.source.closing
+    if isinstance(said, Foretold):
+        return _ahead(model, said)
+    if said.units is not None:
+        raise ConfigError(
+            f"{model.source.describe()} are read at once and judged at once: try --show gradients, "
+            "flow or net"
+        )
+    found = pass_over(model.network, said)
+    layers = layers_of(found, "encoder", items)
+    judged = _judged_so_far(model, said, items)
+    return Steps(
+        said.source,
+        tuple(
+            Step(
+                read=said.source[t],
+                wrote=each.text,
+                log_probability=each.tokens[-1].log_probability if each.tokens else None,
+                norm=_size(found, t),
+                best=each.tokens[-1].alternatives if each.tokens else (),
+                layers=layers[t],
+                attention=None,
+            )
+            for t, each in enumerate(judged)
+        ),
+        verb="says",
+    )
+
+
+def _judged_so_far(model: Judge, said: Said, items: int) -> list[Output]:
+    """Tags one by one; for a label or a number, what the first so many items would be given."""
+    values = said.values
+    if model.target.config.kind != "tags":
+        kept = [np.delete(np.arange(len(values)), np.arange(t + 1, items)) for t in range(items)]
+        return model.predict_rows([values[places] for places in kept], alternatives=BEST)
+    (whole,) = model.predict_rows([values], alternatives=BEST)
+    return [
+        Output(token.text, token.log_probability, token.log_probability, (token,), "end")
+        for token in whole.tokens
+    ]
+
+
+def _size(found: Pass, t: int) -> float:
+    """Of the state that the encoder hands on at a position."""
+    states = found.memory.states
+    return float("nan") if states is None else float(states[0, t].norm())
+
+
+def _ahead(model: Judge, said: Foretold) -> Steps:
+    """The steps of a forecast that is fed back."""
+    found = pass_over(model.network, said)
+    if said.ahead is None or not any(each.place.side == "decoder" for each in found.stretches):
+        raise ConfigError(
+            "this forecast is made at once and not step by step: try --show gradients or flow"
+        )
+    layers = layers_of(found, "decoder", len(said.ahead))
+    attention = cross_map(found)
+    words = [" ".join(f"{number:.4g}" for number in row) for row in said.ahead]
+    return Steps(
+        said.source,
+        tuple(
+            Step(
+                read="the last value" if t == 0 else words[t - 1],
+                wrote=words[t],
+                log_probability=None,
+                norm=layers[t][-1].norm,
+                best=(),
+                layers=layers[t],
+                attention=None if attention is None else tuple(attention.weights[t].tolist()),
+            )
+            for t in range(len(words))
+        ),
+        verb="forecasts",
+    )
+
+
+def layers_of(found: Pass, side: str, count: int) -> list[tuple[LayerStep, ...]]:
+    """Every recurrent layer of a side at each of so many steps, in the order of the positions.
+
+    What a decoder read before its own outputs is left out, and so is what closes a source.
+    """
     columns = []
+    kept = slice(-count, None) if side == "decoder" else slice(count)
     for stretch in found.stretches:
-        if stretch.place.side != "decoder":
+        if stretch.place.side != side:
             continue
-        norms = stretch.after[0].norm(dim=1)[-count:].tolist()
-        gates = {name: table[-count:].mean(axis=1) for name, table in gates_of(stretch).items()}
+        norms, gates = stretch.after[0].norm(dim=1).numpy(), gates_of(stretch)
+        if stretch.place.direction == "backward":
+            norms, gates = norms[::-1], {name: table[::-1] for name, table in gates.items()}
+        norms, gates = norms[kept], {name: t[kept].mean(axis=1) for name, t in gates.items()}
+        name = f"layer {stretch.place.layer}"
+        if side == "encoder":
+            name += f" {stretch.place.direction}"
         columns.append(
             [
                 LayerStep(
-                    f"layer {stretch.place.layer}",
-                    norms[t],
-                    {name: float(values[t]) for name, values in gates.items()},
+                    name,
+                    float(norms[t]),
+                    {gate: float(values[t]) for gate, values in gates.items()},
                 )
                 for t in range(count)
             ]
@@ -161,10 +258,15 @@ def _fill(steps: Steps, figure: "Figure", labels: Sequence[str]) -> None:
     figure.set_size_inches(max(5.0, min(40.0, 0.5 * len(labels) + 2.5)), 1.7 * panels)
     figure.set_layout_engine("constrained")
     axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
-    chances = np.exp([step.log_probability for step in steps.steps])
-    axes[0].bar(range(len(chances)), chances, color="#1f5fa8", width=0.6)
-    axes[0].set_ylim(0, 1)
-    axes[0].set_ylabel("probability", fontsize=9)
+    chances = [step.log_probability for step in steps.steps if step.log_probability is not None]
+    if chances:
+        axes[0].bar(range(len(chances)), np.exp(chances), color="#1f5fa8", width=0.6)
+        axes[0].set_ylim(0, 1)
+        axes[0].set_ylabel("probability", fontsize=9)
+    else:
+        numbers = [[float(number) for number in step.wrote.split()] for step in steps.steps]
+        axes[0].plot(numbers, marker=".")
+        axes[0].set_ylabel(steps.verb, fontsize=9)
     if recurrent:
         for number, layer in enumerate(steps.steps[0].layers):
             sizes = [step.layers[number].norm for step in steps.steps]
@@ -235,7 +337,7 @@ function show() {
   }
   make(buttons, 'span', 'step ' + (at + 1) + ' of ' + data.steps.length + ': reads ').id = 'place';
   make(buttons, 'strong', step.read);
-  buttons.append(', writes ');
+  buttons.append(', ' + data.verb + ' ');
   make(buttons, 'strong', step.wrote).id = 'wrote';
   const source = make(view, 'div', undefined, 'line source');
   data.source.forEach((symbol, i) => {
@@ -250,7 +352,8 @@ function show() {
     const kind = i === at ? 'now' : i < at ? 'done' : '';
     make(output, 'span', each.wrote, kind).onclick = () => go(i);
   });
-  bars('Likeliest words', step.best.map(b => [b.text, Math.exp(b.log_probability), 1]));
+  const best = step.best.map(b => [b.text, Math.exp(b.log_probability), 1]);
+  if (best.length) bars('Likeliest', best);
   const most = Math.max(...data.steps.flatMap(s => s.layers.map(l => l.norm)), 1e-9);
   if (step.layers.length) bars('Size of the state', step.layers.map(l => [l.place, l.norm, most]));
   const gates = step.layers.flatMap(

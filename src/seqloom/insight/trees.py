@@ -1,13 +1,13 @@
 """A beam's tree: what it kept, dropped and chose, beside the best that there is (SPEC S7.5, S9)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import DataError
 from seqloom.fields import END, SPECIAL_SYMBOLS
-from seqloom.insight.attention import terminal_label, tick
+from seqloom.insight.attention import fitted, terminal_label, tick
 from seqloom.insight.picture import Drawing
 from seqloom.prediction import Branch, Model, Wishes
 from seqloom.search import Beam, Exact, Ranking
@@ -23,6 +23,10 @@ DROPPED = 2  # branches of a node that a picture shows of those not kept
 MARKS = {"kept": "", "pruned": "×", "finished": "■", "winner": "★"}
 INKS = {"kept": "#1f5fa8", "pruned": "#b0b0b0", "finished": "#1f5fa8", "winner": "#c8641e"}
 EXPANSIONS = 20_000  # paths that the proof may read
+FEW_EXPANSIONS = 2_000  # of a language model, which rarely ends
+ROOT = 40  # cells of the root in the terminal
+GIVEN = 4  # tokens of its input that stand at the root
+AHEAD = 8  # tokens that it goes on for
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class BeamTree:
     def text(self, width: int = 80) -> str:
         """A line for each branch that was kept; those dropped beside it in one."""
         below, best = self.children(), self.best_path()
-        lines = [terminal_label(self.branches[0].text)]
+        lines = [terminal_label(self.branches[0].text, ROOT)]
 
         def add(number: int, margin: str) -> None:
             kept = [b for b in below[number] if b.fate != "pruned"]
@@ -117,7 +121,7 @@ class BeamTree:
 
         add(0, "")
         signs = "← the way to the winner ★   ■ ended   × dropped   (log-probability of the path)"
-        return "\n".join([*lines, "", signs, self.verdict])
+        return "\n".join(fitted(line, width) for line in [*lines, "", signs, self.verdict])
 
     def drawing(self) -> Drawing:
         """Steps across, branches down."""
@@ -130,6 +134,8 @@ def beam_tree(
     """Search with a beam, keep its tree, and look for the optimum; by the run's own ranking."""
     if not text.strip():
         raise DataError("there is nothing to look at in a blank input; give a text")
+    if model.alone:
+        model, expansions = _going_on(model), min(expansions, FEW_EXPANSIONS)
     options = model.config.search
     ranking = Ranking.configured(options)
     width = width or max(2, options.beam)
@@ -142,7 +148,25 @@ def beam_tree(
     proved = exact.stopped == "end"
     if not proved and (winner.ended, winner.rank) > (optimum.ended, optimum.rank):
         optimum = winner
-    return BeamTree(text, width, found.tree, winner, optimum, proved)
+    branches = _after(found.tree) if model.alone else found.tree
+    return BeamTree(text, width, branches, winner, optimum, proved)
+
+
+def _going_on(model: Model) -> Model:
+    """A language model that stops soon: its outputs may have no end of their own."""
+    options = model.config.search
+    short = options.model_copy(update={"length": min(options.length, AHEAD)})
+    return replace(model, config=model.config.model_copy(update={"search": short}))
+
+
+def _after(branches: Sequence[Branch]) -> tuple[Branch, ...]:
+    """The tree from where it branches first; what was given before is its root."""
+    below = [sum(each.parent == number for each in branches) for number in range(len(branches))]
+    first = next((number for number, count in enumerate(below) if count != 1), 0)
+    begun = " ".join(each.text for each in branches[max(0, first - GIVEN + 1) : first + 1])
+    kept = [replace(each, number=each.number - first) for each in branches[first:]]
+    later = [replace(each, parent=(each.parent or 0) - first) for each in kept[1:]]
+    return (replace(kept[0], parent=None, text=begun), *later)
 
 
 def _words(branch: Branch) -> str:

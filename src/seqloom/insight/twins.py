@@ -3,15 +3,17 @@
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from torch import nn
 
-from seqloom.model import SequenceModel
+from seqloom.model import Network
 from seqloom.nn.recurrent import Layer
 from seqloom.nn.units import Unit
 
-__all__ = ["Place", "layer_of", "twin", "units_of"]
+__all__ = ["Place", "layer_of", "side_of", "twin", "units_of"]
+
+Net = TypeVar("Net", bound=Network)
 
 Change = tuple[nn.Module, Callable[[Any], nn.Module]]
 """A module of the model, and what makes the one to stand in its place from a copy of it."""
@@ -28,13 +30,15 @@ class Place(NamedTuple):
         return f"{self.side} layer {self.layer} {self.direction}"
 
 
-def twin(model: SequenceModel, changes: Iterable[Change] = ()) -> SequenceModel:
+def twin(model: Net, changes: Iterable[Change] = ()) -> Net:
     """The model as in use, with the very same parameters, and some modules exchanged."""
     # What a deep copy finds here it takes as its copy.
     known: dict[int, Any] = {id(each): each for each in (*model.parameters(), *model.buffers())}
     for module, change in changes:
         known[id(module)] = change(copy.deepcopy(module, known))
-    return copy.deepcopy(model, known).eval()
+    found: Net = copy.deepcopy(model, known)
+    found.eval()
+    return found
 
 
 def layer_of(name: str) -> int:
@@ -44,7 +48,12 @@ def layer_of(name: str) -> int:
     return numbers[0] + 1 if numbers else 1
 
 
-def units_of(model: SequenceModel) -> Iterator[tuple[Place, Unit]]:
+def side_of(name: str) -> str:
+    """Encoder or decoder, by a module's path in the network; a head may have a decoder in it."""
+    return "encoder" if name.partition(".")[0] == "encoder" else "decoder"
+
+
+def units_of(model: Network) -> Iterator[tuple[Place, Unit]]:
     """Every recurrent unit with its place."""
     backward = {
         id(unit)
@@ -55,7 +64,7 @@ def units_of(model: SequenceModel) -> Iterator[tuple[Place, Unit]]:
     }
     for name, unit in model.named_modules():
         if isinstance(unit, Unit):
-            side = name.partition(".")[0]
+            side = side_of(name)
             direction: Literal["forward", "backward"] = (
                 "backward" if id(unit) in backward else "forward"
             )

@@ -90,6 +90,17 @@ class Forecaster(Judge):
             came if whole else None,
         )
 
+    def window(self, data: Data) -> NDArray[np.float32]:
+        """The last window of a table, standardised (S, C); or that of a cell of numbers."""
+        if isinstance(data, str) and self.source.fault(data) is None:
+            (values,) = self.source.rows([data])
+            return self._whole(np.asarray(values, np.float32), 1)
+        table = self.read(data, ahead=True)
+        start, (window, horizon) = len(table) - table.ahead, self.shape
+        self._check(table, start, self._wanted(None))
+        rows = _reaching(source_rows(table, horizon), start)
+        return self.source.scaled(rows[start - window : start])
+
     def compared(self, window: NDArray[np.float32], came: NDArray[np.float32]) -> Forecast:
         """The forecast of one standardised window beside what came; its times are steps."""
         return self._of(window, self.target.unscaled(came))
@@ -120,12 +131,8 @@ class Forecaster(Judge):
         """The forecast of each of so many cells; those that were not encoded are blank."""
         outputs = [Output("", 0.0, 0.0, (), "blank")] * count
         for each in encoded:
-            if len(each.values) != self.shape.window:
-                raise DataError(
-                    f"input {each.number + 1} has {len(each.values):,} steps where the model reads "
-                    f"{self.shape.window:,}; give as many"
-                )
-            outputs[each.number] = self.output(self._of(np.asarray(each.values, np.float32)))
+            values = self._whole(np.asarray(each.values, np.float32), each.number + 1)
+            outputs[each.number] = self.output(self._of(values))
         return outputs
 
     def _of(
@@ -136,6 +143,15 @@ class Forecaster(Judge):
         times = tuple(str(number) for number in range(1, len(found) + 1))
         past = self.target.unscaled(window[:, : len(self.target.names)])
         return self._told(found, ("step", times), past, actual)
+
+    def _whole(self, values: NDArray[np.float32], number: int) -> NDArray[np.float32]:
+        """A window, if it is one."""
+        if len(values) != self.shape.window:
+            raise DataError(
+                f"input {number} has {len(values):,} steps where the model reads "
+                f"{self.shape.window:,}; give as many"
+            )
+        return values
 
     def _wanted(self, steps: int | None) -> int:
         configured = self.config.target

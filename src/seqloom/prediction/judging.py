@@ -81,10 +81,10 @@ class Judge:
             if each.fault is not None:
                 raise each.fault
 
-    def predict_rows(self, rows: Sequence[Values]) -> list[Output]:
-        """The output for each input that is already encoded."""
+    def predict_rows(self, rows: Sequence[Values], *, alternatives: int = 1) -> list[Output]:
+        """The output for each input that is already encoded, with so many of the likeliest."""
         encoded = [Encoded(number, row) for number, row in enumerate(rows)]
-        return self.outputs(encoded, len(rows))
+        return self.outputs(encoded, len(rows), alternatives)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """The log-probability of each given label or tags (SPEC S7.4)."""

@@ -13,7 +13,7 @@ from seqloom.metrics import Score, bits_per_character, nats_per_character, perpl
 from seqloom.prediction import Model
 from seqloom.run.ngrams import NGrams
 
-__all__ = ["language_scores", "ngram_scores"]
+__all__ = ["characters", "language_scores", "ngram_scores"]
 
 ORDERS = {"character": 7, "byte": 7}  # tokens in the longest n-grams; 5 of other units
 
@@ -41,7 +41,7 @@ def language_scores(model: Model, texts: Sequence[str]) -> list[Score]:
     scored = model.score_text(texts) if model.endless else model.score(pairs)
     found = np.array([each.log_probability for each in scored])
     tokens = np.array([len(each.tokens) for each in scored])
-    return _Lines(found, tokens, _characters(model, texts)).scores()
+    return _Lines(found, tokens, characters(model, texts)).scores()
 
 
 def ngram_scores(model: Model, texts: Sequence[str], place: Path) -> dict[str, Score]:
@@ -59,10 +59,10 @@ def ngram_scores(model: Model, texts: Sequence[str], place: Path) -> dict[str, S
     tokens = np.array([len(row) for row in rows])
     values = known.log_probabilities(np.concatenate(rows))
     sums = np.add.reduceat(values, np.cumsum(tokens) - tokens)
-    scores = _Lines(sums, tokens, _characters(model, texts)).scores()
+    scores = _Lines(sums, tokens, characters(model, texts)).scores()
     return {f"{order}-grams": scores[0], f"{order}-grams by character": scores[1]}
 
 
-def _characters(model: Model, texts: Sequence[str]) -> NDArray[np.int64]:
-    """With the end of each line, which is in the lines of a stream already."""
+def characters(model: Model, texts: Sequence[str]) -> NDArray[np.int64]:
+    """Of each text, with the end of each line, which is in the lines of a stream already."""
     return np.array([len(text) + (not model.endless) for text in texts])

@@ -30,6 +30,9 @@ WORDS = {
 }
 
 
+WITHIN = ("inner", "decoder")  # an encoder in another one, a decoder in the head of a forecast
+
+
 class Part(NamedTuple):
     """What a reader calls a part; layers and blocks have numbers, from 1."""
 
@@ -62,7 +65,9 @@ def part_lines(network: nn.Module) -> list[str]:
 def _part(name: str) -> Part:
     """The part that a parameter belongs to, by its path in the network."""
     side, *path = name.split(".")
-    if path[0] == "inner":  # an encoder that another one turns round
+    if side == "head" and path[0] == "inner":
+        return Part(side, "inner layers", None)
+    while path[0] in WITHIN:
         path = path[1:]
     two = ".".join(path[:2])
     words, rest = (WORDS[two], path[2:]) if two in WORDS else (WORDS[path[0]], path[1:])

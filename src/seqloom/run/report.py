@@ -1,29 +1,45 @@
 """A report of a run: what its directory holds, and what its model makes of held-out rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqloom.config import flatten
-from seqloom.data import Corpus, Data, Report
-from seqloom.errors import ConfigError, RunError
-from seqloom.fields import TextField
-from seqloom.insight import AttentionMap, Curves, Judged, RunReport, attention_of
+from seqloom.data import Corpus, Data, source_rows, windows
+from seqloom.errors import DataError, RunError
+from seqloom.insight import (
+    Curves,
+    ForecastReport,
+    RunReport,
+    Scale,
+    View,
+    attention_of,
+    is_seen,
+    mattered,
+    seen_in,
+)
+from seqloom.insight.pairs import Cell
 from seqloom.insight.picture import write_bytes
-from seqloom.metrics import perplexity, written_scores
-from seqloom.prediction import Model
+from seqloom.metrics import error_scores, forecast_errors
+from seqloom.prediction import Forecaster, Model, Predictor
+from seqloom.run.judged import Held, held_out, judge, judge_texts, spread
 from seqloom.run.parts import part_lines
 from seqloom.run.progress import Progress
 from seqloom.run.saved import best_step
-from seqloom.run.use import data_rows, load_writer
+from seqloom.run.use import load
 from seqloom.store import RunDirectory
 from seqloom.version import __version__
 
 __all__ = ["report", "write_report"]
 
-ROWS = 500  # that are written out
+ROWS = 500  # that are judged
 LOOKS = 3
+Numbers = NDArray[np.float32]
+ATTENTION = "Attention of three examples"
+LONGEST = 60  # items of an example that is looked into
 
 
 def write_report(run: str | Path, to: Path, *, data: Data | None = None) -> RunReport:
@@ -34,38 +50,117 @@ def write_report(run: str | Path, to: Path, *, data: Data | None = None) -> RunR
 
 
 def report(run: str | Path, *, data: Data | None = None, most: int = ROWS) -> RunReport:
-    """What is known of a run whose target is text, with results on data it has not seen.
+    """What is known of a run, with results on data it has not seen.
 
     Without data these are the rows that training held out, as far as the run still has them.
     """
     directory = RunDirectory(Path(run))
-    model = load_writer(run)
-    if model.alone:
-        raise ConfigError(
-            f"{run} has no source, so there are no outputs to report on: use evaluate and describe"
-        )
+    model = load(run)
+    if isinstance(model, Forecaster):
+        return _forecast_report(directory, model, data, most)
+    held = list(spread(held_out(directory, model, data), most))
+    alone = isinstance(model, Model) and model.alone
+    made = judge_texts(model, held) if isinstance(model, Model) and alone else judge(model, held)
+    cells: list[Cell] = [row.target if alone else row.values for row in held if _fits(row, alone)]
+    kind, looks = _looks(model, cells)
+    return RunReport(
+        **_known(directory, model, data),
+        scores=made.scores,
+        judged=made.rows,
+        looks=looks,
+        scale=made.scale,
+        looks_at=kind,
+    )
+
+
+def _forecast_report(
+    directory: RunDirectory, model: Forecaster, data: Data | None, most: int
+) -> ForecastReport:
+    """The windows of a table, or those that training held out."""
+    if data is None:
+        held = list(spread(held_out(directory, model, None), most))
+        pasts = np.stack([np.asarray(row.values, np.float32) for row in held])
+        wanted = np.stack([np.asarray(row.wanted, np.float32) for row in held])
+    else:
+        pasts, wanted = _windows(model, data, most)
+    found = model.windows(pasts)[..., 0]
+    off = np.abs(found - wanted)
+    order = np.argsort(off.mean(axis=(1, 2)), kind="stable")
+    ends = [model.compared(pasts[number], wanted[number]) for number in (order[0], order[-1])]
+    kind, looks = _looks(model, list(pasts))
+    block = model.shape.horizon if len(pasts) < most else 1
+    return ForecastReport(
+        **_known(directory, model, data),
+        scores=tuple(error_scores(forecast_errors(found, wanted), block=block)),
+        judged=(),
+        looks=looks,
+        scale=Scale("mean |error|", ""),
+        looks_at=kind,
+        forecasts=tuple(ends),
+        by_step=tuple(off.mean(axis=(0, 2)).tolist()),
+        windows=len(pasts),
+    )
+
+
+def _windows(model: Forecaster, data: Data, most: int) -> tuple[Numbers, Numbers]:
+    """Windows of a table and what came after each, standardised."""
+    table = model.read(data)
+    starts, (window, horizon) = windows(table, model.shape, range(len(table)))
+    if not len(starts):
+        raise DataError(f"{table.file}: holds no whole window; give more rows")
+    chosen = starts[np.linspace(0, len(starts) - 1, min(most, len(starts))).astype(int), None]
+    read = model.source.scaled(source_rows(table, horizon))
+    targets = model.target.scaled(table.values[:, : len(model.target.names)])
+    return read[chosen - window + np.arange(window)], targets[chosen + np.arange(horizon)]
+
+
+def _fits(row: Held, alone: bool) -> bool:
+    """Whether an example is short enough, and there, to be looked into."""
+    text = row.target if alone else row.source
+    return bool(text.strip()) and len(row.wanted if alone else row.values) <= LONGEST * (
+        1 if row.values.ndim == 1 else 100
+    )
+
+
+def _looks(model: Predictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
+    """Attention of inputs spread over all; where the model has none, what mattered."""
+    places = np.linspace(0, len(cells) - 1, min(LOOKS, len(cells))).astype(int)
+    chosen = [cells[place] for place in places]
+    if not chosen:
+        return ATTENTION, ()
+    kinds = attention_of(model, chosen[0]).kinds
+    if not kinds or isinstance(model, Forecaster):
+        return "What mattered in three examples", tuple(mattered(model, cell) for cell in chosen)
+    if kinds[0] == "cross" and isinstance(model, Model) and is_seen(model.source):
+        return ATTENTION, tuple(seen_in(model, cell) for cell in chosen)
+    return ATTENTION, tuple(attention_of(model, cell).chosen(kinds[0]) for cell in chosen)
+
+
+def _known(directory: RunDirectory, model: Predictor, data: Data | None) -> "Known":
+    """What a report says of any run."""
     step = best_step(directory)
     progress = Progress.from_dict((directory.latest() or step).progress())
-    pairs = _held_out(directory, model) if data is None else _given(model, data)
-    chosen = [pairs[i] for i in np.linspace(0, len(pairs) - 1, min(most, len(pairs))).astype(int)]
-    judged = _judged(model, chosen)
-    scored = model.score(chosen)
-    scores = (
-        *written_scores([each.output for each in judged], [each.reference for each in judged]),
-        perplexity([each.log_probability for each in scored], [len(s.tokens) for s in scored]),
-    )
-    return RunReport(
-        run=str(directory.path),
-        facts=_facts(directory, model, progress, step.number),
-        parts=tuple(_parts(part_lines(model.network))),
-        curves=Curves.of(directory.events()),
-        best=step.number,
-        scores=scores,
-        judged=tuple(judged),
-        attention=tuple(_looks(model, judged)),
-        options=tuple((name, str(value)) for name, value in flatten(model.config).items()),
-        repeat=_repeat(directory, data),
-    )
+    return {
+        "run": str(directory.path),
+        "facts": _facts(directory, model, progress, step.number),
+        "parts": tuple(_parts(part_lines(model.network))),
+        "curves": Curves.of(directory.events()),
+        "best": step.number,
+        "options": tuple((name, str(value)) for name, value in flatten(model.config).items()),
+        "repeat": _repeat(directory, data),
+    }
+
+
+class Known(TypedDict):
+    """What a report says of any run."""
+
+    run: str
+    facts: tuple[tuple[str, str], ...]
+    parts: tuple[tuple[str, str], ...]
+    curves: Curves
+    best: int
+    options: tuple[tuple[str, str], ...]
+    repeat: tuple[str, ...]
 
 
 def _parts(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -75,61 +170,8 @@ def _parts(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield count, name
 
 
-def _held_out(directory: RunDirectory, model: Model) -> list[tuple[str, str]]:
-    """The rows that training held out, as texts."""
-    try:
-        corpus = Corpus.open(directory.cache_directory / "valid")
-    except RunError:
-        raise RunError(
-            f"{directory.path}: its held-out rows are no longer there; name some with --data"
-        ) from None
-    batch = corpus.batch(np.arange(len(corpus)))
-    return [
-        (model.source.cell(source[:read]), model.target.cell(target[:written]))
-        for source, read, target, written in zip(
-            batch.source, batch.source_lengths, batch.target, batch.target_lengths, strict=True
-        )
-    ]
-
-
-def _given(model: Model, data: Data) -> list[tuple[str, str]]:
-    return [(row.source, row.target) for row in data_rows(model, data, None, Report())]
-
-
-def _judged(model: Model, pairs: list[tuple[str, str]]) -> list[Judged]:
-    """Each row with the model's output and its own chrF."""
-    from sacrebleu.metrics.chrf import CHRF
-
-    chrf = CHRF()
-    return [
-        Judged(
-            source,
-            reference,
-            output.text,
-            float(chrf.sentence_score(output.text, [reference]).score),
-            len(output.source),
-            output.score,
-        )
-        for (source, reference), output in zip(
-            pairs, model.predict(source for source, _ in pairs), strict=True
-        )
-    ]
-
-
-def _looks(model: Model, judged: list[Judged]) -> Iterator[AttentionMap]:
-    """The attention of rows spread over all, where the model has any."""
-    if not isinstance(model.source, TextField):
-        return
-    rows = [each for each in judged if each.source.strip()]
-    for place in np.linspace(0, len(rows) - 1, min(LOOKS, len(rows))).astype(int):
-        found = attention_of(model, rows[place].source)
-        if not any(layer.of == "cross" for layer in found.layers):
-            return
-        yield found.chosen()
-
-
 def _facts(
-    directory: RunDirectory, model: Model, progress: Progress, step: int
+    directory: RunDirectory, model: Predictor, progress: Progress, step: int
 ) -> tuple[tuple[str, str], ...]:
     """What was learnt from, how, and for how long."""
     facts = [

@@ -1,0 +1,83 @@
+"""Pictures of what mattered: tables of symbols, and maps over a picture, a recording, a series."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["MAP", "fill_rows", "fill_tables", "framed", "most_of"]
+
+MAP = "RdBu"  # blue speaks for what is said, red against it
+WIDE = 40  # columns from which tables stand one below the other
+NARROW = 16  # up to which three stand side by side
+ROOMY = 24  # columns up to which numbers are written into the cells of a single row
+
+
+def fill_tables(
+    figure: "Figure",
+    tables: Mapping[str, np.ndarray],
+    columns: Sequence[str],
+    rows: Sequence[str],
+    *,
+    source: int,
+) -> None:
+    """A map for each look with a scale of its own; a line parts the source from the prefix."""
+    cell = max(0.12, min(0.3, 5 / len(columns)))
+    size = max(1.6, cell * len(columns)), max(0.8, cell * len(rows))
+    across = 1 if len(columns) > WIDE else 2 + (len(tables) == 3 and len(columns) <= NARROW)
+    down = math.ceil(len(tables) / across)
+    figure.set_size_inches(across * (size[0] + 0.9), down * (size[1] + 1.2))
+    figure.set_layout_engine("constrained")
+    grid = figure.subplots(down, across, squeeze=False)
+    for axes in grid.flat[len(tables) :]:
+        axes.set_axis_off()
+    for axes, (name, table) in zip(grid.flat, tables.items(), strict=False):
+        most = most_of(table)
+        image = axes.imshow(table, cmap=MAP, vmin=-most, vmax=most, aspect="auto")
+        axes.set_title(name, fontsize=10)
+        axes.set_xticks(range(len(columns)), columns, rotation=90)
+        axes.set_yticks(range(len(rows)), rows)
+        if 0 < source < len(columns):
+            axes.axvline(source - 0.5, color="0.4", linewidth=0.8)
+        framed(axes, max(5.5, min(9.0, 36 * cell)))
+        bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=min(30, max(4, 8 * size[1])))
+        bar.ax.tick_params(labelsize=7)
+
+
+def fill_rows(
+    figure: "Figure", tables: Mapping[str, np.ndarray], columns: Sequence[str], title: str
+) -> None:
+    """One thing that is said: a row for each look, in shares of the largest of that look."""
+    cell = max(0.16, min(0.55, 11 / len(columns)))
+    figure.set_size_inches(max(3.0, cell * len(columns) + 1.8), 0.32 * len(tables) + 0.9)
+    axes = figure.add_subplot()
+    whole = np.stack([table[0] for table in tables.values()])
+    shares = whole / np.maximum(np.abs(whole).max(axis=1, keepdims=True), 1e-30)
+    axes.imshow(shares, cmap=MAP, vmin=-1, vmax=1, aspect="auto")
+    axes.set_title(title, fontsize=10, loc="left")
+    turned = 90 if len(columns) > 12 or max(map(len, columns)) > 8 else 0
+    axes.set_xticks(range(len(columns)), columns, rotation=turned)
+    axes.set_yticks(range(len(tables)), tables)
+    framed(axes, 8)
+    if len(columns) <= ROOMY:
+        for (row, column), value in np.ndenumerate(whole):
+            ink = "white" if abs(shares[row, column]) > 0.6 else "0.3"
+            axes.text(
+                column, row, f"{value:+.2f}", ha="center", va="center", fontsize=6.5, color=ink
+            )
+
+
+def framed(axes: "Axes", letters: float) -> None:
+    """Labels without marks, in a thin frame."""
+    axes.tick_params(length=0, labelsize=letters)
+    axes.spines[:].set_color("0.8")
+
+
+def most_of(table: np.ndarray) -> float:
+    """The largest size in a table, for a scale around 0; 1 where all is 0."""
+    return float(np.abs(table).max()) or 1.0

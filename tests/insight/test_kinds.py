@@ -1,0 +1,145 @@
+"""SPEC S9 for every kind of model: what mattered adds up, and every look works or says why not."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from seqloom.commands.look import SHOWS, Wanted
+from seqloom.errors import ConfigError
+from seqloom.insight import (
+    MatteredInPicture,
+    MatteredInSeries,
+    MatteredInSound,
+    mattered,
+    state_map,
+    steps_of,
+    write,
+)
+from seqloom.insight.pairs import said_of
+from seqloom.insight.saliency import CLOSE, ScaledVectors, explain
+from seqloom.prediction import Forecaster, Judge, Model
+from tests.insight.kinds import KINDS, case
+from tests.insight.test_attention import texts
+
+# What each kind has nothing of; everything else is there for all.
+MISSING = {
+    "attention": {"label", "tags", "spelt tags", "number", "language", "vector", "linear series",
+                  "picture to label"},
+    "alignment": set(KINDS),
+    "flow": {"language by blocks"},
+    "positions": {name for name in KINDS if "blocks" not in name} - {"picture", "picture to label"},
+    "tree": {name for name, kind in KINDS.items() if kind.target["kind"] != "text"},
+    "steps": {"vector", "linear series", "picture to label"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_look_works_or_names_one_that_does(name: str, tmp_path: Path) -> None:
+    """A sentence with another --show, or words, plain values and a picture."""
+    model, cell = case(name, tmp_path)
+    for show, look in SHOWS.items():
+        rows = ((cell, None),) * (2 if show == "states" else 1)
+        if name in MISSING.get(show, ()):
+            with pytest.raises(ConfigError, match=r"--show \w+|try --show"):
+                look(model, Wanted(rows))
+            continue
+        view = look(model, Wanted(rows))
+        assert all(len(line) <= 60 for line in view.text(60).splitlines())
+        json.dumps(view.as_dict(), allow_nan=False)
+        if show in ("gradients", "net", "steps"):
+            write(view, tmp_path / "look.svg", title="")
+            assert texts(tmp_path / "look.svg")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_gradients_are_what_small_changes_do(name: str, tmp_path: Path) -> None:
+    """v · ∂f/∂v is the slope of f as a part is scaled; together the slopes of all parts at once."""
+    model, cell = case(name, tmp_path)
+    said = said_of(model, cell)
+    network = model.network.double()
+    vectors = ScaledVectors(network, said)
+    found = vectors.gradients(np.ones(1), np.ones(1))
+    step, some = 1e-5, np.linspace(0, vectors.length - 1, min(9, vectors.length)).astype(int)
+    moved = np.ones((2 * len(some), vectors.length))
+    moved[np.arange(len(some)), some] += step
+    moved[len(some) + np.arange(len(some)), some] -= step
+    more, less = vectors.scores(torch.from_numpy(moved)).numpy().reshape(2, len(some), -1)
+    np.testing.assert_allclose(found[:, some], ((more - less) / (2 * step)).T, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["label by blocks", "spelt tags", "number", "series", "picture"])
+def test_integrated_gradients_add_up(name: str, tmp_path: Path) -> None:
+    """Over all parts they are what is said with them minus what is said without them."""
+    model, cell = case(name, tmp_path)
+    found = explain(model.network, said_of(model, cell))
+    whole = np.abs(found.explained - found.without).max()
+    assert found.points == 256 or np.abs(found.gap).max() <= CLOSE * whole
+
+
+def test_what_is_explained_is_what_predict_says(tmp_path: Path) -> None:
+    """Log-probabilities of labels, numbers in their own units, means of forecasts."""
+    for name in ("label", "tags", "number", "series"):
+        model, cell = case(name, tmp_path)
+        explained = explain(model.network, said_of(model, cell)).explained
+        output = model.predict([cell])[0]
+        if isinstance(model, Forecaster):
+            steps = [[float(x) for x in step.split()] for step in output.text.split(";")]
+            np.testing.assert_allclose(explained, np.mean(steps, axis=0), rtol=1e-4)
+        elif name == "number":
+            assert explained[0] == pytest.approx(float(output.text), rel=1e-4)
+        else:
+            own = [token.log_probability for token in output.tokens]
+            np.testing.assert_allclose(explained, own, atol=1e-5)
+
+
+def test_erasing_a_number_is_reading_its_mean(tmp_path: Path) -> None:
+    """The second of three numbers, whose mean in the data is 1."""
+    model, _ = case("vector", tmp_path)
+    assert isinstance(model, Judge)
+    found = explain(model.network, said_of(model, "1 2 3", "yes"))
+    before, after = model.score([("1 2 3", "yes"), ("1 1 3", "yes")])
+    lost = before.log_probability - after.log_probability
+    assert found.erasure[0, 1] == pytest.approx(lost, abs=1e-5)
+
+
+def test_what_mattered_is_drawn_over_what_was_read(tmp_path: Path) -> None:
+    """Each kind has a picture of its own, with every look named in it."""
+    for name, kind in (
+        ("picture", MatteredInPicture), ("sound", MatteredInSound), ("series", MatteredInSeries),
+    ):  # fmt: skip
+        found = mattered(*case(name, tmp_path))
+        assert isinstance(found, kind)
+        write(found, tmp_path / "look.svg", title="")
+        assert {"gradient × input", "integrated gradients", "erasure"} <= {
+            *texts(tmp_path / "look.svg")
+        }
+    assert "output before" in "".join(texts(tmp_path / "look.svg")) or name == "series"
+
+
+def test_a_label_is_followed_item_by_item(tmp_path: Path) -> None:
+    """Each step says what the model would say of the input up to there."""
+    model, cell = case("label", tmp_path)
+    parts = ["a", "a b", "a b c"]
+    found = steps_of(model, cell)
+    assert [step.wrote for step in found.steps] == [each.text for each in model.predict(parts)]
+    assert found.text().startswith("step 1: reads a, says ")
+    assert {layer.place for layer in found.steps[0].layers} == {
+        "layer 1 forward", "layer 1 backward",
+    }  # fmt: skip
+
+
+def test_a_language_model_is_seen_while_it_reads(tmp_path: Path) -> None:
+    """Steps and states are of the text that is given; there is no other output."""
+    model, cell = case("language", tmp_path)
+    assert isinstance(model, Model)
+    found = steps_of(model, cell)
+    (scored,) = model.score([("", cell)])
+    assert sum(step.log_probability or 0 for step in found.steps) == pytest.approx(
+        scored.log_probability, abs=1e-5
+    )
+    assert state_map(model, [("a b", None), ("c", None)]).states.shape == (2, 8)
+    with pytest.raises(ConfigError, match="leave --output out"):
+        steps_of(model, cell, "b")
