@@ -1,10 +1,10 @@
-"""Language models on public data: tinyshakespeare by character, PTB by word.
+"""Language models on public data: tinyshakespeare by character, PTB by word; gaps in PTB.
 
     python bench/language.py [NAME ...]
 
-Names: shakespeare, ptb. The files lie in the folder that SEQLOOM_SHARED_DATA names. A training that
-was stopped goes on where it was; its time is that of all sittings. Each result is kept in
-bench/results/NAME.json.
+Names: shakespeare, ptb, gaps. The files lie in the folder that SEQLOOM_SHARED_DATA names. A
+training that was stopped goes on where it was; its time is that of all sittings. Each result is
+kept in bench/results/NAME.json.
 """
 
 import json
@@ -16,6 +16,7 @@ from typing import Any
 
 from foundation import RESULTS, RUNS, SEQLOOM, output_of, surroundings
 
+ALONE = ["--source", "none"]
 MEASURES: dict[str, Callable[[], dict[str, Any]]] = {}
 
 
@@ -36,27 +37,34 @@ def measure_shakespeare() -> dict[str, Any]:
     train, test = folder / "train.txt", folder / "test.txt"
     train.write_text(text[:end], encoding="utf-8")
     test.write_text(text[end:], encoding="utf-8")
-    return language_model("shakespeare", [str(train)], test)
+    return trained_and_measured("shakespeare", [str(train), *ALONE], test)
 
 
 def measure_ptb() -> dict[str, Any]:
     """By word, with the line end as one; the usual split."""
     train, valid, test = (shared("ptb", f"ptb.{part}.txt") for part in ("train", "valid", "test"))
     words = ["--valid", str(valid), "--set", "target.unit=symbol"]
-    return language_model("ptb", [str(train), *words], test)
+    return trained_and_measured("ptb", [str(train), *ALONE, *words], test)
 
 
-def language_model(name: str, data: list[str], test: Path) -> dict[str, Any]:
+def measure_gaps() -> dict[str, Any]:
+    """Each word of PTB's test lines from all others of its line, beside two-sided bigrams."""
+    train, valid, test = (shared("ptb", f"ptb.{part}.txt") for part in ("train", "valid", "test"))
+    words = ["--valid", str(valid), "--set", "source.unit=symbol"]
+    return trained_and_measured("gaps", [str(train), "--target", "gaps", *words], test)
+
+
+def trained_and_measured(name: str, data: list[str], test: Path) -> dict[str, Any]:
     """Train with what is chosen automatically, then measure on the test text."""
     run = RUNS / f"bench-{name}"
-    output_of([*SEQLOOM, "train", *data, "--source", "none", "--run", str(run)])
+    output_of([*SEQLOOM, "train", *data, "--run", str(run)])
     steps = sorted(run.glob("step-*/progress.json"))
     progress = json.loads(steps[-1].read_text(encoding="utf-8"))
     found = json.loads(output_of([*SEQLOOM, "evaluate", str(run), str(test), "--json"]))
     return {"seconds": progress["seconds"], "updates": progress["step"], **found}
 
 
-MEASURES |= {"shakespeare": measure_shakespeare, "ptb": measure_ptb}
+MEASURES |= {"shakespeare": measure_shakespeare, "ptb": measure_ptb, "gaps": measure_gaps}
 
 
 def main() -> None:

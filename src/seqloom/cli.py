@@ -56,7 +56,7 @@ TargetOption = Annotated[
         "--target",
         metavar="COL[:KIND]",
         help="target column, by name or position, and its kind: text, tags, label, number or "
-        "series; of a series several columns, with commas between, or all",
+        "series, or gaps of the source; of a series several columns, with commas between, or all",
     ),
 ]
 WeightOption = Annotated[
@@ -97,7 +97,10 @@ def seqloom(
 @app.command()
 def demo(
     name: Annotated[
-        str, typer.Argument(help="french, dates, digits, melody, clips, search or series")
+        str,
+        typer.Argument(
+            help="french, dates, languages, parts, digits, melody, clips, search or series"
+        ),
     ] = "french",
     run: Annotated[Path | None, typer.Option("--run", help="where to keep the run")] = None,
 ) -> None:
@@ -305,7 +308,9 @@ def export(
 
 @app.command()
 def data(
-    name: Annotated[str, typer.Argument(help="french, dates, digits, melody or clips")],
+    name: Annotated[
+        str, typer.Argument(help="french, dates, languages, parts, digits, melody or clips")
+    ],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="where the files are written")],
 ) -> None:
     """Write a built-in data set as train.tsv, valid.tsv and test.tsv."""

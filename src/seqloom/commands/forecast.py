@@ -50,7 +50,7 @@ def write_forecast(model: "Forecaster", options: ForecastOptions) -> None:
 
 def try_it(run: Path, data: str) -> str:
     """The command that uses a finished run."""
-    from seqloom.config import HorizonConfig, TextConfig, TurnsConfig
+    from seqloom.config import GapsConfig, HorizonConfig, TextConfig, TurnsConfig
     from seqloom.run.saved import load_config
     from seqloom.store import RunDirectory
 
@@ -60,6 +60,8 @@ def try_it(run: Path, data: str) -> str:
     if isinstance(config.source, TurnsConfig) and isinstance(config.target, TextConfig):
         return f"seqloom chat {run}"
     example = EXAMPLES.get(config.source.kind, "your text")
+    if isinstance(config.target, GapsConfig):
+        example = f"your {config.target.marker} text"
     return f"echo '{example}' | seqloom predict {run}"
 
 

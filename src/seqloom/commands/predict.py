@@ -225,7 +225,7 @@ def _sound(
     from seqloom.data import Place, Reason, file_name
 
     for number, line in enumerate(lines, 1):
-        if line.strip() and model.source.fault(line) is not None:
+        if line.strip() and model.inputs.field.fault(line) is not None:
             report.kept -= 1
             report.drop(Reason.VALUE, Place(file_name(file), number))
             yield ""

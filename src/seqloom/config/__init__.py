@@ -5,6 +5,7 @@ from seqloom.config.architecture import (
     AttentionOptions,
     DecoderConfig,
     EncoderConfig,
+    GapsHeadConfig,
     GlobalAttentionConfig,
     HeadConfig,
     HorizonHeadConfig,
@@ -27,6 +28,7 @@ from seqloom.config.architecture import (
 from seqloom.config.auto import PRESETS, Facts, Side, items_per_row, plan, preset_kinds
 from seqloom.config.columns import (
     ColumnConfig,
+    GapsConfig,
     HorizonConfig,
     LabelConfig,
     NoColumnConfig,
@@ -64,6 +66,7 @@ from seqloom.config.fronts import (
     ResNetFrontConfig,
     SoundFrontConfig,
 )
+from seqloom.config.gaps import check_gaps, one_column
 from seqloom.config.language import check_stream
 from seqloom.config.learning import (
     AdamConfig,
@@ -126,6 +129,8 @@ __all__ = [
     "FreeingOptions",
     "FrontConfig",
     "Frozen",
+    "GapsConfig",
+    "GapsHeadConfig",
     "GlobalAttentionConfig",
     "GruConfig",
     "HeadConfig",
@@ -188,6 +193,7 @@ __all__ = [
     "VectorsEncoderConfig",
     "VideoConfig",
     "WindowConfig",
+    "check_gaps",
     "check_names",
     "check_stream",
     "dump",
@@ -198,6 +204,7 @@ __all__ = [
     "load",
     "load_space",
     "merge",
+    "one_column",
     "option_names",
     "option_rows",
     "parse",

@@ -21,6 +21,7 @@ __all__ = [
     "AttentionOptions",
     "DecoderConfig",
     "EncoderConfig",
+    "GapsHeadConfig",
     "GlobalAttentionConfig",
     "HeadConfig",
     "HorizonHeadConfig",
@@ -44,7 +45,8 @@ __all__ = [
 SEEN = "which positions are seen: global, local, or none at all"
 READER = "what reads the source: transformer, recurrent, vectors or values as they are, or none"
 WRITER = (
-    "what gives the target: transformer or recurrent, or a head: label, tags, number, or horizon"
+    "what gives the target: transformer or recurrent, or a head: label, tags, gaps, number, or "
+    "horizon"
 )
 
 
@@ -124,8 +126,10 @@ class RecurrentEncoderConfig(RecurrentOptions):
     kind: Literal["recurrent"] = Field("recurrent", description=READER)
     width: Width = Field(256, description="size of the hidden state of one direction")
     layers: Layers = Field(2, description="number of stacked layers")
-    direction: Literal["both", "forward", "backward"] = Field(
-        "both", description="which way a recurrent encoder reads"
+    direction: Literal["both", "forward", "backward", "around"] = Field(
+        "both",
+        description="which way a recurrent encoder reads; around, each position is shown what is "
+        "before it and what is after it, without itself (gaps)",
     )
     first_state: Literal["zero", "learnt"] = Field(
         "zero", description="the state a recurrent encoder starts from"
@@ -262,6 +266,13 @@ class TagsHeadConfig(Section):
     kind: Literal["tags"] = Field("tags", description=WRITER)
 
 
+class GapsHeadConfig(Section):
+    """A token of the source's vocabulary for positions of the source that were left out."""
+
+    kind: Literal["gaps"] = Field("gaps", description=WRITER)
+    dropout: Dropped = Field(0.1, description="share of values left out at random in training")
+
+
 class HorizonHeadConfig(Section):
     """All steps of a forecast at once."""
 
@@ -280,7 +291,9 @@ EncoderConfig = Annotated[
     | NoEncoderConfig,
     Field(discriminator="kind"),
 ]
-HeadConfig = LabelHeadConfig | TagsHeadConfig | NumberHeadConfig | HorizonHeadConfig
+HeadConfig = (
+    LabelHeadConfig | TagsHeadConfig | GapsHeadConfig | NumberHeadConfig | HorizonHeadConfig
+)
 DecoderConfig = Annotated[
     TransformerDecoderConfig | RecurrentDecoderConfig | HeadConfig, Field(discriminator="kind")
 ]

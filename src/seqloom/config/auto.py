@@ -9,6 +9,7 @@ from typing import Any
 
 from seqloom.config.columns import (
     ColumnConfig,
+    GapsConfig,
     HorizonConfig,
     LabelConfig,
     NoColumnConfig,
@@ -23,6 +24,12 @@ from seqloom.config.columns import (
     WindowConfig,
 )
 from seqloom.config.forecasting import series_choices, series_training, with_series
+from seqloom.config.gaps import (
+    gap_choices,
+    gap_passes,
+    gap_shares,
+    with_gaps,
+)
 from seqloom.config.language import alone, stream_choices
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
@@ -91,7 +98,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     """The whole configuration: automatic choices, and the user's own laid over them."""
     if preset not in PRESETS:
         raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
-    overrides = with_turns(with_series(overrides))
+    overrides = with_gaps(with_turns(with_series(overrides)))
     own: Overrides = {name: overrides[name] for name in ("source", "target") if name in overrides}
     asked = validate(own, place="configuration")
     if isinstance(asked.target, HorizonConfig) or isinstance(asked.source, WindowConfig):
@@ -114,15 +121,14 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     chosen = merge(chosen, _model(preset, _words(facts, cut)))
     chosen = merge(chosen, _parts(cut, facts, preset))
     chosen = merge(chosen, _judging(preset, _words(facts, cut), cut))
+    chosen = merge(chosen, gap_shares(validate(merge(chosen, overrides), place="configuration")))
     if stream and isinstance(cut.target, TextConfig):
         chosen = merge(chosen, stream_choices(cut.target, preset, tokens))
     given = validate(merge(chosen, overrides), place="configuration").training
     settled = merge({"training": chosen.get("training", {})}, overrides).get("training", {})
     own = {name: getattr(given, name) for name in settled}
-    judged = isinstance(cut.source, TextConfig) and not isinstance(cut.target, TextConfig)
-    passes = JUDGED_PASSES if judged else WRITTEN_PASSES
     rows = max(1, round(tokens / max(1, given.truncate))) if stream else facts.rows
-    training = _training(preset, (rows, tokens), own, most=passes)
+    training = _training(preset, (rows, tokens), own, most=_passes(cut, tokens))
     if isinstance(cut.source, SENSED):
         training = _by_rows(cut.source.kind, facts.rows, training, own)
     chosen = merge(chosen, {"training": training})
@@ -133,6 +139,14 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
             "options, or set model.share_vocabulary=false"
         )
     return config
+
+
+def _passes(cut: Config, tokens: float) -> float:
+    """The most passes over so many tokens."""
+    if isinstance(cut.target, GapsConfig):
+        return gap_passes(tokens)
+    judged = isinstance(cut.source, TextConfig) and not isinstance(cut.target, TextConfig)
+    return JUDGED_PASSES if judged else WRITTEN_PASSES
 
 
 def _forecasting(overrides: Mapping[str, Any], asked: Config, rows: int, preset: str) -> Config:
@@ -166,7 +180,8 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any], *, stream: boo
         sizes = {"subword": {"size": _subwords(facts.rows)}, "symbol": {"size": 50_000}}
         chosen[name] = {"kind": kinds[name], "unit": unit, **sizes.get(unit, {})}
         if not isinstance(asked.target, TextConfig) and _is_cut(own.get(name), unit):
-            chosen[name] |= JUDGED_WORDS.get(unit, {})
+            told = isinstance(asked.target, GapsConfig)  # an unknown word cannot be told
+            chosen[name] |= {"size": 50_000} if told else JUDGED_WORDS.get(unit, {})
     if list(units.values()) == ["subword"] * 2:
         chosen["model"] = {"share_vocabulary": True}
     if isinstance(asked.source, NoColumnConfig):
@@ -220,6 +235,8 @@ def _judging(preset: str, words: float, cut: Config) -> Overrides:
     learn from, with much of it left out at random."""
     if isinstance(cut.target, TextConfig) or not isinstance(cut.source, TextConfig):
         return {}
+    if isinstance(cut.target, GapsConfig):
+        return gap_choices(preset, words)
     small = words < 2_000_000
     dropout, forget = (0.3, 0.2) if small else (0.2, 0.1)
     layers = 1

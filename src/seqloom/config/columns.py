@@ -10,6 +10,7 @@ from seqloom.errors import ConfigError
 
 __all__ = [
     "ColumnConfig",
+    "GapsConfig",
     "HorizonConfig",
     "LabelConfig",
     "NoColumnConfig",
@@ -30,7 +31,7 @@ __all__ = [
 
 KIND = (
     "what the column holds: text, turns, label, vector, series, picture, sound or video as a "
-    "source, or none for a language model; text, tags, label, number or series as a target"
+    "source, or none for a language model; text, gaps, tags, label, number or series as a target"
 )
 
 Side = Annotated[int, Field(ge=1, le=4_096)]
@@ -76,6 +77,26 @@ class TagsConfig(Section):
     """A column of tags set apart by spaces: one for each token of the source (SPEC S1.1)."""
 
     kind: Literal["tags"] = Field("tags", description=KIND)
+
+
+class GapsConfig(Section):
+    """Tokens of the source that are to be told from those around them (SPEC S8, fill-in)."""
+
+    kind: Literal["gaps"] = Field("gaps", description=KIND)
+    marker: str = Field(
+        "___",
+        description="gaps: what marks one in an input; one of equal characters may be drawn with "
+        "any two or more of them; plain text after a backslash",
+    )
+    share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.15, description="gaps: share of the tokens that are asked for in an update"
+    )
+    kept: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="gaps: share of those that are read as they are, ..."
+    )
+    replaced: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="gaps: ... and as another token; the rest is read as a gap"
+    )
 
 
 class NumberConfig(Section):
@@ -172,6 +193,7 @@ class HorizonConfig(Section):
 KINDS = (
     "text",
     "turns",
+    "gaps",
     "tags",
     "label",
     "number",
@@ -187,10 +209,10 @@ KINDS = (
 def split_column(given: str) -> tuple[str | None, str | None]:
     """`COL`, `COL:KIND` or a bare `:KIND` as a column and a kind; what is not said is None.
 
-    `none` alone means that there is no such column.
+    `none` alone means that there is no such column, and `gaps` alone that it is the source's.
     """
     name, colon, kind = given.rpartition(":")
-    if given == "none" or (colon and kind in KINDS):
+    if given in ("none", "gaps") or (colon and kind in KINDS):
         return (name or None if colon else None), kind
     near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.75) if colon else []
     if near:
@@ -212,7 +234,7 @@ SourceConfig = Annotated[
     BeforeValidator(kind_or_table("text")),
 ]
 TargetConfig = Annotated[
-    TextConfig | TagsConfig | LabelConfig | NumberConfig | HorizonConfig,
+    TextConfig | GapsConfig | TagsConfig | LabelConfig | NumberConfig | HorizonConfig,
     Field(discriminator="kind"),
     BeforeValidator(kind_or_table("text")),
 ]
@@ -220,6 +242,7 @@ SeriesConfig = WindowConfig | HorizonConfig
 ColumnConfig = (
     TextConfig
     | TurnsConfig
+    | GapsConfig
     | TagsConfig
     | LabelConfig
     | NumberConfig

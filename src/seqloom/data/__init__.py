@@ -6,6 +6,7 @@ from seqloom.data.encoding import Columns, fingerprint, usable
 from seqloom.data.files import file_name
 from seqloom.data.gettext import Gap, PoFile
 from seqloom.data.lanes import Chunk, Lanes
+from seqloom.data.masking import Masking
 from seqloom.data.report import Dropped, Place, Reason, Report
 from seqloom.data.series import SeriesColumns, SeriesTable, read_series
 from seqloom.data.split import Split, Tail, hold_out
@@ -36,6 +37,7 @@ __all__ = [
     "Indices",
     "Lanes",
     "Lengths",
+    "Masking",
     "Overlap",
     "Place",
     "PoFile",

@@ -42,6 +42,11 @@ class Wanted:
         return cls((*texts, *weight), config.header, len(texts), lists)
 
     @property
+    def single(self) -> bool:
+        """Whether source and target are one column."""
+        return self.texts > 1 and self.columns[0] == self.columns[1]
+
+    @property
     def named(self) -> str | None:
         """A column that is asked for by its name, which takes a header; None if there is none."""
         return next((column for column in self.columns if not column.isdecimal()), None)

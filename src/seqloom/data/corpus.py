@@ -53,6 +53,16 @@ class Batch(NamedTuple):
     target_lengths: NDArray[np.int64]  # (B,)
     indices: NDArray[np.int64]  # (B,)
 
+    def part(self, share: slice) -> "Batch":
+        """Some of the rows, padded as before."""
+        return Batch(
+            self.source[share],
+            self.source_lengths[share],
+            self.target[share],
+            self.target_lengths[share],
+            self.indices[share],
+        )
+
 
 @dataclass(frozen=True)
 class _Contents:

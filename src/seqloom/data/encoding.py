@@ -17,7 +17,7 @@ from seqloom.config import DataConfig
 from seqloom.data.report import Fault, Place, Reason, Report
 from seqloom.data.table import Data, Row, data_files
 from seqloom.errors import DataError
-from seqloom.fields import Field, Numbers, Pixels, Symbols, TagsField, Values
+from seqloom.fields import Field, GapsField, Numbers, Pixels, Symbols, TagsField, Values
 
 __all__ = [
     "FILES",
@@ -49,7 +49,7 @@ class Columns:
     @property
     def aligned(self) -> bool:
         """Whether each token of the source has an item of the target (SPEC S1.1)."""
-        return isinstance(self.target, TagsField)
+        return isinstance(self.target, TagsField | GapsField)
 
     @property
     def stream(self) -> bool:

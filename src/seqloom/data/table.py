@@ -157,7 +157,7 @@ def _table(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         case "jsonl" | "ndjson" | "json":
             lines = text_lines(path, max_line=config.max_line)
             return json_pairs(lines, Wanted.of(config), file)
-        case "txt" if not config.source:
+        case "txt" if not config.source or Wanted.of(config).single:
             return _lines(path, config)
         case ending:
             lines, comma = text_lines(path, max_line=config.max_line), ending == "csv"
@@ -202,12 +202,14 @@ def _stream(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
 
 
 def _lines(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
-    """Each line of a text file as a target; blank ones only part what stands between them."""
+    """Each line of a text file as a target, and as its source if one is wanted; blank ones only
+    part what stands between them."""
+    texts = Wanted.of(config).texts
     for number, line in enumerate(text_lines(path, max_line=config.max_line), 1):
         if isinstance(line, Fault):
             yield line
         elif line.strip():
-            yield Record(Place(str(path), number), [line])
+            yield Record(Place(str(path), number), [line] * texts)
 
 
 def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record | Fault]:
@@ -236,18 +238,22 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
 
 
 def _memory(rows: Sequence[Any], wanted: Wanted) -> Iterator[Record | Fault]:
-    """Pairs, or triples with a weight where one is wanted; targets alone where there is no source.
+    """Pairs, or triples with a weight where one is wanted; targets alone where there is no source
+    of its own.
 
     A text alone stands for a row of one.
     """
-    names = (*("source",) * (wanted.texts - 1), "target", "weight")
-    form = f"({', '.join(names[: len(wanted.columns)])})"
+    names = (*("source",) * (wanted.texts - 1 - wanted.single), "target", "weight")
+    given = len(wanted.columns) - wanted.single
+    form = f"({', '.join(names[:given])})"
     for number, row in enumerate(rows, 1):
         place = Place(IN_MEMORY, number)
         cells = list(row) if isinstance(row, tuple | list) else [row]
         cells[: wanted.lists] = map(turns_text, cells[: wanted.lists])
-        texts, weight = cells[: wanted.texts], cells[wanted.texts :]
-        if len(cells) == len(wanted.columns) and all(map(_is_cell, texts)):
+        texts_given = wanted.texts - wanted.single
+        texts, weight = cells[:texts_given], cells[texts_given:]
+        if len(cells) == given and all(map(_is_cell, texts)):
+            texts *= 1 + wanted.single
             yield Record(place, [*map(cell_text, texts), *map(number_text, weight)])
         else:
             yield Fault(Reason.TYPE, place, f"is not a row of texts or numbers; give {form}")

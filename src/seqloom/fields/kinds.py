@@ -6,9 +6,10 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from seqloom.config.columns import ColumnConfig, SourceConfig, TargetConfig
+from seqloom.config.columns import ColumnConfig, GapsConfig, SourceConfig, TargetConfig
 from seqloom.errors import RunError
 from seqloom.fields.files import FACTS, read_facts
+from seqloom.fields.gaps import GapsField
 from seqloom.fields.labels import LabelField, TagsField
 from seqloom.fields.nothing import NoField
 from seqloom.fields.numbers import NumberField, VectorField
@@ -20,11 +21,12 @@ from seqloom.fields.text import TextField
 from seqloom.fields.turns import TurnsField
 from seqloom.fields.videos import VideoField
 
-__all__ = ["learn_field", "load_field", "load_text"]
+__all__ = ["learn_field", "learn_target", "load_field", "load_text"]
 
 KINDS: dict[str, Any] = {
     "text": TextField,
     "turns": TurnsField,
+    "gaps": GapsField,
     "label": LabelField,
     "tags": TagsField,
     "number": NumberField,
@@ -43,6 +45,13 @@ def learn_field(config: ColumnConfig, cells: Iterable[str], *, seed: int) -> Fie
     """A new field from the cells of a column; the same cells and seed give the same."""
     field: Field = KINDS[config.kind].learn(config, cells, seed=seed)
     return field
+
+
+def learn_target(config: ColumnConfig, cells: Iterable[str], *, source: Field, seed: int) -> Field:
+    """The same for a target, which may be made of what its source is made of."""
+    if isinstance(config, GapsConfig) and isinstance(source, TextField):
+        return GapsField.beside(config, source)
+    return learn_field(config, cells, seed=seed)
 
 
 def load_field(directory: Path) -> Field:
@@ -67,7 +76,7 @@ def load_field(directory: Path) -> Field:
 def _adapter(config: Any) -> TypeAdapter[ColumnConfig]:
     """What knows the kind of a saved field; a series has other options as a target."""
     table = config if isinstance(config, dict) else {}
-    written = table.get("kind") in ("tags", "number") or "horizon" in table
+    written = table.get("kind") in ("gaps", "tags", "number") or "horizon" in table
     return _TARGETS if written else _SOURCES
 
 

@@ -143,11 +143,15 @@ class TextField(Stored[TextConfig]):
             for token in _integers(ids)
         ]
 
-    def _saved(self) -> Saved:
+    def saved(self) -> Saved:
+        """All that `restore` needs."""
         saved = self._tokenizer.saved()
         if self._spelling is None:
             return saved
         return Saved({**saved.facts, "letters": self._spelling.saved()}, saved.model)
+
+    def _saved(self) -> Saved:
+        return self.saved()
 
     @classmethod
     def restore(cls, config: TextConfig, facts: Mapping[str, Any], directory: Path) -> Self:

@@ -6,7 +6,7 @@ from seqloom.metrics.forecasts import Errors, error_scores, forecast_errors
 from seqloom.metrics.kinds import leading, target_scores, written_scores
 from seqloom.metrics.labels import label_scores, tag_scores
 from seqloom.metrics.likelihood import bits_per_character, nats_per_character, perplexity
-from seqloom.metrics.match import accuracy
+from seqloom.metrics.match import accuracy, share_right
 from seqloom.metrics.numbers import number_scores
 from seqloom.metrics.score import Score
 from seqloom.metrics.text import text_scores
@@ -29,6 +29,7 @@ __all__ = [
     "perplexity",
     "ridge",
     "seasonal_naive",
+    "share_right",
     "tag_scores",
     "target_scores",
     "text_scores",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.errors import DataError
-from seqloom.metrics.match import accuracy
+from seqloom.metrics.match import accuracy, share_right
 from seqloom.metrics.score import Score, check_rows, score_rows
 
 __all__ = ["label_scores", "tag_scores"]
@@ -37,11 +37,9 @@ def tag_scores(
                 "each token one tag"
             )
     rows = np.array([(sum(map(str.__eq__, *pair)), len(pair[1])) for pair in pairs], np.float64)
-    value, low, high = score_rows(rows, lambda sums: 100 * float(sums[0] / sums[1]), seed=seed)
-    signature = f"rows:{len(rows)}|tags:{int(rows[:, 1].sum())}"
     whole = accuracy([o for o, _ in pairs], [r for _, r in pairs], seed=seed)
     return [
-        Score("accuracy", value, low, high, signature),
+        share_right(rows, what="tags", seed=seed),
         _macro_f1(pairs, seed=seed),
         replace(whole, name="whole rows"),
     ]

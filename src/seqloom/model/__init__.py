@@ -8,11 +8,13 @@ from seqloom.model.state import (
     Encoder,
     Features,
     Feedback,
+    Filling,
     Head,
     Memory,
     Source,
     State,
     Taught,
+    Writing,
 )
 from seqloom.model.tables import Reads, token_table
 
@@ -22,6 +24,7 @@ __all__ = [
     "Encoder",
     "Features",
     "Feedback",
+    "Filling",
     "Head",
     "HeadedModel",
     "Memory",
@@ -31,6 +34,7 @@ __all__ = [
     "Source",
     "State",
     "Taught",
+    "Writing",
     "build",
     "build_writer",
     "carries",

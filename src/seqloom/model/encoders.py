@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from seqloom.model.state import Encoder, Memory, Source
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import Vectors
-from seqloom.nn.recurrent import RecurrentStack, reverse
+from seqloom.nn.recurrent import AroundStack, RecurrentStack, reverse
 
 __all__ = [
     "NoEncoder",
@@ -20,7 +20,9 @@ __all__ = [
 class RecurrentEncoder(nn.Module):
     """Reads the source through a stack; its states are attended to, its last state is the code."""
 
-    def __init__(self, embedding: Vectors, stack: RecurrentStack, *, dropout: float) -> None:
+    def __init__(
+        self, embedding: Vectors, stack: RecurrentStack | AroundStack, *, dropout: float
+    ) -> None:
         super().__init__()
         self.embedding = embedding
         self.stack = stack

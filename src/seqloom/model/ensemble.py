@@ -11,11 +11,21 @@ from torch import Tensor, nn
 
 from seqloom.fields import END
 from seqloom.model.build import HeadedModel, SequenceModel
-from seqloom.model.state import Decoder, Encoder, Features, Head, Memory, Source
+from seqloom.model.state import (
+    Decoder,
+    Encoder,
+    Features,
+    Filling,
+    Head,
+    Memory,
+    Source,
+    Writing,
+)
 
 __all__ = [
     "EnsembleDecoder",
     "EnsembleEncoder",
+    "EnsembleFilling",
     "EnsembleHead",
     "EnsembleState",
     "Memories",
@@ -92,9 +102,7 @@ class EnsembleDecoder(nn.Module):
         return Features(hidden, attention), EnsembleState(tuple(after for _, after in found))
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
-        parts = zip(self.members, hidden.split(self.widths, dim=-1), strict=True)
-        logs = torch.stack([member.write(part).log_softmax(dim=-1) for member, part in parts])
-        return logs.logsumexp(dim=0) - math.log(len(logs))
+        return _written(self.members, hidden.split(self.widths, dim=-1))
 
 
 def ensemble(models: Sequence[SequenceModel]) -> SequenceModel:
@@ -128,10 +136,40 @@ class EnsembleHead(nn.Module):
         return self.members[0].average(judged)
 
 
+class EnsembleFilling(EnsembleHead):
+    """Heads over the same vocabulary that tell together what was left out."""
+
+    def __init__(self, members: Sequence[Filling]) -> None:
+        super().__init__([member for member in members if isinstance(member, Head)])
+        self.fillings = tuple(members)
+        self.widths = [member.width for member in members]
+        self.width = sum(self.widths)
+        self.around = all(member.around for member in members)
+
+    def read(self, memory: Memory) -> Float[Tensor, "B T D"]:
+        if not isinstance(memory, Memories):
+            raise TypeError("an ensemble's head needs the memories of all members")
+        pairs = zip(self.fillings, memory.members, strict=True)
+        return torch.cat([member.read(theirs) for member, theirs in pairs], dim=2)
+
+    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
+        return _written(self.fillings, hidden.split(self.widths, dim=-1))
+
+
+def _written(members: Sequence[Writing], parts: Sequence[Tensor]) -> Tensor:
+    """The logarithm of the mean probability that members give, each from its own part."""
+    pairs = zip(members, parts, strict=True)
+    logs = torch.stack([member.write(part).log_softmax(dim=-1) for member, part in pairs])
+    return logs.logsumexp(dim=0) - math.log(len(logs))
+
+
 def headed_ensemble(models: Sequence[HeadedModel]) -> HeadedModel:
     """Models with heads in use, all with the same two fields, as one."""
     encoder = EnsembleEncoder([model.encoder for model in models])
-    return HeadedModel(encoder, EnsembleHead([model.head for model in models])).eval()
+    heads = [model.head for model in models]
+    fillings = [head for head in heads if isinstance(head, Filling)]
+    head = EnsembleFilling(fillings) if len(fillings) == len(heads) else EnsembleHead(heads)
+    return HeadedModel(encoder, head).eval()
 
 
 @torch.no_grad()

@@ -11,8 +11,19 @@ from torch.nn import functional
 from seqloom.model.encoders import mean_state
 from seqloom.model.state import Memory
 from seqloom.nn.dropout import Dropout
+from seqloom.nn.embedding import OutputLayer
+from seqloom.nn.joining import Squashed
 
-__all__ = ["CodePool", "LabelHead", "MaximumPool", "MeanPool", "NumberHead", "Pool", "TagsHead"]
+__all__ = [
+    "CodePool",
+    "GapsHead",
+    "LabelHead",
+    "MaximumPool",
+    "MeanPool",
+    "NumberHead",
+    "Pool",
+    "TagsHead",
+]
 
 
 @runtime_checkable
@@ -63,7 +74,7 @@ class _Labels(nn.Module):
 
     def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
         """The logarithm of the mean probability."""
-        return judged.log_softmax(-1).logsumexp(0) - math.log(len(judged))
+        return _mean_probability(judged)
 
 
 class LabelHead(_Labels):
@@ -83,6 +94,40 @@ class TagsHead(_Labels):
 
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
         return self.output(_states(memory)[0])
+
+
+class GapsHead(nn.Module):
+    """Scores of each token of the source's vocabulary at positions that were left out of it: an
+    output layer over tanh(W [before; after] + b) (SPEC S8, fill-in)."""
+
+    def __init__(self, states: int, output: OutputLayer, *, dropout: float, around: bool) -> None:
+        super().__init__()
+        self.readout = Squashed([states], output.width)
+        self.dropout = Dropout(dropout)
+        self.output = output
+        self.width = output.width
+        self.around = around
+
+    def read(self, memory: Memory) -> Float[Tensor, "B S D"]:
+        return self.dropout(self.readout([_states(memory)[0]]))
+
+    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
+        return self.output(hidden)
+
+    def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
+        return self.write(self.read(memory))
+
+    def losses(
+        self, judged: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
+    ) -> Float[Tensor, "N"]:
+        """The cross-entropy of each."""
+        return functional.cross_entropy(
+            judged, targets, reduction="none", label_smoothing=smoothing
+        )
+
+    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+        """The logarithm of the mean probability."""
+        return _mean_probability(judged)
 
 
 class NumberHead(nn.Module):
@@ -106,6 +151,11 @@ class NumberHead(nn.Module):
     def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
         """The mean number."""
         return judged.mean(0)
+
+
+def _mean_probability(judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+    """The logarithm of the mean probability of several models."""
+    return judged.log_softmax(-1).logsumexp(0) - math.log(len(judged))
 
 
 def _states(memory: Memory) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:

@@ -22,12 +22,14 @@ __all__ = [
     "Encoder",
     "Features",
     "Feedback",
+    "Filling",
     "Head",
     "Memory",
     "Past",
     "Source",
     "State",
     "Taught",
+    "Writing",
     "beside",
     "each_tensor",
     "padded_to",
@@ -193,6 +195,27 @@ class Head(Protocol):
 
     def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
         """What several models think together."""
+        ...
+
+
+@runtime_checkable
+class Writing(Protocol):
+    """What has a score for every token of a vocabulary: too many to have them at all positions."""
+
+    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
+        """Unnormalised log-probabilities, for any leading shape."""
+        ...
+
+
+@runtime_checkable
+class Filling(Writing, Protocol):
+    """A head that tells tokens which were left out of the source."""
+
+    width: int  # of what it reads
+    around: bool  # whether no position is shown itself, so that all can be asked for at once
+
+    def read(self, memory: Memory) -> Float[Tensor, "B T D"]:
+        """A vector for each position, from which `write` tells its token."""
         ...
 
 

@@ -154,6 +154,7 @@ class OutputLayer(nn.Module):
 
     def __init__(self, width: int, size: int, *, tied: Embedding | None, bias: bool = True) -> None:
         super().__init__()
+        self.width = width
         self.matrix = Embedding(size, width) if tied is None else tied
         self.bias = nn.Parameter(torch.zeros(size)) if bias else None
 

@@ -1,18 +1,19 @@
 """Stacks of recurrent layers, in either or both directions (SPEC S2.6)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
+from torch.nn import functional
 
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.modules import each
 from seqloom.nn.units import Unit
 
-__all__ = ["Direction", "Layer", "RecurrentStack", "StackOptions", "reverse"]
+__all__ = ["AroundStack", "Direction", "Layer", "RecurrentStack", "StackOptions", "reverse"]
 
 Direction = Literal["forward", "backward", "both"]
 NewUnit = Callable[[int, int], Unit]
@@ -122,6 +123,37 @@ class RecurrentStack(nn.Module):
             inputs = outputs + inputs if added else outputs
             finals.append(final)
         return inputs, tuple(torch.stack(parts, dim=1) for parts in zip(*finals, strict=True))
+
+
+class AroundStack(nn.Module):
+    """Two stacks that read towards each position and never meet: what one has read before it, and
+    what the other has read after it, side by side.
+
+    So no position is shown itself, whatever lies between.
+    """
+
+    def __init__(self, inputs: int, width: int, new_unit: NewUnit, options: StackOptions) -> None:
+        super().__init__()
+        self.before = RecurrentStack(inputs, width, new_unit, replace(options, direction="forward"))
+        self.after = RecurrentStack(inputs, width, new_unit, replace(options, direction="backward"))
+        self.width = 2 * width
+        self.parts = self.before.parts
+
+    def forward(
+        self, inputs: Float[Tensor, "B S I"], *, lengths: Int[Tensor, "B"]
+    ) -> tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B L E"], ...]]:
+        """The outputs of both stacks, each a step away, and the last states of both; zeros where
+        nothing comes before a position, or after it."""
+        before, left = self.before(inputs, lengths=lengths)
+        after, right = self.after(inputs, lengths=lengths)
+        steps = torch.arange(inputs.shape[1], device=inputs.device)
+        after = after * (steps < lengths[:, None])[:, :, None]  # padding says nothing
+        shifted = [
+            functional.pad(before[:, :-1], (0, 0, 1, 0)),
+            functional.pad(after[:, 1:], (0, 0, 0, 1)),
+        ]
+        finals = tuple(torch.cat(parts, dim=-1) for parts in zip(left, right, strict=True))
+        return torch.cat(shifted, dim=-1), finals
 
 
 def _slices(state: tuple[Tensor, ...], begin: int, width: int) -> tuple[Tensor, ...]:

@@ -2,6 +2,7 @@
 
 from seqloom.prediction.conversation import Conversation
 from seqloom.prediction.engine import fast, fast_reader
+from seqloom.prediction.filling import Filler, Question, Told
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.forecasting import Forecaster
 from seqloom.prediction.judging import Judge
@@ -20,6 +21,7 @@ __all__ = [
     "Branch",
     "Conversation",
     "Encoded",
+    "Filler",
     "Forecast",
     "Forecaster",
     "Judge",
@@ -27,10 +29,12 @@ __all__ = [
     "Model",
     "Output",
     "Predictor",
+    "Question",
     "Running",
     "Scored",
     "Stopped",
     "Token",
+    "Told",
     "Waiting",
     "Wishes",
     "any_input",

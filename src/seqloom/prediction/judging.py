@@ -17,7 +17,16 @@ from seqloom.model import HeadedModel
 from seqloom.prediction.model import Scored
 from seqloom.prediction.output import Likely, Output, Token
 from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.reading import GROUP, Encoded, Input, Reader, batches, check_cells, padded
+from seqloom.prediction.reading import (
+    GROUP,
+    Encoded,
+    Group,
+    Input,
+    Reader,
+    batches,
+    check_cells,
+    padded,
+)
 from seqloom.prediction.wishes import NOTHING_MORE, Wishes
 from seqloom.search import Search
 
@@ -77,7 +86,7 @@ class Judge:
                 "and --n-best out (--alternatives tells the next best)"
             )
         for each in self.inputs.groups(inputs, group):
-            yield from self.outputs(each.encoded, len(each.lines), max(1, wishes.alternatives))
+            yield from self._answers(each, wishes)
             if each.fault is not None:
                 raise each.fault
 
@@ -112,6 +121,10 @@ class Judge:
             names = self.target.tokens(targets[each.number])
             results[each.number] = Scored(sum(found), tuple(map(Token, names, found)))
         return [results[number] for number in range(len(outputs))]
+
+    def _answers(self, group: Group, wishes: Wishes) -> Iterable[Output]:
+        """An output for each input of a group."""
+        return self.outputs(group.encoded, len(group.lines), max(1, wishes.alternatives))
 
     def outputs(self, encoded: Sequence[Encoded], count: int, likeliest: int = 1) -> list[Output]:
         """An output for each of so many inputs; those that were not encoded are blank."""

@@ -9,7 +9,7 @@ import torch
 
 from seqloom.data import kind_in_batch
 from seqloom.errors import ConfigError, DataError, InputError, SeqloomError
-from seqloom.fields import EMPTY, Field, NoField, TurnsField, Values, joined
+from seqloom.fields import EMPTY, Field, NoField, Readable, TurnsField, Values, joined
 from seqloom.model import Source
 
 __all__ = ["GROUP", "Encoded", "Group", "Input", "Reader", "batches", "check_cells", "padded"]
@@ -41,7 +41,7 @@ class Group(NamedTuple):
 class Reader(NamedTuple):
     """Encodes what a column holds, up to a number of items (SPEC S1.6)."""
 
-    field: Field
+    field: Readable
     most: int
 
     def groups(self, inputs: Iterable[Input], size: int) -> Iterator[Group]:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from seqloom.config import Config
-from seqloom.data import Batch, Batches, Corpus
-from seqloom.fields import Field
+from seqloom.data import Batch, Batches, Corpus, Indices, Masking
+from seqloom.fields import EMPTY, Field, GapsField
 from seqloom.keys import key
 from seqloom.model import Network, Source, build
 from seqloom.run.device import learning_device
@@ -34,7 +34,7 @@ from seqloom.training import (
     freeze,
 )
 
-__all__ = ["Learner", "example", "new_network"]
+__all__ = ["Learner", "example", "masking_of", "new_network"]
 
 SMOOTH = 0.95  # of the running mean of the loss, in the next
 
@@ -42,11 +42,14 @@ SMOOTH = 0.95  # of the running mean of the loss, in the next
 class Learner:
     """Makes updates, from the newest sound step on."""
 
-    def __init__(self, config: Config, network: Network, corpus: Corpus) -> None:
+    def __init__(
+        self, config: Config, network: Network, corpus: Corpus, masking: Masking | None = None
+    ) -> None:
         self.config = config
         self.device = learning_device(config.training)
         self.network = network.to(self.device)
         self.corpus = corpus
+        self.masking = masking  # where tokens are left out of the source and asked for
         self.notes = freeze(network, config.training.freeze)
         self.notes += keep_vectors(network, config.model)
         self.optimizer = Optimizer(network, config.training, rows=len(corpus))
@@ -78,7 +81,8 @@ class Learner:
         config = load_config(directory)
         source, target = load_fields(directory, config)
         network = new_network(config, source, target)
-        learner = cls(config, network, Corpus.open(directory.cache_directory / "train"))
+        corpus = Corpus.open(directory.cache_directory / "train")
+        learner = cls(config, network, corpus, masking_of(config, target))
         learner.resume(directory)
         return learner
 
@@ -166,20 +170,31 @@ class Learner:
             return self.stream.portion(step, ranks)
         count = self.config.training.accumulate
         whole = [self.batches.indices(step * count + number) for number in range(count)]
-        tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)
         share = slice(ranks.rank, None, ranks.world)
+        shared, tokens = self._shared(step, whole, share)
         all_factors = self.weighing.factors(step, whole)
         examples = [
             example(
-                self.corpus.batch(rows[share]),
+                batch,
                 None if factors is None else factors[share],
                 freedom=self.forcing.freedom(step, number, torch.arange(len(rows))[share]),
                 device=self.device,
             )
-            for number, (rows, factors) in enumerate(zip(whole, all_factors, strict=True))
+            for number, (rows, batch, factors) in enumerate(
+                zip(whole, shared, all_factors, strict=True)
+            )
             if len(rows[share])
         ]
         return Portion(examples, tokens, lambda: self._places(np.concatenate(whole)))
+
+    def _shared(self, step: int, whole: list[Indices], share: slice) -> tuple[list[Batch], int]:
+        """This worker's rows of each batch, and what is asked for in all rows together."""
+        if self.masking is None:
+            tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)
+            return [self.corpus.batch(rows[share]) for rows in whole], tokens
+        masked = [self.masking.masked(self.corpus.batch(rows), step) for rows in whole]
+        asked = sum(int((batch.target != EMPTY).sum()) for batch in masked)
+        return [batch.part(share) for batch in masked], max(1, asked)
 
     def _places(self, rows: np.ndarray) -> str:
         places = [self.corpus.place(row) for row in rows[:5].tolist()]
@@ -191,6 +206,13 @@ def new_network(config: Config, source: Field, target: Field) -> Network:
     """The run's model with its first weights, a function of the seed."""
     torch.manual_seed(key(config.seed, "weights"))
     return build(config.model, source=source.items, target=target.items)
+
+
+def masking_of(config: Config, target: Field) -> Masking | None:
+    """How tokens are left out where the target is gaps of the source."""
+    if not isinstance(target, GapsField):
+        return None
+    return Masking(target.config, target.fillable, config.seed)
 
 
 def example(

@@ -14,6 +14,10 @@ WORDS = {
     "embed.positions": "positions",
     "stack.layers": "recurrent layer",
     "stack.first": "learnt first state",
+    "stack.before.layers": "forward layer",
+    "stack.before.first": "learnt first state",
+    "stack.after.layers": "backward layer",
+    "stack.after.first": "learnt last state",
     "blocks": "block",
     "norm": "last layer norm",
     "first": "first state",
@@ -28,8 +32,7 @@ WORDS = {
     "factors": "factors of other columns",
     "output": "output layer",
 }
-
-
+NUMBERED = ("recurrent layer", "forward layer", "backward layer", "block")
 WITHIN = ("inner", "decoder")  # an encoder in another one, a decoder in the head of a forecast
 
 
@@ -62,16 +65,17 @@ def part_lines(network: nn.Module) -> list[str]:
     return [*lines, f"{sum(counts.values()):>12,}  total"]
 
 
-def _part(name: str) -> Part:
+def _part(parameter: str) -> Part:
     """The part that a parameter belongs to, by its path in the network."""
-    side, *path = name.split(".")
+    side, *path = parameter.split(".")
     if side == "head" and path[0] == "inner":
         return Part(side, "inner layers", None)
     while path[0] in WITHIN:
         path = path[1:]
-    two = ".".join(path[:2])
-    words, rest = (WORDS[two], path[2:]) if two in WORDS else (WORDS[path[0]], path[1:])
-    numbered = words in ("recurrent layer", "block")
+    names = [".".join(path[:length]) for length in (3, 2, 1)]
+    name = next(name for name in names if name in WORDS)
+    words, rest = WORDS[name], path[name.count(".") + 1 :]
+    numbered = words in NUMBERED
     return Part(side, words, int(rest[0]) + 1 if numbered else None)
 
 

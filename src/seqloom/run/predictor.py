@@ -1,9 +1,9 @@
 """A network with its fields as what users call: a model that writes, judges or forecasts."""
 
 from seqloom.config import Config
-from seqloom.fields import Field, SeriesField, TextField
+from seqloom.fields import Field, GapsField, SeriesField, TextField
 from seqloom.model import HeadedModel, Network
-from seqloom.prediction import Forecaster, Judge, Model, Predictor, fast, fast_reader
+from seqloom.prediction import Filler, Forecaster, Judge, Model, Predictor, fast, fast_reader
 from seqloom.store import RunDirectory
 
 __all__ = ["predictor"]
@@ -22,6 +22,8 @@ def predictor(
         if isinstance(source, SeriesField) and isinstance(target, SeriesField):
             return Forecaster(config, source, target, network)
         known = None if settled is None else settled.cache_directory / "train"
+        if isinstance(source, TextField) and isinstance(target, GapsField):
+            return Filler(config, source, target, network, known)
         return Judge(config, source, target, network, known)
     if not isinstance(target, TextField):
         raise TypeError("a decoder writes text alone")

@@ -17,6 +17,7 @@ from seqloom.config import (
     VectorConfig,
     VideoConfig,
     WindowConfig,
+    check_gaps,
     check_names,
     check_stream,
     dump,
@@ -43,7 +44,16 @@ from seqloom.data import (
     survey,
 )
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import Field, Items, Numbers, Series, Symbols, column_names, learn_field
+from seqloom.fields import (
+    Field,
+    Items,
+    Numbers,
+    Series,
+    Symbols,
+    column_names,
+    learn_field,
+    learn_target,
+)
 from seqloom.model import build
 from seqloom.run.aligning import check_alignable, check_aligning
 from seqloom.run.board import check_board
@@ -179,7 +189,7 @@ def learn_fields(config: Config, found: Survey) -> tuple[Field, Field]:
         shared = learn_field(config.source, [*sources, *targets], seed=config.seed)
         return shared, shared
     source = learn_field(config.source, sources, seed=config.seed)
-    return source, learn_field(config.target, targets, seed=config.seed)
+    return source, learn_target(config.target, targets, source=source, seed=config.seed)
 
 
 @dataclass(frozen=True)
@@ -227,6 +237,7 @@ class _Parts:
 def _check_model(config: Config) -> None:
     """ConfigError where no model can be built, learn, or be computed as configured."""
     check_stream(config)
+    check_gaps(config)
     check_aligning(config)
     with without_memory():
         network = build(config.model, source=_some(config.source), target=_some(config.target))

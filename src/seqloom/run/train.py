@@ -10,18 +10,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.config import HorizonConfig
+from seqloom.config import GapsConfig, HorizonConfig
 from seqloom.data import Data, data_files
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.insight import Curves, draw_curves
+from seqloom.model import Network
 from seqloom.run.board import Board, board
 from seqloom.run.forecasts import HeldOutSeries
 from seqloom.run.fronts import FrontBase
+from seqloom.run.gaps import HeldOutGaps
 from seqloom.run.given import VectorsBase
 from seqloom.run.held_out import HeldOut
 from seqloom.run.launch import READY, follow, launched, leading
 from seqloom.run.launcher import launch
-from seqloom.run.learner import Learner, new_network
+from seqloom.run.learner import Learner, masking_of, new_network
 from seqloom.run.prepare import Prepared, Request, prepare
 from seqloom.run.progress import Progress, Validation, surroundings
 from seqloom.run.saved import best_step, used_weights
@@ -126,6 +128,17 @@ def _not_validated(directory: RunDirectory) -> RunError:
     return RunError(f"{directory.path}: no step was validated; remove it, train again")
 
 
+def _held_out(prepared: Prepared, network: Network) -> HeldOut:
+    """Held-out rows and what is asked of them, by the kind of the target."""
+    match prepared.config.target:
+        case HorizonConfig():
+            return HeldOutSeries(prepared, network)
+        case GapsConfig():
+            return HeldOutGaps(prepared, network)
+        case _:
+            return HeldOut(prepared, network)
+
+
 class _Training:
     """One sitting of a run, as the first of its workers sees it."""
 
@@ -138,10 +151,11 @@ class _Training:
         self.watch = watch
         self.rest = min(until or prepared.config.training.updates, prepared.config.training.updates)
         self.config = prepared.config
-        self.learner = Learner(self.config, new_network(self.config, *fields), prepared.train)
-        forecasts = isinstance(self.config.target, HorizonConfig)
+        masking = masking_of(self.config, prepared.target)
+        network = new_network(self.config, *fields)
+        self.learner = Learner(self.config, network, prepared.train, masking)
         measured = new_network(self.config, *fields)
-        self.held_out = (HeldOutSeries if forecasts else HeldOut)(prepared, measured)
+        self.held_out = _held_out(prepared, measured)
         self.board: Board | None = None
 
     def run(self, stop: StopRequest, ranks: Ranks | None) -> Trained:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from seqloom.config import Config, Overrides, flatten, merge, validate
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields import Field, TextField
+from seqloom.fields import Field, GapsField, TextField
 from seqloom.run.saved import best_step, load_config, load_fields, used_weights
 from seqloom.run.weights import weights
 from seqloom.store import RunDirectory
@@ -72,7 +72,10 @@ class Base:
         if self.source is self.target:
             both = _extended(self.source, [*sources, *targets])
             return both, both
-        return _extended(self.source, sources), _extended(self.target, targets)
+        source = _extended(self.source, sources)
+        if isinstance(self.target, GapsField) and isinstance(source, TextField):
+            return source, GapsField.beside(self.target.config, source)
+        return source, _extended(self.target, targets)
 
     def first_weights(self, network: nn.Module) -> dict[str, Tensor]:
         """Its weights for a network that may have more symbols; new ones stay as they are there.

@@ -1,21 +1,22 @@
 """A finished run in use: load it, score and evaluate with it, describe it."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from seqloom.config import DataConfig, merge, validate
+from seqloom.config import DataConfig, merge, one_column, validate
 from seqloom.data import Columns, Data, Report, Row, read_rows, usable
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields import NumberField
+from seqloom.fields import GapsField, NumberField
 from seqloom.metrics import Score, leading, perplexity, target_scores, written_scores
 from seqloom.model import build
-from seqloom.prediction import Forecaster, Judge, Model, Predictor, Scored, together
+from seqloom.prediction import Filler, Forecaster, Judge, Model, Predictor, Scored, together
 from seqloom.run.baselines import Known, baselines
 from seqloom.run.forecasts import SeriesEvaluation, evaluate_series
+from seqloom.run.gaps import bigram_score, gap_scores
 from seqloom.run.language import language_scores, ngram_scores
 from seqloom.run.parts import part_lines
 from seqloom.run.predictor import predictor
@@ -105,6 +106,8 @@ def evaluate(
     references = [target for _, target in rows]
     if isinstance(model, Model) and model.alone:
         return _foretold(model, references, report)
+    if isinstance(model, Filler):
+        return _filled(model, references, report)
     outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
     kind = model.target.config.kind
     if lowercase and kind == "text":
@@ -140,13 +143,31 @@ def _beside(model: Judge, place: Path, rows: list[tuple[str, str]]) -> tuple[dic
 def _foretold(model: Model, texts: list[str], report: Report) -> Evaluation:
     """How well a language model foretells texts, beside n-grams of what it has learnt from."""
     scores = tuple(language_scores(model, texts))
-    if model.known is None:
-        return Evaluation(report, scores)
+    return _with_counts(
+        Evaluation(report, scores), model.known, lambda place: ngram_scores(model, texts, place)
+    )
+
+
+def _filled(model: Filler, texts: list[str], report: Report) -> Evaluation:
+    """How often each token of texts is told from all others, beside pairs of neighbours that were
+    counted in what the model has learnt from."""
+    scores = tuple(gap_scores(model, texts))
+    return _with_counts(
+        Evaluation(report, scores), model.known, lambda place: bigram_score(model, texts, place)
+    )
+
+
+def _with_counts(
+    found: Evaluation, known: Path | None, counted: Callable[[Path], dict[str, Score]]
+) -> Evaluation:
+    """The evaluation with what counting the training rows gives, or why that cannot be had."""
+    if known is None:
+        return found
     try:
-        return Evaluation(report, scores, ngram_scores(model, texts, model.known))
+        return replace(found, baselines=counted(known))
     except RunError:
-        gone = f"none: the training rows in {model.known} are gone; train on to have them back"
-        return Evaluation(report, scores, note=gone)
+        gone = f"none: the training rows in {known} are gone; train on to have them back"
+        return replace(found, note=gone)
 
 
 def score_rows(
@@ -206,7 +227,10 @@ def data_rows(
 ) -> Iterator[Row]:
     """Rows read as the run's own data was, without weights, unless the options say otherwise."""
     own = merge(model.config.model_dump(mode="json"), {"data": {"weight": ""}})
-    tables = merge(own, options or {})
+    asked = options or {}
+    if isinstance(model.target, GapsField) and {"source", "target"} & set(asked.get("data", {})):
+        asked = merge(asked, {"data": one_column(asked["data"])})
+    tables = merge(own, asked)
     config: DataConfig = validate(tables, place="options").data
     columns = Columns(model.source, model.target, config)
     return usable(read_rows(data, config, report), columns, report)

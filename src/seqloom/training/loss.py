@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY
-from seqloom.model import Decoder, HeadedModel, Network, SequenceModel, Source, Taught
+from seqloom.model import Decoder, Filling, HeadedModel, Network, Source, Taught, Writing
 from seqloom.training.aligning import alignment_losses
 from seqloom.training.forcing import Freedom
 from seqloom.training.free import Reading, read_freely, shifted, taught
@@ -88,7 +88,7 @@ def backward(
     precision: Precision = "float32",
 ) -> Sums:
     """Add the gradient of (summed loss / divisor) to every parameter's `grad`."""
-    if isinstance(model, HeadedModel):
+    if isinstance(model, HeadedModel) and not isinstance(model.head, Filling):
         with products_in(precision):
             total, sums = _judged(model, example, smoothing)
         (total / divisor).backward()
@@ -98,15 +98,16 @@ def backward(
     return backward_through(model, found, Cost(smoothing, divisor, precision))
 
 
-def backward_through(model: SequenceModel, found: Counted, cost: Cost) -> Sums:
+def backward_through(model: Network, found: Counted, cost: Cost) -> Sums:
     """The same from a decoder's vectors on, back to the leaves they were made of."""
     hidden, targets, factors, aligned = found
+    writer = _writer(model)
     loss, negative = 0.0 if aligned is None else float(aligned.detach()), 0.0
     gradients = []
     for leaf, target, factor in _chunks(hidden.detach(), targets, factors):
         leaf.requires_grad_()
         with products_in(cost.precision):
-            logits = model.decoder.write(leaf)
+            logits = writer.write(leaf)
         losses, log_probabilities = _cross_entropy(logits.to(factor.dtype), target, cost.smoothing)
         total = (losses * factor).sum()
         (total / cost.divisor).backward()
@@ -125,12 +126,13 @@ def backward_through(model: SequenceModel, found: Counted, cost: Cost) -> Sums:
 @torch.no_grad()
 def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
     """The same totals without gradients; the model should be in evaluation mode."""
-    if isinstance(model, HeadedModel):
+    if isinstance(model, HeadedModel) and not isinstance(model.head, Filling):
         return _judged(model, example, smoothing)[1]
     hidden, targets, factors, aligned = _counted(model, example)
+    writer = _writer(model)
     loss, negative = 0.0 if aligned is None else float(aligned), 0.0
     for part, target, factor in _chunks(hidden, targets, factors):
-        losses, log_probabilities = _cross_entropy(model.decoder.write(part), target, smoothing)
+        losses, log_probabilities = _cross_entropy(writer.write(part), target, smoothing)
         loss += float((losses * factor).sum())
         negative -= float(log_probabilities.sum())
     return Sums(loss, negative, len(targets))
@@ -182,9 +184,20 @@ def counted(model: Network, reading: Reading, factors: Float[Tensor, "B T"] | No
     )
 
 
-def _counted(model: SequenceModel, example: Example) -> Counted:
-    """The target under teacher forcing, or as freely as the example says."""
+def _writer(model: Network) -> Writing:
+    """The part with an output layer, which is called in chunks of positions."""
+    part = model.head if isinstance(model, HeadedModel) else model.decoder
+    if not isinstance(part, Writing):
+        raise TypeError("this head has no output layer of its own")
+    return part
+
+
+def _counted(model: Network, example: Example) -> Counted:
+    """The target under teacher forcing, or as freely as the example says; or what was left out."""
     memory, target = model.encoder.encode(example.source), example.target
+    if isinstance(model, HeadedModel):
+        hidden = _filling(model).read(memory)[:, : target.shape[1]]
+        return counted(model, Reading(hidden, target, target.ne(EMPTY)), example.factors)
     if example.freedom is None:
         features, _ = model.decoder.read(shifted(target), model.decoder.start(memory))
         found = counted(model, Reading(features.hidden, *taught(target)[1:]), example.factors)
@@ -206,6 +219,12 @@ def _row_factors(example: Example, losses: Float[Tensor, "B"]) -> Float[Tensor, 
     real = example.target.ne(EMPTY)
     factors = example.factors[:, : real.shape[1]] * real
     return (factors.sum(dim=1) / real.sum(dim=1)).to(losses)
+
+
+def _filling(model: HeadedModel) -> Filling:
+    if not isinstance(model.head, Filling):
+        raise TypeError("this head judges whole positions and fills nothing in")
+    return model.head
 
 
 def lengthened(

@@ -23,7 +23,7 @@ from seqloom.model.first_state import Bridge, Copied, FirstState, OwnState, Read
 from seqloom.model.recurrent import Ends, Looking, RecurrentDecoder, Wiring
 from seqloom.nn.embedding import Vectors
 from seqloom.nn.joining import Concatenated, Squashed, Summed
-from seqloom.nn.recurrent import Direction, RecurrentStack, StackOptions
+from seqloom.nn.recurrent import AroundStack, Direction, RecurrentStack, StackOptions
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit
 
 __all__ = ["recurrent_decoder", "recurrent_encoder"]
@@ -33,9 +33,16 @@ def recurrent_encoder(
     part: RecurrentEncoderConfig, vectors: Vectors
 ) -> tuple[RecurrentEncoder, Encoded]:
     """The encoder and what it hands over."""
-    stack = _stack(part, vectors.width, part.direction)
+    stack: RecurrentStack | AroundStack
+    match part.direction:
+        case "around":
+            new_unit = _new_unit(part.unit)
+            stack = AroundStack(vectors.width, part.width, new_unit, _options(part, "forward"))
+        case "both" | "forward" | "backward" as direction:
+            stack = _stack(part, vectors.width, direction)
     encoder = RecurrentEncoder(vectors, stack, dropout=part.dropout)
-    return encoder, Encoded(stack.width, (part.layers, stack.width), stack.parts)
+    around = isinstance(stack, AroundStack)
+    return encoder, Encoded(stack.width, (part.layers, stack.width), stack.parts, around)
 
 
 def recurrent_decoder(
@@ -67,7 +74,13 @@ def _stack(
     part: RecurrentEncoderConfig | RecurrentDecoderConfig, inputs: int, direction: Direction
 ) -> RecurrentStack:
     """The layers of either side."""
-    options = StackOptions(
+    return RecurrentStack(inputs, part.width, _new_unit(part.unit), _options(part, direction))
+
+
+def _options(
+    part: RecurrentEncoderConfig | RecurrentDecoderConfig, direction: Direction
+) -> StackOptions:
+    return StackOptions(
         layers=part.layers,
         direction=direction,
         dropout=part.dropout,
@@ -75,7 +88,6 @@ def _stack(
         layer_norm=part.layer_norm,
         learnt_state=part.first_state == "learnt",
     )
-    return RecurrentStack(inputs, part.width, _new_unit(part.unit), options)
 
 
 def _wiring(part: RecurrentDecoderConfig, encoded: Encoded, target: Target) -> Wiring:

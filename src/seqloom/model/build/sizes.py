@@ -13,6 +13,7 @@ class Encoded(NamedTuple):
     states: int | None = None
     code: tuple[int, int] | None = None  # layers, width
     parts: int = 1  # tensors in the code
+    around: bool = False  # no state shows the position that it stands for
 
 
 class Target(NamedTuple):

@@ -6,6 +6,7 @@ from torch import nn
 
 from seqloom.config import (
     DecoderConfig,
+    GapsHeadConfig,
     HeadConfig,
     HorizonHeadConfig,
     LabelHeadConfig,
@@ -25,6 +26,7 @@ from seqloom.errors import ConfigError
 from seqloom.fields import END, UNK, Items, Numbers, Pixels, Series, Symbols
 from seqloom.model.aligner import Aligner
 from seqloom.model.build.fronts import build_front
+from seqloom.model.build.output import output_layer
 from seqloom.model.build.recurrent import recurrent_decoder, recurrent_encoder
 from seqloom.model.build.sizes import Encoded, Target
 from seqloom.model.build.transformer import transformer_decoder, transformer_encoder
@@ -39,6 +41,7 @@ from seqloom.model.forecast import (
 from seqloom.model.fronts import FrontedEncoder
 from seqloom.model.heads import (
     CodePool,
+    GapsHead,
     LabelHead,
     MaximumPool,
     MeanPool,
@@ -103,7 +106,14 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
         encoder = FrontedEncoder(front, encoder)
     if isinstance(source, Series) and isinstance(target, Series):
         return _forecaster(config, (encoder, encoded), source, target)
+    if encoded.around and not isinstance(config.decoder, GapsHeadConfig):
+        raise ConfigError(
+            "model.encoder.direction = 'around' shows no position itself, which suits gaps alone: "
+            "set it to both"
+        )
     match config.decoder:
+        case GapsHeadConfig(dropout=dropout):
+            return HeadedModel(encoder, _gaps_head(config, encoded, reading, target, dropout))
         case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
             own = _target_vectors(config, reading, target)
             decoder, feedback = _decoder(config, part, encoded, own)
@@ -188,6 +198,19 @@ def _target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> Tar
             "model.share_vocabulary needs a source of symbols: set model.share_vocabulary=false"
         )
     return Target(own, target.count)
+
+
+def _gaps_head(
+    config: ModelConfig, encoded: Encoded, reading: Vectors, target: Items, dropout: float
+) -> GapsHead:
+    """A head over the source's own vocabulary, whose output layer may be its table of vectors."""
+    if encoded.states is None or not isinstance(target, Symbols):
+        raise ConfigError(
+            "model.decoder.kind = 'gaps' tells tokens of a text that an encoder reads: leave it "
+            "out, and it follows from target.kind"
+        )
+    output = output_layer(config, config.embedding, Target(reading, target.count))
+    return GapsHead(encoded.states, output, dropout=dropout, around=encoded.around)
 
 
 def _head(part: HeadConfig, encoded: Encoded, target: Items) -> Head:
