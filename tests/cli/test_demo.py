@@ -53,6 +53,28 @@ def test_the_second_time_nothing_is_trained(command: Command) -> None:
     check_shown(again.out, Path("runs/demo-dates"))
 
 
+@pytest.mark.parametrize(("name", "kind"), [("languages", "label"), ("parts", "tags")])
+def test_labels_and_tags(
+    command: Command, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
+    """A table, scores beside their baseline, and alternatives in place of N-best."""
+    hasty = {**options(updates=2, validate_every=2), "data": {}, "search": {}}
+    stack = hasty["model"]["encoder"]
+    chosen = {**hasty, "target": {"kind": kind}, "model": {"embedding": 8, "encoder": stack}}
+    if kind == "tags":
+        chosen["source"] = {"unit": "symbol", "spelling": 0}
+    monkeypatch.setattr(demo, "DEMOS", {name: replace(demo.DEMOS[name], options=chosen)})
+    few = {name: lambda: getattr(builtin, name)(train=100, held_out=40)}
+    monkeypatch.setattr(demo, "BUILTIN", few)
+    result = command("demo", name)
+    assert result.code == 0, result.err
+    assert "Held-out examples" in result.out
+    assert "On 40 test pairs" in result.out
+    assert "baselines" in result.out
+    assert f"predict runs/demo-{name} --json --alternatives 3" in result.out
+    assert demo.DEMOS[name].example in result.out
+
+
 def test_without_an_index_the_other_demo_runs(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

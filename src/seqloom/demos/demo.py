@@ -16,7 +16,7 @@ from seqloom.demos.homophones import show_search
 from seqloom.demos.series import show_series
 from seqloom.errors import ConfigError, DataError
 from seqloom.insight import AttentionMap, draw, render_text, seen_in
-from seqloom.prediction import Model, Output
+from seqloom.prediction import Judge, Model, Output
 from seqloom.run import Console, Trained, evaluate, load, load_writer, train
 
 __all__ = ["DEMOS", "run_demo"]
@@ -55,6 +55,20 @@ DEMOS: Mapping[str, Demo] = {
             },
         },
         "mardi 3 mars 2026",
+    ),
+    "languages": Demo(
+        {
+            "target": {"kind": "label"},
+            "training": {"updates": 300, "validate_every": 100},
+        },
+        "jeudi 5 mars 2026",
+    ),
+    "parts": Demo(
+        {
+            "target": {"kind": "tags"},
+            "training": {"updates": 200, "validate_every": 100},
+        },
+        "mar 3 mar 2026",
     ),
     "digits": Demo(
         {
@@ -127,7 +141,7 @@ def _show(splits: Splits, trained: Trained, demo: Demo, folder: Path) -> None:
     print("\n".join(f"  {line}" for line in evaluate(model, str(folder / "test.tsv")).lines()))
     if splits.attribution:
         print(f"\n{splits.attribution.strip()}")
-    _say_next(trained.run, folder, demo)
+    _say_next(trained.run, folder, demo, judges=isinstance(model, Judge))
 
 
 def _table(splits: Splits, rows: list[tuple[str, str]], outputs: list[Output]) -> Table:
@@ -158,13 +172,14 @@ def _show_seen(model: Model, file: Path, picture: Path) -> None:
     print(f"\nThe same as a picture: {picture}")
 
 
-def _say_next(run: Path, folder: Path, demo: Demo) -> None:
+def _say_next(run: Path, folder: Path, demo: Demo, *, judges: bool) -> None:
+    more = "--alternatives 3" if judges else "--n-best 3"
     example = folder / demo.example
     given = example if example.exists() else demo.example
     print(
         f"\nWhat to try next:\n"
         f"  echo '{given}' | seqloom predict {run}\n"
-        f"  echo '{given}' | seqloom predict {run} --json --n-best 3\n"
+        f"  echo '{given}' | seqloom predict {run} --json {more}\n"
         f"  seqloom evaluate {run} {folder / 'test.tsv'}\n"
         f"  seqloom describe {run}\n"
         f"  seqloom serve {run}    # a playground (pip install 'seqloom[serve]')\n"

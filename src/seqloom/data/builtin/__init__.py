@@ -8,12 +8,26 @@ from seqloom.data.builtin.moved import clips
 from seqloom.data.builtin.played import melody
 from seqloom.data.builtin.splits import Splits, write_splits
 from seqloom.data.builtin.tatoeba import tatoeba
+from seqloom.data.builtin.written import languages, parts
 
-__all__ = ["BUILTIN", "Splits", "clips", "dates", "digits", "melody", "tatoeba", "write_splits"]
+__all__ = [
+    "BUILTIN",
+    "Splits",
+    "clips",
+    "dates",
+    "digits",
+    "languages",
+    "melody",
+    "parts",
+    "tatoeba",
+    "write_splits",
+]
 
 BUILTIN: Mapping[str, Callable[[], Splits]] = {
     "french": tatoeba,
     "dates": dates,
+    "languages": languages,
+    "parts": parts,
     "digits": digits,
     "melody": melody,
     "clips": clips,

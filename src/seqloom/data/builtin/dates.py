@@ -13,7 +13,16 @@ from babel.dates import format_date
 from seqloom.data.builtin.splits import Splits
 from seqloom.keys import key
 
-__all__ = ["LOCALES", "Style", "dates", "spell", "styles"]
+__all__ = [
+    "FIRST",
+    "INVISIBLE",
+    "LAST",
+    "LOCALES",
+    "Style",
+    "dates",
+    "spell",
+    "styles",
+]
 
 LOCALES = (
     *("ar", "de", "el", "en", "en_GB", "es", "fr", "hi", "hu", "it"),
