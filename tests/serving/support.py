@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from seqloom.config import ServingConfig
-from seqloom.prediction import Model
+from seqloom.prediction import Predictor
 from seqloom.serving.guard import Access
 from seqloom.serving.server import Server, bound, server_for
 
@@ -95,7 +95,7 @@ class Served:
 
 @contextmanager
 def serving(
-    models: Mapping[str, Model], access: Access | None = None, *, port: int = 0, **limits: Any
+    models: Mapping[str, Predictor], access: Access | None = None, *, port: int = 0, **limits: Any
 ) -> Iterator[Served]:
     """A server of these models in another thread, until the end of the block."""
     listening = bound("127.0.0.1", port)

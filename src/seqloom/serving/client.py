@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Client"]
 
-Given = str | list[str] | bytes | Path | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
+Given = str | list[str] | bytes | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """A text; a list of turns; a file's content or its path; a series as columns or as rows."""
 
 NOT_THERE = "no server answers at {}; start one with seqloom serve DIR"
