@@ -16,7 +16,16 @@ from seqloom.nn.convolution import (
 )
 from seqloom.nn.resnet import ResNet
 
-__all__ = ["COLOURS", "WHITE", "Front", "FrontedEncoder", "Light", "PictureFront", "SoundFront"]
+__all__ = [
+    "BRIGHTEST",
+    "COLOURS",
+    "WHITE",
+    "Front",
+    "FrontedEncoder",
+    "Light",
+    "PictureFront",
+    "SoundFront",
+]
 
 
 class Light(NamedTuple):
