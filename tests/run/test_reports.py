@@ -1,0 +1,58 @@
+"""Reports of runs that read files and of runs that forecast (SPEC S9)."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqloom.config import merge
+from seqloom.run import evaluate, load, report, train
+from tests.run import test_senses as senses
+from tests.run import test_series as series
+from tests.run.test_senses import pictures_, sounds_, videos_
+
+__all__ = ["pictures_", "sounds_", "videos_"]
+
+FRONT = {"kind": "picture", "widths": [4]}
+RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "pictures described": ("pictures", senses.options("text", front=FRONT)),
+    "pictures judged": ("pictures", senses.options("label", front=FRONT)),
+    "sound written down": ("sounds", senses.sound_options()),
+    "videos described": ("videos", senses.video_options()),
+    "videos judged": ("videos", senses.video_options("label")),
+}
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_files_of_the_held_out_rows_are_shown(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Three of them with what the model looked at, and all scores; a page by itself."""
+    kind, options = RUNS[name]
+    train(request.getfixturevalue(kind), tmp_path / "run", options=options)
+    made = report(tmp_path / "run")
+    page = made.page()
+    assert made.rows == 4
+    assert len(made.looks) == 3
+    for heading in ("Best examples", "Worst examples", made.looks_at):
+        assert f"<h2>{heading}</h2>" in page
+    assert page.count("data:image/png;base64,") >= 3
+    assert not re.search(r'(src|href)="(?!data:|#)', page)
+    assert json.loads(json.dumps(made.as_dict()))["scores"]
+
+
+@pytest.mark.parametrize("preset", ["auto", "gru"])
+def test_forecasts_of_the_held_out_windows_are_shown(preset: str, tmp_path: Path) -> None:
+    """Both kinds of decoder; the scores are those of evaluate on the same rows."""
+    data = series.write(tmp_path / "a.csv", noise=0.1)
+    chosen = series.SMALL if preset == "auto" else merge(series.SMALL, series.STEPPED)
+    train(data, tmp_path / "run", model=preset, options=chosen)
+    made = report(tmp_path / "run", data=data)
+    wanted = evaluate(load(tmp_path / "run"), data).scores[0]
+    assert made.scores[0].name == wanted.name == "MSE"
+    assert made.scores[0].value == pytest.approx(wanted.value, rel=1e-4)
+    assert len(made.looks) == 3
+    assert "data:image/" in made.page()
+    assert json.loads(json.dumps(made.as_dict()))["scores"]
