@@ -268,6 +268,7 @@ def write_clip(path: Path, frames: NDArray[np.uint8]) -> None:
 
     with av.open(str(path), "w") as file:
         stream = file.add_stream("mpeg4", rate=8)
+        stream.bit_rate = 4_000_000  # nothing is to be lost of so small a picture
         stream.height, stream.width, stream.pix_fmt = *frames.shape[1:3], "yuv420p"
         for frame in frames:
             file.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))

@@ -189,8 +189,10 @@ def _fill_video(seen: VideoAttention, figure: "Figure", labels: Sequence[str]) -
     shown, looked = figure.subplots(2, 1, sharex=True, height_ratios=[strip, table])
     for number, frame in enumerate(seen.frames):
         plain = np.broadcast_to(frame, (height, width, 3))
-        shown.imshow(plain, extent=(number + 0.53, number + 1.47, 0.0, 1.0), aspect="auto")
-    shown.set_ylim(0.0, 1.0)
+        left, right = number + 0.53, number + 1.47
+        shown.imshow(plain, extent=(left, right, 0.0, 1.0), aspect="auto")
+        shown.plot([left, right, right, left, left], [0, 0, 1, 1, 0], color="0.7", lw=0.8)
+    shown.set_ylim(-0.01, 1.01)
     shown.set_axis_off()
     rows = (0.5, count + 0.5, len(labels) - 0.5, -0.5)
     looked.imshow(seen.attention.weights, cmap="Blues", vmin=0, aspect="auto", extent=rows)

@@ -39,8 +39,8 @@ class GridVectors(nn.Module):
 
     The first half of the channels has sines and cosines of the row added, the second of the column;
     columns are means over rows and know their column alone, and one mean over all knows nothing. A
-    map of the whole, which is learnt, tells where things are; added to the mean of all cells, which
-    tells what they are wherever they are, each brought to mean 0 and spread 1.
+    map of the whole, which is learnt, tells where things are; the largest of each channel, added to
+    it, tells what they are wherever they are, each brought to mean 0 and spread 1.
     """
 
     def __init__(self, grid: Grid, shape: tuple[int, int, int]) -> None:
@@ -61,7 +61,7 @@ class GridVectors(nn.Module):
             case "one":
                 return cells.mean(dim=(2, 3))[:, None]
             case "whole":
-                where, what = self.map(cells.flatten(1)), cells.mean(dim=(2, 3))
+                where, what = self.map(cells.flatten(1)), cells.amax(dim=(2, 3))
                 return (_levelled(where) + _levelled(what))[:, None]
 
 
