@@ -235,7 +235,7 @@ def clips_described() -> dict[str, Any]:
     if not (folder / "test.tsv").exists():
         film(folder)
     tables = {name: str(folder / f"{name}.tsv") for name in CLIPS}
-    own = ["--source", "1:video", *settings(training__updates=600, training__validate_every=150)]
+    own = ["--source", "1:video"]
     result = trained(folder / "run", tables["train"], *own, valid=tables["valid"])
     return {**result, **evaluation(folder / "run", tables["test"])}
 
