@@ -27,7 +27,9 @@ def test_a_pass_is_what_the_model_does_and_leaves_it_alone(kind: str) -> None:
     torch.testing.assert_close(found.hidden, features.hidden[0], rtol=0, atol=1e-12)
     attention = Attentions.seen(found)
     if features.attention is None:
-        with pytest.raises(ConfigError, match=r"has no attention(: --show| to the source: look at)"):
+        with pytest.raises(
+            ConfigError, match=r"has no attention(: --show| to the source: look at)"
+        ):
             attention.chosen()
     else:
         shown = attention.chosen()
