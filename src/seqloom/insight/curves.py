@@ -62,7 +62,7 @@ def fill_curves(figure: "Figure", curves: Curves, best: int | None) -> None:
     figure.set_size_inches(10, 3)
     figure.set_layout_engine("constrained")
     loss, metric, rate = figure.subplots(1, 3)
-    _frame(loss, "loss in nats")
+    _frame(loss, "loss")
     _line(loss, curves.training, BLUE, "training, as minimised")
     _line(loss, curves.held_out, ORANGE, "held out")
     if curves.training or curves.held_out:
