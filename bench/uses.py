@@ -135,7 +135,7 @@ def details(name: str, found: dict[str, Any]) -> Iterator[str]:
     yield f"`python bench/{USES[name].program}`\n"
     if "command" in found:
         yield f"`{found['command']}`\n"
-    counts = [f"{found[key]:,} {words}" for key, words in COUNTS.items() if key in found]
+    counts = [f"{found[key]:,} {words}" for key, words in COUNTS.items() if found.get(key, 0) > 1]
     yield (
         f"{around['date']}, {around['cores']} cores of {around['processor']}, Python "
         f"{around['python']}, torch {around['torch']}{''.join(f'; {each}' for each in counts)}\n"
