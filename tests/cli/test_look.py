@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.by import By
 
-from seqloom.run import write_report
+from seqloom.config import merge
+from seqloom.run import train, write_report
 from tests.cli.support import Command
 from tests.insight.browser import browser, complaints
 from tests.run.finished import make_run
+from tests.run.support import PAIRS, options
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,18 @@ def test_attention_in_the_terminal(command: Command, transformer: Path) -> None:
     lines = command("look", transformer, "aei").out.splitlines()
     assert lines[0].split() == ["a", "e", "i", "<end>"]
     assert lines[-1].startswith("weight")
+
+
+def test_a_model_without_attention_shows_what_mattered(command: Command, tmp_path: Path) -> None:
+    """Unless attention was asked for, and then it is said that there is none."""
+    blind = merge(
+        options("lstm", updates=1), {"model": {"decoder": {"attention": {"kind": "none"}}}}
+    )
+    train(PAIRS, tmp_path / "run", options=blind)
+    assert "integrated gradients" in command("look", tmp_path / "run", "aei").out
+    assert (
+        "no attention" in command("look", tmp_path / "run", "aei", "--show", "attention").sentence
+    )
 
 
 def test_every_kind_of_file_is_written(command: Command, transformer: Path, tmp_path: Path) -> None:

@@ -56,7 +56,10 @@ def look(
             help="texts, or what else the model reads: a label, numbers, a file's name",
         ),
     ] = None,
-    show: Annotated[str, typer.Option("--show", help=KINDS)] = "attention",
+    show: Annotated[
+        str | None,
+        typer.Option("--show", help=f"{KINDS}; attention, or gradients where there is none"),
+    ] = None,
     to: Annotated[
         Path | None,
         typer.Option("--to", metavar="FILE", help=".png, .svg, .html or .json; else the terminal"),
@@ -86,7 +89,7 @@ def look(
     beam: Annotated[int | None, typer.Option("--beam", min=1, help="tree: paths kept")] = None,
 ) -> None:
     """Show what a model does with an input: where it looks, what mattered, how it decides."""
-    if show not in SHOWS:
+    if show is not None and show not in SHOWS:
         raise ConfigError(f"--show {show}: choose {' or '.join(', '.join(SHOWS).rsplit(', ', 1))}")
     from seqloom.run import load
 
@@ -95,6 +98,7 @@ def look(
     rows = [(text, output) for text in inputs or ()]
     rows += [] if file is None else _rows(file, model.config.data.max_line)
     wanted = Wanted(tuple(rows), gold, of, layer, head, each, threads, flat, beam)
+    show = show or _usual(model, wanted)
     view = SHOWS[show](model, wanted)
     if to is None:
         print(view.text(shutil.get_terminal_size().columns))
@@ -137,6 +141,16 @@ def _rows(file: Path, most: int) -> list[tuple[str, str | None]]:
 
 def _title(show: str, rows: list[tuple[str, str | None]]) -> str:
     return f"{show} · {rows[0][0]}"[:100] if len(rows) == 1 else show
+
+
+def _usual(model: "Predictor", wanted: Wanted) -> str:
+    """What is shown of a model where nothing is said."""
+    from seqloom.insight import attention_of
+
+    asked = wanted.of or wanted.layer is not None or wanted.head is not None
+    if asked or wanted.each or wanted.threads or attention_of(model, *wanted.one).kinds:
+        return "attention"
+    return "gradients"
 
 
 def _attention(model: "Predictor", wanted: Wanted) -> "View":

@@ -38,8 +38,9 @@ __all__ = ["report", "write_report"]
 ROWS = 500  # that are judged
 LOOKS = 3
 Numbers = NDArray[np.float32]
-ATTENTION = "Attention of three examples"
-LONGEST = 60  # items of an example that is looked into
+ATTENTION, MATTERED = "Attention of three examples", "What mattered in three examples"
+LONGEST = 60  # items of an example whose attention is shown
+SHORT = 20  # items of one where each is asked what it mattered to each output
 
 
 def write_report(run: str | Path, to: Path, *, data: Data | None = None) -> RunReport:
@@ -124,16 +125,24 @@ def _fits(row: Held, alone: bool) -> bool:
 
 def _looks(model: Predictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
     """Attention of inputs spread over all; where the model has none, what mattered."""
-    places = np.linspace(0, len(cells) - 1, min(LOOKS, len(cells))).astype(int)
-    chosen = [cells[place] for place in places]
-    if not chosen:
+    if not cells:
         return ATTENTION, ()
-    kinds = attention_of(model, chosen[0]).kinds
-    if not kinds or isinstance(model, Forecaster):
-        return "What mattered in three examples", tuple(mattered(model, cell) for cell in chosen)
+    kinds = attention_of(model, cells[0]).kinds
+    if isinstance(model, Forecaster):
+        return MATTERED, tuple(mattered(model, cell) for cell in _some(cells))
+    if not kinds:
+        short = [cell for cell in cells if len(cell) <= SHORT] or cells
+        return MATTERED, tuple(mattered(model, cell) for cell in _some(short))
+    chosen = _some(cells)
     if kinds[0] == "cross" and isinstance(model, Model) and is_seen(model.source):
         return ATTENTION, tuple(seen_in(model, cell) for cell in chosen)
     return ATTENTION, tuple(attention_of(model, cell).chosen(kinds[0]) for cell in chosen)
+
+
+def _some(cells: Sequence[Cell]) -> list[Cell]:
+    """Three of them, or all, from the first to the last."""
+    places = np.linspace(0, len(cells) - 1, min(LOOKS, len(cells))).astype(int)
+    return [cells[place] for place in places]
 
 
 def _known(directory: RunDirectory, model: Predictor, data: Data | None) -> "Known":
