@@ -17,19 +17,17 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from foundation import RESULTS, ROOT, RUNS, surroundings
 from multi30k import MODELS, OpenNMT, data, options
+from scale import WARM_UP, Meter
 
 from seqloom.run import train
 from seqloom.run.progress import Validation
-from seqloom.run.watch import Sample, Silent
-from seqloom.training import Update
+from seqloom.run.watch import Sample
 
-WARM_UP = 10  # updates
 RATE = 5e-4
 AIMS = {"transformer": 1.4, "lstm": 1.3}
 EQUAL: dict[str, Any] = {
@@ -50,20 +48,12 @@ THEIRS: dict[str, Any] = {
 }
 
 
-class Meter(Silent):
-    """Counts target tokens and seconds after the first updates, and keeps held-out losses."""
+class Losses(Meter):
+    """Keeps the held-out losses too."""
 
     def __init__(self) -> None:
-        self.tokens = 0
-        self.began = self.ended = 0.0
+        super().__init__()
         self.losses: list[float] = []
-
-    def updated(self, update: Update) -> None:
-        self.ended = time.perf_counter()
-        if update.step <= WARM_UP:
-            self.began = self.ended
-        else:
-            self.tokens += update.tokens
 
     def validated(self, validation: Validation, samples: list[Sample], *, best: bool) -> None:
         self.losses.append(validation.loss)
@@ -71,10 +61,10 @@ class Meter(Silent):
 
 def ours(model: str, run: Path, updates: int) -> dict[str, Any]:
     """Be one run of ours."""
-    meter = Meter()
+    meter = Losses()
     chosen = options(model, {**EQUAL, "updates": updates, "validate_every": updates})
     train(data("train"), run, valid=data("val"), options=chosen, watch=meter)
-    return {"speed": meter.tokens / (meter.ended - meter.began), "losses": meter.losses}
+    return {"speed": meter.speed, "losses": meter.losses}
 
 
 def ours_apart(model: str, updates: int, run: Path | None = None) -> dict[str, Any]:
