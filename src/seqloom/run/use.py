@@ -22,7 +22,7 @@ from seqloom.run.parts import part_lines
 from seqloom.run.predictor import predictor
 from seqloom.run.progress import Progress, Validation
 from seqloom.run.saved import best_step, load_config, load_fields, used_weights
-from seqloom.run.weights import check_fit, load_weights, without_memory
+from seqloom.run.weights import check_fit, give_memory, load_weights, without_memory
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 
@@ -48,7 +48,7 @@ def _load(run: str | Path) -> Predictor:
     with without_memory():
         network = build(config.model, source=source.items, target=target.items)
     check_fit(network, tensors, place=str(step.path))
-    network.to_empty(device="cpu")
+    give_memory(network)
     load_weights(network, tensors, place=str(step.path))
     return predictor(config, source, target, network.eval(), settled=directory)
 

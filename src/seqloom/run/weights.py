@@ -10,13 +10,14 @@ from torch.overrides import TorchFunctionMode
 
 from seqloom.errors import RunError
 
-__all__ = ["check_fit", "load_weights", "weights", "without_memory"]
+__all__ = ["check_fit", "give_memory", "load_weights", "weights", "without_memory"]
 
 DRAWS = ("normal_", "uniform_")
 
 
-class _Undrawn(TorchFunctionMode):
-    """Leaves out the draws of first weights, for which torch would load its compiler here."""
+class _Uncompiled(TorchFunctionMode):
+    """Does without what torch would load its compiler for: drawing first weights that have no
+    memory, and asking for the memory of others like them."""
 
     def __torch_function__(
         self,
@@ -28,14 +29,22 @@ class _Undrawn(TorchFunctionMode):
         named = kwargs or {}
         if getattr(func, "__name__", "") in DRAWS:
             return named["tensor"] if "tensor" in named else args[0]
+        if func is torch.empty_like:
+            return torch.empty(args[0].shape, dtype=args[0].dtype, **named)
         return func(*args, **named)
 
 
 @contextmanager
 def without_memory() -> Iterator[None]:
     """Models that are built here have names and shapes, but no weights."""
-    with torch.device("meta"), _Undrawn():
+    with torch.device("meta"), _Uncompiled():
         yield
+
+
+def give_memory(model: nn.Module) -> None:
+    """Room for the weights of a model that was built without."""
+    with _Uncompiled():
+        model.to_empty(device="cpu")
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
