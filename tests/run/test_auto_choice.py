@@ -85,3 +85,10 @@ def test_facts_come_from_the_data() -> None:
     assert facts.rows == len(PAIRS)
     assert facts.source.characters == 3.0
     assert config.source == TextConfig(unit="character")
+
+
+def test_texts_of_a_label_are_judged_by_their_probability() -> None:
+    """Many texts are right for a label, so none of them is compared with what is written."""
+    facts = Facts(10_000, NAMES, NAMES)
+    assert plan({"source": {"kind": "label"}}, facts).training.monitor == "loss"
+    assert plan({}, facts).training.monitor == "metric"
