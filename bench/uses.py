@@ -140,13 +140,18 @@ def details(name: str, found: dict[str, Any]) -> Iterator[str]:
         f"{around['date']}, {around['cores']} cores of {around['processor']}, Python "
         f"{around['python']}, torch {around['torch']}{''.join(f'; {each}' for each in counts)}\n"
     )
-    beside = found.get("baselines", {}).items()
+    beside = [(label, *_first(each)) for label, each in found.get("baselines", {}).items()]
     for label, each in [*((e["name"], e) for e in found["scores"]), *beside]:
         kind = f"{label}: {each['name']}" if label != each["name"] else label
         digits = 1 if each["value"] >= 10 else 3
         low, high = f"{each['low']:.{digits}f}", f"{each['high']:.{digits}f}"
         yield f"- {kind} {each['value']:.{digits}f} ({low}–{high})"
     yield from (f"- {sentence}" for sentence in found.get("notes", []))
+
+
+def _first(scores: Any) -> list[dict[str, Any]]:
+    """The score that leads those of a baseline, which has one or several."""
+    return scores[:1] if isinstance(scores, list) else [scores]
 
 
 COUNTS = {"members": "models together", "updates": "updates", "rows": "test rows"}
