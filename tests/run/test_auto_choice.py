@@ -87,8 +87,12 @@ def test_facts_come_from_the_data() -> None:
     assert config.source == TextConfig(unit="character")
 
 
-def test_texts_of_a_label_are_judged_by_their_probability() -> None:
-    """Many texts are right for a label, so none of them is compared with what is written."""
+@pytest.mark.parametrize("kind", ["label", "none"])
+def test_texts_that_are_drawn_are_judged_by_their_probability(kind: str) -> None:
+    """Many texts are right, so none of them is compared with what is written, and no symbol is
+    made likelier than it is."""
     facts = Facts(10_000, NAMES, NAMES)
-    assert plan({"source": {"kind": "label"}}, facts).training.monitor == "loss"
-    assert plan({}, facts).training.monitor == "metric"
+    chosen = plan({"source": {"kind": kind}}, facts).training
+    assert (chosen.monitor, chosen.label_smoothing) == ("loss", 0.0)
+    usual = plan({}, facts).training
+    assert (usual.monitor, usual.label_smoothing) == ("metric", 0.1)

@@ -131,8 +131,8 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     training = _training(preset, (rows, tokens), own, most=_passes(cut, tokens))
     if isinstance(cut.source, SENSED):
         training = _by_rows(cut.source.kind, facts.rows, training, own)
-    if isinstance(cut.source, LabelConfig):
-        training["monitor"] = "loss"  # a label has many texts, and no one of them is the answer
+    if isinstance(cut.source, LabelConfig | NoColumnConfig):  # many texts, and none is the answer
+        training |= {"monitor": "loss", "label_smoothing": 0.0}
     chosen = merge(chosen, {"training": training})
     config = validate(merge(chosen, overrides), place="configuration")
     if config.model.share_vocabulary and config.source != config.target:
