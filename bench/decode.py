@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from foundation import RESULTS, ROOT, RUNS, SEQLOOM, surroundings
+from foundation import RESULTS, ROOT, RUNS, SEQLOOM, shared, surroundings
 
 from seqloom.export import Exported, export_ctranslate2
 from seqloom.prediction import Model
@@ -80,10 +80,7 @@ ONE = Setting(PatientBeam(5, PER_TOKEN), MEANS, 1.0, 1.5)
 
 def multi30k(part: str, *languages: str) -> str:
     """The files of a part of the data, as the commands take them."""
-    folder = os.environ.get("SEQLOOM_SHARED_DATA")
-    if not folder:
-        sys.exit("SEQLOOM_SHARED_DATA must name the folder that holds multi30k")
-    return ",".join(str(Path(folder) / "multi30k" / f"{part}.{name}") for name in languages)
+    return ",".join(str(shared("multi30k", f"{part}.{name}")) for name in languages)
 
 
 def trained() -> Model:

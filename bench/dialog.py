@@ -32,9 +32,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from foundation import RESULTS, RUNS, evaluation
+from foundation import RESULTS, RUNS, evaluation, shared
 from senses import trained
-from tasks import shared
 from uses import keep
 
 PLACE = RUNS / "dialog"

@@ -7,14 +7,12 @@ twelve months are learnt from, the next four held out, the four after that the t
 of columns brought to mean 0 and deviation 1, as is usual. A training that was stopped goes on.
 """
 
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from foundation import RUNS, SEQLOOM, evaluation
-from tasks import shared
+from foundation import RUNS, SEQLOOM, evaluation, shared, spent
 from uses import keep
 
 PARTS = ["--target", "all:series", "--set", "target.horizon=96"]
@@ -30,11 +28,9 @@ def measure(name: str) -> dict[str, Any]:
     data, run = str(shared("ett", "ETTh1.csv")), RUNS / f"etth1-{name}"
     options = [*PARTS, *KINDS[name]]
     subprocess.run([*SEQLOOM, "train", data, *options, "--run", str(run)], check=True)
-    progress = json.loads((max(run.glob("step-*")) / "progress.json").read_text())
     return {
         "command": f"seqloom train ETTh1.csv {' '.join(options)} --run runs/etth1-{name}",
-        "seconds": progress["seconds"],
-        "updates": progress["step"],
+        **spent(run),
         **evaluation(run, data),
     }
 

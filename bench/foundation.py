@@ -25,6 +25,20 @@ RUNS = ROOT / "runs"
 SEQLOOM = [sys.executable, "-m", "seqloom"]
 
 
+def shared(*names: str) -> Path:
+    """A file or folder among the public data."""
+    folder = os.environ.get("SEQLOOM_SHARED_DATA")
+    if not folder:
+        sys.exit("SEQLOOM_SHARED_DATA must name the folder that holds the data sets")
+    return Path(folder).joinpath(*names)
+
+
+def spent(run: Path) -> dict[str, Any]:
+    """The seconds and updates that a training took, over all sittings."""
+    progress = json.loads((max(run.glob("step-*")) / "progress.json").read_text())
+    return {"seconds": progress["seconds"], "updates": progress["step"]}
+
+
 def timed(command: list[str]) -> float:
     """Seconds that a command takes, its output shown nowhere."""
     began = time.perf_counter()
@@ -58,20 +72,14 @@ def measure_demo(name: str) -> dict[str, Any]:
 
 def measure_multi30k(preset: str) -> dict[str, Any]:
     """German to English with default settings, then beam 5 on test_2016_flickr."""
-    folder = os.environ.get("SEQLOOM_SHARED_DATA")
-    if not folder:
-        sys.exit("SEQLOOM_SHARED_DATA must name the folder that holds multi30k")
-    data = Path(folder) / "multi30k"
+    data = shared("multi30k")
     train, valid, test = (
         f"{data / part}.de,{data / part}.en" for part in ("train", "val", "test_2016_flickr")
     )
     run = RUNS / f"bench-multi30k-{preset}"
     command = [*SEQLOOM, "train", train, "--valid", valid, "--model", preset, "--run", str(run)]
     subprocess.run(command, check=True)
-    steps = sorted(run.glob("step-*"))
-    progress = json.loads((steps[-1] / "progress.json").read_text())
-    scores = evaluation(run, test, "--beam", "5", "--lowercase")
-    return {"seconds": progress["seconds"], "updates": progress["step"], **scores}
+    return {**spent(run), **evaluation(run, test, "--beam", "5", "--lowercase")}
 
 
 def evaluation(run: Path, data: str, *options: str) -> dict[str, Any]:

@@ -7,25 +7,16 @@ training that was stopped goes on where it was; its time is that of all sittings
 kept in bench/results/NAME.json.
 """
 
-import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from foundation import RESULTS, RUNS, SEQLOOM, output_of, surroundings
+from foundation import RUNS, SEQLOOM, evaluation, output_of, shared, spent
+from uses import keep
 
 ALONE = ["--source", "none"]
 MEASURES: dict[str, Callable[[], dict[str, Any]]] = {}
-
-
-def shared(*names: str) -> Path:
-    """A file of the shared data."""
-    folder = os.environ.get("SEQLOOM_SHARED_DATA")
-    if folder is None:
-        sys.exit("bench/language.py: set SEQLOOM_SHARED_DATA to the folder of data sets")
-    return Path(folder, *names)
 
 
 def measure_shakespeare() -> dict[str, Any]:
@@ -58,10 +49,7 @@ def trained_and_measured(name: str, data: list[str], test: Path) -> dict[str, An
     """Train with what is chosen automatically, then measure on the test text."""
     run = RUNS / f"bench-{name}"
     output_of([*SEQLOOM, "train", *data, "--run", str(run)])
-    steps = sorted(run.glob("step-*/progress.json"))
-    progress = json.loads(steps[-1].read_text(encoding="utf-8"))
-    found = json.loads(output_of([*SEQLOOM, "evaluate", str(run), str(test), "--json"]))
-    return {"seconds": progress["seconds"], "updates": progress["step"], **found}
+    return {**spent(run), **evaluation(run, str(test))}
 
 
 MEASURES |= {"shakespeare": measure_shakespeare, "ptb": measure_ptb, "gaps": measure_gaps}
@@ -70,8 +58,7 @@ MEASURES |= {"shakespeare": measure_shakespeare, "ptb": measure_ptb, "gaps": mea
 def main() -> None:
     """Measure what is named, or all."""
     for name in sys.argv[1:] or MEASURES:
-        result = {"name": name, **MEASURES[name](), "surroundings": surroundings()}
-        (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        keep(name, MEASURES[name]())
 
 
 if __name__ == "__main__":

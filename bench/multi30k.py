@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from foundation import shared
 from sentencepiece import SentencePieceProcessor
 
 from seqloom.config import Overrides, merge
@@ -86,10 +87,7 @@ OPENNMT: dict[str, dict[str, Any]] = {
 
 def data(part: str) -> str:
     """The two files of a part of the data, as the commands take them."""
-    folder = os.environ.get("SEQLOOM_SHARED_DATA")
-    if not folder:
-        sys.exit("SEQLOOM_SHARED_DATA must name the folder that holds multi30k")
-    return ",".join(str(Path(folder, "multi30k", f"{part}.{name}")) for name in ("de", "en"))
+    return ",".join(str(shared("multi30k", f"{part}.{name}")) for name in ("de", "en"))
 
 
 def options(model: str, training: Overrides) -> Overrides:

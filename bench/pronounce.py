@@ -10,7 +10,6 @@ A word is right if its output is one of the pronunciations listed for it; the wo
 share of the others.
 """
 
-import json
 import random
 import subprocess
 import sys
@@ -19,8 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from foundation import RUNS, SEQLOOM, output_of
-from tasks import shared
+from foundation import RUNS, SEQLOOM, output_of, shared, spent
 from uses import keep
 
 RESAMPLES = 1_000
@@ -49,8 +47,7 @@ def trained(name: str, seed: int) -> tuple[Path, float]:
     run = RUNS / f"pronounce-{name}-{seed}"
     command = [*SEQLOOM, "train", train, "--valid", valid, "--run", str(run)]
     subprocess.run([*command, "--set", f"seed={seed}", *language.options], check=True)
-    progress = json.loads((max(run.glob("step-*")) / "progress.json").read_text())
-    return run, float(progress["seconds"])
+    return run, float(spent(run)["seconds"])
 
 
 def wrong(runs: Sequence[Path], table: Path) -> list[bool]:

@@ -12,7 +12,6 @@ result that lies in bench/results/NAME.json is not measured again unless it is n
 
 import itertools
 import json
-import os
 import random
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from foundation import RESULTS, RUNS, SEQLOOM, evaluation, surroundings
+from foundation import RESULTS, RUNS, SEQLOOM, evaluation, shared, spent, surroundings
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -46,14 +45,6 @@ class Recording(NamedTuple):
     digit: int
     speaker: str
     number: int
-
-
-def shared(name: str) -> Path:
-    """A data set that somebody has put there."""
-    folder = os.environ.get("SEQLOOM_SHARED_DATA")
-    if not folder:
-        sys.exit(f"SEQLOOM_SHARED_DATA must name the folder that holds {name}")
-    return Path(folder) / name
 
 
 def recordings() -> list[Recording]:
@@ -86,8 +77,7 @@ def trained(run: Path, data: str, *options: str, valid: str = "") -> dict[str, A
     command = [*SEQLOOM, "train", data, "--run", str(run)]
     command += ["--valid", valid] if valid else []
     subprocess.run([*command, *options], check=True)
-    progress = json.loads((max(run.glob("step-*")) / "progress.json").read_text())
-    return {"seconds": progress["seconds"], "updates": progress["step"]}
+    return spent(run)
 
 
 def settings(**chosen: object) -> list[str]:

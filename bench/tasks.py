@@ -7,26 +7,16 @@ was stopped goes on where it was; its time is that of all sittings. Each result 
 bench/results/task-NAME.json, and a task that has one is not measured again unless it is named.
 """
 
-import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from foundation import RESULTS, RUNS, SEQLOOM, evaluation, output_of
+from foundation import RESULTS, RUNS, SEQLOOM, evaluation, output_of, shared, spent
 from uses import keep
 
 DRAWN = 20  # names of each language
-
-
-def shared(*names: str) -> Path:
-    """A file among the public data."""
-    folder = os.environ.get("SEQLOOM_SHARED_DATA")
-    if not folder:
-        sys.exit("SEQLOOM_SHARED_DATA must name the folder that holds the data sets")
-    return Path(folder).joinpath(*names)
 
 
 def trained(name: str, *arguments: str, members: int = 1) -> tuple[list[Path], dict[str, Any]]:
@@ -35,14 +25,13 @@ def trained(name: str, *arguments: str, members: int = 1) -> tuple[list[Path], d
     for seed, run in enumerate(runs, start=1):
         words = [*arguments, "--set", f"seed={seed}", "--run", str(run)]
         subprocess.run([*SEQLOOM, "train", *words], check=True)
-    newest = [max(run.glob("step-*")) / "progress.json" for run in runs]
-    progress = [json.loads(path.read_text()) for path in newest]
+    each_spent = [spent(run) for run in runs]
     words = [Path(each).name if Path(each).is_absolute() else each for each in arguments]
     return runs, {
         "command": f"seqloom train {' '.join(words)} --run runs/task-{name}-1",
         "members": members,
-        "seconds": sum(each["seconds"] for each in progress),
-        "updates": sum(each["step"] for each in progress),
+        "seconds": sum(each["seconds"] for each in each_spent),
+        "updates": sum(each["updates"] for each in each_spent),
     }
 
 

@@ -12,8 +12,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from foundation import RUNS, SEQLOOM, evaluation
-from tasks import shared, trained
+from foundation import RUNS, SEQLOOM, evaluation, shared
+from tasks import trained
 from uses import keep
 
 SEEDS = 3
