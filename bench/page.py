@@ -16,7 +16,7 @@ INTRODUCTION = """# Results
 
 Every figure here was measured by the command beside it and written by `python bench/page.py`.
 Intervals are 95 % bootstrap intervals over the test rows. Where a figure misses what was aimed at,
-the row says so. Labels, tags, dialogs, forecasts and the other uses are on [their own page](tasks.md).
+the row says so. Labels, tags, dialogs, forecasts and other uses are on [their page](tasks.md).
 """
 
 
