@@ -68,8 +68,8 @@ class Affine(NamedTuple):
     def added(
         self, hidden: Float[Tensor, "N D2"], inputs: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D2"]:
-        """The hidden values plus the map of the inputs."""
-        total = torch.addmm(hidden, inputs, self.matrix)
+        """The hidden values, to which the map of the inputs is added in their place."""
+        total = hidden.addmm_(inputs, self.matrix)
         return total if self.bias is None else total.add_(self.bias)
 
 

@@ -19,12 +19,12 @@ from seqloom.nn.modules import each
 from seqloom.nn.positions import LearnedAdded, NoPositions, SinusoidsAdded
 from seqloom.nn.transformer import Block
 from seqloom.prediction.engine.entries import EngineState, Gaps, Looked, Table
+from seqloom.prediction.engine.places import Places
 from seqloom.prediction.engine.weights import (
     Affine,
     BlockWeights,
     norm_of,
     padding_of,
-    rounded,
     usual,
 )
 
@@ -130,10 +130,9 @@ class Engine:
         self._place = deepcopy(decoder.embed.positions)
         self._places = self._vectors[:0]
         self._norm = norm_of(decoder.norm)
-        matrix, bias = decoder.output.matrix.table, decoder.output.bias
-        self._output = Affine(
-            matrix.detach().t().contiguous(), None if bias is None else bias.detach().clone()
-        )
+        matrix, bias = decoder.output.matrix.table.detach().t(), decoder.output.bias
+        self._constants = 0 if bias is None else 1  # inputs of 1 by which a bias is in the product
+        self._output = torch.cat([matrix] if bias is None else [matrix, bias.detach()[None]])
 
     def start(self, memory: Memory, *, trace: bool = False) -> EngineState:
         if memory.states is None or memory.mask is None:
@@ -176,19 +175,20 @@ class Engine:
         return Features(hidden, shown.view(rows, steps, -1)), state
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
-        return self._output(hidden.flatten(0, -2)).view(*hidden.shape[:-1], -1)
+        rows = functional.pad(hidden.flatten(0, -2), (0, self._constants), value=1.0)
+        return torch.mm(rows, self._output).view(*hidden.shape[:-1], -1)
 
     def _look(self, states: Float[Tensor, "B S E"], mask: Tensor) -> Looked:
         """Keys and values that every layer finds in the encoder's states."""
-        count, width, layer = *mask.shape, self._layers[0]
-        more = rounded(width) - width
-        flat = functional.pad(states, (0, 0, 0, more)).flatten(0, 1)
-        split = self._project(flat).view(count, width + more, -1, 2, layer.heads, layer.size)
+        heads = self._layers[0].heads
+        places = Places(mask, heads)
+        found = places.apart(self._project(places.chosen(states)), 2 * len(self._layers))
+        found = found.unflatten(1, (len(mask), heads))  # (2·L, P, H, C, E)
         padding = padding_of(mask, states.dtype)
         return Looked(
-            split[:, :, :, 0].permute(2, 0, 3, 4, 1).contiguous(),
-            split[:, :, :, 1].permute(2, 0, 3, 1, 4).contiguous(),
-            padding[:, None, None].expand(-1, layer.heads, -1, -1).contiguous(),
+            found[0::2].transpose(3, 4).contiguous(),
+            found[1::2].contiguous(),
+            padding[:, None, None].expand(-1, heads, -1, -1).contiguous(),
         )
 
     def _embed(self, inputs: Tensor, positions: Tensor, *, most: int) -> Float[Tensor, "N D"]:
