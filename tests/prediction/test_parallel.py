@@ -9,6 +9,7 @@ import torch
 from seqloom.errors import DivergedError
 from seqloom.prediction import model as model_module
 from seqloom.prediction.parallel import side_by_side
+from seqloom.search import Beam, Exact, Greedy, PatientBeam, Search
 from tests.prediction.untrained import SOURCES, untrained
 
 
@@ -51,13 +52,20 @@ def test_an_error_is_the_callers() -> None:
     assert torch.get_num_threads() == 2
 
 
+SEARCHES: list[Search] = [Greedy(), Beam(3, n_best=2), PatientBeam(3), Exact()]
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
-def test_outputs_do_not_depend_on_the_cores(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELIABILITY C2: the same in batches of two, two at a time, and in one batch."""
+def test_outputs_do_not_depend_on_the_cores(
+    kind: str, search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY C2: the same in one batch, and in batches of four of which halves join others."""
     model = untrained(kind)
-    together = model.predict(SOURCES * 3)
-    monkeypatch.setattr(model_module, "SENTENCES", 2)
-    apart = model.predict(SOURCES * 3)
+    inputs = [source * (1 + number % 3) for number, source in enumerate(SOURCES * 6)]
+    together = model.predict(inputs, search=search)
+    monkeypatch.setattr(model_module, "SENTENCES", 4)
+    apart = model.predict(inputs, search=search)
     assert [output.text for output in apart] == [output.text for output in together]
     assert [output.score for output in apart] == pytest.approx(
         [output.score for output in together], abs=1e-9

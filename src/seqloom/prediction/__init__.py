@@ -1,12 +1,13 @@
 """Raw input to Output, with a finished model."""
 
+from seqloom.prediction.asked import Asked
 from seqloom.prediction.conversation import Conversation
 from seqloom.prediction.engine import fast, fast_reader
 from seqloom.prediction.filling import Filler, Question, Told
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.forecasting import Forecaster
 from seqloom.prediction.judging import Judge
-from seqloom.prediction.model import ROWS, Asked, Model, Scored
+from seqloom.prediction.model import ROWS, Model, Scored
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.reading import GROUP, Encoded
 from seqloom.prediction.running import Running, Waiting, sharing

@@ -12,27 +12,28 @@ from seqloom.config import Config
 from seqloom.errors import ConfigError
 from seqloom.fields import END, Field, NoField, TextField, Values
 from seqloom.model import Decoder, Encoder, SequenceModel
+from seqloom.prediction.asked import Asked, Found
 from seqloom.prediction.continuing import text_log_probabilities
-from seqloom.prediction.fitting import configured, fitted, traces
+from seqloom.prediction.fitting import configured, fitted
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
 from seqloom.prediction.parallel import side_by_side
 from seqloom.prediction.reading import GROUP, Encoded, Input, Reader, batches, check_cells, padded
+from seqloom.prediction.running import Running, Waiting, sharing
 from seqloom.prediction.wishes import NOTHING_MORE, Demands, Wishes
 from seqloom.search import (
     Completions,
-    Frontier,
     Greedy,
     Hypothesis,
     Node,
     Sample,
     Search,
-    trees,
 )
 from seqloom.training import row_log_probabilities
 
-__all__ = ["ROWS", "Asked", "Found", "Model", "Scored"]
+__all__ = ["ROWS", "Model", "Scored"]
 
-SENTENCES = 128  # in a batch
+SENTENCES = 128  # decoded at once
+FEW = 8  # inputs that are not worth a thread of their own
 GREEDY = Greedy()
 ROWS = 320  # paths searched at once
 WINDOW = 128  # tokens of a text that a Transformer sees at once, where training sets no number
@@ -43,35 +44,6 @@ class Scored(NamedTuple):
 
     log_probability: float
     tokens: tuple[Token, ...]
-
-
-class Found(NamedTuple):
-    """What a search gave for one input, and how many positions it could look at."""
-
-    outputs: list[Hypothesis]
-    tree: list[Node]
-    seen: int
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is wanted of each input."""
-
-    search: Search
-    wishes: Wishes
-    demands: Demands
-    n_best: int = 1
-    beginnings: tuple[str, ...] = ()  # of a language model's outputs, by the numbers of inputs
-
-    @property
-    def trace(self) -> bool:
-        """Whether attention is looked at."""
-        return self.wishes.attention or traces(self.search)
-
-    @property
-    def several(self) -> bool:
-        """Whether all outputs found are told, rather than the best alone."""
-        return self.n_best > 1 or isinstance(self.search, Completions)
 
 
 @dataclass(frozen=True)
@@ -230,38 +202,42 @@ class Model:
     def _outputs(self, encoded: list[Encoded], lines: range, asked: Asked) -> Iterator[Output]:
         """An output for each of these lines; those that were not encoded are blank."""
         outputs = [Output("", 0.0, 0.0, (), "blank")] * len(lines)
-        most = max(1, min(SENTENCES, ROWS // asked.search.paths))
-        shared = [
-            [encoded[index] for index in batch]
-            for batch in batches([len(each.values) for each in encoded], most=most)
-        ]
-        results = side_by_side(lambda batch: self._decode(batch, lines, asked), shared)
-        for batch, all_found in zip(shared, results, strict=True):
-            for each, found in zip(batch, all_found, strict=True):
-                outputs[each.number] = self.explained(each, found, asked)
+        if not encoded:
+            return iter(outputs)
+        waiting = [Waiting(each.number, each, lines[each.number], asked) for each in encoded]
+        waiting.sort(key=lambda each: -len(each.encoded.values))
+        shares = max(1, min(torch.get_num_threads(), len(waiting) // FEW))
+        parts = [waiting[share::shares] for share in range(shares)]
+        for found in side_by_side(self._written, parts):
+            for number, output in found.items():
+                outputs[number] = output
         return iter(outputs)
 
-    @torch.inference_mode()
-    def _decode(self, batch: list[Encoded], lines: range, asked: Asked) -> list[Found]:
-        if self.network.training:
-            self.network.eval()
-        source = padded([each.values for each in batch])
-        numbers = torch.tensor([lines[each.number] for each in batch])
-        limits = asked.demands.limits(source.lengths, numbers, self.config.search)
-        decoder = self.decoder
-        memory = self.encoder.encode(source)
-        seen = memory.seen(source)
-        state = decoder.start(memory, trace=asked.trace)
-        standing = asked.search.begin(state, limits)
-        while not standing.done:
-            standing = asked.search.advance(decoder, standing)
-        found = asked.search.results(standing)
-        grown: list[list[Node]] = [[] for _ in batch]
-        if asked.wishes.tree:
-            if not isinstance(standing, Frontier):
-                raise ConfigError("this search keeps no tree to show: use a beam")
-            grown = trees(standing, found)
-        return [Found(*each) for each in zip(found, grown, seen.tolist(), strict=True)]
+    def _written(self, inputs: list[Waiting[int]]) -> dict[int, Output]:
+        """The outputs for inputs given longest first, of which there is one at least.
+
+        When half of a batch is done it rests, until the halves of two that are equally far make a
+        whole one again: products of few rows are slow, and those of unlike lengths wasteful.
+        """
+        outputs, resting = dict[int, Output](), list[tuple[int, Running[int]]]()
+        asked = inputs[0].asked
+        most = max(1, min(SENTENCES, ROWS // asked.search.paths))
+        half = 0 if sharing(asked) is None else most // 2
+        for batch in batches([len(each.encoded.values) for each in inputs], most=most):
+            running, joins = Running[int](self), 0
+            outputs |= running.add([inputs[number] for number in batch])
+            outputs |= running.go_on(half)
+            while resting and resting[-1][0] == joins:
+                running, joins = resting.pop()[1].joined(running), joins + 1
+                outputs |= running.go_on(half)
+            resting.append((joins, running))
+        while resting:
+            _, running = resting.pop()
+            outputs |= running.go_on(half if resting else 0)
+            if resting:
+                joins, other = resting.pop()
+                resting.append((joins, other.joined(running)))
+        return outputs
 
     def explained(self, source: Encoded, found: Found, asked: Asked) -> Output:
         """The best output for an input, with whatever was asked for beside it."""

@@ -1,19 +1,22 @@
 """Inputs that are decoded together and come and go one by one, a step at a time (SPEC S7.4).
 
-A caller that has many inputs at once has no need of it: `Model.predict`. This is for inputs that
-arrive at any time, each of which may be given up, watched while it is written, or fail alone.
+`Model.predict` lets inputs join those that are half done; a server those that arrive meanwhile, of
+which each may be given up or watched while it is written.
 """
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from seqloom.prediction.model import Asked, Found, Model
+from seqloom.config import Config
+from seqloom.errors import ConfigError
+from seqloom.model import Decoder, Encoder, SequenceModel
+from seqloom.prediction.asked import Asked, Found
 from seqloom.prediction.output import Output
 from seqloom.prediction.reading import Encoded, padded
 from seqloom.search import (
@@ -22,7 +25,6 @@ from seqloom.search import (
     Frontier,
     Limits,
     Node,
-    PatientBeam,
     agreed,
     joined,
     remaining,
@@ -32,6 +34,26 @@ from seqloom.search import (
 __all__ = ["Running", "Waiting", "sharing"]
 
 Tag = TypeVar("Tag", bound=Hashable)
+
+
+class Writer(Protocol):
+    """A model as far as decoding knows it."""
+
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def network(self) -> SequenceModel: ...
+
+    @property
+    def encoder(self) -> Encoder: ...
+
+    @property
+    def decoder(self) -> Decoder[Any]: ...
+
+    def explained(self, source: Encoded, found: Found, asked: Asked) -> Output:
+        """The output for an input, with what was asked for beside it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -47,10 +69,9 @@ class Waiting(Generic[Tag]):
 def sharing(asked: Asked) -> Hashable | None:
     """Inputs for which this is equal may be decoded together; those for which it is None, not.
 
-    A tree is that of a whole batch, an exact search stands at no frontier that can be joined, and
-    a patient one has paths put aside.
+    A tree is that of a whole batch, and an exact search stands at no frontier that can be joined.
     """
-    if asked.wishes.tree or isinstance(asked.search, Exact | PatientBeam):
+    if asked.wishes.tree or isinstance(asked.search, Exact):
         return None
     demands = asked.demands
     return (asked.search, asked.trace, demands.required, demands.rules, demands.noted)
@@ -60,7 +81,7 @@ def sharing(asked: Asked) -> Hashable | None:
 class Running(Generic[Tag]):
     """Inputs on the way to their outputs, for which `sharing` is equal, or a single one."""
 
-    model: Model
+    model: Writer
     waiting: list[Waiting[Tag]] = field(default_factory=list)  # in the order of the sentences
     standing: Any = None
     seen: dict[Tag, int] = field(default_factory=dict)  # positions that each can look at
@@ -77,18 +98,41 @@ class Running(Generic[Tag]):
         fresh = Running(self.model, list(newcomers), self._begun(newcomers), self.seen)
         fresh.standing = search.advance(self.model.decoder, fresh.standing)
         outputs = fresh._taken()
-        if self.done:
-            self.waiting, self.standing = fresh.waiting, fresh.standing
-        elif not fresh.done:
-            self.standing = joined(self.standing, fresh.standing)
-            self.waiting = [*self.waiting, *fresh.waiting]
+        together = self.joined(fresh)
+        self.waiting, self.standing = together.waiting, together.standing
         return outputs
+
+    @torch.inference_mode()
+    def joined(self, other: "Running[Tag]") -> "Running[Tag]":
+        """The inputs of both, which may be decoded together; both are consumed."""
+        if self.done or other.done:
+            return other if self.done else self
+        standing = joined(self.standing, other.standing)
+        return Running(
+            self.model, [*self.waiting, *other.waiting], standing, self.seen | other.seen
+        )
 
     @torch.inference_mode()
     def advance(self) -> dict[Tag, Output]:
         """One step of every input, and the outputs of those that are done by it."""
         search = self.waiting[0].asked.search
         self.standing = search.advance(self.model.decoder, self.standing)
+        return self._taken()
+
+    @torch.inference_mode()
+    def go_on(self, least: int) -> dict[Tag, Output]:
+        """Steps until at most so many inputs are left, and the outputs of the others.
+
+        Where a search stands at no frontier, none is left.
+        """
+        if self.done:
+            return {}
+        search, standing = self.waiting[0].asked.search, self.standing
+        while not standing.done and not (
+            isinstance(standing, Frontier) and len(standing.sentences) <= least
+        ):
+            standing = search.advance(self.model.decoder, standing)
+        self.standing = standing
         return self._taken()
 
     def give_up(self, tags: set[Tag]) -> None:
@@ -113,7 +157,8 @@ class Running(Generic[Tag]):
 
     def _begun(self, newcomers: Sequence[Waiting[Tag]]) -> Any:
         model, asked = self.model, newcomers[0].asked
-        model.network.eval()
+        if model.network.training:
+            model.network.eval()
         source = padded([each.encoded.values for each in newcomers])
         groups = groupby(newcomers, key=lambda each: each.asked.demands)
         limits = reduce(Limits.join, (self._limits(list(group)) for _, group in groups))
@@ -142,7 +187,9 @@ class Running(Generic[Tag]):
         asked = self.waiting[0].asked
         found = asked.search.results(standing)
         branches: list[list[Node]] = [[] for _ in found]
-        if asked.wishes.tree and isinstance(standing, Frontier):
+        if asked.wishes.tree:
+            if not isinstance(standing, Frontier):
+                raise ConfigError("this search keeps no tree to show: use a beam")
             branches = trees(standing, found)
         done = [self.waiting[place] for place in gone]
         outputs = {

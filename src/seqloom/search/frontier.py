@@ -79,7 +79,7 @@ class Step(NamedTuple):
 
 
 class Left(NamedTuple):
-    """Sentences that are done, with their paths best first."""
+    """Sentences that are done, with their paths best first, or paths put aside before."""
 
     sentences: Int[Tensor, "B"]
     steps: Int[Tensor, "B"]

@@ -1,10 +1,11 @@
 """New sentences in a running search: two frontiers under the same search become one (SPEC S7.4).
 
 Each sentence keeps its own count of steps, so what is found for it does not depend on when others
-joined it. A search that puts paths aside before their sentence is done cannot be joined: what has
-left a frontier is forgotten.
+joined it. Of what has left a frontier, only paths are kept that were put aside before their
+sentence was done, with the steps that led to them as they were then.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
@@ -12,7 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.model.state import beside
-from seqloom.search.frontier import Frontier, Notes, Step
+from seqloom.search.frontier import Frontier, Left, Notes, Step
 
 __all__ = ["joined", "remaining"]
 
@@ -23,13 +24,26 @@ def remaining(frontier: Frontier) -> Frontier:
     """The sentences still searched, numbered from 0 anew; those that have left are forgotten."""
     numbers = torch.arange(len(frontier.sentences), device=frontier.sentences.device)
     limits = frontier.limits.renumbered(frontier.sentences)
-    return replace(frontier, limits=limits, sentences=numbers, left=())
+    left = tuple(_aside(frontier))
+    return replace(frontier, limits=limits, sentences=numbers, left=left)
+
+
+def _aside(frontier: Frontier) -> Iterator[Left]:
+    """What was put aside of sentences that are still searched, by their numbers anew."""
+    for left in frontier.left:
+        same = left.sentences[:, None] == frontier.sentences
+        staying = same.any(dim=1)
+        if bool(staying.any()):
+            numbers = same[staying].byte().argmax(dim=1)
+            parts = (left.steps, left.rows, left.finished, left.ranks)
+            steps, rows, finished, ranks = (part[staying] for part in parts)
+            yield Left(numbers, steps, left.step, left.depth, rows, finished, ranks)
 
 
 def joined(first: Frontier, second: Frontier) -> Frontier:
     """The sentences that two searches are still at, those of the first before the others.
 
-    Both have made a step at least. Both are consumed, and what has left them is forgotten.
+    Both have made a step at least. Both are consumed, and sentences that have left are forgotten.
     """
     if first.done or second.done:
         return remaining(second if first.done else first)
@@ -43,6 +57,7 @@ def joined(first: Frontier, second: Frontier) -> Frontier:
         history = beside(one.history, two.history)[:, :most]
     if one.attended is not None and two.attended is not None:
         attended = beside(one.attended, two.attended)
+    later = (each._replace(sentences=each.sentences + len(one.sentences)) for each in two.left)
     return Frontier(
         one.state.join(two.state),
         one.limits.join(two.limits),
@@ -57,6 +72,7 @@ def joined(first: Frontier, second: Frontier) -> Frontier:
         history=history,
         attended=attended,
         carried=tuple(torch.cat(pair) for pair in zip(one.carried, two.carried, strict=True)),
+        left=(*one.left, *later),
     )
 
 
@@ -85,7 +101,10 @@ def _in_place(frontier: Frontier, width: int) -> tuple[Frontier, Step]:
         some=True,
         history=None if frontier.history is None else frontier.history[rows],
         attended=None if frontier.attended is None else frontier.attended[:, slots],
-        carried=tuple(_unlikely(part[:, slots], dead) for part in frontier.carried),
+        carried=tuple(
+            part if part.dim() == 1 else _unlikely(part[:, slots], dead)
+            for part in frontier.carried
+        ),
     )
     return widened, _rows_of(frontier.step, kept[rows])
 

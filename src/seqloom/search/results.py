@@ -58,18 +58,43 @@ def hypotheses(frontier: Frontier, *, count: int, complete: bool = True) -> list
     Impossible outputs, and with `complete` those that never ended, are given only where there is
     nothing better.
     """
-    if not frontier.left:
-        return []
-    wanted = [_wanted(left, count, complete=complete) for left in frontier.left]
-    ends = [
-        (left.step, left.rows[chosen]) for left, chosen in zip(frontier.left, wanted, strict=True)
-    ]
-    found = _outputs(frontier, wanted, _histories(ends))
     results: dict[int, list[Hypothesis]] = {}
-    for left, chosen in zip(reversed(frontier.left), reversed(wanted), strict=True):
-        for sentence in left.sentences.repeat_interleave(chosen.sum(dim=1)).tolist():
-            results.setdefault(sentence, []).append(next(found))
+    pending = [
+        (left, _wanted(left, count, complete=complete) & _gone(left, frontier)[:, None])
+        for left in frontier.left
+    ]
+    while pending:
+        chain, pending = _of_one_chain(pending)
+        found = _outputs(chain, frontier.limits.end)
+        for left, chosen in chain:
+            for sentence in left.sentences.repeat_interleave(chosen.sum(dim=1)).tolist():
+                results.setdefault(sentence, []).append(next(found))
     return [results[sentence] for sentence in sorted(results)]
+
+
+Parting = tuple[Left, Tensor]
+"""What has left a frontier, and which of its paths are outputs: (B, K)."""
+
+
+def _gone(left: Left, frontier: Frontier) -> Bool[Tensor, "B"]:
+    """Which sentences are done, rather than searched on after a path of theirs was put aside."""
+    return ~torch.isin(left.sentences, frontier.sentences)
+
+
+def _of_one_chain(partings: list[Parting]) -> tuple[list[Parting], list[Parting]]:
+    """Those on the way back from the last, the last first, and the others.
+
+    There are others where searches have joined since.
+    """
+    chain, others = list[Parting](), list[Parting]()
+    step: Step | None = partings[-1][0].step
+    steps = set()
+    while step is not None:
+        steps.add(id(step))
+        step = step.before
+    for parting in partings:
+        (chain if id(parting[0].step) in steps else others).append(parting)
+    return chain[::-1], others
 
 
 def distinct(outputs: list[Hypothesis]) -> list[Hypothesis]:
@@ -87,16 +112,14 @@ def _wanted(left: Left, count: int, *, complete: bool) -> Bool[Tensor, "B K"]:
     return wanted
 
 
-def _histories(ends: Sequence[tuple[Step, Int[Tensor, "_"]]]) -> Histories:
-    """All steps of the paths that end in these rows of these steps, read backwards.
-
-    The steps are given in their order; the paths of the last one come first.
-    """
-    pending, columns = list(ends), []
+def _histories(chain: Sequence[Parting]) -> Histories:
+    """All steps of the outputs of one chain, which are read backwards."""
+    pending = [(left.step, left.rows[chosen]) for left, chosen in reversed(chain)]
+    columns = []
     step: Step | None = pending[-1][0]
     rows = np.empty(0, dtype=np.int64)
     while step is not None:
-        if pending and pending[-1][0] is step:
+        while pending and pending[-1][0] is step:
             rows = np.concatenate([rows, _array(pending.pop()[1])])
         read = rows if step.parents is None else _array(step.parents)[rows]
         notes = (None if note is None else _array(note)[read] for note in step.notes)
@@ -126,19 +149,18 @@ def _table(columns: Sequence[np.ndarray | None]) -> Any:
     return table
 
 
-def _outputs(
-    frontier: Frontier, wanted: list[Tensor], histories: Histories
-) -> Iterator[Hypothesis]:
-    """The outputs in the order of the histories: from the sentences that left last."""
+def _outputs(chain: Sequence[Parting], last: int) -> Iterator[Hypothesis]:
+    """The outputs of one chain, from those that left last; `last` is the token that ends one."""
+    histories = _histories(chain)
     tokens, scores = histories.tokens.tolist(), histories.scores.tolist()
     number = 0
-    for left, chosen in zip(reversed(frontier.left), reversed(wanted), strict=True):
+    for left, chosen in chain:
         finished, ranks = left.finished[chosen].tolist(), left.ranks[chosen].tolist()
         made = left.steps.repeat_interleave(chosen.sum(dim=1)).tolist()
         for ended, rank, most in zip(finished, ranks, made, strict=True):
             first, end = left.depth - most, left.depth
             if ended:
-                end = tokens[number].index(frontier.limits.end, first)
+                end = tokens[number].index(last, first)
             steps = slice(first, end + ended)
             yield Hypothesis(
                 tuple(tokens[number][first:end]),

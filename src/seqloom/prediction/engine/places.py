@@ -37,7 +37,7 @@ class Places:
     def filled(self, values: Float[Tensor, "N D"], mask: Tensor) -> Float[Tensor, "B S D"]:
         """The values at their positions, and 0 at padding."""
         padded = values.new_zeros(mask.numel(), values.shape[1])
-        return padded.index_copy_(0, self.real, values).unflatten(0, mask.shape)
+        return padded.index_copy_(0, self.real, values).view(*mask.shape, -1)
 
     def apart(self, values: Float[Tensor, "N D"], groups: int) -> Float[Tensor, "G BH C E"]:
         """Groups of values, such as queries, keys and values, by sentence, head and place.
