@@ -59,6 +59,19 @@ class Looked:
             torch.cat([mine[2], theirs[2]]),
         )
 
+    def take_in(self, other: "Looked", places: Int[Tensor, "P2"]) -> None:
+        """Put what others look at into these places, where there is room for it."""
+        room = self.room
+        (keys, values, padding), theirs = self._parts, other._parts
+        keys.index_copy_(1, places, _cut(theirs[0], 4, room))
+        values.index_copy_(1, places, _cut(theirs[1], 3, room))
+        padding.index_copy_(0, places, _cut(theirs[2], 3, room, -torch.inf))
+
+    @property
+    def room(self) -> int:
+        """Source positions that there is space for."""
+        return self._parts[2].shape[3]
+
     @property
     def width(self) -> int:
         """Source positions of the longest sentence."""
@@ -103,6 +116,13 @@ class Table:
         flat = (row[:, :, None] * room + kept[:, None]).flatten()
         chosen = self.entries.flatten(2, 4).index_select(2, flat)
         return Table(chosen.unflatten(2, (len(places), heads, -1)), filled)
+
+    def take_in(self, other: "Table", places: Int[Tensor, "P2"]) -> None:
+        """Put the entries of others into these places, after what is filled."""
+        count = other.filled
+        part = self.entries.narrow(4, self.filled, count)
+        part.index_copy_(2, places, other.entries.narrow(4, 0, count))
+        self.filled += count
 
     def join(self, other: "Table") -> "Table":
         """The sentences of both, which have room for equally many entries."""
@@ -169,8 +189,13 @@ class EngineState:
         return replace(moved, gaps=Gaps.between(places, paths, every))
 
     def join(self, other: "EngineState") -> "EngineState":
-        """These sentences and then those of another state, with equally many paths each."""
+        """These sentences and then those of another state, with equally many paths each.
+
+        Both are consumed: where sentences have left, others take their places.
+        """
         paths = len(self.seen) // self.sentences
+        if self._has_places(other):
+            return self._taken_in(other)
         most = max(int(state._alive(state.places).sum(dim=1).amax()) for state in (self, other))
         room = most + AHEAD * paths
         one, two = (state._packed(state.places, room=room) for state in (self, other))
@@ -180,9 +205,42 @@ class EngineState:
             seen=torch.cat([one.seen, two.seen]),
             known=max(one.known, two.known),
             positions=torch.cat([one.positions, two.positions]),
+            furthest=max(one.furthest, two.furthest),
             table=one.table.join(two.table),
             source=one.source.join(two.source, width),
             width=width,
+        )
+
+    def _has_places(self, other: "EngineState") -> bool:
+        """Whether all sentences of another state fit where sentences of this one have left."""
+        free = self.source.places - self.sentences
+        return (
+            self.gaps is not None
+            and other.gaps is None
+            and other.sentences <= free
+            and other.source.room <= self.source.room
+            and other.known == other.table.filled
+            and self.known == self.table.filled
+            and self.known + other.known <= self.table.room
+        )
+
+    def _taken_in(self, other: "EngineState") -> "EngineState":
+        every, paths = self.source.places, len(self.seen) // self.sentences
+        taken = torch.zeros(every, dtype=torch.bool, device=self.seen.device)
+        taken[self.places] = True
+        new = (~taken).nonzero().squeeze(1)[: other.sentences]
+        self.source.take_in(other.source, new)
+        self.table.take_in(other.table, new)
+        theirs = self.seen.new_full((len(other.seen), self.seen.shape[1]), -torch.inf)
+        theirs[:, self.known : self.table.filled] = other.seen[:, : other.known]
+        return replace(
+            self,
+            seen=torch.cat([self.seen, theirs]),
+            known=self.table.filled,
+            positions=torch.cat([self.positions, other.positions]),
+            furthest=max(self.furthest, other.furthest),
+            width=max(self.width, other.width),
+            gaps=Gaps.between(torch.cat([self.places, new]), paths, every),
         )
 
     def with_room(self, more: int, *, gaps: bool) -> "EngineState":
