@@ -87,6 +87,11 @@ class Running(Generic[Tag]):
     seen: dict[Tag, int] = field(default_factory=dict)  # positions that each can look at
 
     @property
+    def tags(self) -> list[Tag]:
+        """Those of the inputs that are not done."""
+        return [each.tag for each in self.waiting]
+
+    @property
     def done(self) -> bool:
         """Whether no input is left."""
         return not self.waiting

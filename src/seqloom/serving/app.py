@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -20,6 +20,7 @@ from seqloom.serving.guard import Access, Guard, log
 from seqloom.serving.inputs import reads_files
 from seqloom.serving.jobs import Cancelled, Event, Job
 from seqloom.serving.metrics import Entry
+from seqloom.serving.processes import Process
 from seqloom.serving.requests import PredictRequest, ScoreRequest
 from seqloom.serving.service import Service
 from seqloom.version import __version__
@@ -54,10 +55,14 @@ def application(
     *,
     access: Access | None = None,
     limits: ServingConfig | None = None,
+    processes: Sequence[Process] = (),
 ) -> tuple[Guard, Service]:
-    """The ASGI application that serves these models, and the service behind it."""
+    """The ASGI application that serves these models, and the service behind it.
+
+    Processes that were forked with the models decode; without them threads do.
+    """
     limits = limits or ServingConfig()
-    service = Service(models, limits)
+    service = Service(models, limits, processes)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

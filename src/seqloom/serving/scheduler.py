@@ -1,7 +1,8 @@
 """Workers that decode whatever has arrived, together where it can be, a step at a time.
 
-Each worker is a thread with one core. Between two steps of its batches it lets newcomers join,
-takes out what is done, and gives up what is late or whose client has gone.
+Each worker is a thread with one core, or with a process that has one. Between two steps of its
+batches it lets newcomers join, takes out what is done, and gives up what is late or whose client
+has gone.
 """
 
 import threading
@@ -17,9 +18,11 @@ import torch
 from seqloom.errors import LimitError, SeqloomError
 from seqloom.prediction import Model, Output, Predictor, Running, Waiting, sharing
 from seqloom.serving.jobs import Event, Job, Ticket
+from seqloom.serving.processes import Away, Decoding, Lost, Process
 
 __all__ = ["Full", "Scheduler", "Watch"]
 
+APART = 3  # steps of a batch from newcomers to newcomers: each lot costs about one
 SHORT = 64  # source tokens up to which inputs share a batch; then up to four times as many, ...
 
 
@@ -46,11 +49,11 @@ class Batch:
     """Tickets that are decoded together."""
 
     key: Hashable
-    running: Running[Ticket]
+    running: Decoding[Ticket]
 
     @property
     def tickets(self) -> list[Ticket]:
-        return [each.tag for each in self.running.waiting]
+        return self.running.tags
 
     @property
     def rows(self) -> int:
@@ -61,7 +64,13 @@ class Scheduler:
     """A bounded queue and the workers that empty it."""
 
     def __init__(
-        self, models: Mapping[str, Predictor], *, queue: int, rows: int, workers: int, watch: Watch
+        self,
+        models: Mapping[str, Predictor],
+        *,
+        queue: int,
+        rows: int,
+        workers: Sequence[Process | None],
+        watch: Watch,
     ) -> None:
         self.models = models
         self.limit = queue
@@ -72,8 +81,8 @@ class Scheduler:
         self._changed = threading.Condition()
         self._closing = False
         self._workers = [
-            threading.Thread(target=Worker(self).run, name=f"model-{number}", daemon=True)
-            for number in range(workers)
+            threading.Thread(target=Worker(self, each).run, name=f"model-{number}", daemon=True)
+            for number, each in enumerate(workers)
         ]
 
     @property
@@ -153,19 +162,25 @@ class Scheduler:
 
 
 class Worker:
-    """One thread's batches."""
+    """One thread's batches, which a process decodes where there is one."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, process: Process | None = None) -> None:
         self.scheduler = scheduler
+        self.process = process
         self.batches: list[Batch] = []
 
     def run(self) -> None:
         """Until the scheduler closes and everything is done."""
         torch.set_num_threads(1)
+        rounds = 0
         while True:
             free = self.scheduler.rows - sum(batch.rows for batch in self.batches)
-            taken = self.scheduler.take(free, idle=not self.batches)
+            idle = not self.batches
+            rounds = 0 if idle else (rounds + 1) % APART
+            taken = self.scheduler.take(free, idle=idle) if rounds == 0 else []
             if taken is None:
+                if self.process is not None:
+                    self.process.close()
                 return
             try:
                 told = self._round(taken)
@@ -194,30 +209,37 @@ class Worker:
         for key, group in groups.items():
             batch = next((each for each in self.batches if each.key == key), None)
             if batch is None:
-                batch = Batch(key, Running(self.scheduler.writer(group[0].job.model)))
+                batch = Batch(key, self._decoding(group[0].job.model))
                 self.batches.append(batch)
             self.scheduler.watch.joined(len(group))
             waiting = [ticket.waiting for ticket in group if ticket.waiting is not None]
             yield from self._tried(batch, group, partial(_add, waiting))
 
+    def _decoding(self, model: str) -> Decoding[Ticket]:
+        if self.process is not None:
+            return Away(self.process, model)
+        return Running(self.scheduler.writer(model))
+
     def _step(self, batch: Batch) -> Iterator[tuple[Job, Event]]:
         if batch.running.done:
             return
         began, sentences, rows = time.perf_counter(), len(batch.tickets), batch.rows
-        yield from self._tried(batch, [], Running.advance)
+        yield from self._tried(batch, [], lambda running: running.advance())
         self.scheduler.watch.stepped(sentences, rows, time.perf_counter() - began)
 
     def _tried(
         self,
         batch: Batch,
         newcomers: list[Ticket],
-        work: Callable[[Running[Ticket]], dict[Ticket, Output]],
+        work: Callable[[Decoding[Ticket]], dict[Ticket, Output]],
     ) -> Iterator[tuple[Job, Event]]:
         """The events of some work; where it fails, the one that is to blame is looked for."""
         tickets = [*batch.tickets, *newcomers]
         try:
             outputs = work(batch.running)
         except Exception as error:  # whatever a model raises, the others go on
+            if isinstance(error, Lost):
+                self.process = None
             self.batches.remove(batch)
             if len(tickets) == 1:
                 yield tickets[0].job, Event(tickets[0].number, error=error)
@@ -244,7 +266,7 @@ class Worker:
         self.batches = [batch for batch in self.batches if not batch.running.done]
 
 
-def _add(newcomers: list[Waiting[Ticket]], running: Running[Ticket]) -> dict[Ticket, Output]:
+def _add(newcomers: list[Waiting[Ticket]], running: Decoding[Ticket]) -> dict[Ticket, Output]:
     return running.add(newcomers)
 
 

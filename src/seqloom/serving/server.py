@@ -6,8 +6,9 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import torch
 import uvicorn
 
 from seqloom.config import ServingConfig
@@ -16,6 +17,7 @@ from seqloom.prediction import Predictor
 from seqloom.serving.app import application
 from seqloom.serving.connections import protocol
 from seqloom.serving.guard import Access, log
+from seqloom.serving.processes import Process, forked
 
 __all__ = ["Server", "bound", "serve", "server_for"]
 
@@ -58,9 +60,14 @@ def bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def server_for(models: Mapping[str, Predictor], access: Access, limits: ServingConfig) -> Server:
+def server_for(
+    models: Mapping[str, Predictor],
+    access: Access,
+    limits: ServingConfig,
+    processes: Sequence[Process] = (),
+) -> Server:
     """A server of these models that is not yet running."""
-    app, _ = application(models, access=access, limits=limits)
+    app, _ = application(models, access=access, limits=limits, processes=processes)
     _log_faults()
     config = uvicorn.Config(
         app,
@@ -103,7 +110,7 @@ def serve(
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serve until a signal asks to stop; then what was accepted is finished first."""
-    server = server_for(models, access, limits)
+    server = server_for(models, access, limits, forked(models, torch.get_num_threads()))
     host, port = listening.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 

@@ -18,11 +18,8 @@ from seqloom.prediction import (
     Model,
     Output,
     Predictor,
-    Running,
     Scored,
     Waiting,
-    Wishes,
-    any_input,
 )
 from seqloom.search import Exact
 from seqloom.serving.inputs import (
@@ -36,6 +33,7 @@ from seqloom.serving.inputs import (
 )
 from seqloom.serving.jobs import Event, Job, Ticket
 from seqloom.serving.metrics import Entry, Metrics
+from seqloom.serving.processes import Process, warm
 from seqloom.serving.requests import PredictRequest, ScoreRequest, check_sizes
 from seqloom.serving.scheduler import Scheduler
 
@@ -50,7 +48,12 @@ class Service:
     """Models under their names, and the workers that run them; each model must be of a kind that
     can be served."""
 
-    def __init__(self, models: Mapping[str, Predictor], limits: ServingConfig) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, Predictor],
+        limits: ServingConfig,
+        processes: Sequence[Process] = (),
+    ) -> None:
         for name, model in models.items():
             check_kinds(name, model)
         self.models = models
@@ -60,7 +63,7 @@ class Service:
             models,
             queue=limits.queue,
             rows=limits.rows,
-            workers=torch.get_num_threads(),
+            workers=processes or [None] * torch.get_num_threads(),
             watch=self.metrics,
         )
         self.ready = False
@@ -70,7 +73,7 @@ class Service:
     def start(self) -> None:
         """Try every model, so that the first request need not wait, and begin to work."""
         for model in self.models.values():
-            _warm(model)
+            warm(model)
         self._listing = [{"name": name, **described(each)} for name, each in self.models.items()]
         self.scheduler.start()
         self.ready = True
@@ -243,16 +246,3 @@ def _delivered(told: list[tuple[Job, Event]]) -> None:
 
 def _characters(inputs: Sequence[Input]) -> int:
     return sum(len(given) for given in inputs if isinstance(given, str))
-
-
-def _warm(model: Predictor) -> None:
-    """Let a model read an input and, if it writes, make two steps of an output."""
-    first = any_input(model.source)
-    if not isinstance(model, Model):
-        model.outputs([first], 1)
-        return
-    running: Running[int] = Running(model)
-    asked = model.asked(None, 1, Wishes())
-    running.add([Waiting(0, first, 0, asked)])
-    if not running.done:
-        running.advance()

@@ -1,0 +1,204 @@
+"""Batches decoded in processes of their own, so that no two workers share an interpreter.
+
+A process is forked before the server has threads, so its models are the server's, in the same
+memory. A worker of the server hands it inputs, and waits while it makes a step.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import count
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any, Generic, Protocol, TypeVar
+
+import torch
+
+from seqloom.errors import SeqloomError
+from seqloom.prediction import Model, Output, Predictor, Running, Waiting, Wishes, any_input
+from seqloom.search import Certain
+
+__all__ = ["Away", "Decoding", "Lost", "Process", "forked", "warm"]
+
+Tag = TypeVar("Tag", bound=Hashable)
+
+
+class Lost(SeqloomError):
+    """A process that has ended before its time."""
+
+    http_status = 500
+
+
+class Decoding(Protocol[Tag]):
+    """Inputs on the way to their outputs, here or in another process."""
+
+    @property
+    def tags(self) -> list[Tag]: ...
+
+    @property
+    def done(self) -> bool: ...
+
+    def add(self, newcomers: Sequence[Waiting[Tag]]) -> dict[Tag, Output]: ...
+
+    def advance(self) -> dict[Tag, Output]: ...
+
+    def give_up(self, tags: set[Tag]) -> None: ...
+
+    def certain(self, tag: Tag, known: int) -> list[Certain]: ...
+
+
+def forked(models: Mapping[str, Predictor], number: int) -> list["Process"]:
+    """So many processes; none where there is one core, nothing to decode, or a thread already."""
+    writers = {name: model for name, model in models.items() if isinstance(model, Model)}
+    if number < 2 or not writers or not hasattr(os, "fork") or threading.active_count() > 1:
+        return []
+    return [Process(writers) for _ in range(number)]
+
+
+class Process:
+    """A process with models, at the disposal of one worker. It ends with the server."""
+
+    def __init__(self, models: Mapping[str, Model]) -> None:
+        context = get_context("fork")
+        self._connection, theirs = context.Pipe()
+        self._child = context.Process(
+            target=_obey, args=(theirs, self._connection, models), daemon=True
+        )
+        self._child.start()
+        theirs.close()
+        self.numbers = count()
+
+    @property
+    def identity(self) -> int:
+        """Its number among the processes of the machine."""
+        return self._child.pid or 0
+
+    def ask(self, *words: Any) -> Any:
+        """What it answers; an error of its own is raised here, Lost where it is gone."""
+        try:
+            self._connection.send(words)
+            fine, answer = self._connection.recv()
+        except (EOFError, OSError):
+            self._connection.close()
+            raise Lost("a process of the server has ended before its time") from None
+        if not fine:
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """Let it end, and wait until it has."""
+        self._connection.close()
+        self._child.join()
+
+
+class Away(Generic[Tag]):
+    """Inputs that are decoded in another process."""
+
+    def __init__(self, process: Process, model: str) -> None:
+        self._process = process
+        self._model = model
+        self._number = next(process.numbers)
+        self._tags: dict[int, Tag] = {}
+
+    @property
+    def tags(self) -> list[Tag]:
+        """Whatever is not done."""
+        return list(self._tags.values())
+
+    @property
+    def done(self) -> bool:
+        """Whether no input is left."""
+        return not self._tags
+
+    def add(self, newcomers: Sequence[Waiting[Tag]]) -> dict[Tag, Output]:
+        """Make the first step of these inputs and let them join; some may be done at once."""
+        sent = [
+            Waiting(next(self._process.numbers), each.encoded, each.line, each.asked)
+            for each in newcomers
+        ]
+        self._tags |= {mine.tag: each.tag for mine, each in zip(sent, newcomers, strict=True)}
+        return self._taken(self._process.ask("add", self._number, self._model, sent))
+
+    def advance(self) -> dict[Tag, Output]:
+        """One step of every input, and the outputs of those that are done by it."""
+        return self._taken(self._process.ask("advance", self._number))
+
+    def give_up(self, tags: set[Tag]) -> None:
+        """Go on without these inputs."""
+        numbers = {number for number, tag in self._tags.items() if tag in tags}
+        self._process.ask("give_up", self._number, numbers)
+        for number in numbers:
+            del self._tags[number]
+
+    def certain(self, tag: Tag, known: int) -> list[Certain]:
+        """The tokens after the first `known` that the output for an input will have for certain."""
+        number = next(number for number, each in self._tags.items() if each == tag)
+        found: list[Certain] = self._process.ask("certain", self._number, number, known)
+        return found
+
+    def _taken(self, outputs: dict[int, Output]) -> dict[Tag, Output]:
+        return {self._tags.pop(number): output for number, output in outputs.items()}
+
+
+class Batches:
+    """What a process is asked for, by the numbers of its batches."""
+
+    def __init__(self, models: Mapping[str, Model]) -> None:
+        self._models = models
+        self._running: dict[int, Running[int]] = {}
+
+    def answer(self, word: str, number: int, *rest: Any) -> Any:
+        """What becomes of a batch; after an error it is gone."""
+        running = self._running.pop(number, None)
+        if word == "add":
+            model, newcomers = rest
+            running = Running(self._models[model]) if running is None else running
+            answer: Any = running.add(newcomers)
+        elif running is None:
+            raise Lost("there is no such batch")
+        elif word == "advance":
+            answer = running.advance()
+        elif word == "give_up":
+            answer = None
+            running.give_up(*rest)
+        else:
+            answer = running.certain(*rest)
+        if not running.done:
+            self._running[number] = running
+        return answer
+
+
+def _obey(connection: Connection, other: Connection, models: Mapping[str, Model]) -> None:
+    """Answer until the server is gone; signals to stop are its own affair."""
+    other.close()
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    for model in models.values():
+        warm(model)
+    batches = Batches(models)
+    while True:
+        try:
+            words = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = True, batches.answer(*words)
+        except SeqloomError as error:
+            answer = False, error
+        except Exception as error:  # whatever a model raises is for the server to deal with
+            answer = False, RuntimeError(f"{type(error).__name__}: {error}")
+        connection.send(answer)
+
+
+def warm(model: Predictor) -> None:
+    """Let a model read an input and, if it writes, make two steps of an output."""
+    first = any_input(model.source)
+    if not isinstance(model, Model):
+        model.outputs([first], 1)
+        return
+    running: Running[int] = Running(model)
+    running.add([Waiting(0, first, 0, model.asked(None, 1, Wishes()))])
+    if not running.done:
+        running.advance()

@@ -1,0 +1,104 @@
+"""Inputs that another process decodes come to what they come to here (RELIABILITY D5)."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from seqloom.errors import SeqloomError
+from seqloom.prediction import Running, Waiting, Wishes
+from seqloom.search import Beam
+from seqloom.serving.processes import Away, Decoding, Lost, Process, forked
+from tests.prediction.untrained import SOURCES, untrained
+
+MODEL = untrained("transformer")
+BEAM = Beam(3)
+
+
+@pytest.fixture
+def process() -> Iterator[Process]:
+    made = Process({"model": MODEL})
+    yield made
+    made.close()
+
+
+def waiting(search: Beam = BEAM) -> list[Waiting[str]]:
+    asked = MODEL.asked(search, 1, Wishes())
+    return [
+        Waiting(f"input {each.number}", each, each.number, asked)
+        for each in MODEL.inputs.all(SOURCES)
+    ]
+
+
+def decoded(running: Decoding[str], *, without: str = "") -> dict[str, str]:
+    """The first comes alone, the others after two steps."""
+    first, *others = waiting()
+    outputs = running.add([first])
+    for _ in range(2):
+        outputs |= {} if running.done else running.advance()
+    outputs |= running.add(others)
+    if without:
+        running.give_up({without})
+    while not running.done:
+        outputs |= running.advance()
+    return {tag: output.text for tag, output in outputs.items()}
+
+
+def test_outputs_are_the_same(process: Process) -> None:
+    """Inputs that join, and those that are left when one is given up."""
+    here: Running[str] = Running(MODEL)
+    assert decoded(Away(process, "model")) == decoded(here)
+    (_, _, third, *_) = waiting()
+    left = decoded(Away(process, "model"), without=third.tag)
+    assert left == {tag: text for tag, text in decoded(here).items() if tag != third.tag}
+
+
+def test_what_is_certain_is_told(process: Process) -> None:
+    here: Running[str] = Running(MODEL)
+    away: Away[str] = Away(process, "model")
+    for running in (here, away):
+        running.add(waiting())
+    while not here.done:
+        assert away.tags == here.tags
+        for tag in here.tags:
+            assert away.certain(tag, 0) == here.certain(tag, 0)
+        assert here.advance().keys() == away.advance().keys()
+    assert away.done
+
+
+def test_an_error_ends_its_batch_alone(process: Process) -> None:
+    """It is raised here; other batches of the process, and the process itself, go on."""
+    other: Away[str] = Away(process, "model")
+    other.add(waiting())
+    with pytest.raises(RuntimeError, match="KeyError"):
+        Away[str](process, "no such model").add(waiting())
+    while not other.done:
+        other.advance()
+
+
+def test_a_process_that_is_killed_is_missed() -> None:
+    process = Process({"model": MODEL})
+    away: Away[str] = Away(process, "model")
+    away.add(waiting())
+    os.kill(process.identity, signal.SIGKILL)
+    with pytest.raises(Lost):
+        away.advance()
+    process.close()
+
+
+def test_it_goes_with_the_server() -> None:
+    """Signals to stop leave it at its work; it ends when nobody asks any more."""
+    process = Process({"model": MODEL})
+    away: Away[str] = Away(process, "model")
+    away.add(waiting())
+    os.kill(process.identity, signal.SIGTERM)
+    away.advance()
+    process.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.identity, 0)
+
+
+def test_one_core_needs_none() -> None:
+    assert forked({"model": MODEL}, 1) == []
+    assert issubclass(Lost, SeqloomError)
