@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from seqloom.config import ServingConfig
 from seqloom.prediction import Predictor
 from seqloom.serving.guard import Access
+from seqloom.serving.processes import Process
 from seqloom.serving.server import Server, bound, server_for
 
 __all__ = ["Answer", "Served", "serving"]
@@ -95,11 +96,16 @@ class Served:
 
 @contextmanager
 def serving(
-    models: Mapping[str, Predictor], access: Access | None = None, *, port: int = 0, **limits: Any
+    models: Mapping[str, Predictor],
+    access: Access | None = None,
+    *,
+    port: int = 0,
+    processes: Sequence[Process] = (),
+    **limits: Any,
 ) -> Iterator[Served]:
     """A server of these models in another thread, until the end of the block."""
     listening = bound("127.0.0.1", port)
-    server = server_for(models, access or Access(), ServingConfig(**limits))
+    server = server_for(models, access or Access(), ServingConfig(**limits), processes)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
     thread.start()
     while not server.started and thread.is_alive():

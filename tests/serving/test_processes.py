@@ -11,6 +11,7 @@ from seqloom.prediction import Running, Waiting, Wishes
 from seqloom.search import Beam
 from seqloom.serving.processes import Away, Decoding, Lost, Process, forked
 from tests.prediction.untrained import SOURCES, untrained
+from tests.serving.support import serving
 
 MODEL = untrained("transformer")
 BEAM = Beam(3)
@@ -97,6 +98,22 @@ def test_it_goes_with_the_server() -> None:
     process.close()
     with pytest.raises(ProcessLookupError):
         os.kill(process.identity, 0)
+
+
+def test_a_request_outlives_its_process() -> None:
+    """Whatever it had begun is decoded here, and nobody notices."""
+    process = Process({"model": MODEL})
+    expected = [output.text for output in MODEL.predict(SOURCES, search=BEAM)]
+    asked = {"search": {"kind": "beam", "width": 3}}
+    with serving({"model": MODEL}, processes=[process]) as served:
+        for _ in range(2):
+            answer = served.predict(*SOURCES, **asked)
+            assert [each["text"] for each in answer.json["outputs"]] == expected
+            events = served.events(SOURCES[0], **asked)
+            assert [data["output"]["text"] for kind, data in events if kind == "output"] == [
+                expected[0]
+            ]
+            os.kill(process.identity, signal.SIGKILL)
 
 
 def test_one_core_needs_none() -> None:

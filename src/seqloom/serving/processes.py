@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -125,16 +126,19 @@ class Away(Generic[Tag]):
         return self._taken(self._process.ask("advance", self._number))
 
     def give_up(self, tags: set[Tag]) -> None:
-        """Go on without these inputs."""
+        """Go on without these inputs; that the process is lost, the next step will tell."""
         numbers = {number for number, tag in self._tags.items() if tag in tags}
-        self._process.ask("give_up", self._number, numbers)
+        with suppress(Lost):
+            self._process.ask("give_up", self._number, numbers)
         for number in numbers:
             del self._tags[number]
 
     def certain(self, tag: Tag, known: int) -> list[Certain]:
         """The tokens after the first `known` that the output for an input will have for certain."""
         number = next(number for number, each in self._tags.items() if each == tag)
-        found: list[Certain] = self._process.ask("certain", self._number, number, known)
+        found: list[Certain] = []
+        with suppress(Lost):
+            found = self._process.ask("certain", self._number, number, known)
         return found
 
     def _taken(self, outputs: dict[int, Output]) -> dict[Tag, Output]:

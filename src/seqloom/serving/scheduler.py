@@ -237,9 +237,12 @@ class Worker:
         tickets = [*batch.tickets, *newcomers]
         try:
             outputs = work(batch.running)
+        except Lost:  # no fault of theirs: they begin anew, here
+            self.process = None
+            self.batches.remove(batch)
+            yield from self._admit(tickets)
+            return
         except Exception as error:  # whatever a model raises, the others go on
-            if isinstance(error, Lost):
-                self.process = None
             self.batches.remove(batch)
             if len(tickets) == 1:
                 yield tickets[0].job, Event(tickets[0].number, error=error)
