@@ -4,7 +4,9 @@ Nothing there is typed by hand.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +20,10 @@ Every figure here was measured by the command beside it and written by `python b
 Intervals are 95 % bootstrap intervals over the test rows. Where a figure misses what was aimed at,
 the row says so. Labels, tags, dialogs, forecasts and other uses are on [their page](tasks.md).
 """
+
+
+TRAINED = {"transformer": "Transformer (i)", "lstm": "attentive LSTM (ii)"}
+SERVED = ("share of predict", "tail over median", "latency over lone")
 
 
 def score(result: dict[str, Any], name: str) -> str:
@@ -86,14 +92,98 @@ def decode_rows(result: dict[str, Any]) -> list[str]:
     ]
 
 
+def train_rows(result: dict[str, Any]) -> list[str]:
+    """Each model's speed of training, as a multiple of the fastest other's."""
+    return [
+        f"| training speed, {TRAINED[name]}, as a multiple of the fastest other's | "
+        f"{each['ratio']:.2f} | at least {each['aim']:g} | "
+        f"{verdict(each['ratio'] >= each['aim'])} |"
+        for name, each in result.items()
+    ]
+
+
+def quality_rows(result: dict[str, Any]) -> list[str]:
+    """Minutes to each BLEU, ours and OpenNMT-py's."""
+    return [
+        f"| minutes to BLEU {aim} on held-out Multi30k, ours and OpenNMT-py's | "
+        f"{each['seqloom']:.1f} and {each['opennmt']:.1f} | at most half | "
+        f"{verdict(each['seqloom'] <= each['opennmt'] / 2)} |"
+        for aim, each in result["minutes"].items()
+        if len(each) == 2
+    ]
+
+
+def serve_rows(result: dict[str, Any]) -> list[str]:
+    """What clients got, against the aims."""
+    share, tail, few = (result[name] for name in SERVED)
+    return [
+        f"| {SERVED[0]}, 32 clients | {share:.2f} | at least 0.7 | {verdict(share >= 0.7)} |",
+        f"| {SERVED[1]} latency, 32 clients | {tail:.2f} | at most 2 | {verdict(tail <= 2)} |",
+        f"| {SERVED[2]} client's, 4 clients | {few:.2f} | at most 2.5 | {verdict(few <= 2.5)} |",
+    ]
+
+
 def table(results: dict[str, dict[str, Any]]) -> list[str]:
     """One row a figure."""
     lines = ["", "| what | measured | aim | |", "| --- | --- | --- | --- |"]
     if "start" in results:
         lines += start_row(results["start"])
     lines += [timed_row(results[name], *ROWS[name]) for name in ROWS if name in results]
-    if "decode" in results:
-        lines += decode_rows(results["decode"])
+    for name, (rows, _) in COMPARED.items():
+        lines += rows(results[name]) if name in results else []
+    return lines
+
+
+def machine(command: str, around: dict[str, Any]) -> str:
+    """The command, and where and when it ran."""
+    return (
+        f"`python bench/{command}`, {around['date']}, {around['cores']} cores of "
+        f"{around['processor']}, Python {around['python']}, torch {around['torch']}"
+    )
+
+
+def train_details(result: dict[str, Any]) -> list[str]:
+    """Tokens a second of every trainer, and losses after equally many updates."""
+    lines = ["\n## train\n"]
+    for name, each in result.items():
+        medians = ", ".join(f"{who} {median(v):,.0f}" for who, v in each["speeds"].items())
+        losses = ", ".join(f"{who} {v[-1]:.2f}" for who, v in each["losses"].items() if v)
+        lines += [
+            f"{machine('train.py', each['surroundings'])}\n",
+            f"- {TRAINED[name]}: target tokens a second, medians of {each['rounds']} rounds: "
+            f"{medians}",
+            f"- held-out loss after {each['long']:,} updates: {losses}\n",
+        ]
+    return lines
+
+
+def quality_details(result: dict[str, Any]) -> list[str]:
+    """The curve of either training."""
+    lines = ["\n## quality\n"]
+    for name in ("seqloom", "opennmt"):
+        if name in result:
+            curve = ", ".join(f"{bleu:.1f} at {at:.0f}" for at, bleu in result[name]["curve"])
+            lines.append(machine("quality.py", result[name]["surroundings"]))
+            lines.append(f"\n- {name}, held-out BLEU at minutes: {curve}\n")
+    return lines
+
+
+def serve_details(result: dict[str, Any]) -> list[str]:
+    """Sentences a second and latencies by the number of clients."""
+    lines = [
+        "\n## serve\n",
+        f"{machine('serve.py RUN FILE', result['surroundings'])}: {result['sentences']:,} "
+        f"sentences one by one over the loopback, beam {result['beam']}, medians of "
+        f"{len(result['rounds']['predict'])} rounds; `predict` over the same sentences in batches: "
+        f"{result['predict']:.0f} a second\n",
+        "| clients | sentences a second | median | 99th percentile |",
+        "| --- | --- | --- | --- |",
+    ]
+    for count in (1, 4, 32):
+        each = result[f"{count} clients"]
+        lines.append(
+            f"| {count} | {each['rate']:.1f} | {each['median']:.0f} ms | {each['tail']:.0f} ms |"
+        )
     return lines
 
 
@@ -102,9 +192,8 @@ def decode_details(result: dict[str, Any]) -> list[str]:
     around = result["surroundings"]
     lines = [
         "\n## decode\n",
-        f"`python bench/decode.py`, {around['date']}, {around['cores']} cores of "
-        f"{around['processor']}, Python {around['python']}, torch {around['torch']}, CTranslate2 "
-        f"{around['ctranslate2']}, load {result['load']:.1f}: medians of {result['rounds']} rounds "
+        f"{machine('decode.py', around)}, CTranslate2 {around['ctranslate2']}, load "
+        f"{result['load']:.1f}: medians of {result['rounds']} rounds "
         f"over {result['sentences']:,} sentences, in brackets the processor time of one\n",
         "| setting | Seqloom | CTranslate2 | ratio | same outputs |",
         "| --- | --- | --- | --- | --- |",
@@ -176,8 +265,7 @@ def details(results: dict[str, dict[str, Any]]) -> list[str]:
         around = result["surroundings"]
         lines += [
             f"\n## {name}\n",
-            f"`python bench/foundation.py {name}`, {around['date']}, {around['cores']} cores of "
-            f"{around['processor']}, Python {around['python']}, torch {around['torch']}\n",
+            f"{machine(f'foundation.py {name}', around)}\n",
         ]
         lines += [
             f"- {each['name']} {each['value']:.2f} ({each['low']:.2f}–{each['high']:.2f}), "
@@ -187,15 +275,23 @@ def details(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
+Lines = Callable[[dict[str, Any]], list[str]]
+COMPARED: dict[str, tuple[Lines, Lines]] = {  # rows of the table, and what stands below it
+    "decode": (decode_rows, decode_details),
+    "train": (train_rows, train_details),
+    "quality": (quality_rows, quality_details),
+    "serve": (serve_rows, serve_details),
+}
+
+
 def main() -> None:
     """Write the page, and the tables of the one on search."""
-    names = ["start", *ROWS, "decode"]
-    paths = {name: RESULTS / f"{name}.json" for name in names}
+    paths = {name: RESULTS / f"{name}.json" for name in ("start", *ROWS, *COMPARED)}
     results = {n: json.loads(path.read_text()) for n, path in paths.items() if path.exists()}
-    decode = results.get("decode")
     page = [INTRODUCTION.rstrip(), *table(results)]
-    page += details({name: each for name, each in results.items() if name != "decode"})
-    page += decode_details(decode) if decode else []
+    page += details({name: each for name, each in results.items() if name not in COMPARED})
+    for name, (_, written) in COMPARED.items():
+        page += written(results[name]) if name in results else []
     (ROOT / "docs").mkdir(exist_ok=True)
     (ROOT / "docs" / "results.md").write_text("\n".join(page) + "\n", encoding="utf-8")
     found, text = RESULTS / "search.json", ROOT / "docs" / "search.md"

@@ -7,7 +7,7 @@ lines are decoded by `predict` in this process while the server is idle, then se
 lone client, by 4 clients and by 32. Figures are medians over the rounds. The aims: with 32 clients
 70 % of the sentences a second of `predict` and a 99th percentile of at most twice the median; with
 4 clients a median latency of at most 2.5 times that of a lone client. Results are printed and kept
-in bench/results/serve.json.
+in bench/results/serve.json; docs/results.md is made anew.
 """
 
 import argparse
@@ -15,13 +15,14 @@ import asyncio
 import json
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from foundation import RESULTS, SEQLOOM, surroundings
+from foundation import RESULTS, ROOT, SEQLOOM, surroundings
 
 from seqloom.prediction import Model
 from seqloom.run import load
@@ -174,6 +175,7 @@ def main() -> None:
         "surroundings": surroundings(),
     }
     (RESULTS / "serve.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    subprocess.run([sys.executable, str(ROOT / "bench" / "page.py")], check=True)
 
 
 if __name__ == "__main__":
