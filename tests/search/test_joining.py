@@ -11,6 +11,7 @@ from seqloom.fields import EMPTY
 from seqloom.model import Decoder, SequenceModel, Source
 from seqloom.model.ensemble import ensemble
 from seqloom.prediction.engine import Engine, fast
+from seqloom.prediction.running import EARLY
 from seqloom.search import (
     Beam,
     Completions,
@@ -71,17 +72,19 @@ class Group:
 
 
 def together(
-    group: Group, search: Search, decoder: Decoder[Any], **rules: Any
+    group: Group, search: Search, decoder: Decoder[Any], *, early: bool = False, **rules: Any
 ) -> dict[int, list[Hypothesis]]:
-    """Each sentence joins at its own time; what is done is taken out at once."""
+    """Each sentence joins at its own time, after its first step or, if `early`, before; what is
+    done is taken out at once."""
     found: dict[int, list[Hypothesis]] = {}
     running: Any = None
     numbers: list[int] = []
     for tick in range(100):
         arrived = (group.arrivals == tick).nonzero().squeeze(1)
         if len(arrived):
-            new = search.advance(decoder, group.begin(search, arrived, **cut(rules, arrived)))
-            new, fresh = taken(new, search, arrived.tolist(), found)
+            new, fresh = group.begin(search, arrived, **cut(rules, arrived)), arrived.tolist()
+            if not early:
+                new, fresh = taken(search.advance(decoder, new), search, fresh, found)
             running = new if running is None else joined(running, new)
             numbers = numbers + fresh
         if running is not None and not running.done:
@@ -111,8 +114,9 @@ def taken(
 
 def check_joining(group: Group, searches: list[Search], **rules: Any) -> None:
     decoder = group.model.decoder
-    for search in searches:
-        found = together(group, search, decoder, **rules)
+    early = [(search, True) for search in searches if isinstance(search, EARLY)]
+    for search, soon in [*((search, False) for search in searches), *early]:
+        found = together(group, search, decoder, early=soon, **rules)
         assert sorted(found) == list(range(len(group.longest)))
         for number in found:
             one = torch.tensor([number])

@@ -20,20 +20,24 @@ from seqloom.prediction.asked import Asked, Found
 from seqloom.prediction.output import Output
 from seqloom.prediction.reading import Encoded, padded
 from seqloom.search import (
+    Beam,
     Certain,
     Exact,
     Frontier,
+    Greedy,
     Limits,
     Node,
+    PatientBeam,
     agreed,
     joined,
     remaining,
     trees,
 )
 
-__all__ = ["Running", "Waiting", "sharing"]
+__all__ = ["EARLY", "Running", "Waiting", "sharing"]
 
 Tag = TypeVar("Tag", bound=Hashable)
+EARLY = (Greedy, Beam, PatientBeam)  # searches that are joined before the first step of newcomers
 
 
 class Writer(Protocol):
@@ -98,11 +102,15 @@ class Running(Generic[Tag]):
 
     @torch.inference_mode()
     def add(self, newcomers: Sequence[Waiting[Tag]]) -> dict[Tag, Output]:
-        """Make the first step of these inputs and let them join; some may be done at once."""
-        search = newcomers[0].asked.search
+        """Let these inputs join.
+
+        Where a search cannot do without, their first step is made before, and some may be done.
+        """
+        search, outputs = newcomers[0].asked.search, dict[Tag, Output]()
         fresh = Running(self.model, list(newcomers), self._begun(newcomers), self.seen)
-        fresh.standing = search.advance(self.model.decoder, fresh.standing)
-        outputs = fresh._taken()
+        if not isinstance(search, EARLY):
+            fresh.standing = search.advance(self.model.decoder, fresh.standing)
+            outputs = fresh._taken()
         together = self.joined(fresh)
         self.waiting, self.standing = together.waiting, together.standing
         return outputs

@@ -43,7 +43,9 @@ def _aside(frontier: Frontier) -> Iterator[Left]:
 def joined(first: Frontier, second: Frontier) -> Frontier:
     """The sentences that two searches are still at, those of the first before the others.
 
-    Both have made a step at least. Both are consumed, and sentences that have left are forgotten.
+    Where one has not made its first step, all its paths but the first are impossible: that is right
+    for searches that compare all paths of a sentence with each other. Both are consumed, and
+    sentences that have left are forgotten.
     """
     if first.done or second.done:
         return remaining(second if first.done else first)
@@ -81,13 +83,12 @@ def _in_place(frontier: Frontier, width: int) -> tuple[Frontier, Step]:
 
     Paths that are added are finished and impossible.
     """
-    if frontier.step is None:
-        raise ValueError("a search joins another after its first step")
+    step = _unwritten(frontier) if frontier.step is None else frontier.step
     count, device = frontier.totals.numel(), frontier.totals.device
     kept = torch.arange(count, device=device) if frontier.kept is None else frontier.kept
     state = frontier.followed()
     if width == frontier.width:
-        return replace(frontier, state=state), _rows_of(frontier.step, kept)
+        return replace(frontier, state=state), _rows_of(step, kept)
     places = torch.arange(width, device=device)
     dead = (places >= frontier.width).expand(len(frontier.totals), -1)
     slots = places.clamp(max=frontier.width - 1)
@@ -106,7 +107,13 @@ def _in_place(frontier: Frontier, width: int) -> tuple[Frontier, Step]:
             for part in frontier.carried
         ),
     )
-    return widened, _rows_of(frontier.step, kept[rows])
+    return widened, _rows_of(step, kept[rows])
+
+
+def _unwritten(frontier: Frontier) -> Step:
+    """What stands for the step before the first: `<start>` is read next, nothing is written yet."""
+    tokens = torch.full_like(frontier.sentences, frontier.limits.start)
+    return Step(tokens, torch.zeros_like(frontier.totals).flatten(), None, Notes(), None, None)
 
 
 def _unlikely(values: Tensor, dead: Tensor) -> Tensor:
@@ -152,12 +159,22 @@ def _origins(step: Step) -> Int[Tensor, "R"]:
 
 
 def _side_by_side(one: Step, two: Step) -> Step:
-    notes = (
-        None if mine is None or theirs is None else beside(mine, theirs)
-        for mine, theirs in zip(one.notes, two.notes, strict=True)
-    )
+    notes = (_both(one, two, *pair) for pair in zip(one.notes, two.notes, strict=True))
     tokens, scores = torch.cat([one.tokens, two.tokens]), torch.cat([one.scores, two.scores])
     return Step(tokens, scores, None, Notes(*notes), None, None)
+
+
+def _both(one: Step, two: Step, mine: Tensor | None, theirs: Tensor | None) -> Tensor | None:
+    """What explains both steps; nothing was noted where nothing was written."""
+    if mine is None and theirs is None:
+        return None
+    like = theirs if mine is None else mine
+    parts = (
+        like.new_zeros(len(step.tokens), *like.shape[1:]) if part is None else part
+        for step, part in ((one, mine), (two, theirs))
+    )
+    both: Tensor = beside(*parts)
+    return both
 
 
 def _shortened(step: Step, depth: int, most: int) -> tuple[Step, int]:

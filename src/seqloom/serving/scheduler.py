@@ -7,10 +7,11 @@ has gone.
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Protocol
 
 import torch
@@ -22,7 +23,8 @@ from seqloom.serving.processes import Away, Decoding, Lost, Process
 
 __all__ = ["Full", "Scheduler", "Watch"]
 
-APART = 3  # steps of a batch from newcomers to newcomers: each lot costs about one
+APART = 4  # steps of a batch from newcomers to newcomers: each lot costs about one
+EARLIER = 0.02  # seconds by which an input comes before others for each token that it is longer
 SHORT = 64  # source tokens up to which inputs share a batch; then up to four times as many, ...
 
 
@@ -76,7 +78,8 @@ class Scheduler:
         self.limit = queue
         self.rows = rows
         self.watch = watch
-        self._tickets: deque[Ticket] = deque()
+        self._tickets: list[tuple[float, int, Ticket]] = []  # a heap, by when each has its turn
+        self._numbers = count()
         self._jobs: dict[Job, int] = {}  # those that wait, with how many tickets
         self._changed = threading.Condition()
         self._closing = False
@@ -103,7 +106,8 @@ class Scheduler:
             if len(self._jobs) >= self.limit:
                 raise Full(f"{self.limit:,} requests wait already; try again in a moment")
             self._jobs[job] = len(tickets)
-            self._tickets.extend(tickets)
+            for ticket in tickets:
+                heappush(self._tickets, (_turn(ticket), next(self._numbers), ticket))
             self._changed.notify(len(tickets))
 
     def close(self) -> None:
@@ -128,11 +132,12 @@ class Scheduler:
             share = -(-len(self._tickets) // max(1, len(self._workers)))
             taken: list[Ticket] = []
             while self._tickets and len(taken) < share:
-                ticket = self._tickets[0]
+                *_, ticket = self._tickets[0]
                 if ticket.rows > free and not (idle and not taken):
                     break
                 free -= ticket.rows
-                taken.append(self._tickets.popleft())
+                heappop(self._tickets)
+                taken.append(ticket)
                 self._left(ticket.job)
             return taken
 
@@ -150,7 +155,8 @@ class Scheduler:
             over = {job: why for job in self._jobs if (why := job.over(now)) is not None}
             if not over:
                 return []
-            self._tickets = deque(each for each in self._tickets if each.job not in over)
+            self._tickets = [each for each in self._tickets if each[2].job not in over]
+            heapify(self._tickets)
             for job in over:
                 self._jobs.pop(job, None)
         return [(job, Event(0, error=why)) for job, why in over.items()]
@@ -283,6 +289,13 @@ def _key(ticket: Ticket) -> Hashable:
     while len(waiting.encoded.values) > room:
         room *= 4
     return (ticket.job.model, shared, room)
+
+
+def _turn(ticket: Ticket) -> float:
+    """What decides whose turn it is: the time of arrival, yet of long inputs, which take longest,
+    an earlier one, so that nobody has to wait much longer than others."""
+    length = 0 if ticket.waiting is None else len(ticket.waiting.encoded.values)
+    return ticket.job.began - EARLIER * length
 
 
 def _whole(ticket: Ticket) -> Event:

@@ -248,7 +248,7 @@ class EngineState:
         free = self.table.filled == self.known and self.known + more <= self.table.room
         if free and (gaps or self.gaps is None):
             return self
-        return self._copied(self.places, room=max(AHEAD * more, self.known // 2))
+        return self._copied(self.places, room=AHEAD * more)
 
     def extended(self, paths: int, steps: int) -> tuple["EngineState", Float[Tensor, "N C"]]:
         """The state after `steps` more entries of each path, and what each of these steps sees."""
@@ -272,6 +272,7 @@ class EngineState:
     def _copied(self, places: Int[Tensor, "B2"], *, room: int) -> "EngineState":
         """Without gaps, in a table of what the paths see, and with room for more."""
         most = int(self._alive(places).sum(dim=1).amax())
+        room = max(room, most // 2)
         if most == self.known == self.table.filled and most + room <= self.table.room:
             source, table = self.source.select(places), self.table.select(places)
             return replace(self, source=source, table=table, gaps=None)
