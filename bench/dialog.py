@@ -32,8 +32,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from foundation import RESULTS, RUNS, evaluation, shared
-from senses import trained
+from foundation import RESULTS, RUNS, evaluation, shared, trained
 from uses import keep
 
 PLACE = RUNS / "dialog"
@@ -159,8 +158,7 @@ def measure(kind: str) -> dict[str, Any]:
     """Train, and evaluate the replies of the last fifth."""
     files, options = tables(), [*RUN_OPTIONS, *KINDS[kind]]
     result = trained(PLACE / kind, files["train"], *options, valid=files["valid"])
-    words = ["seqloom train train.jsonl --valid valid.jsonl", *options, "--run", f"runs/{kind}"]
-    return {"command": " ".join(words), **result, **evaluation(PLACE / kind, files["test"])}
+    return {**result, **evaluation(PLACE / kind, files["test"])}
 
 
 def main(names: list[str]) -> None:

@@ -7,12 +7,11 @@ twelve months are learnt from, the next four held out, the four after that the t
 of columns brought to mean 0 and deviation 1, as is usual. A training that was stopped goes on.
 """
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from foundation import RUNS, SEQLOOM, evaluation, shared, spent
+from foundation import RUNS, evaluation, shared, trained
 from uses import keep
 
 PARTS = ["--target", "all:series", "--set", "target.horizon=96"]
@@ -26,13 +25,7 @@ KINDS: dict[str, list[str]] = {
 def measure(name: str) -> dict[str, Any]:
     """Errors on the test part, and those of the simple forecasts."""
     data, run = str(shared("ett", "ETTh1.csv")), RUNS / f"etth1-{name}"
-    options = [*PARTS, *KINDS[name]]
-    subprocess.run([*SEQLOOM, "train", data, *options, "--run", str(run)], check=True)
-    return {
-        "command": f"seqloom train ETTh1.csv {' '.join(options)} --run runs/etth1-{name}",
-        **spent(run),
-        **evaluation(run, data),
-    }
+    return {**trained(run, data, *PARTS, *KINDS[name]), **evaluation(run, data)}
 
 
 def main(names: Sequence[str]) -> None:

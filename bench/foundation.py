@@ -11,6 +11,7 @@ of all of them.
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -37,6 +38,14 @@ def spent(run: Path) -> dict[str, Any]:
     """The seconds and updates that a training took, over all sittings."""
     progress = json.loads((max(run.glob("step-*")) / "progress.json").read_text())
     return {"seconds": progress["seconds"], "updates": progress["step"]}
+
+
+def trained(run: Path, data: str, *options: str, valid: str = "") -> dict[str, Any]:
+    """Train, or go on training; the command as from the top folder, and how long it took."""
+    words = ["train", data, *(["--valid", valid] if valid else []), *options, "--run", str(run)]
+    subprocess.run([*SEQLOOM, *words], check=True)
+    short = [re.sub("^/.*/", "", word.replace(f"{ROOT}/", "")) for word in words]
+    return {"command": " ".join(["seqloom", *short]), **spent(run)}
 
 
 def timed(command: list[str]) -> float:

@@ -99,6 +99,9 @@ USES = {
         "the same of a speaker never heard", "senses.py digits-heard-new-speaker", "accuracy"
     ),
     "strings-heard": Use("3 to 7 spoken digits → words", "senses.py strings-heard", "WER", most=5),
+    "strings-heard-characters": Use(
+        "the same, spelt by character", "senses.py strings-heard-characters", "WER", most=5
+    ),
     "strings-heard-new-speaker": Use(
         "the same of a speaker never heard", "senses.py strings-heard-new-speaker", "WER"
     ),
@@ -106,6 +109,9 @@ USES = {
         "strips of 3 to 6 written digits → digits", "senses.py digits-seen", "exact match", least=93
     ),
     "emoji": Use("emoji → what they show", "senses.py emoji", "exact match", least=80),
+    "photographs": Use(
+        "1,000 photographs → captions, a check alone", "senses.py photographs", "BLEU"
+    ),
     "clips": Use("clips of moving emoji → sentence", "senses.py clips", "exact match", least=95),
     "dialog": Use("CamRest676, turns → reply", "dialog.py dialog", "BLEU", least=18, minutes=15),
     "dialog-alone": Use("the same from the last turn alone", "dialog.py dialog-alone", "BLEU"),
@@ -135,9 +141,10 @@ def details(name: str, found: dict[str, Any]) -> Iterator[str]:
     yield f"`python bench/{USES[name].program}`\n"
     if "command" in found:
         yield f"`{found['command']}`\n"
+    cores = "1 core" if around["cores"] == 1 else f"{around['cores']} cores"
     counts = [f"{found[key]:,} {words}" for key, words in COUNTS.items() if found.get(key, 0) > 1]
     yield (
-        f"{around['date']}, {around['cores']} cores of {around['processor']}, Python "
+        f"{around['date']}, {cores} of {around['processor']}, Python "
         f"{around['python']}, torch {around['torch']}{''.join(f'; {each}' for each in counts)}\n"
     )
     beside = [(label, *_first(each)) for label, each in found.get("baselines", {}).items()]
