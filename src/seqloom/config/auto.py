@@ -33,6 +33,13 @@ from seqloom.config.gaps import (
 from seqloom.config.language import alone, stream_choices
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
+from seqloom.config.senses import (
+    SENSED,
+    sensed_data,
+    sensed_parts,
+    sensed_search,
+    sensed_training,
+)
 from seqloom.config.text import Overrides, leaves, merge, validate
 from seqloom.config.turns import with_turns
 from seqloom.errors import ConfigError
@@ -40,14 +47,6 @@ from seqloom.errors import ConfigError
 __all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 
 PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
-LONGEST_SOUND = 30  # seconds
-FASTEST_SPEECH = 25  # characters a second
-SENSED = PictureConfig | SoundConfig | VideoConfig  # columns that name files
-SENSED_ROWS = {"picture": 64, "sound": 32, "video": 32}  # of a batch
-SENSED_PASSES = 40
-SENSED_UPDATES = 500, 20_000  # the fewest and the most
-FRAME_WIDTHS = (16, 32, 64)  # a video has many pictures, which leave each less time
-SOUND_POSITIONS = 20_000  # frames in a batch
 RECURRENT = ("lstm", "gru", "elman")
 WRITTEN_PASSES, JUDGED_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
 JUDGED_WORDS: Overrides = {  # a word that is spelt and seen once is read as unknown ones will be
@@ -130,7 +129,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     rows = max(1, round(tokens / max(1, given.truncate))) if stream else facts.rows
     training = _training(preset, (rows, tokens), own, most=_passes(cut, tokens))
     if isinstance(cut.source, SENSED):
-        training = _by_rows(cut.source.kind, facts.rows, training, own)
+        training = sensed_training(cut.source, facts.rows, training, own)
     if isinstance(cut.source, LabelConfig | NoColumnConfig):  # many texts, and none is the answer
         training |= {"monitor": "loss", "label_smoothing": 0.0}
     chosen = merge(chosen, {"training": training})
@@ -195,9 +194,7 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any], *, stream: boo
     if isinstance(asked.source, TurnsConfig):
         chosen["data"] = {"turns": True}
     if isinstance(asked.source, SENSED):
-        chosen["data"] = {"files": True}
-    if isinstance(asked.source, SoundConfig):
-        chosen["data"]["max_source"] = round(LONGEST_SOUND * 1_000 / asked.source.step)
+        chosen["data"] = sensed_data(asked.source)
     return chosen
 
 
@@ -215,20 +212,16 @@ def _parts(cut: Config, facts: Facts, preset: str) -> Overrides:
             parts |= {"encoder": {"kind": "none"}, "decoder": alone(preset)}
         case LabelConfig() | VectorConfig():
             parts["encoder"] = {"kind": "vectors"}
-        case PictureConfig():
-            parts |= {"front": {"kind": "picture"}, "encoder": {"kind": "vectors"}}
-        case VideoConfig():
-            parts["front"] = {"kind": "picture", "grid": "whole", "widths": FRAME_WIDTHS}
-        case SoundConfig():
-            parts["front"] = {"kind": "sound"}
+        case PictureConfig() | SoundConfig() | VideoConfig():
+            parts |= sensed_parts(cut.source)
     if not isinstance(cut.target, TextConfig):
         return {"model": {**parts, "decoder": {"kind": cut.target.kind}, "tie_output": False}}
     if isinstance(cut.source, TextConfig):
         return {}
     room = 20 + round(4 * _items(facts.target, cut.target))
     search: Overrides = {"max_extra": room, "length": room}
-    if isinstance(cut.source, SoundConfig):
-        search["max_ratio"] = round(FASTEST_SPEECH * cut.source.step / 1_000, 6)
+    if isinstance(cut.source, SENSED):
+        search |= sensed_search(cut.source)
     return {"model": parts, "search": search}
 
 
@@ -369,23 +362,6 @@ def _training(
         "updates": updates,
         "batch_tokens": batch,
         "rate": _rate(preset, own.get("optimizer", AdamWConfig())),
-        "warmup": min(1_000, updates // 10),
-        "validate_every": max(50, min(1_000, updates // 15)),
-    }
-
-
-def _by_rows(kind: str, rows: int, usual: Overrides, own: Mapping[str, Any]) -> Overrides:
-    """The same for sources that name files, whose rows are what there is to count; convolutions and
-    what follows them are learnt at half the rate."""
-    batch = own.get("batch_rows") or SENSED_ROWS[kind]
-    fewest, most = SENSED_UPDATES
-    updates = round(SENSED_PASSES * rows / batch / 100) * 100
-    updates = own.get("updates", min(most, max(fewest, updates)))
-    return {
-        "updates": updates,
-        "batch_rows": batch,
-        "batch_tokens": SOUND_POSITIONS if kind == "sound" else usual["batch_tokens"],
-        "rate": usual["rate"] / 2,
         "warmup": min(1_000, updates // 10),
         "validate_every": max(50, min(1_000, updates // 15)),
     }

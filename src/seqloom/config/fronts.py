@@ -46,6 +46,11 @@ class GridOptions(FrontOptions):
     frames: Literal["each", "mean"] = Field(
         "each", description="picture, resnet: vectors of each frame of a video, or their mean"
     )
+    warp: Annotated[float, Field(ge=0, le=0.5)] = Field(
+        0.0,
+        description="picture, resnet: how far parts of a picture are pulled about at random in "
+        "training, as a share of its shorter side",
+    )
 
 
 class PictureFrontConfig(GridOptions):

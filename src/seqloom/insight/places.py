@@ -126,7 +126,7 @@ def _cells(network: Network) -> Iterator[PositionMap]:
     front = encoder.front if isinstance(encoder, FrontedEncoder) else None
     if isinstance(front, PictureFront) and front.vectors.grid != "one":
         like = next(front.parameters())
-        pixels = front.pixels
+        pixels = front.pictures.pixels
         picture = like.new_zeros(1, pixels.channels, pixels.height, pixels.width)
         table = front.vectors(torch.zeros_like(front.convolutions(picture)))[0]
         kind = f"sines and cosines of {PLACES[front.vectors.grid]}, added"

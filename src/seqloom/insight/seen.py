@@ -125,7 +125,7 @@ def _seen_in_frames(
 ) -> PictureAttention | VideoAttention:
     """Weights over the cells of a picture or of a video's mean, or else over frames."""
     front = _front(model)
-    pixels = front.pixels
+    pixels = front.pictures.pixels
     shape = -1, pixels.channels, pixels.height, pixels.width
     frames = row.reshape(shape).transpose(0, 2, 3, 1)
     if pixels.frames == 1 or front.mean:

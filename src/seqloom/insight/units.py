@@ -77,7 +77,9 @@ def _middle(model: Predictor, items: Pixels) -> NDArray[np.float64]:
     """The light that the front end reads as nothing."""
     encoder = model.network.encoder
     front = encoder.front if isinstance(encoder, FrontedEncoder) else None
-    means = front.light.mean if isinstance(front, PictureFront) else (0.5,) * items.channels
+    means = (0.5,) * items.channels
+    if isinstance(front, PictureFront):
+        means = front.pictures.light.mean
     return np.repeat(BRIGHTEST * np.array(means), items.height * items.width)
 
 

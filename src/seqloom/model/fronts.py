@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from seqloom.fields import Pixels
@@ -12,6 +12,7 @@ from seqloom.nn.convolution import (
     FrameConvolutions,
     GridVectors,
     PictureConvolutions,
+    PictureWarp,
     SpectrumMask,
 )
 from seqloom.nn.resnet import ResNet
@@ -24,6 +25,7 @@ __all__ = [
     "FrontedEncoder",
     "Light",
     "PictureFront",
+    "Pictures",
     "SoundFront",
 ]
 
@@ -49,6 +51,26 @@ class Front(Protocol):
     def __call__(self, source: Source) -> Source: ...
 
 
+class Pictures(nn.Module):
+    """The pixels of a source as pictures, in the light that convolutions expect; pulled about in
+    training, all frames of a video alike."""
+
+    def __init__(self, pixels: Pixels, *, light: Light = WHITE, warp: float = 0.0) -> None:
+        super().__init__()
+        self.pixels = pixels
+        self.light = light
+        self.warp = PictureWarp(warp)
+
+    def forward(
+        self, values: Shaped[Tensor, "B S N"], kind: torch.dtype
+    ) -> Float[Tensor, "R C H W"]:
+        rows, steps, _ = values.shape
+        shape = self.pixels.channels, self.pixels.height, self.pixels.width
+        bright = values.to(kind).view(rows * steps, *shape).div(BRIGHTEST)
+        mean, spread = (bright.new_tensor(each).view(-1, 1, 1) for each in self.light)
+        return (self.warp(bright - 1.0, steps) - (mean - 1.0)) / spread
+
+
 class PictureFront(nn.Module):
     """Each picture of a source becomes one vector or a grid of them.
 
@@ -58,30 +80,26 @@ class PictureFront(nn.Module):
 
     def __init__(
         self,
-        pixels: Pixels,
+        pictures: Pictures,
         convolutions: PictureConvolutions | ResNet,
         vectors: GridVectors,
         *,
-        light: Light = WHITE,
         mean: bool = False,
     ) -> None:
         super().__init__()
         self.width = convolutions.width
-        self.pixels = pixels
-        self.light = light
+        self.pictures = pictures
         self.mean = mean
         self.convolutions = convolutions
         self.vectors = vectors
-        told = pixels.frames > 1 and not mean
-        self.times = nn.Parameter(torch.randn(pixels.frames, self.width)) if told else None
+        frames = pictures.pixels.frames
+        told = frames > 1 and not mean
+        self.times = nn.Parameter(torch.randn(frames, self.width)) if told else None
 
     def forward(self, source: Source) -> Source:
         rows, steps = source.values.shape[:2]
-        shape = self.pixels.channels, self.pixels.height, self.pixels.width
-        kind = next(self.convolutions.parameters()).dtype
-        bright = source.values.to(kind).view(rows * steps, *shape).div(BRIGHTEST)
-        mean, spread = (bright.new_tensor(each).view(-1, 1, 1) for each in self.light)
-        vectors = self.vectors(self.convolutions((bright - mean) / spread))
+        pictures = self.pictures(source.values, next(self.convolutions.parameters()).dtype)
+        vectors = self.vectors(self.convolutions(pictures))
         return self._joined(vectors.unflatten(0, (rows, steps)), source.lengths)
 
     def _joined(self, vectors: Float[Tensor, "B S P D"], lengths: Int[Tensor, "B"]) -> Source:

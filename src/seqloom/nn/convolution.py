@@ -10,7 +10,14 @@ from torch.nn import functional
 
 from seqloom.nn.positions import sinusoids
 
-__all__ = ["FrameConvolutions", "Grid", "GridVectors", "PictureConvolutions", "SpectrumMask"]
+__all__ = [
+    "FrameConvolutions",
+    "Grid",
+    "GridVectors",
+    "PictureConvolutions",
+    "PictureWarp",
+    "SpectrumMask",
+]
 
 Grid = Literal["cells", "columns", "one", "whole"]
 GROUPS = 8  # of channels that are brought to one scale together
@@ -32,6 +39,35 @@ class PictureConvolutions(nn.Module):
         for stage in self.stages:
             pictures = stage(pictures)
         return pictures
+
+
+class PictureWarp(nn.Module):
+    """Pulls pictures about at random in training, so that nothing is known by its exact outline.
+
+    A net with two meshes along the shorter side lies over the picture. Each of its knots is pulled
+    up to so far, in shares of that side, and what is between follows; 0 comes in from outside.
+    """
+
+    def __init__(self, furthest: float) -> None:
+        super().__init__()
+        self.furthest = furthest
+
+    def forward(
+        self, pictures: Float[Tensor, "N C H W"], frames: int = 1
+    ) -> Float[Tensor, "N C H W"]:
+        """Pictures of which so many at a time are frames of one video and pulled alike."""
+        if not self.training or not self.furthest:
+            return pictures
+        count, _, *sides = pictures.shape
+        knots = [1 + max(2, round(2 * side / min(sides))) for side in sides]
+        pulls = torch.rand(count // frames, 2, *knots, device=pictures.device) * 2 - 1
+        smooth = functional.interpolate(pulls, sides, mode="bilinear", align_corners=True)
+        shares = pulls.new_tensor([2 * self.furthest * min(sides) / side for side in sides[::-1]])
+        still = functional.affine_grid(torch.eye(2, 3)[None], [1, 1, *sides], align_corners=False)
+        drawn = still.to(pulls) + smooth.permute(0, 2, 3, 1) * shares
+        return functional.grid_sample(
+            pictures, drawn.repeat_interleave(frames, 0).to(pictures.dtype), align_corners=False
+        )
 
 
 class GridVectors(nn.Module):

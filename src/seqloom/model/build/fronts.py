@@ -9,7 +9,7 @@ from seqloom.config import (
 )
 from seqloom.errors import ConfigError
 from seqloom.fields import Items, Numbers, Pixels, Symbols
-from seqloom.model.fronts import COLOURS, Front, PictureFront, SoundFront
+from seqloom.model.fronts import COLOURS, Front, PictureFront, Pictures, SoundFront
 from seqloom.nn.convolution import (
     FrameConvolutions,
     GridVectors,
@@ -52,7 +52,7 @@ def _picture_front(part: PictureFrontConfig | ResNetFrontConfig, pixels: Pixels)
                 )
             vectors = GridVectors(part.grid, _cells(widths[-1], pixels, halvings=len(widths)))
             stages = PictureConvolutions(pixels.channels, widths)
-            return PictureFront(pixels, stages, vectors, mean=mean)
+            return PictureFront(Pictures(pixels, warp=part.warp), stages, vectors, mean=mean)
         case ResNetFrontConfig(depth=depth):
             if pixels.channels != len(COLOURS.mean):
                 raise ConfigError(
@@ -60,7 +60,8 @@ def _picture_front(part: PictureFrontConfig | ResNetFrontConfig, pixels: Pixels)
                 )
             published = ResNet(depth)
             vectors = GridVectors(part.grid, _cells(published.width, pixels, halvings=5))
-            return PictureFront(pixels, published, vectors, light=COLOURS, mean=mean)
+            pictures = Pictures(pixels, light=COLOURS, warp=part.warp)
+            return PictureFront(pictures, published, vectors, mean=mean)
 
 
 def _cells(width: int, pixels: Pixels, *, halvings: int) -> tuple[int, int, int]:
