@@ -140,3 +140,19 @@ def test_padding_on_multi30k(shared_data: Path, tmp_path: Path) -> None:
     )
     batches = Batches(corpus.lengths, tokens=4_096, seed=1)
     assert max(batches.padding(epoch) for epoch in range(3)) <= 0.08
+
+
+def test_pictures_have_any_mates() -> None:
+    """Where sources are all one long and the limit is one of rows, lengths sort nothing; where the
+    budget is what limits, or sources differ, mates are of like length."""
+    target = np.repeat(np.array([2, 9], dtype=np.int32), 200)
+    pictures = Lengths(np.ones_like(target), target)
+
+    def mixed(lengths: Lengths, tokens: int) -> int:
+        batches = Batches(lengths, tokens=tokens, rows=20, seed=1)
+        each = (batches.indices(step) for step in range(batches.per_epoch(0)))
+        return sum(len(set(target[rows].tolist())) > 1 for rows in each)
+
+    assert mixed(pictures, 180) == 20
+    assert mixed(pictures, 179) <= 1
+    assert mixed(Lengths(target, target), 180) <= 1

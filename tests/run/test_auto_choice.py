@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from seqloom.config import PRESETS, DataConfig, Facts, Side, TextConfig, plan
+from seqloom.config import (
+    PRESETS,
+    DataConfig,
+    Facts,
+    PictureFrontConfig,
+    Side,
+    TextConfig,
+    plan,
+)
 from seqloom.data import survey
 from tests.run.support import PAIRS
 
@@ -96,3 +104,17 @@ def test_texts_that_are_drawn_are_judged_by_their_probability(kind: str) -> None
     assert (chosen.monitor, chosen.label_smoothing) == ("loss", 0.0)
     usual = plan({}, facts).training
     assert (usual.monitor, usual.label_smoothing) == ("metric", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "stages"), [(16, 96, 3), (32, 32, 3), (64, 64, 4), (224, 224, 5)]
+)
+def test_larger_pictures_are_halved_more_often(height: int, width: int, stages: int) -> None:
+    """The shorter side is left with a few cells, each of as many channels (SPEC S3.4)."""
+    source = {"kind": "picture", "height": height, "width": width}
+    front = plan({"source": source}, Facts(3_000, NAMES, PHRASES)).model.front
+    assert isinstance(front, PictureFrontConfig)
+    assert len(front.widths) == stages
+    assert front.widths[-1] == 128
+    assert 2 <= min(height, width) / 2**stages <= 7
+    assert list(front.widths) == sorted(front.widths)

@@ -1,5 +1,6 @@
 """What to choose for sources that name files: pictures, sound and videos (SPEC S3.4, S3.5)."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ SOUND_POSITIONS = 20_000  # frames in a batch
 ROWS = {"picture": 64, "sound": 32, "video": 32}  # of a batch
 PASSES = 40
 UPDATES = 500, 20_000  # the fewest and the most
+CELLS, CHANNELS = 4, 128  # of a picture: along its shorter side, and in each cell
 WARP = 0.1  # so that few pictures of a thing are as good as many
 FRAME_WIDTHS = (16, 32, 64)  # a video has many pictures, which leave each less time
 
@@ -33,12 +35,20 @@ def sensed_parts(source: Sensed) -> Overrides:
     """What makes vectors of pixels or frames, and what reads these."""
     match source:
         case PictureConfig():
-            front = {"kind": "picture", "warp": WARP}
+            widths = _widths(min(source.height, source.width))
+            front = {"kind": "picture", "widths": widths, "warp": WARP}
             return {"front": front, "encoder": {"kind": "vectors"}}
         case VideoConfig():
             return {"front": {"kind": "picture", "grid": "whole", "widths": FRAME_WIDTHS}}
         case SoundConfig():
             return {"front": {"kind": "sound"}}
+
+
+def _widths(side: int) -> tuple[int, ...]:
+    """Stages that leave about four cells of the shorter side, three to five of them, each with
+    twice the channels of the one before it."""
+    stages = min(5, max(3, round(math.log2(side / CELLS))))
+    return tuple(max(16, CHANNELS // 2**left) for left in reversed(range(stages)))
 
 
 def sensed_search(source: Sensed) -> Overrides:

@@ -1,4 +1,5 @@
-"""Which rows make up which batch: by a budget of positions, mates of like length.
+"""Which rows make up which batch: by a budget of positions, mates of like length, or any mates
+where lengths say nothing of the work.
 
 The global batch is a function of (seed, step) alone, so a resumed run sees what an uninterrupted
 one would have seen, and a rank finds its share without asking others (RELIABILITY, randomness).
@@ -78,12 +79,21 @@ class Batches:
         """The batches of a pass; only the latest asked for is kept."""
         if epoch != self._epoch:
             generator = np.random.default_rng(key(self._seed, "epoch", epoch))
-            batches = _cut(_jittered_order(self._lengths, generator), self._lengths, *self._limits)
+            batches = _cut(self._order(generator), self._lengths, *self._limits)
             self._batches = [batches[index] for index in generator.permutation(len(batches))]
             self._epoch = epoch
             if epoch == len(self._first_steps) - 1:
                 self._first_steps.append(self._first_steps[-1] + len(batches))
         return self._batches
+
+    def _order(self, generator: np.random.Generator) -> Indices:
+        """The rows of a pass, those of like length together; anyhow where all sources are equally
+        long, such as pictures, and every batch has room for so many rows: the lengths of texts
+        would sort pictures by what they show, and save little."""
+        source, (tokens, rows) = self._lengths.source, self._limits
+        if (source == source[0]).all() and rows * int(self._lengths.longer.max()) <= tokens:
+            return generator.permutation(len(source))
+        return _jittered_order(self._lengths, generator)
 
 
 def in_order(lengths: Lengths, *, tokens: int) -> list[Indices]:
