@@ -149,18 +149,8 @@ def digits_seen() -> dict[str, Any]:
     tables = {name: str(folder / f"{name}.tsv") for name in STRIPS}
     own = ["--source", "1:picture", *settings(target__unit="character"), *size]
     found = measured(folder / "frozen", tables, *own, *frozen)
-    beside = measured(folder / "whole", tables, *own)
-    notes = [
-        f"the convolutions: `{first['command']}`, whose time is added",
-        f"all learnt from the strips at once: exact match {exact(beside):.1f} "
-        f"in {beside['seconds'] / 60:.1f} minutes",
-    ]
+    notes = [f"the convolutions, whose time is added: `{first['command']}`"]
     return {**found, "seconds": first["seconds"] + found["seconds"], "notes": notes}
-
-
-def exact(found: Mapping[str, Any]) -> float:
-    """The share of outputs without a fault, in per cent."""
-    return next(each["value"] for each in found["scores"] if each["name"] == "exact match")
 
 
 def draw_digits(folder: Path) -> None:
@@ -197,7 +187,7 @@ def emoji_described() -> dict[str, Any]:
         name: write_rows(folder / f"{name}.tsv", rows)
         for name, rows in (("train", train), ("test", test))
     }
-    options = settings(target__unit="word", training__updates=4_000)
+    options = settings(target__unit="word")
     return measured(folder / "run", tables, "--source", "1:picture", *options)
 
 

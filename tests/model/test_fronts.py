@@ -107,6 +107,21 @@ def test_frames_are_told_apart_or_become_their_mean() -> None:
     torch.testing.assert_close(2 * both.values - alone.values, plain(network, 200).values)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("front", "more"), [("cells", {}), ("sound", {"mask_bands": 0, "mask_frames": 0})]
+)
+def test_sources_are_pulled_about_in_training_alone(front: str, more: dict[str, int]) -> None:
+    """Twice the same input is twice the same, unless it is learnt from and the net is pulled."""
+    given = source(front)
+    for warp in (0.0, 0.2):
+        made = model(front, warp=warp, **more).double().encoder.front  # type: ignore[attr-defined]
+        for learning in (False, True):
+            made.train(learning)
+            first, second = (made(given).values for _ in range(2))
+            assert torch.equal(first, second) == (not (learning and warp))
+
+
 @pytest.mark.parametrize("front", FRONTS)
 def test_a_frozen_front_is_its_convolutions(front: str) -> None:
     """The map from them to the model's own width is learnt (SPEC S3.4)."""

@@ -9,8 +9,8 @@ from seqloom.nn.convolution import (
     Grid,
     GridVectors,
     PictureConvolutions,
-    PictureWarp,
     SpectrumMask,
+    Warp,
 )
 from seqloom.nn.positions import sinusoids
 
@@ -68,7 +68,7 @@ def test_frames_are_halved_and_padding_does_not_leak() -> None:
         assert not together[row, kept[row] :].any()
 
 
-def pulled(warp: PictureWarp, count: int, frames: int = 1) -> torch.Tensor:
+def pulled(warp: Warp, count: int, frames: int = 1) -> torch.Tensor:
     """How many pixels across and down each pixel within a picture of 12 × 30 comes from.
 
     Pixels hold their own place, of which means between neighbours tell the places between."""
@@ -80,7 +80,7 @@ def pulled(warp: PictureWarp, count: int, frames: int = 1) -> torch.Tensor:
 
 def test_pictures_are_pulled_about_in_training_only() -> None:
     """No further than asked, either way, and neighbours together; not at all in use."""
-    warp = PictureWarp(0.2)
+    warp = Warp(0.2)
     torch.manual_seed(7)
     moved = pulled(warp, 200)
     assert 2.0 < moved.max() <= 2.4
@@ -89,13 +89,13 @@ def test_pictures_are_pulled_about_in_training_only() -> None:
     mesh = 12 / 2
     assert moved.diff(dim=2).abs().max() <= 2 * 2.4 / mesh * 1.2
     assert not pulled(warp.eval(), 5).any()
-    assert not pulled(PictureWarp(0.0), 5).any()
+    assert not pulled(Warp(0.0), 5).any()
 
 
 def test_frames_of_a_video_are_pulled_alike() -> None:
     """What moves in a video is the video's own."""
     torch.manual_seed(8)
-    first, second = pulled(PictureWarp(0.1), 6, frames=3).reshape(2, 3, -1)
+    first, second = pulled(Warp(0.1), 6, frames=3).reshape(2, 3, -1)
     assert (first == first[:1]).all()
     assert (second == second[:1]).all()
     assert (first != second).any()
@@ -104,7 +104,7 @@ def test_frames_of_a_video_are_pulled_alike() -> None:
 def test_the_page_comes_in_from_outside() -> None:
     """Where a picture is pulled inwards, what appears is 0: paper."""
     torch.manual_seed(9)
-    inked = PictureWarp(0.3)(-torch.ones(20, 1, 8, 8))
+    inked = Warp(0.3)(-torch.ones(20, 1, 8, 8))
     assert inked.min() == -1.0
     assert (inked[:, 0, 0] > -0.5).any()
     assert inked.max() <= 0.0

@@ -33,6 +33,11 @@ class FrontOptions(Section):
         description="begin with the convolutions of this run directory or safetensors file; with "
         "new ones if empty",
     )
+    warp: Annotated[float, Field(ge=0, le=0.5)] = Field(
+        0.0,
+        description="how far parts of a picture or of a spectrum are pulled about at random in "
+        "training, as a share of its shorter side, which is that of the bands",
+    )
 
 
 class GridOptions(FrontOptions):
@@ -45,11 +50,6 @@ class GridOptions(FrontOptions):
     )
     frames: Literal["each", "mean"] = Field(
         "each", description="picture, resnet: vectors of each frame of a video, or their mean"
-    )
-    warp: Annotated[float, Field(ge=0, le=0.5)] = Field(
-        0.0,
-        description="picture, resnet: how far parts of a picture are pulled about at random in "
-        "training, as a share of its shorter side",
     )
 
 

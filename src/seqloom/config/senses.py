@@ -15,7 +15,7 @@ Sensed = PictureConfig | SoundConfig | VideoConfig
 LONGEST_SOUND = 30  # seconds
 FASTEST_SPEECH = 25  # characters a second
 SOUND_POSITIONS = 20_000  # frames in a batch
-ROWS = {"picture": 64, "sound": 32, "video": 32}  # of a batch
+ROWS = 32  # of a batch
 PASSES = 40
 UPDATES = 500, 20_000  # the fewest and the most
 CELLS, CHANNELS = 4, 128  # of a picture: along its shorter side, and in each cell
@@ -66,7 +66,7 @@ def sensed_training(
 
     What follows from the batch and the number of updates follows the user's `own`, where set.
     """
-    batch = own.get("batch_rows") or ROWS[source.kind]
+    batch = own.get("batch_rows") or ROWS
     fewest, most = UPDATES
     updates = round(PASSES * rows / batch / 100) * 100
     updates = own.get("updates", min(most, max(fewest, updates)))

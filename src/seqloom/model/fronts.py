@@ -12,8 +12,8 @@ from seqloom.nn.convolution import (
     FrameConvolutions,
     GridVectors,
     PictureConvolutions,
-    PictureWarp,
     SpectrumMask,
+    Warp,
 )
 from seqloom.nn.resnet import ResNet
 
@@ -59,7 +59,7 @@ class Pictures(nn.Module):
         super().__init__()
         self.pixels = pixels
         self.light = light
-        self.warp = PictureWarp(warp)
+        self.warp = Warp(warp)
 
     def forward(
         self, values: Shaped[Tensor, "B S N"], kind: torch.dtype
@@ -117,14 +117,17 @@ class PictureFront(nn.Module):
 class SoundFront(nn.Module):
     """The frames of a recording become fewer vectors."""
 
-    def __init__(self, mask: SpectrumMask, convolutions: FrameConvolutions) -> None:
+    def __init__(
+        self, mask: SpectrumMask, convolutions: FrameConvolutions, *, warp: float = 0.0
+    ) -> None:
         super().__init__()
         self.width = convolutions.width
+        self.warp = Warp(warp)
         self.mask = mask
         self.convolutions = convolutions
 
     def forward(self, source: Source) -> Source:
-        values, lengths = source
+        values, lengths = self.warp(source.values[:, None])[:, 0], source.lengths
         return Source(*self.convolutions(self.mask(values, lengths), lengths))
 
 

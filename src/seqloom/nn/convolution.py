@@ -15,8 +15,8 @@ __all__ = [
     "Grid",
     "GridVectors",
     "PictureConvolutions",
-    "PictureWarp",
     "SpectrumMask",
+    "Warp",
 ]
 
 Grid = Literal["cells", "columns", "one", "whole"]
@@ -41,11 +41,12 @@ class PictureConvolutions(nn.Module):
         return pictures
 
 
-class PictureWarp(nn.Module):
-    """Pulls pictures about at random in training, so that nothing is known by its exact outline.
+class Warp(nn.Module):
+    """Pulls pictures or spectra about at random in training, so that nothing is known by its exact
+    outline.
 
-    A net with two meshes along the shorter side lies over the picture. Each of its knots is pulled
-    up to so far, in shares of that side, and what is between follows; 0 comes in from outside.
+    A net with two meshes along the shorter side lies over each. Every one of its knots is pulled up
+    to so far, in shares of that side, and what is between follows; 0 comes in from outside.
     """
 
     def __init__(self, furthest: float) -> None:

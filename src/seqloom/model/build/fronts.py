@@ -32,7 +32,7 @@ def build_front(part: FrontConfig, source: Items) -> tuple[Front | None, Items]:
         case SoundFrontConfig(), Numbers(bands):
             frames = FrameConvolutions(bands, part.width, halvings=part.halvings)
             mask = SpectrumMask(bands=part.mask_bands, frames=part.mask_frames)
-            return SoundFront(mask, frames), Numbers(part.width)
+            return SoundFront(mask, frames, warp=part.warp), Numbers(part.width)
         case _:
             raise ConfigError(
                 f"model.front.kind = {part.kind!r} does not fit the source: leave it out, and it "
