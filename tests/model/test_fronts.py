@@ -111,7 +111,7 @@ def test_frames_are_told_apart_or_become_their_mean() -> None:
 @pytest.mark.parametrize(
     ("front", "more"), [("cells", {}), ("sound", {"mask_bands": 0, "mask_frames": 0})]
 )
-def test_sources_are_pulled_about_in_training_alone(front: str, more: dict[str, int]) -> None:
+def test_sources_are_pulled_about_in_training_alone(front: str, more: dict[str, Any]) -> None:
     """Twice the same input is twice the same, unless it is learnt from and the net is pulled."""
     given = source(front)
     for warp in (0.0, 0.2):

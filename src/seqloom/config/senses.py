@@ -16,7 +16,8 @@ LONGEST_SOUND = 30  # seconds
 FASTEST_SPEECH = 25  # characters a second
 SOUND_POSITIONS = 20_000  # frames in a batch
 ROWS = 32  # of a batch
-PASSES = 40
+PASSES = 2, 40  # the fewest and the most
+SEEN = 128_000  # rows in all passes, where that is more than the fewest
 UPDATES = 500, 20_000  # the fewest and the most
 CELLS, CHANNELS = 4, 128  # of a picture: along its shorter side, and in each cell
 WARP = 0.1  # so that few pictures of a thing are as good as many
@@ -67,9 +68,9 @@ def sensed_training(
     What follows from the batch and the number of updates follows the user's `own`, where set.
     """
     batch = own.get("batch_rows") or ROWS
-    fewest, most = UPDATES
-    updates = round(PASSES * rows / batch / 100) * 100
-    updates = own.get("updates", min(most, max(fewest, updates)))
+    passes = min(PASSES[1], max(PASSES[0], SEEN / max(1, rows)))
+    updates = round(passes * rows / batch / 100) * 100
+    updates = own.get("updates", min(UPDATES[1], max(UPDATES[0], updates)))
     sound = isinstance(source, SoundConfig)
     return {
         "updates": updates,
