@@ -10,6 +10,7 @@ from PIL import Image
 
 from seqloom.config import validate
 from seqloom.config.columns import (
+    GapsConfig,
     HorizonConfig,
     LabelConfig,
     NoColumnConfig,
@@ -23,6 +24,7 @@ from seqloom.config.columns import (
 )
 from seqloom.fields import (
     Field,
+    GapsField,
     LabelField,
     NoField,
     NumberField,
@@ -78,6 +80,11 @@ KINDS: dict[str, tuple[Field, Field, dict[str, Any]]] = {
         WORDS,
         TagsField.learn(TagsConfig(), ["ADJ NOUN"], seed=1),
         {"encoder": PART, "decoder": {"kind": "tags"}},
+    ),
+    "gaps": (
+        WORDS,
+        GapsField.beside(GapsConfig(marker="[?]"), WORDS),
+        {"encoder": {**UNITS, "direction": "around"}, "decoder": {"kind": "gaps"}},
     ),
     "price": (
         WORDS,

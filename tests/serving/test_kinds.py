@@ -109,6 +109,7 @@ def test_whatever_is_read_the_output_is_streamed(
     [
         ("mood", ["red sun", "", "moon"]),
         ("parts", ["red sun", "old old moon"]),
+        ("gaps", ["red  [?] blob [?]", "", r"\[?] [?] moon", "old [?]" + 300 * " sun" + " [?]"]),
         ("price", ["red sun", "moon"]),
         ("measured", ["1 2", "0.5 -3"]),
         ("load", ["; ".join(["12 3"] * WINDOW)]),
@@ -118,7 +119,7 @@ def test_whatever_is_read_the_output_is_streamed(
 def test_judgements(
     served: Served, models: dict[str, Predictor], path: str, name: str, inputs: list[str]
 ) -> None:
-    """Labels, tags, numbers and windows, with the likelihood of other labels."""
+    """Labels, tags, gaps, numbers and windows, with the likelihood of other labels."""
     answer = served.ask("POST", path, {"model": name, "inputs": inputs, "alternatives": 2})
     expected = models[name].predict(inputs)
     if path == "/v1/predict":
@@ -136,6 +137,7 @@ def test_judgements(
     [
         ("mood", ("red sun", "mild")),
         ("parts", ("red sun", "ADJ NOUN")),
+        ("gaps", ("old moon", "old moon")),
         ("caption", (picture(), "ab")),
         ("speech", (recording(), "cd")),
         ("named", ("cold", "ef")),
@@ -158,6 +160,18 @@ def test_scores(
         (tmp_path / "file").write_bytes(source)
     (expected,) = models[name].score([(cell, target)])
     assert found["score"] == pytest.approx(expected.log_probability, abs=1e-4)
+
+
+def test_words_that_cannot_be_told_have_no_score(served: Served) -> None:
+    """Their probability is 0, and JSON has no logarithm of that; the others keep theirs."""
+    pairs = [["red blob moon"] * 2, ["red", "old"]]
+    answer = served.ask("POST", "/v1/score", {"model": "gaps", "pairs": pairs[:1]})
+    (scored,) = answer.json["scores"]
+    assert scored["score"] is None
+    told = [(token["text"], token["log_probability"] is None) for token in scored["tokens"]]
+    assert told == [("red", False), ("<unk>", True), ("moon", False)]
+    answer = served.ask("POST", "/v1/score", {"model": "gaps", "pairs": pairs[1:]})
+    assert (answer.status, "a text is scored as it is" in answer.error) == (422, True)
 
 
 def test_numbers_have_no_score(served: Served) -> None:
@@ -220,6 +234,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("load", sent(picture()), "is not a series"),
     ("load", "1 2; 3 4", "2 steps where the model reads 6"),
     ("mood", sent(picture()), "is not a text"),
+    ("gaps", "red sun", "line 1: there is no gap to fill in: write [?] where"),
+    ("gaps", "red[?]", "line 1: a gap stands for a whole word: put spaces around each [?]"),
     ("tale", {"series": series()}, "is not a text"),
     ("named", "purple", "never seen"),
     ("measured", "1 2 3", "number"),
@@ -234,7 +250,7 @@ def test_what_cannot_be_read_is_refused_alone(
     answer = ask(served, name, given)
     assert (answer.status, sentence in answer.error) == (422, True), answer.body
     good = {"caption": sent(picture()), "speech": sent(recording()), "load": {"series": series()}}
-    text = {"named": "warm", "measured": "1 2"}.get(name, "red sun")
+    text = {"named": "warm", "measured": "1 2", "gaps": "red [?]"}.get(name, "red sun")
     assert ask(served, name, good.get(name, text)).status == 200
 
 
@@ -296,9 +312,11 @@ def test_a_language_model_goes_on(served: Served, models: dict[str, Predictor]) 
     assert first[0].text.startswith("ab")
 
 
-def test_the_rate_of_sound_is_told(served: Served) -> None:
+def test_the_facts_of_columns_are_told(served: Served) -> None:
     listed = {each["name"]: each for each in served.ask("GET", "/v1/models").json["models"]}
     assert listed["speech"]["source"]["rate"] == RATE
     assert listed["load"]["source"]["columns"] == ["load", "wind"]
     assert listed["load"]["target"]["steps"] == 3
+    gaps = listed["gaps"]["target"]
+    assert (gaps["kind"], gaps["unit"], gaps["marker"]) == ("gaps", "word", "[?]")
     assert listed["named"]["source"]["labels"] == ["cold", "mild", "warm"]

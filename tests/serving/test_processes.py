@@ -28,7 +28,7 @@ def waiting(search: Beam = BEAM) -> list[Waiting[str]]:
     asked = MODEL.asked(search, 1, Wishes())
     return [
         Waiting(f"input {each.number}", each, each.number, asked)
-        for each in MODEL.inputs.all(SOURCES)
+        for each in MODEL.inputs.together(SOURCES).encoded
     ]
 
 

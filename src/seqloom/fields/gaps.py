@@ -132,9 +132,9 @@ class MarkedText:
         return f"{self.text.describe()}, with gaps marked {self.marker}"
 
     def filled(self, cell: str, ids: Sequence[int]) -> str:
-        """The text as it was given, with the tokens of these ids in its gaps."""
-        tokens = iter(ids)
-        return self._pattern.sub(lambda mark: mark[1] or self.text.decode([next(tokens)]), cell)
+        """The text as it was given, with the tokens of these ids in its first gaps."""
+        tokens = map(self.text.decode, ([token] for token in ids))
+        return self._pattern.sub(lambda mark: mark[1] or next(tokens, mark[0]), cell)
 
     def cell(self, row: Any) -> str:
         """The text of a row, with markers at its gaps."""

@@ -9,7 +9,7 @@ from seqloom.prediction.forecasting import Forecaster
 from seqloom.prediction.judging import Judge
 from seqloom.prediction.model import ROWS, Model, Scored
 from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
-from seqloom.prediction.reading import GROUP, Encoded
+from seqloom.prediction.reading import GROUP, Encoded, Group
 from seqloom.prediction.running import Running, Waiting, sharing
 from seqloom.prediction.sight import any_input, grid, grid_of
 from seqloom.prediction.together import Predictor, together
@@ -25,6 +25,7 @@ __all__ = [
     "Filler",
     "Forecast",
     "Forecaster",
+    "Group",
     "Judge",
     "Likely",
     "Model",

@@ -37,7 +37,7 @@ class Conversation:
         """
         said = [*self.turns, text]
         asked = self.model.asked(self.search, 1, self.wishes)
-        (read,) = self.model.inputs.all([said])
+        (read,) = self.model.inputs.together([said]).encoded
         running: Running[int] = Running(self.model)
         known: list[int] = []
         outputs = running.add([Waiting(0, read, len(self.turns) // 2, asked)])

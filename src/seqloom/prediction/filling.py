@@ -155,7 +155,7 @@ class Filler(Judge):
         names = self.target.tokens(told.tokens)
         yield from map(Token, names, told.log_probabilities.tolist())
 
-    def _answers(self, group: Group, wishes: Wishes) -> Iterator[Output]:
+    def answers(self, group: Group, wishes: Wishes) -> Iterator[Output]:
         """Texts as they were given, with their gaps filled in."""
         likeliest = wishes.alternatives or ALTERNATIVES
         outputs = self.outputs(group.encoded, len(group.lines), likeliest)

@@ -86,7 +86,7 @@ class Judge:
                 "and --n-best out (--alternatives tells the next best)"
             )
         for each in self.inputs.groups(inputs, group):
-            yield from self._answers(each, wishes)
+            yield from self.answers(each, wishes)
             if each.fault is not None:
                 raise each.fault
 
@@ -122,7 +122,7 @@ class Judge:
             results[each.number] = Scored(sum(found), tuple(map(Token, names, found)))
         return [results[number] for number in range(len(outputs))]
 
-    def _answers(self, group: Group, wishes: Wishes) -> Iterable[Output]:
+    def answers(self, group: Group, wishes: Wishes) -> Iterable[Output]:
         """An output for each input of a group."""
         return self.outputs(group.encoded, len(group.lines), max(1, wishes.alternatives))
 

@@ -15,7 +15,7 @@ from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.prediction.asked import Asked, Found
 from seqloom.prediction.continuing import text_log_probabilities
 from seqloom.prediction.fitting import configured, fitted
-from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
+from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token, finite
 from seqloom.prediction.parallel import side_by_side
 from seqloom.prediction.reading import GROUP, Encoded, Input, Reader, batches, check_cells, padded
 from seqloom.prediction.running import Running, Waiting, sharing
@@ -44,6 +44,11 @@ class Scored(NamedTuple):
 
     log_probability: float
     tokens: tuple[Token, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; what is not finite is None."""
+        tokens = [token.as_dict() for token in self.tokens]
+        return {"score": finite(self.log_probability), "tokens": tokens}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from seqloom.errors import DataError
 from seqloom.prediction.forecast import Forecast
 from seqloom.search import Fate
 
-__all__ = ["Branch", "Likely", "Output", "Stopped", "Token"]
+__all__ = ["Branch", "Likely", "Output", "Stopped", "Token", "finite"]
 
 Stopped = Literal["end", "length", "limit", "blank"]
 """By itself; at the length limit; when the search's time or work ran out; the input was blank."""
@@ -29,7 +29,7 @@ class Likely:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"text": self.text, "log_probability": _plain(self.log_probability)}
+        return {"text": self.text, "log_probability": finite(self.log_probability)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -49,7 +49,7 @@ class Token:
         """Plain values for JSON."""
         plain: dict[str, Any] = {
             "text": self.text,
-            "log_probability": _plain(self.log_probability),
+            "log_probability": finite(self.log_probability),
         }
         if self.alternatives:
             plain["alternatives"] = [each.as_dict() for each in self.alternatives]
@@ -101,8 +101,8 @@ class Output:
         """Plain values for JSON; what was not asked for is left out, what is not finite is None."""
         plain: dict[str, Any] = {
             "text": self.text,
-            "score": _plain(self.score),
-            "normalised": _plain(self.normalised),
+            "score": finite(self.score),
+            "normalised": finite(self.normalised),
             "tokens": [token.as_dict() for token in self.tokens],
             "stopped": self.stopped,
             "source": list(self.source),
@@ -139,7 +139,8 @@ class Output:
             raise DataError(f"this is not an output as predict --json writes it: {error}") from None
 
 
-def _plain(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """The value, or None where JSON cannot have it."""
     return value if math.isfinite(value) else None
 
 

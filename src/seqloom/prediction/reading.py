@@ -62,14 +62,13 @@ class Reader(NamedTuple):
             yield Group(range(line, line + len(cells)), self._read(cells), fault, cells)
             line += len(cells)
 
-    def all(self, inputs: Sequence[Input]) -> list[Encoded]:
-        """All inputs that are not blank, or the error of the first that cannot be read."""
-        found: list[Encoded] = []
-        for group in self.groups(inputs, max(1, len(inputs))):
-            if group.fault is not None:
-                raise group.fault
-            found += group.encoded
-        return found
+    def together(self, inputs: Sequence[Input]) -> Group:
+        """All inputs in one group, or the error of the first that cannot be read."""
+        nothing = Group(range(0), [], None, [])
+        group = next(self.groups(inputs, max(1, len(inputs))), nothing)
+        if group.fault is not None:
+            raise group.fault
+        return group
 
     def encoded(self, number: int, row: Values) -> Encoded:
         """A row that is encoded already, cut to what the model takes."""

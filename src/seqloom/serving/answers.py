@@ -60,9 +60,9 @@ class PredictAnswer(BaseModel):
 
 
 class ScoredAnswer(BaseModel):
-    """How likely a given output is."""
+    """How likely a given output is; the score of what cannot be is null."""
 
-    score: float
+    score: float | None
     tokens: list[TokenAnswer]
 
 
@@ -89,6 +89,7 @@ class FieldAnswer(BaseModel):
     rate: int | None = None
     columns: list[str] | None = None
     steps: int | None = None
+    marker: str | None = None
 
 
 class ModelAnswer(BaseModel):

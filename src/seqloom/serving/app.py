@@ -131,13 +131,7 @@ def _work_routes(app: FastAPI, service: Service) -> None:
         entry = _entry(request)
         job = await service.score(body, entry)
         async for event in _events(job, request, entry):
-            scores = [
-                {
-                    "score": each.log_probability,
-                    "tokens": [token.as_dict() for token in each.tokens],
-                }
-                for each in event.result
-            ]
+            scores = [each.as_dict() for each in event.result]
             break
         entry.end("completed")
         return _json({"model": job.model, "scores": scores, "seconds": round(entry.seconds, 6)})

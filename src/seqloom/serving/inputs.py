@@ -13,7 +13,15 @@ from seqloom.config import ServingConfig
 from seqloom.data import SeriesTable
 from seqloom.errors import ConfigError, DataError, LimitError
 from seqloom.fields import Field as Column
-from seqloom.fields import PictureField, SeriesField, SoundField, Symbols, TurnsField, joined
+from seqloom.fields import (
+    GapsField,
+    PictureField,
+    SeriesField,
+    SoundField,
+    Symbols,
+    TurnsField,
+    joined,
+)
 from seqloom.prediction import Encoded, Forecaster, Judge, Predictor, grid_of
 
 __all__ = [
@@ -221,6 +229,8 @@ def _field(field: Column) -> dict[str, Any]:
         return facts | {"columns": field.names, "steps": field.items.steps}
     if isinstance(field.items, Symbols):
         facts |= {"unit": getattr(field.config, "unit", None), "symbols": field.items.count}
+        if isinstance(field, GapsField):
+            return facts | {"unit": field.text.config.unit, "marker": field.config.marker}
         labels = getattr(field, "labels", ())
         return facts | ({"labels": labels} if 0 < len(labels) <= SHOWN else {})
     return facts | {"numbers": field.items.count}

@@ -14,6 +14,7 @@ from seqloom.prediction import (
     Asked,
     Encoded,
     Forecaster,
+    Group,
     Judge,
     Model,
     Output,
@@ -139,11 +140,11 @@ class Service:
             return [Ticket(job)]
         return self._written(job, model, request)
 
-    def _encoded(self, model: Predictor, inputs: Sequence[Input]) -> list[Encoded]:
-        """Inputs that are not blank, as the model reads them."""
+    def _group(self, model: Predictor, inputs: Sequence[Input]) -> Group:
+        """All inputs of a request, as the model reads them."""
         if reads_files(model):
-            return uploads(model, inputs, self.limits)
-        return model.inputs.all(texts(model, inputs))
+            return Group(range(len(inputs)), uploads(model, inputs, self.limits), None, [])
+        return model.inputs.together(texts(model, inputs))
 
     def _scoring(self, model: Predictor, request: ScoreRequest) -> Callable[[], list[Scored]]:
         """The work that scores pairs."""
@@ -171,7 +172,7 @@ class Service:
         asked = model.asked(search, request.n_best, wishes)
         if model.alone:
             asked = model.going_on(asked, range(len(request.inputs)), texts(model, request.inputs))
-        group = self._encoded(model, request.inputs)
+        group = self._group(model, request.inputs).encoded
         self._check_work(model, asked, group)
         there = {each.number for each in group}
         for number in range(len(request.inputs)):
@@ -216,19 +217,19 @@ class Service:
         self, name: str, model: Judge, request: PredictRequest
     ) -> Callable[[], list[Output]]:
         """The work that judges all inputs, or forecasts what follows them."""
-        if request.search is not None or request.n_best > 1 or request.wishes().steers:
+        inputs, wishes = request.inputs, request.wishes()
+        if request.search is not None or request.n_best > 1 or wishes.steers:
             raise ConfigError(
                 f"model: {name} judges and does not search; leave search, n_best and the like out"
             )
-        count, inputs = len(request.inputs), request.inputs
         if isinstance(model, Forecaster) and not isinstance(inputs[0], str):
             wanted = tables(model, inputs)
             return lambda: [
                 model.output(model.forecast(table, len(table) - table.ahead, steps=steps))
                 for table, steps in wanted
             ]
-        encoded = self._encoded(model, inputs)
-        return lambda: model.outputs(encoded, count, max(1, request.alternatives))
+        group = self._group(model, inputs)
+        return lambda: list(model.answers(group, wishes))
 
     def _job(self, name: str, *, streams: bool = False) -> Job:
         loop = asyncio.get_running_loop()
