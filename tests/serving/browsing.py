@@ -103,6 +103,11 @@ class Page:
     def view(self, name: str) -> None:
         self.one(f"[data-view={name}]").click()
 
+    def style(self, element: Any, name: str) -> str:
+        """A value of an element's style."""
+        script = "return arguments[0].style.getPropertyValue(arguments[1])"
+        return str(self.browser.execute_script(script, element, name))
+
     @property
     def status(self) -> str:
         return str(self.one("#status").text)

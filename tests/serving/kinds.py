@@ -19,6 +19,7 @@ from seqloom.config.columns import (
     SoundConfig,
     TagsConfig,
     TextConfig,
+    TurnsConfig,
     VectorConfig,
     WindowConfig,
 )
@@ -33,6 +34,7 @@ from seqloom.fields import (
     SoundField,
     TagsField,
     TextField,
+    TurnsField,
     VectorField,
 )
 from seqloom.keys import key
@@ -47,6 +49,7 @@ PART = {"kind": "transformer", "width": 8, "inner": 16, "heads": 2, "layers": 1}
 UNITS = {"kind": "recurrent", "width": 6, "layers": 1}
 LETTERS = TextField.learn(TextConfig(unit="character"), ["ab cd ef gh"], seed=1)
 WORDS = TextField.learn(TextConfig(unit="word"), ["red old sun moon"], seed=1)
+TURNS = TurnsField.learn(TurnsConfig(unit="character"), ["ab cd ef gh"], seed=1)
 LABELS = LabelField.learn(LabelConfig(), ["cold", "mild", "warm"], seed=1)
 COLUMNS = ["load", "wind"]
 LEVELS = np.array([[10.0, 1.0], [30.0, 2.0], [20.0, 6.0]])
@@ -97,6 +100,8 @@ KINDS: dict[str, tuple[Field, Field, dict[str, Any]]] = {
         LABELS,
         {"encoder": {"kind": "vectors"}, "decoder": {"kind": "label"}},
     ),
+    "chat": (TURNS, LETTERS, {"encoder": PART, "decoder": PART}),
+    "tone": (TURNS, LABELS, {"encoder": PART, "decoder": {"kind": "label"}}),
     "tale": (
         NoField(NoColumnConfig()),
         LETTERS,

@@ -1,5 +1,7 @@
-"""The playground for pictures, sound, series, labels, tags and language models, in a browser."""
+"""The playground for pictures, sound, series, labels, tags, gaps and language models, in a
+browser."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,7 +17,7 @@ from tests.serving.support import Served, serving
 pytestmark = pytest.mark.faults
 
 ATTACK = "<img src=x onerror=window.hurt=1>"
-NAMES = ("caption", "digit", "speech", "mood", "parts", "price", "named", "tale", "load")
+NAMES = ("caption", "digit", "speech", "mood", "parts", "gaps", "price", "named", "tale", "load")
 
 
 @pytest.fixture(scope="module", name="served")
@@ -107,6 +109,45 @@ def test_tags_stand_under_their_words(page: Page) -> None:
     words = [each.text.split("\n") for each in page.all("#judged .word")]
     assert [word for word, _ in words] == ["red", "sun", "moon"]
     assert {tag for _, tag in words} <= {"ADJ", "NOUN"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["red  [?] blob [?]", r"\[?] [?] moon", f"{ATTACK} [?]", "old [?]" + 300 * " sun" + " [?]"],
+)
+def test_gaps_are_filled_in_where_they_are(page: Page, served: Served, text: str) -> None:
+    """What was typed stays as it is, with a token for each gap, as HTTP tells it; one beyond what
+    the model reads stays open."""
+    page.choose("gaps")
+    assert page.one("#go").text == "Fill in"
+    assert "[?] where a word is missing" in page.one("#source").get_attribute("placeholder")
+    page.write(text)
+    answer = served.ask("POST", "/v1/predict", {"model": "gaps", "inputs": [text]})
+    (output,) = answer.json["outputs"]
+    assert page.one("#text").get_property("textContent") == output["text"]
+    shares = [float(page.style(each, "--p")) for each in page.all("#text .token")]
+    likely = [math.exp(token["log_probability"]) for token in output["tokens"]]
+    assert shares == pytest.approx(likely, abs=1e-3)
+    assert page.is_unhurt
+
+
+def test_the_alternatives_of_a_gap_by_keyboard(page: Page) -> None:
+    page.choose("gaps")
+    page.write("red [?] sun [?]")
+    first, last = page.all("#text .token")
+    last.send_keys("\ue007")  # enter
+    assert last.get_attribute("aria-expanded") == "true"
+    assert page.browser.switch_to.active_element.get_attribute("id") == "others"
+    names = [each.text for each in page.all("#others .other b")]
+    assert (names[0], sorted(names)) == (last.text, ["moon", "old", "red", "sun"])
+    shares = [float(each.text.split()[0]) for each in page.all("#others .number")]
+    assert sum(shares) == pytest.approx(100, abs=2)
+    assert shares == sorted(shares, reverse=True)
+    assert page.all("#others button") == []
+    first.click()
+    assert [each.get_attribute("aria-expanded") for each in (first, last)] == ["true", "false"]
+    first.click()
+    assert not page.one("#others").is_displayed()
 
 
 def test_a_number_is_a_number(page: Page) -> None:
@@ -224,7 +265,7 @@ def test_a_phone_is_wide_enough(page: Page, model: str) -> None:
             page.drop(picture(), "one.png", "image/png")
             page.wait()
         elif model not in ("speech", "load", "named"):
-            page.write("red sun")
+            page.write("red [?]" if model == "gaps" else "red sun")
         wide = page.browser.execute_script("return document.documentElement.scrollWidth")
         assert wide <= 360
     finally:

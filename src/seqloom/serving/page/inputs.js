@@ -1,6 +1,7 @@
-// What a model reads: a text, a label, a picture, a recording or a table.
+// What a model reads: a text, turns, a label, a picture, a recording or a table.
 
 import { element } from "./views.js";
+import { fitThread, newest, turns } from "./thread.js";
 import { canRecord, decoded, play, recording, spectrogram, wav } from "./sound.js";
 
 const at = (id) => document.getElementById(id);
@@ -8,7 +9,7 @@ const MOST_BYTES = 1_500_000; // of a picture that is sent as it is
 const LONG_SIDE = 1024; // of one that is not
 const MOST_SECONDS = 30;
 const SENT = { picture: /^image\/(png|jpeg|gif|webp|bmp)$/, sound: /wav|flac|ogg/ };
-const TITLES = { none: "Beginning of the text", label: "Label", vector: "Numbers, set apart by spaces",
+const TITLES = { none: "Beginning of the text", turns: "Your next line", label: "Label", vector: "Numbers, set apart by spaces",
   picture: "Picture", sound: "Recording", series: "Table with a header, as CSV" };
 
 const files = { picture: null, sound: null }; // { name, base64, bitmap or samples }
@@ -41,18 +42,21 @@ export function begin(tell, change) {
   });
 }
 
-export function fit(source, bounds) {
+export function fit({ source, target, search }, bounds) {
   reads = source;
   limits = bounds;
   const kind = ["none", "vector"].includes(source.kind) ? "text" : source.kind;
   for (const panel of document.querySelectorAll("[data-reads]")) panel.hidden = panel.dataset.reads !== kind;
   at("source-label").textContent = TITLES[source.kind] ?? "Input";
-  at("source-label").htmlFor = { text: "source", label: "choice", series: "table" }[kind] ?? kind;
+  at("source-label").htmlFor = { text: "source", turns: "line", label: "choice", series: "table" }[kind] ?? kind;
   const listed = source.kind === "label" && source.labels;
   at("choice").replaceChildren(...(listed || []).map((name) => element("option", { value: name, textContent: name })));
   if (source.kind === "label" && !listed) {
     for (const panel of document.querySelectorAll("[data-reads]")) panel.hidden = panel.dataset.reads !== "text";
   }
+  at("source").placeholder = target.marker ? `Type a text with ${target.marker} where a ${target.unit} is missing`
+    : "Type something the model has learnt to read";
+  fitThread(Boolean(search));
   at("record").hidden = !canRecord();
   if (source.kind === "series") {
     at("table").placeholder = `time,${source.columns.join(",")}\n2026-01-05 00:00,…\n(${source.steps} rows or more; or drop a CSV file here)`;
@@ -156,6 +160,7 @@ export function columns() {
 export function isThere() {
   if (reads.kind in files) return Boolean(files[reads.kind]);
   if (reads.kind === "series") return Boolean(at("table").value.trim());
+  if (reads.kind === "turns") return turns().length > 0;
   return reads.kind === "none" || Boolean(text().trim());
 }
 
@@ -167,7 +172,7 @@ export function given() {
     const steps = Number(at("steps").value);
     return { series: columns(), ...(steps ? { steps } : {}) };
   }
-  return text();
+  return reads.kind === "turns" ? newest(limits.characters) : text();
 }
 
 export const fileName = () => (reads.kind in files ? files[reads.kind]?.name ?? "FILE" : null);

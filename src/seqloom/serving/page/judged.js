@@ -1,4 +1,4 @@
-// Outputs that are not written step by step: a label, tags, a number, a forecast.
+// Outputs that are not written step by step: a label, tags, gaps filled in, a number, a forecast.
 
 import { chance, drawn, element, percent } from "./views.js";
 
@@ -30,6 +30,19 @@ export function tagged(output) {
     tag.style.setProperty("--p", chance(token));
     return element("span", { className: "word" }, element("span", { textContent: word }), tag);
   }));
+}
+
+// The pieces of a text, and whether each is a gap. A marker of equal characters may be drawn with two or more of them;
+// after a backslash it is plain text.
+export function parted(text, marker) {
+  const [first, ...rest] = [...marker].map((each) => each.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&"));
+  const drawn = rest.length > 0 && rest.every((each) => each === first);
+  const mark = drawn ? `${first}{2,}` : [first, ...rest].join("");
+  const pieces = text.split(new RegExp(`(\\\\?${mark})`, "u"));
+  return pieces.map((piece, place) => {
+    const plain = place % 2 === 1 && piece.startsWith("\\");
+    return { text: plain ? piece.slice(1) : piece, gap: place % 2 === 1 && !plain };
+  });
 }
 
 const short = (value) => Number(value.toPrecision(4)).toString();

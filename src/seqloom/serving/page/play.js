@@ -2,18 +2,20 @@
 
 import { Away, listing, predict, ready, stream } from "./api.js";
 import { begin as beginInputs, columns, fileName, fit, given, isThere } from "./inputs.js";
-import { bars, forecast, tagged } from "./judged.js";
+import { bars, forecast, parted, tagged } from "./judged.js";
 import { listened, looked } from "./looks.js";
+import { answered, forget, speak, takeBack } from "./thread.js";
 import { best, chance, element, heading, heat, percent, shown, threads, tree } from "./views.js";
 
 const at = (id) => document.getElementById(id);
 const NUMBERS = ["width", "groups", "temperature", "top_k", "top_p", "seed", "expansions", "n_best"];
-const TEXTS = ["source", "table", "choice", "steps"];
+const TEXTS = ["source", "turns", "table", "choice", "steps"];
 const MOST_IN_LINK = 6000; // characters
 const VIEWS = { picture: ["looked", "best", "tree"], sound: ["listened", "best", "tree"], none: ["best", "tree"] };
-const state = { models: [], limits: {}, output: null, tree: null, begun: [], view: "threads", running: null };
+const state = { models: [], limits: {}, asked: null, output: null, tree: null, begun: [], view: "threads", running: null };
 
 const model = () => state.models.find((each) => each.name === at("model").value);
+const talks = () => model()?.source.kind === "turns";
 const views = () => VIEWS[model()?.source.kind] ?? ["threads", "heat", "best", "tree"];
 
 function search() {
@@ -99,15 +101,21 @@ function showTokens(tokens) {
   if (first) first.textContent = first.textContent.trimStart() || first.textContent;
 }
 
+function showGaps(tokens) {
+  const made = tokens.map(tokenButton);
+  const pieces = parted(state.asked.inputs[0], model().target.marker);
+  at("text").replaceChildren(...pieces.map(({ text, gap }) => (gap && made.shift()) || text));
+}
+
 function showOthers(number, button) {
   const box = at("others");
   const token = state.output?.tokens[number];
   const open = button.getAttribute("aria-expanded") === "true";
-  for (const each of at("text").children) each.setAttribute("aria-expanded", "false");
+  for (const each of at("text").querySelectorAll(".token")) each.setAttribute("aria-expanded", "false");
   box.hidden = open || !token?.alternatives?.length;
   if (box.hidden) return;
   button.setAttribute("aria-expanded", "true");
-  const rows = token.alternatives.map((other) => {
+  const rows = (model().search ? token.alternatives : []).map((other) => {
     const bar = element("span", { className: "bar" });
     bar.style.setProperty("--p", chance(other));
     const row = element("button", { className: "other", type: "button" },
@@ -116,9 +124,9 @@ function showOthers(number, button) {
     row.addEventListener("click", () => goOnFrom(number, other));
     return row;
   });
-  const title = element("p", { textContent: "What could stand here; choose one, and the rest is written anew:" });
-  box.replaceChildren(title, ...rows);
-  rows[0]?.focus();
+  const rest = rows.length ? "; choose one, and the rest is written anew:" : ", and how likely it is:";
+  box.replaceChildren(element("p", { textContent: `What could stand here${rest}` }), ...(rows.length ? rows : [bars(token)]));
+  (rows[0] ?? box).focus();
 }
 
 function goOnFrom(number, other) {
@@ -167,9 +175,12 @@ function showOutput(output, seconds) {
   state.output = output;
   state.tree = null;
   const writes = Boolean(model().search);
-  for (const id of ["text", "scale", "view"]) at(id).hidden = !writes;
-  document.querySelector("[role=tablist]").hidden = !writes;
-  if (!writes) at("judged").replaceChildren(judged(output));
+  const fills = model().target.kind === "gaps";
+  for (const id of ["text", "scale"]) at(id).hidden = !writes && !fills;
+  at("view").hidden = document.querySelector("[role=tablist]").hidden = !writes;
+  if (writes) answered(output.text);
+  if (fills) showGaps(output.tokens);
+  else if (!writes) at("judged").replaceChildren(judged(output));
   else if (output.tokens.length) showTokens(output.tokens);
   else at("text").textContent = output.text;
   const facts = [];
@@ -192,16 +203,23 @@ function write() {
   at("facts").textContent = "";
   for (const id of ["view", "judged", "text"]) at(id).replaceChildren();
   location.replace(`#${encodeURIComponent(JSON.stringify(remembered()))}`);
+  answered(null);
+  state.asked = request();
   return during(async (signal) => {
     const began = performance.now();
     const certain = [];
     let output = null;
-    await stream(request(), signal, (kind, data) => {
-      if (kind === "tokens") { certain.push(...data.tokens); showTokens(certain); }
-      if (kind === "output") output = data.output;
-      if (kind === "error") throw new Error(data.error);
-      if (kind === "done") showOutput(output, (performance.now() - began) / 1000);
-    });
+    try {
+      await stream(state.asked, signal, (kind, data) => {
+        if (kind === "tokens") { certain.push(...data.tokens); showTokens(certain); answered(data.text, true); }
+        if (kind === "output") output = data.output;
+        if (kind === "error") throw new Error(data.error);
+        if (kind === "done") showOutput(output, (performance.now() - began) / 1000);
+      });
+    } catch (error) {
+      if (state.running?.signal === signal && talks()) takeBack();
+      throw error;
+    }
   });
 }
 
@@ -275,15 +293,28 @@ function fitOptions() {
 function fitModel() {
   const chosen = model();
   if (!chosen) return;
-  fit(chosen.source, state.limits);
+  fit(chosen, state.limits);
+  at("text").ariaLive = talks() ? "off" : "polite"; // the thread is read out
   if (chosen.source.kind === "none") [at("kind").value, at("temperature").value] = ["sample", "0.8"];
   else if (chosen.search) at("kind").value = chosen.search.kind;
-  at("go").textContent = { series: "Forecast", label: "Judge it", tags: "Tag it", number: "Judge it" }[chosen.target.kind]
-    ?? (chosen.source.kind === "none" ? "Go on" : "Write it");
-  at("result").hidden = at("comparison").hidden = true;
-  [state.output, state.begun] = [null, []];
+  at("go").textContent = { series: "Forecast", label: "Judge it", tags: "Tag it", number: "Judge it", gaps: "Fill in" }[chosen.target.kind]
+    ?? { none: "Go on", turns: "Send" }[chosen.source.kind] ?? "Write it";
+  withoutResult();
   fitOptions();
   showView();
+}
+
+function withoutResult() {
+  at("result").hidden = at("comparison").hidden = true;
+  [state.output, state.begun] = [null, []];
+}
+
+function beginAnew() {
+  state.running?.abort();
+  forget();
+  withoutResult();
+  location.replace(`#${encodeURIComponent(JSON.stringify(remembered()))}`);
+  at("line").focus();
 }
 
 async function copy(text) {
@@ -322,12 +353,13 @@ function chooseTab(event) {
 
 function begin() {
   const anew = () => { state.begun = []; write(); };
-  at("ask").addEventListener("submit", (event) => { event.preventDefault(); anew(); });
-  at("source").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); at("ask").requestSubmit(); }
+  at("ask").addEventListener("submit", (event) => { event.preventDefault(); if (talks()) speak(); anew(); });
+  for (const id of ["source", "line"]) at(id).addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); at("ask").requestSubmit(); }
   });
   beginInputs(say, anew);
   at("stop").addEventListener("click", () => state.running?.abort());
+  at("clear").addEventListener("click", beginAnew);
   at("compare").addEventListener("click", compareSearches);
   at("others-too").addEventListener("click", compareModels);
   at("kind").addEventListener("change", fitOptions);
