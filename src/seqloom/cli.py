@@ -248,7 +248,8 @@ def evaluate(
     from seqloom.run import search_errors as run_search_errors
 
     runs = run, *(others or [])
-    model = load(*runs)
+    writer = load_writer(*runs) if search_errors else None
+    model = writer or load(*runs)
     chosen = SearchOptions(search, beam).search(model.config.search)
     options = _options([], source, target, skip_bad)
     evaluation = run_evaluate(model, data, options=options, search=chosen, lowercase=lowercase)
@@ -257,8 +258,8 @@ def evaluate(
         if not isinstance(evaluation, SeriesEvaluation):
             raise ConfigError("--by-variate is for series, and this run's target is not one")
         lines += evaluation.variate_lines()
-    if search_errors is not None:
-        errors = run_search_errors(load_writer(*runs), data, widest=search_errors, options=options)
+    if writer and search_errors:
+        errors = run_search_errors(writer, data, widest=search_errors, options=options)
         found["search_errors"] = errors.as_dict()
         lines += ["", *errors.lines()]
     print(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(lines))
