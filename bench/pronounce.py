@@ -83,7 +83,10 @@ def measure(name: str) -> dict[str, Any]:
     alone = ", ".join(f"{error_rate(wrong([run], test))['value']:.1f}" for run in runs)
     chosen = error_rate(wrong(runs, dev))["value"]
     missed = wrong(runs, test)
+    files = " --valid ".join(Path(language.files.format(part)).name for part in ("train", "dev"))
+    words = " ".join(("seqloom train", files, *language.options))
     return {
+        "command": f"{words} --run runs/{runs[0].name}",
         "members": language.members,
         "seconds": sum(seconds for _, seconds in found),
         "rows": len(missed),
