@@ -166,11 +166,11 @@ def _side_by_side(one: Step, two: Step) -> Step:
 
 def _both(one: Step, two: Step, mine: Tensor | None, theirs: Tensor | None) -> Tensor | None:
     """What explains both steps; nothing was noted where nothing was written."""
-    if mine is None and theirs is None:
+    known = mine if theirs is None else theirs
+    if known is None:
         return None
-    like = theirs if mine is None else mine
     parts = (
-        like.new_zeros(len(step.tokens), *like.shape[1:]) if part is None else part
+        known.new_zeros(len(step.tokens), *known.shape[1:]) if part is None else part
         for step, part in ((one, mine), (two, theirs))
     )
     both: Tensor = beside(*parts)
