@@ -1,4 +1,4 @@
-"""Inputs that another process decodes come to what they come to here (RELIABILITY D5)."""
+"""Inputs that another process decodes come to what they come to here (RELIABILITY D6)."""
 
 import os
 import signal
