@@ -32,7 +32,7 @@ from seqloom.training import row_log_probabilities
 
 __all__ = ["ROWS", "Model", "Scored"]
 
-SENTENCES = 128  # decoded at once
+SENTENCES = 64  # decoded at once
 FEW = 8  # inputs that are not worth a thread of their own
 GREEDY = Greedy()
 ROWS = 320  # paths searched at once
