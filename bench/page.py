@@ -81,12 +81,16 @@ ROWS = {
 }
 
 
+def ratio_row(what: str, found: dict[str, Any]) -> str:
+    """A speed as a multiple of another's, against its aim."""
+    reached = verdict(found["ratio"] >= found["aim"])
+    return f"| {what} | {found['ratio']:.2f} | at least {found['aim']:g} | {reached} |"
+
+
 def decode_rows(result: dict[str, Any]) -> list[str]:
     """Each setting for which there is an aim, as a ratio to CTranslate2."""
     return [
-        f"| decoding speed, {name}, as a multiple of CTranslate2's in float32 | "
-        f"{each['ratio']:.2f} | at least {each['aim']:g} | "
-        f"{verdict(each['ratio'] >= each['aim'])} |"
+        ratio_row(f"decoding speed, {name}, as a multiple of CTranslate2's in float32", each)
         for name, each in result["settings"].items()
         if each["aim"]
     ]
@@ -95,9 +99,7 @@ def decode_rows(result: dict[str, Any]) -> list[str]:
 def train_rows(result: dict[str, Any]) -> list[str]:
     """Each model's speed of training, as a multiple of the fastest other's."""
     return [
-        f"| training speed, {TRAINED[name]}, as a multiple of the fastest other's | "
-        f"{each['ratio']:.2f} | at least {each['aim']:g} | "
-        f"{verdict(each['ratio'] >= each['aim'])} |"
+        ratio_row(f"training speed, {TRAINED[name]}, as a multiple of the fastest other's", each)
         for name, each in result.items()
     ]
 
