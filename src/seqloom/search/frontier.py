@@ -109,7 +109,7 @@ class Frontier:
     places: Int[Tensor, "B"] | None = None  # the sentences of the state that they belong to
     history: Int[Tensor, "R T"] | None = None  # tokens of each path, where rules look at them
     attended: Float[Tensor, "B K S"] | None = None  # summed over steps, where coverage counts
-    carried: tuple[Tensor, ...] = ()  # whatever else a search keeps for each path: (B, K)
+    carried: tuple[Tensor, ...] = ()  # what else is kept for each path, (B, K), or sentence, (B)
     left: tuple[Left, ...] = ()
 
     @classmethod
