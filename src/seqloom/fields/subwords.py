@@ -38,6 +38,7 @@ _LEAST_SIZE = 300
 _SAMPLE = 20_000_000  # characters that a vocabulary is learnt from
 _WORD = re.compile(" ?[^ ]{1,64}| ")
 _REPEATED = 4_000  # characters of copies of one word that sentencepiece is given
+_MANY = 64  # texts for which it is worth it to begin threads; a list of texts never goes without
 _COVERED = 0.9999  # share of the characters in the sample that get a piece of their own
 
 
@@ -98,8 +99,10 @@ class SubwordTokenizer:
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of each text, in as many threads as are of use."""
         ready = [f" {_escape(text)}" if text else "" for text in texts]
-        threads = 1 if len(ready) < 64 else -1
-        rows = self._processor.encode(ready, out_type=int, num_threads=threads)
+        if len(ready) < _MANY:
+            rows = [self._processor.encode(text, out_type=int) for text in ready]
+        else:
+            rows = self._processor.encode(ready, out_type=int, num_threads=-1)
         return [np.array(row, dtype=np.int32) for row in rows]
 
     def decode(self, ids: Sequence[int]) -> str:
