@@ -45,6 +45,7 @@ def check_outputs(n_best: int, width: int) -> None:
 class Histories(NamedTuple):
     """Every step of N outputs; steps that an output did not make are any value."""
 
+    first: int  # number of the first step
     tokens: Int[np.ndarray, "N T"]
     scores: Float[np.ndarray, "N T"]
     attention: Float[np.ndarray, "N T S"] | None
@@ -114,11 +115,12 @@ def _wanted(left: Left, count: int, *, complete: bool) -> Bool[Tensor, "B K"]:
 
 def _histories(chain: Sequence[Parting]) -> Histories:
     """All steps of the outputs of one chain, which are read backwards."""
+    first = min(left.depth - int(left.steps.max()) for left, _ in chain)
     pending = [(left.step, left.rows[chosen]) for left, chosen in reversed(chain)]
-    columns = []
+    columns: list[tuple[np.ndarray | None, ...]] = []
     step: Step | None = pending[-1][0]
     rows = np.empty(0, dtype=np.int64)
-    while step is not None:
+    while step is not None and len(columns) < chain[0][0].depth - first:
         while pending and pending[-1][0] is step:
             rows = np.concatenate([rows, _array(pending.pop()[1])])
         read = rows if step.parents is None else _array(step.parents)[rows]
@@ -127,7 +129,7 @@ def _histories(chain: Sequence[Parting]) -> Histories:
         rows = read if step.kept is None else _array(step.kept)[read]
         step = step.before
     columns.reverse()
-    return Histories(*(_table(values) for values in zip(*columns, strict=True)))
+    return Histories(first, *(_table(values) for values in zip(*columns, strict=True)))
 
 
 def _array(values: Tensor) -> np.ndarray:
@@ -158,7 +160,8 @@ def _outputs(chain: Sequence[Parting], last: int) -> Iterator[Hypothesis]:
         finished, ranks = left.finished[chosen].tolist(), left.ranks[chosen].tolist()
         made = left.steps.repeat_interleave(chosen.sum(dim=1)).tolist()
         for ended, rank, most in zip(finished, ranks, made, strict=True):
-            first, end = left.depth - most, left.depth
+            end = left.depth - histories.first
+            first = end - most
             if ended:
                 end = tokens[number].index(last, first)
             steps = slice(first, end + ended)
