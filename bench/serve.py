@@ -1,6 +1,6 @@
 """Times a server over the loopback, from a second process, against `predict` over the same lines.
 
-    python bench/serve.py RUN FILE [--sentences 1000] [--rounds 3] [--beam 5]
+    python bench/serve.py RUN FILE [--sentences 1000] [--rounds 5] [--beam 5]
 
 RUN is a trained run, FILE has an input a line. A server of the run is started; in every round the
 lines are decoded by `predict` in this process while the server is idle, then sent one by one by a
@@ -114,10 +114,11 @@ def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, A
     model = load(run)
     if not isinstance(model, Model):
         raise SystemExit(f"bench/serve.py: {run} does not decode")
-    model.predict(lines[:8])
+    predicted(model, lines[:ALONE], beam)  # not timed, as below: both begin warm
     sent = requests(lines, beam)
     found: dict[str, list[Any]] = {"predict": [], **{f"{count} clients": [] for count in CLIENTS}}
     with server(run) as port:
+        asyncio.run(driven(port, sent[:ALONE], CLIENTS[-1]))
         for _ in range(rounds):
             found["predict"].append(predicted(model, lines, beam))
             for count in CLIENTS:
@@ -149,7 +150,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("file", type=Path)
     parser.add_argument("--sentences", type=int, default=1_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--beam", type=int, default=5)
     options = parser.parse_args()
     lines = options.file.read_text(encoding="utf-8").splitlines()[: options.sentences]

@@ -39,7 +39,7 @@ class ServingConfig(Section):
         400_000, description="inputs × paths × longest output in tokens, of a request"
     )
     queue: Positive = Field(64, description="requests that wait for their turn")
-    rows: Positive = Field(320, description="paths that one worker searches at once")
+    rows: Positive = Field(75, description="paths that one worker searches at once")
     connections: Positive = Field(1_000, description="connections that are open at once")
     deadline: Seconds = Field(60, description="seconds that a request may take, all in all")
     receipt: Seconds = Field(10, description="seconds for sending a request or taking an answer")

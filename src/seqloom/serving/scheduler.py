@@ -23,7 +23,7 @@ from seqloom.serving.processes import Away, Decoding, Lost, Process
 
 __all__ = ["Full", "Scheduler", "Watch"]
 
-APART = 4  # steps of a batch from newcomers to newcomers: each lot costs about one
+APART = 16  # steps from newcomers to newcomers, for whom all wait; fewer where there are fewer
 EARLIER = 0.02  # seconds by which an input comes before others for each token that it is longer
 SHORT = 64  # source tokens up to which inputs share a batch; then up to four times as many, ...
 
@@ -87,6 +87,7 @@ class Scheduler:
             threading.Thread(target=Worker(self, each).run, name=f"model-{number}", daemon=True)
             for number, each in enumerate(workers)
         ]
+        self._held: dict[Worker, int] = {}  # tickets that each worker decodes
 
     @property
     def waiting(self) -> int:
@@ -119,17 +120,23 @@ class Scheduler:
             if worker.ident is not None:
                 worker.join()
 
-    def take(self, free: int, *, idle: bool) -> list[Ticket] | None:
-        """The next tickets with at most so many paths; None when there will be no more.
+    def take(self, worker: "Worker") -> list[Ticket] | None:
+        """The next tickets for a worker; None when there will be no more.
 
-        A worker that has nothing else to do waits for one, and then takes its fair share of them.
+        One that has nothing else to do waits for one. All take their share of those that wait, or
+        as many as make them hold what others do.
         """
+        held, idle = worker.held, not worker.batches
+        free = self.rows - worker.rows
         with self._changed:
+            self._held[worker] = held
             while idle and not self._tickets:
                 if self._closing:
                     return None
                 self._changed.wait()
-            share = -(-len(self._tickets) // max(1, len(self._workers)))
+            waiting, workers = len(self._tickets), max(1, len(self._workers))
+            every = waiting + sum(self._held.values())
+            share = max(-(-waiting // workers), -(-every // workers) - held)
             taken: list[Ticket] = []
             while self._tickets and len(taken) < share:
                 *_, ticket = self._tickets[0]
@@ -139,6 +146,7 @@ class Scheduler:
                 heappop(self._tickets)
                 taken.append(ticket)
                 self._left(ticket.job)
+            self._held[worker] += len(taken)
             return taken
 
     def writer(self, name: str) -> Model:
@@ -175,15 +183,22 @@ class Worker:
         self.process = process
         self.batches: list[Batch] = []
 
+    @property
+    def held(self) -> int:
+        """Tickets that it decodes."""
+        return sum(len(batch.tickets) for batch in self.batches)
+
+    @property
+    def rows(self) -> int:
+        """Paths of all these."""
+        return sum(batch.rows for batch in self.batches)
+
     def run(self) -> None:
         """Until the scheduler closes and everything is done."""
         torch.set_num_threads(1)
         rounds = 0
         while True:
-            free = self.scheduler.rows - sum(batch.rows for batch in self.batches)
-            idle = not self.batches
-            rounds = 0 if idle else (rounds + 1) % APART
-            taken = self.scheduler.take(free, idle=idle) if rounds == 0 else []
+            taken = self.scheduler.take(self) if rounds == 0 else []
             if taken is None:
                 if self.process is not None:
                     self.process.close()
@@ -194,6 +209,7 @@ class Worker:
                 tickets = [*taken, *(each for batch in self.batches for each in batch.tickets)]
                 told = [(each.job, Event(each.number, error=error)) for each in tickets]
                 self.batches = []
+            rounds = rounds + 1 if rounds < min(self.held, APART) else 0
             _tell(told)
 
     def _round(self, taken: list[Ticket]) -> list[tuple[Job, Event]]:
