@@ -79,35 +79,39 @@ class Sample:
     def _tokens(
         self, logits: Float[Tensor, "R V"], chances: Float[Tensor, "R N"]
     ) -> Int[Tensor, "R N"]:
-        """The tokens at which the cumulative distribution passes these numbers."""
+        """The tokens at which the cumulative distribution passes these numbers.
+
+        Of rows whose likeliest tokens do not have enough of the probability, more are looked at.
+        """
         if self.top_k == 0 and self.top_p == 1:
-            scaled, tokens = logits.double() / self.temperature, None
-        else:
-            scaled, tokens = self._likely(logits)
+            return self._drawn(logits.double() / self.temperature, chances)
+        whole = None if self.top_k else (logits.double() / self.temperature).logsumexp(dim=1)
+        drawn = torch.empty(chances.shape, dtype=torch.int64, device=logits.device)
+        rows, count = torch.arange(len(logits), device=logits.device), self.top_k or FIRST_LOOK
+        while len(rows) > 0:
+            values, tokens = largest(logits[rows] if len(rows) < len(logits) else logits, count)
+            scaled = values.double() / self.temperature
+            total = scaled.logsumexp(dim=1) if whole is None else whole[rows]
+            shares = (scaled - total[:, None]).exp().nan_to_num(0.0)
+            before = shares.cumsum(dim=1) - shares
+            enough = before[:, -1] >= self.top_p
+            if self.top_k or count >= logits.shape[1]:
+                enough = torch.ones_like(enough)
+            scaled = scaled.masked_fill(before >= self.top_p, -torch.inf)[enough]
+            tokens, order = tokens[enough].sort(dim=1)
+            found = self._drawn(scaled.gather(1, order), chances[rows[enough]])
+            drawn[rows[enough]] = tokens.gather(1, found)
+            rows, count = rows[~enough], 4 * count
+        return drawn
+
+    def _drawn(
+        self, scaled: Float[Tensor, "R C"], chances: Float[Tensor, "R N"]
+    ) -> Int[Tensor, "R N"]:
+        """Which of these scaled logits, in the order of tokens, the numbers fall on."""
         weights = (scaled - scaled.amax(dim=1, keepdim=True)).exp().nan_to_num(0.0)
         if self.min_p > 0:
             weights = weights.masked_fill(weights < self.min_p, 0.0)
         sums = weights.cumsum(dim=1)
         total = sums[:, -1:].contiguous()
         found = torch.searchsorted(sums, chances * total, right=True)
-        found = found.minimum(torch.searchsorted(sums, total))  # rounding may reach the very end
-        return found if tokens is None else tokens.gather(1, found)
-
-    def _likely(
-        self, logits: Float[Tensor, "R V"]
-    ) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
-        """Scaled logits of the likeliest tokens, −∞ for those to leave out, in order of tokens."""
-        whole = None if self.top_k else (logits.double() / self.temperature).logsumexp(dim=1)
-        count = self.top_k or FIRST_LOOK
-        while True:
-            values, tokens = largest(logits, count)
-            scaled = values.double() / self.temperature
-            total = scaled.logsumexp(dim=1) if whole is None else whole
-            shares = (scaled - total[:, None]).exp().nan_to_num(0.0)
-            before = shares.cumsum(dim=1) - shares
-            enough = bool((before[:, -1] >= self.top_p).all())
-            if self.top_k or enough or count >= logits.shape[1]:
-                break
-            count *= 4
-        tokens, order = tokens.sort(dim=1)
-        return scaled.masked_fill(before >= self.top_p, -torch.inf).gather(1, order), tokens
+        return found.minimum(torch.searchsorted(sums, total))  # rounding may reach the very end
