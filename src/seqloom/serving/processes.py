@@ -69,22 +69,35 @@ class Process:
         self._child.start()
         theirs.close()
         self.numbers = count()
+        self._begun = False
 
     @property
     def identity(self) -> int:
         """Its number among the processes of the machine."""
         return self._child.pid or 0
 
+    def begin(self) -> None:
+        """Wait until it has tried its models; Lost where it is gone."""
+        if not self._begun:
+            self._heard()
+            self._begun = True
+
     def ask(self, *words: Any) -> Any:
         """What it answers; an error of its own is raised here, Lost where it is gone."""
-        try:
+        self.begin()
+        with suppress(OSError):  # that it is gone will be heard
             self._connection.send(words)
-            fine, answer = self._connection.recv()
+        fine, answer = self._heard()
+        if not fine:
+            raise answer
+        return answer
+
+    def _heard(self) -> tuple[bool, Any]:
+        try:
+            answer: tuple[bool, Any] = self._connection.recv()
         except (EOFError, OSError):
             self._connection.close()
             raise Lost("a process of the server has ended before its time") from None
-        if not fine:
-            raise answer
         return answer
 
     def close(self) -> None:
@@ -181,6 +194,7 @@ def _obey(connection: Connection, other: Connection, models: Mapping[str, Model]
     torch.set_num_threads(1)
     for model in models.values():
         warm(model)
+    connection.send((True, None))
     batches = Batches(models)
     while True:
         try:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -34,7 +35,7 @@ from seqloom.serving.inputs import (
 )
 from seqloom.serving.jobs import Event, Job, Ticket
 from seqloom.serving.metrics import Entry, Metrics
-from seqloom.serving.processes import Process, warm
+from seqloom.serving.processes import Lost, Process, warm
 from seqloom.serving.requests import PredictRequest, ScoreRequest, check_sizes
 from seqloom.serving.scheduler import Scheduler
 
@@ -59,6 +60,7 @@ class Service:
             check_kinds(name, model)
         self.models = models
         self.limits = limits
+        self._processes = processes
         self.metrics = Metrics(waiting=lambda: self.scheduler.waiting)
         self.scheduler = Scheduler(
             models,
@@ -72,9 +74,13 @@ class Service:
         self._opening = asyncio.Lock()  # one file at a time, whatever it is blown up to
 
     def start(self) -> None:
-        """Try every model, so that the first request need not wait, and begin to work."""
+        """Try every model where it will run, so that no request need wait, and begin to work."""
         for model in self.models.values():
-            warm(model)
+            if not (self._processes and isinstance(model, Model)):
+                warm(model)
+        for process in self._processes:
+            with suppress(Lost):  # its worker will do without
+                process.begin()
         self._listing = [{"name": name, **described(each)} for name, each in self.models.items()]
         self.scheduler.start()
         self.ready = True
