@@ -11,7 +11,6 @@ from seqloom.fields import EMPTY
 from seqloom.model import Decoder, SequenceModel, Source
 from seqloom.model.ensemble import ensemble
 from seqloom.prediction.engine import Engine, fast
-from seqloom.prediction.running import EARLY
 from seqloom.search import (
     Beam,
     Completions,
@@ -26,6 +25,7 @@ from seqloom.search import (
     Required,
     Search,
     joined,
+    joins_unbegun,
     remaining,
     run_to_end,
 )
@@ -114,7 +114,7 @@ def taken(
 
 def check_joining(group: Group, searches: list[Search], **rules: Any) -> None:
     decoder = group.model.decoder
-    early = [(search, True) for search in searches if isinstance(search, EARLY)]
+    early = [(search, True) for search in searches if joins_unbegun(search)]
     for search, soon in [*((search, False) for search in searches), *early]:
         found = together(group, search, decoder, early=soon, **rules)
         assert sorted(found) == list(range(len(group.longest)))

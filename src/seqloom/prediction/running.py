@@ -20,24 +20,21 @@ from seqloom.prediction.asked import Asked, Found
 from seqloom.prediction.output import Output
 from seqloom.prediction.reading import Encoded, padded
 from seqloom.search import (
-    Beam,
     Certain,
     Exact,
     Frontier,
-    Greedy,
     Limits,
     Node,
-    PatientBeam,
     agreed,
     joined,
+    joins_unbegun,
     remaining,
     trees,
 )
 
-__all__ = ["EARLY", "Running", "Waiting", "sharing"]
+__all__ = ["Running", "Waiting", "sharing"]
 
 Tag = TypeVar("Tag", bound=Hashable)
-EARLY = (Greedy, Beam, PatientBeam)  # searches that are joined before the first step of newcomers
 
 
 class Writer(Protocol):
@@ -108,7 +105,7 @@ class Running(Generic[Tag]):
         """
         search, outputs = newcomers[0].asked.search, dict[Tag, Output]()
         fresh = Running(self.model, list(newcomers), self._begun(newcomers), self.seen)
-        if not isinstance(search, EARLY):
+        if not joins_unbegun(search):
             fresh.standing = search.advance(self.model.decoder, fresh.standing)
             outputs = fresh._taken()
         together = self.joined(fresh)

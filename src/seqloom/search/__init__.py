@@ -7,7 +7,7 @@ from seqloom.search.diverse import DiverseBeam
 from seqloom.search.exact import Exact
 from seqloom.search.frontier import Frontier
 from seqloom.search.greedy import Greedy
-from seqloom.search.joining import joined, remaining
+from seqloom.search.joining import joined, joins_unbegun, remaining
 from seqloom.search.limits import Limits
 from seqloom.search.patient import PatientBeam
 from seqloom.search.protocol import Search, Standing, run_to_end
@@ -51,6 +51,7 @@ __all__ = [
     "Written",
     "agreed",
     "joined",
+    "joins_unbegun",
     "likeness",
     "remaining",
     "run_to_end",

@@ -13,11 +13,20 @@ from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.model.state import beside
+from seqloom.search.beam import Beam
 from seqloom.search.frontier import Frontier, Left, Notes, Step
+from seqloom.search.greedy import Greedy
+from seqloom.search.patient import PatientBeam
+from seqloom.search.protocol import Search
 
-__all__ = ["joined", "remaining"]
+__all__ = ["joined", "joins_unbegun", "remaining"]
 
 SLACK = 16  # steps older than every sentence that are borne before they are let go
+
+
+def joins_unbegun(search: Search) -> bool:
+    """Whether sentences may join before their first step, as all paths of one are compared."""
+    return isinstance(search, Greedy | Beam | PatientBeam)
 
 
 def remaining(frontier: Frontier) -> Frontier:
@@ -43,9 +52,8 @@ def _aside(frontier: Frontier) -> Iterator[Left]:
 def joined(first: Frontier, second: Frontier) -> Frontier:
     """The sentences that two searches are still at, those of the first before the others.
 
-    Where one has not made its first step, all its paths but the first are impossible: that is right
-    for searches that compare all paths of a sentence with each other. Both are consumed, and
-    sentences that have left are forgotten.
+    Where one has not made its first step (`joins_unbegun`), all its paths but the first are
+    impossible. Both are consumed, and sentences that have left are forgotten.
     """
     if first.done or second.done:
         return remaining(second if first.done else first)
