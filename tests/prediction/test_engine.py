@@ -150,6 +150,21 @@ def test_sentences_leave_in_any_order_or_twice(chosen: list[int]) -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("lengths", [(5, 40), (40, 5), (17, 3), (16, 17)])
+def test_sentences_join_others_with_sources_of_another_length(lengths: tuple[int, int]) -> None:
+    """None looks at what a source is padded with beside a longer one."""
+    made, _ = model(PLAIN, 2)
+    engine = fast(made.decoder)
+    parts = [Source(torch.randint(1, 9, (3, n)), torch.tensor([n, n - 1, 2])) for n in lengths]
+    first, second = (engine.start(made.encoder.encode(part)) for part in parts)
+    tokens = torch.randint(VOCABULARY, (6, 1))
+    together, _ = engine.read(tokens, first.join(second))
+    for part, rows in zip(parts, (slice(3), slice(3, 6)), strict=True):
+        alone, _ = engine.read(tokens[rows], engine.start(made.encoder.encode(part)))
+        torch.testing.assert_close(together.hidden[rows], alone.hidden, rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
 def test_an_engine_keeps_the_weights_it_was_made_of() -> None:
     """Training goes on beside it and changes nothing in it; a new engine has the new weights."""
     made, source = model("plain learned", 2)
