@@ -149,6 +149,10 @@ def train(
         Path | None, typer.Option("--config", metavar="FILE", help="options as TOML")
     ] = None,
     device: Annotated[str | None, typer.Option("--device", help="auto, cpu or cuda")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", help="processes that share each batch; 0 chooses"),
+    ] = None,
     assignments: SetOption = None,
 ) -> None:
     """Train a model; on an existing DIR, go on with it. Ctrl-C saves."""
@@ -157,7 +161,9 @@ def train(
     from seqloom.run import train as run_train
 
     options = _options(assignments, source, target, skip_bad, weight, lines=lines)
-    options = merge(options, {"training": {"device": device}}) if device else options
+    named = {"device": device, "workers": workers}
+    given = {name: value for name, value in named.items() if value is not None}
+    options = merge(options, {"training": given}) if given else options
     options = merge(load(config), options) if config else options
     with Console() as console:
         run_train(data, run, valid=valid, model=model, options=options, base=base, watch=console)

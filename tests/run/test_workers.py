@@ -127,11 +127,12 @@ class Command:
 
     def __init__(self, started: Nursery, folder: Path) -> None:
         config = folder / "options.toml"
-        config.write_text(tomli_w.dumps(options(updates=100_000, patience=0, workers=2)))
+        config.write_text(tomli_w.dumps(options(updates=100_000, patience=0)))
         self.started = started
         self.run = folder / "run"
         data = str(write_pairs(folder / "pairs.tsv"))
         self.arguments = ["train", data, "--run", str(self.run), "--config", str(config)]
+        self.arguments += ["--workers", "2"]
 
     def __call__(self, **fault: object) -> Ended:
         return self.started.run(*self.arguments, **fault)
