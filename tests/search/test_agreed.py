@@ -12,7 +12,7 @@ LONGEST = (6, 7, 8)
 
 @pytest.mark.parametrize("number", range(count(20, 200)))
 def test_what_is_told_is_never_taken_back(number: int) -> None:
-    """Before every step, of every sentence: a beginning of the output that is found in the end, and
+    """After every step, of every sentence: a beginning of the output that is found in the end, and
     no shorter than what was told before."""
     search = Beam(3, Ranking(power=1.0))
     decoder = Scripted(random_script(number, size=7, levels=4))

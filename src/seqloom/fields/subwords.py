@@ -38,7 +38,7 @@ _LEAST_SIZE = 300
 _SAMPLE = 20_000_000  # characters that a vocabulary is learnt from
 _WORD = re.compile(" ?[^ ]{1,64}| ")
 _REPEATED = 4_000  # characters of copies of one word that sentencepiece is given
-_MANY = 64  # texts for which it is worth it to begin threads; a list of texts never goes without
+_MANY = 64  # texts that are worth threads, which sentencepiece begins for a list of any length
 _COVERED = 0.9999  # share of the characters in the sample that get a piece of their own
 
 

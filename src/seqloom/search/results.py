@@ -120,7 +120,8 @@ def _histories(chain: Sequence[Parting]) -> Histories:
     columns: list[tuple[np.ndarray | None, ...]] = []
     step: Step | None = pending[-1][0]
     rows = np.empty(0, dtype=np.int64)
-    while step is not None and len(columns) < chain[0][0].depth - first:
+    made = chain[0][0].depth - first
+    while step is not None and len(columns) < made:
         while pending and pending[-1][0] is step:
             rows = np.concatenate([rows, _array(pending.pop()[1])])
         read = rows if step.parents is None else _array(step.parents)[rows]

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -75,15 +74,25 @@ class Service:
 
     def start(self) -> None:
         """Try every model where it will run, so that no request need wait, and begin to work."""
+        away = self._decoded_away()
         for model in self.models.values():
-            if not (self._processes and isinstance(model, Model)):
+            if not (away and isinstance(model, Model)):
                 warm(model)
-        for process in self._processes:
-            with suppress(Lost):  # its worker will do without
-                process.begin()
         self._listing = [{"name": name, **described(each)} for name, each in self.models.items()]
         self.scheduler.start()
         self.ready = True
+
+    def _decoded_away(self) -> bool:
+        """Whether there are processes that decode, all of which have tried their models.
+
+        Where one is lost at once, a fault of a model will show itself here.
+        """
+        try:
+            for process in self._processes:
+                process.begin()
+        except Lost:
+            return False
+        return bool(self._processes)
 
     def stop(self) -> None:
         """Finish what was accepted, and end."""
