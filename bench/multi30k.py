@@ -7,7 +7,7 @@ their own in the folder that SEQLOOM_PEERS names; OpenNMT-py, for one, is put th
     peers/onmt/bin/pip install torch==2.13.0
     peers/onmt/bin/pip install --no-deps OpenNMT-py
     peers/onmt/bin/pip install configargparse pyonmttok pyyaml sentencepiece sacrebleu rapidfuzz \\
-        tensorboard flask waitress spacy pyahocorasick
+        tensorboard flask waitress spacy pyahocorasick fasttext-wheel
 """
 
 import os

@@ -108,11 +108,21 @@ def quality_rows(result: dict[str, Any]) -> list[str]:
     """Minutes to each BLEU, ours and OpenNMT-py's."""
     return [
         f"| minutes to BLEU {aim} on held-out Multi30k, ours and OpenNMT-py's | "
-        f"{each['seqloom']:.1f} and {each['opennmt']:.1f} | at most half | "
-        f"{verdict(each['seqloom'] <= each['opennmt'] / 2)} |"
-        for aim, each in result["minutes"].items()
+        f"{until(each['seqloom'])} and {until(each['opennmt'])} | at most half | "
+        f"{verdict(at_most_half(**each))} |"
+        for aim, each in result["aims"].items()
         if len(each) == 2
     ]
+
+
+def until(found: dict[str, Any]) -> str:
+    """Minutes to something that was reached, or not in all of them."""
+    return f"{'' if found['reached'] else 'more than '}{found['minutes']:.1f}"
+
+
+def at_most_half(seqloom: dict[str, Any], opennmt: dict[str, Any]) -> bool:
+    """Whether ours was reached in half of the other's time."""
+    return bool(seqloom["reached"] and seqloom["minutes"] <= opennmt["minutes"] / 2)
 
 
 def serve_rows(result: dict[str, Any]) -> list[str]:

@@ -27,6 +27,7 @@ from scale import WARM_UP, Meter
 from seqloom.run import train
 from seqloom.run.progress import Validation
 from seqloom.run.watch import Sample
+from seqloom.run.workers import cores
 
 RATE = 5e-4
 AIMS = {"transformer": 1.4, "lstm": 1.3}
@@ -37,6 +38,7 @@ EQUAL: dict[str, Any] = {
     "clip_norm": 0.0,
     "average": "none",
     "patience": 0,
+    "workers": cores(),  # as chosen for any run that is long enough
 }
 THEIRS: dict[str, Any] = {
     "optim": "adam",
