@@ -307,6 +307,16 @@ def test_one_option_of_a_part_can_be_set_without_naming_its_kind(preset: str) ->
     assert (chosen["model.encoder.layers"], chosen["model.decoder.dropout"]) == (7, 0.3)
 
 
+@pytest.mark.parametrize(
+    ("kind", "overlong"), [("label", "truncate"), ("number", "truncate"), ("text", "drop")]
+)
+def test_a_long_text_to_be_judged_is_cut_in_training_as_in_use(kind: str, overlong: str) -> None:
+    chosen = plan({"target": {"kind": kind}}, FACTS)
+    assert chosen.data.overlong == overlong
+    own = {"target": {"kind": kind}, "data": {"overlong": "error"}}
+    assert plan(own, FACTS).data.overlong == "error"
+
+
 def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="--model rnn: choose one of auto, transformer, "):
         plan({}, FACTS, preset="rnn")

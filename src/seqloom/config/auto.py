@@ -185,17 +185,24 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any], *, stream: boo
             chosen[name] |= {"size": 50_000} if told else JUDGED_WORDS.get(unit, {})
     if list(units.values()) == ["subword"] * 2:
         chosen["model"] = {"share_vocabulary": True}
-    if isinstance(asked.source, NoColumnConfig):
-        chosen["data"] = {"source": "", "target": "1"}
-        if stream:
-            chosen["data"] |= {"lines": "stream", "valid_rows": 20_000}
-    if isinstance(asked.source, LabelConfig):
-        chosen["data"] = {"split": "row"}
-    if isinstance(asked.source, TurnsConfig):
-        chosen["data"] = {"turns": True}
-    if isinstance(asked.source, SENSED):
-        chosen["data"] = sensed_data(asked.source)
-    return chosen
+    return {**chosen, "data": _data(asked, stream=stream)}
+
+
+def _data(asked: Config, *, stream: bool) -> Overrides:
+    """How rows are read that are not pairs of texts; a long text of which something is said is cut
+    in training as it is in use."""
+    match asked.source:
+        case NoColumnConfig():
+            whole = {"lines": "stream", "valid_rows": 20_000} if stream else {}
+            return {"source": "", "target": "1", **whole}
+        case LabelConfig():
+            return {"split": "row"}
+        case TurnsConfig():
+            return {"turns": True}
+        case PictureConfig() | SoundConfig() | VideoConfig():
+            return sensed_data(asked.source)
+    said = isinstance(asked.target, LabelConfig | NumberConfig)
+    return {"overlong": "truncate"} if said and isinstance(asked.source, TextConfig) else {}
 
 
 def _is_cut(own: Any, unit: str) -> bool:
