@@ -19,11 +19,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, surroundings
 from multi30k import OpenNMT, data, peer
 from sacrebleu import corpus_bleu
 
+from seqloom.data import spread
 from seqloom.run.held_out import SAMPLED_ROWS
 
 AIMS = (32.0, 36.0, 40.0)
@@ -100,8 +100,7 @@ def bleu(step: int) -> float:
 def rows(path: Path) -> list[str]:
     """The lines of a file that our training writes out when it looks at the held-out data."""
     lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    chosen = np.linspace(0, len(lines) - 1, min(SAMPLED_ROWS, len(lines))).astype(int)
-    return [lines[number] for number in chosen]
+    return [lines[number] for number in spread(len(lines), SAMPLED_ROWS)]
 
 
 def reached(curve: Curve, aim: float) -> dict[str, Any]:

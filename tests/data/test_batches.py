@@ -17,6 +17,7 @@ from seqloom.data import (
     in_order,
     padding_share,
     read_rows,
+    spread,
 )
 from seqloom.errors import ConfigError
 from seqloom.fields import TextField
@@ -116,6 +117,19 @@ def test_padding_share_of_a_case_worked_by_hand() -> None:
     """Sources 2 and 4 padded to 4 and targets 3 and 3: 2 empty positions of 14."""
     lengths = lengths_of([(2, 3), (4, 3)])
     assert padding_share([np.array([0, 1])], lengths) == pytest.approx(2 / 14)
+
+
+@given(st.integers(1, 500), st.integers(1, 100))
+def test_some_rows_are_spread_over_all(count: int, most: int) -> None:
+    """From the first on, each once, evenly; all where there are no more, and none of nothing."""
+    chosen = spread(count, most)
+    assert len(chosen) == min(count, most)
+    assert chosen[0] == 0
+    assert len(chosen) == 1 or chosen[-1] == count - 1
+    gaps = np.diff(chosen)
+    assert len(gaps) == 0 or gaps.max() - gaps.min() <= 1
+    assert (gaps > 0).all()
+    assert len(spread(0, most)) == 0
 
 
 def test_no_rows_is_an_error() -> None:

@@ -1,6 +1,6 @@
 """Data sets: files to rows, checks, token ids on disk, batches."""
 
-from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share
+from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share, spread
 from seqloom.data.corpus import Batch, Corpus, kind_in_batch
 from seqloom.data.encoding import Columns, fingerprint, usable
 from seqloom.data.files import file_name
@@ -69,6 +69,7 @@ __all__ = [
     "read_series",
     "read_vectors",
     "source_rows",
+    "spread",
     "survey",
     "usable",
     "vectors_size",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from seqloom.errors import ConfigError
 from seqloom.keys import key
 
-__all__ = ["Batches", "Indices", "Lengths", "in_order", "padding_share"]
+__all__ = ["Batches", "Indices", "Lengths", "in_order", "padding_share", "spread"]
 
 Indices = NDArray[np.int64]
 
@@ -100,6 +100,11 @@ def in_order(lengths: Lengths, *, tokens: int) -> list[Indices]:
     """Batches by length with every row once, the same each time: for held-out data."""
     order = _snake(lengths.target, lengths.source)
     return _cut(order, lengths, tokens, len(order))
+
+
+def spread(count: int, most: int) -> Indices:
+    """So many of `count` rows from the first to the last, evenly; all where there are no more."""
+    return np.linspace(0, count - 1, min(most, count)).astype(np.int64)
 
 
 def padding_share(batches: Iterable[Indices], lengths: Lengths) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seqloom.data import Corpus, read_lines
+from seqloom.data import Corpus, read_lines, spread
 from seqloom.errors import ConfigError, DataError, RunError, SeqloomError
 from seqloom.export import Agreement, compare, export_ctranslate2
 from seqloom.prediction import Model
@@ -51,7 +51,7 @@ def _held_out(run: Path) -> list[np.ndarray]:
             f"{run}: its held-out rows are not there to compare outputs on; "
             "name a file of inputs with --check"
         ) from None
-    chosen = np.linspace(0, len(corpus) - 1, min(SENTENCES, len(corpus))).astype(np.int64)
+    chosen = spread(len(corpus), SENTENCES)
     batch = corpus.batch(chosen)
     return [ids[:length] for ids, length in zip(batch.source, batch.source_lengths, strict=True)]
 

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 from torch import Tensor
 
-from seqloom.data import in_order
+from seqloom.data import in_order, spread
 from seqloom.fields import NoField, TextField
 from seqloom.metrics import leading, target_scores
 from seqloom.model import Network, SequenceModel
@@ -68,8 +67,7 @@ class HeldOut:
         if isinstance(model.source, NoField):
             return []
         most = SAMPLED_ROWS if isinstance(model.target, TextField) else len(rows)
-        chosen = np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64)
-        batch = rows.batch(chosen)
+        batch = rows.batch(spread(len(rows), most))
         sources = [row[:n] for row, n in zip(batch.source, batch.source_lengths, strict=True)]
         targets = [row[:n] for row, n in zip(batch.target, batch.target_lengths, strict=True)]
         outputs = model.predict_rows(sources)

@@ -1,13 +1,13 @@
 """Held-out rows with what a model says of each and how good that is, whatever its kind."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqloom.data import Corpus, Data, Report
+from seqloom.data import Corpus, Data, Report, spread
 from seqloom.errors import RunError
 from seqloom.fields import Field, NumberField, Pixels, TagsField, TextField, Values
 from seqloom.insight import Judged, Scale
@@ -19,7 +19,7 @@ from seqloom.run.language import characters, language_scores
 from seqloom.run.use import data_rows
 from seqloom.store import RunDirectory
 
-__all__ = ["Held", "Verdicts", "held_out", "judge", "judge_texts", "spread"]
+__all__ = ["Held", "Verdicts", "held_out", "judge", "judge_texts"]
 
 TEXT = Scale("chrF")
 LABEL = Scale("p of the right label, %")
@@ -46,16 +46,19 @@ class Verdicts:
     scores: tuple[Score, ...]
 
 
-def held_out(directory: RunDirectory, model: Predictor, data: Data | None) -> list[Held]:
-    """Rows of this data, or those that training held out."""
+def held_out(
+    directory: RunDirectory, model: Predictor, data: Data | None, *, most: int
+) -> list[Held]:
+    """So many rows from all over this data, or over those that training held out."""
     if data is not None:
-        given = list(data_rows(model, data, None, Report()))
+        every = list(data_rows(model, data, None, Report()))
+        given = [every[place] for place in spread(len(every), most)]
         sources = model.source.rows([row.source for row in given])
         targets = model.target.rows([row.target for row in given])
         cells = ((row.source, row.target) for row in given)
         return [Held(*cell, *rows) for cell, *rows in zip(cells, sources, targets, strict=True)]
     corpus = _kept(directory)
-    batch = corpus.batch(np.arange(len(corpus)))
+    batch = corpus.batch(spread(len(corpus), most))
     return [
         Held(
             model.source.cell(source[:read]),
@@ -169,9 +172,3 @@ def _shown(field: Field, row: Held) -> str | Picture:
     stream = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(image)).save(stream, "PNG")
     return Picture(row.source, stream.getvalue())
-
-
-def spread(held: Sequence[Held], most: int) -> Iterator[Held]:
-    """So many rows from all over."""
-    for place in np.linspace(0, len(held) - 1, min(most, len(held))).astype(int):
-        yield held[place]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import flatten
-from seqloom.data import Corpus, Data, source_rows, windows
+from seqloom.data import Corpus, Data, source_rows, spread, windows
 from seqloom.errors import DataError, RunError
 from seqloom.insight import (
     Curves,
@@ -25,7 +25,7 @@ from seqloom.insight.pairs import Cell
 from seqloom.insight.picture import write_bytes
 from seqloom.metrics import error_scores, forecast_errors
 from seqloom.prediction import Forecaster, Model, Predictor
-from seqloom.run.judged import Held, held_out, judge, judge_texts, spread
+from seqloom.run.judged import Held, held_out, judge, judge_texts
 from seqloom.run.parts import part_lines
 from seqloom.run.progress import Progress
 from seqloom.run.saved import best_step
@@ -59,7 +59,7 @@ def report(run: str | Path, *, data: Data | None = None, most: int = ROWS) -> Ru
     model = load(run)
     if isinstance(model, Forecaster):
         return _forecast_report(directory, model, data, most)
-    held = list(spread(held_out(directory, model, data), most))
+    held = held_out(directory, model, data, most=most)
     alone = isinstance(model, Model) and model.alone
     made = judge_texts(model, held) if isinstance(model, Model) and alone else judge(model, held)
     cells: list[Cell] = [row.target if alone else row.values for row in held if _fits(row, alone)]
@@ -79,7 +79,7 @@ def _forecast_report(
 ) -> ForecastReport:
     """The windows of a table, or those that training held out."""
     if data is None:
-        held = list(spread(held_out(directory, model, None), most))
+        held = held_out(directory, model, None, most=most)
         pasts = np.stack([np.asarray(row.values, np.float32) for row in held])
         wanted = np.stack([np.asarray(row.wanted, np.float32) for row in held])
     else:
@@ -109,7 +109,7 @@ def _windows(model: Forecaster, data: Data, most: int) -> tuple[Numbers, Numbers
     starts, (window, horizon) = windows(table, model.shape, range(len(table)))
     if not len(starts):
         raise DataError(f"{table.file}: holds no whole window; give more rows")
-    chosen = starts[np.linspace(0, len(starts) - 1, min(most, len(starts))).astype(int), None]
+    chosen = starts[spread(len(starts), most), None]
     read = model.source.scaled(source_rows(table, horizon))
     targets = model.target.scaled(table.values[:, : len(model.target.names)])
     return read[chosen - window + np.arange(window)], targets[chosen + np.arange(horizon)]
@@ -141,8 +141,7 @@ def _looks(model: Predictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ..
 
 def _some(cells: Sequence[Cell]) -> list[Cell]:
     """Three of them, or all, from the first to the last."""
-    places = np.linspace(0, len(cells) - 1, min(LOOKS, len(cells))).astype(int)
-    return [cells[place] for place in places]
+    return [cells[place] for place in spread(len(cells), LOOKS)]
 
 
 def _known(directory: RunDirectory, model: Predictor, data: Data | None) -> "Known":
