@@ -118,6 +118,15 @@ def test_other_data_is_refused(tmp_path: Path, *, cached: bool) -> None:
     trained(tmp_path / "run", options(updates=2))
 
 
+def test_other_held_out_rows_are_refused(tmp_path: Path) -> None:
+    """Results on other rows do not tell which step is the best, nor when there is no progress."""
+    run, chosen = tmp_path / "run", options(updates=4, validate_every=2)
+    train(PAIRS[8:], run, valid=PAIRS[:8], options=chosen, until=2)
+    with pytest.raises(DataError, match="not the held-out rows that .* was measured on so far"):
+        train(PAIRS[8:], run, valid=PAIRS[:6], options=chosen)
+    assert train(PAIRS[8:], run, valid=PAIRS[:8], options=chosen).steps == 4
+
+
 def test_without_options_a_run_goes_on_with_its_own(tmp_path: Path) -> None:
     first = trained(tmp_path / "run", options(updates=2))
     assert train(PAIRS, tmp_path / "run") == first

@@ -165,20 +165,30 @@ def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared
     reports = Report(), Report()
     train = parts.corpus(directory, "train", reports[0], watch)
     valid = parts.corpus(directory, "valid", reports[1], watch)
-    same_data(directory, request, train)
+    same_data(directory, request, train, valid)
     for corpus in (train, valid):
         check_alignable(config, corpus)
     notes = [line for report in reports if report.lost for line in report.lines()]
     return Prepared(config, source, target, train, valid, tuple(notes), base)
 
 
-def same_data(directory: RunDirectory, request: Request, train: Corpus) -> None:
-    """DataError where a run that goes on would go on with other data."""
+def same_data(directory: RunDirectory, request: Request, train: Corpus, valid: Corpus) -> None:
+    """DataError where a run that goes on would go on with other data, or would be measured on other
+    held-out rows than so far, so that its results could not be compared."""
     latest = directory.latest()
-    if latest and Progress.from_dict(latest.progress()).data != train.fingerprint:
+    if latest is None:
+        return
+    before = Progress.from_dict(latest.progress())
+    if before.data != train.fingerprint:
         raise DataError(
             f"{describe_data(request.data)}: not the data that {directory.path} was trained on so "
             "far; choose another --run, or bring the old data back"
+        )
+    if before.held_out not in ("", valid.fingerprint):
+        raise DataError(
+            f"{describe_data(request.valid or request.data)}: not the held-out rows that "
+            f"{directory.path} was measured on so far; bring them back, or begin another run with "
+            f"--from {directory.path}"
         )
 
 

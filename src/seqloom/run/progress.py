@@ -57,6 +57,7 @@ class Progress:
     loss: float = 0.0  # running mean of the training loss
     origin: str = ""  # the run and step it began from
     data: str = ""  # fingerprint of the rows learnt from
+    held_out: str = ""  # and of those that results are measured on
     validations: tuple[Validation, ...] = ()
     surroundings: Mapping[str, Any] = field(default_factory=dict)
 

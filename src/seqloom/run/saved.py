@@ -35,8 +35,10 @@ def best_step(directory: RunDirectory) -> Step:
         raise RunError(f"{directory.path}: no step can be read; train it first, or again")
     monitor = load_config(directory).training.monitor
     best = Progress.from_dict(latest.progress()).best(monitor)
-    found = [step for step in directory.steps() if best and step.number == best.step]
-    for step in found:
+    wanted = latest.number if best is None else best.step
+    if wanted == latest.number:
+        return latest
+    for step in (each for each in directory.steps() if each.number == wanted):
         try:
             step.verify()
         except RunError:

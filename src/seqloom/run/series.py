@@ -60,7 +60,7 @@ def prepare_series(directory: RunDirectory, request: Request, watch: Watch) -> P
     sides = _Sides(directory, request, config, fields)
     train = sides.corpus("train", table)
     valid = sides.corpus("valid", sides.held_out(table, reports[1]))
-    same_data(directory, request, train)
+    same_data(directory, request, train, valid)
     notes = [line for report in reports if report.lost for line in report.lines()]
     base = None if latest else request.base
     return Prepared(config, *fields, train, valid, tuple(notes), base)

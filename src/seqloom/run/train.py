@@ -164,6 +164,8 @@ class _Training:
         `ranks` are those that a launcher has started; without one, local workers are.
         """
         notes = self.learner.resume(self.directory)
+        measured_on = self.prepared.valid.fingerprint
+        self.learner.progress = replace(self.learner.progress, held_out=measured_on)
         self.directory.cut_events(self.learner.progress.step)
         if self.prepared.base is not None:
             self._begin_from(self.prepared.base)
