@@ -10,7 +10,7 @@ import pytest
 from seqloom.config import merge
 from seqloom.errors import ConfigError
 from seqloom.prediction import Model
-from seqloom.run import Evaluation, evaluate, load, report, train
+from seqloom.run import Evaluation, evaluate, load, ngrams, report, train
 from seqloom.run.watch import Plan, Silent
 from seqloom.search import Greedy, Sample
 from tests.run.support import Watching, assert_same, at, interrupt, last, tensors
@@ -142,13 +142,17 @@ def test_perplexity_by_hand(model: Model, tmp_path: Path) -> None:
     assert f"characters:{len(letters)}" in found["bits per character"].signature
 
 
-def test_ngrams_stand_beside(model: Model, text: Path) -> None:
-    """As long as the rows learnt from are there."""
+def test_ngrams_stand_beside(model: Model, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as the rows learnt from are there; of a long text, the end is counted."""
     found = evaluate(model, str(text))
     assert isinstance(found, Evaluation)
     assert list(found.baselines) == ["7-grams", "7-grams by character"]
     assert found.baselines["7-grams"].value < found.scores[0].value  # it has seen the text
     assert "baselines" in found.as_dict()
+    monkeypatch.setattr(ngrams, "COUNTED", 50)
+    fewer = evaluate(model, str(text)).baselines
+    assert next(iter(fewer)) == "7-grams of the last 50 tokens"
+    assert fewer["7-grams of the last 50 tokens"].value > found.baselines["7-grams"].value
     gone = Model(model.config, model.source, model.target, model.network, known=Path("nowhere"))
     assert "nowhere are gone" in evaluate(gone, str(text)).lines()[-1]
 

@@ -172,8 +172,13 @@ class Corpus:
         return self.place(int(np.searchsorted(self._spans["target"][:, 1], position, "right")))
 
     @property
+    def sources(self) -> NDArray[Any]:
+        """The items of all sources, one after another, on disk as long as nothing asks for them."""
+        return self._values["source"]
+
+    @property
     def targets(self) -> NDArray[Any]:
-        """The items of all targets, one after another."""
+        """The same of all targets."""
         return self._values["target"]
 
     def flat(self, side: str, *, closing: int = 0) -> tuple[NDArray[Any], Indices]:

@@ -44,9 +44,9 @@ class Known:
     def open(cls, place: Path, source: Field, target: Field) -> "Known":
         """What a run learnt from; RunError where it is gone or is not of these fields."""
         rows = Corpus.open(place)
-        for side, column in (("source", source), ("target", target)):
-            symbols = isinstance(column.items, Symbols)
-            if symbols and first_of_each(rows.flat(side)[0]).max() >= column.items.count:
+        for column, values in ((source, rows.sources), (target, rows.targets)):
+            tokens = values if values.ndim == 1 else values[:, 0]
+            if isinstance(column.items, Symbols) and tokens.max(initial=0) >= column.items.count:
                 raise RunError(f"{place}: its rows are not those of the run; train on to mend it")
         return cls(rows, source, target)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from seqloom.data import Corpus
+from seqloom.data import Corpus, spread
 from seqloom.fields import EMPTY, GAP, UNK
 from seqloom.metrics import Score, perplexity, share_right
 from seqloom.model import Network
@@ -14,6 +14,7 @@ from seqloom.prediction import Filler, Question, Told
 from seqloom.run.bigrams import Bigrams
 from seqloom.run.held_out import HeldOut
 from seqloom.run.learner import masking_of
+from seqloom.run.ngrams import newest
 from seqloom.run.prepare import Prepared
 from seqloom.run.progress import Progress, Validation
 from seqloom.run.watch import Sample
@@ -42,14 +43,14 @@ def bigram_score(model: Filler, texts: Sequence[str], place: Path) -> dict[str, 
 
     RunError where these are gone.
     """
-    values, _ = Corpus.open(place).flat("source")
-    known = Bigrams.learn(values, model.target.fillable)
+    learnt, part = newest(Corpus.open(place).sources)
+    known = Bigrams.learn(learnt, model.target.fillable)
     right = []
     for row in model.source.rows(texts):
         tokens = np.asarray(row[: len(row) - model.source.closing], np.int64)
         asked = np.flatnonzero(model.target.fillable[tokens] | (tokens == UNK))
         right.append(known.guesses(tokens, asked) == tokens[asked])
-    return {BASELINE: _accuracy(right)}
+    return {f"{BASELINE}{part}": _accuracy(right)}
 
 
 def _accuracy(right: Sequence[np.ndarray]) -> Score:
@@ -62,7 +63,7 @@ class HeldOutGaps(HeldOut):
 
     def __init__(self, prepared: Prepared, network: Network) -> None:
         super().__init__(prepared, network)
-        chosen = np.linspace(0, len(self.rows) - 1, min(ROWS, len(self.rows))).astype(np.int64)
+        chosen = spread(len(self.rows), ROWS)
         masking = masking_of(prepared.config, prepared.target)
         if masking is None:
             raise TypeError("held-out gaps are for texts with gaps")

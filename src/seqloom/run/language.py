@@ -11,7 +11,7 @@ from seqloom.config import TextConfig
 from seqloom.data import Corpus
 from seqloom.metrics import Score, bits_per_character, nats_per_character, perplexity
 from seqloom.prediction import Model
-from seqloom.run.ngrams import NGrams
+from seqloom.run.ngrams import NGrams, newest
 
 __all__ = ["characters", "language_scores", "ngram_scores"]
 
@@ -52,7 +52,8 @@ def ngram_scores(model: Model, texts: Sequence[str], place: Path) -> dict[str, S
     target, size = model.target, model.target.size
     config: TextConfig = target.config
     order = ORDERS.get(config.unit, 5)
-    known = NGrams.learn(Corpus.open(place).targets, order=order, vocabulary=size)
+    learnt, part = newest(Corpus.open(place).targets)
+    known = NGrams.learn(learnt, order=order, vocabulary=size)
     rows = target.rows(texts)
     if model.endless:
         rows = [row[: len(row) - target.closing] for row in rows]
@@ -60,7 +61,8 @@ def ngram_scores(model: Model, texts: Sequence[str], place: Path) -> dict[str, S
     values = known.log_probabilities(np.concatenate(rows))
     sums = np.add.reduceat(values, np.cumsum(tokens) - tokens)
     scores = _Lines(sums, tokens, characters(model, texts)).scores()
-    return {f"{order}-grams": scores[0], f"{order}-grams by character": scores[1]}
+    name = f"{order}-grams{part}"
+    return {name: scores[0], f"{name} by character": scores[1]}
 
 
 def characters(model: Model, texts: Sequence[str]) -> NDArray[np.int64]:

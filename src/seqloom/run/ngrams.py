@@ -10,11 +10,20 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NGrams"]
+__all__ = ["NGrams", "newest"]
 
 Ids = NDArray[np.int64]
 Values = NDArray[np.float64]
 NOWHERE = -1  # in place of the number of a context that was never seen
+COUNTED = 20_000_000  # tokens at most, so that counting takes no more than two gigabytes
+
+
+def newest(tokens: NDArray[np.integer]) -> tuple[NDArray[np.integer], str]:
+    """The tokens of a text that are counted, and what to add to the name of the baseline where
+    these are not all of them."""
+    if len(tokens) <= COUNTED:
+        return tokens, ""
+    return tokens[-COUNTED:], f" of the last {COUNTED:,} tokens"
 
 
 @dataclass(frozen=True)

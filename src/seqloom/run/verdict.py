@@ -12,6 +12,7 @@ from seqloom.run.progress import Validation
 
 __all__ = ["Verdict", "guessing_loss", "judge"]
 
+STRETCH = 1 << 20  # symbols that are counted at a time
 RISEN = 1.3, 0.3  # the training loss has risen if it is above its lowest by this factor and summand
 
 
@@ -59,13 +60,21 @@ def guessing_loss(train: Corpus, valid: Corpus, items: Items) -> float:
     nats, or numbers by their mean there, as a squared error."""
     match items:
         case Symbols(count):
-            learnt = np.bincount(train.targets, minlength=count) + 1.0
-            asked = np.bincount(valid.targets, minlength=count)
+            learnt, asked = (_counted(each.targets, count) for each in (train, valid))
+            learnt += 1.0
             return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
         case Series(quantiles=quantiles):
             return _guessed_bands(train.targets, valid.targets, quantiles)
         case Numbers() | Pixels():
             return float(np.square(valid.targets - train.targets.mean(axis=0)).sum(axis=1).mean())
+
+
+def _counted(symbols: NDArray[np.integer], kinds: int) -> NDArray[np.float64]:
+    """How often each symbol comes, a stretch at a time, since counting widens what it counts."""
+    found = np.zeros(kinds)
+    for start in range(0, len(symbols), STRETCH):
+        found += np.bincount(symbols[start : start + STRETCH], minlength=kinds)
+    return found
 
 
 def _guessed_bands(
