@@ -97,6 +97,55 @@ def test_bad_rows_are_refused_with_place_and_cure(
         assert (start in starts) == inside
 
 
+BLANK = {0: "", 1: ""}
+UNTIMED = {0: ",0,0", 1: ",1,10"}
+UNITS = {0: "ISO,MWh,K"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (BLANK, "t.csv:2: the line is blank; remove it"),
+        (UNITS, "t.csv:2: column 'a' is 'MWh', not a finite number; fill it in"),
+        ({0: "2026-03-01 00:00,1"}, "t.csv:2: expected 3 columns, found 2; mend the row"),
+        ({0: "soon,0,0"}, "t.csv:2: column 'when' is 'soon', which is not written as the first"),
+        ({0: "inf,0,0"}, "t.csv:2: column 'when' is 'inf', which is not written as the first"),
+        (dict.fromkeys(range(12), "1;2;3"), "t.csv:2: expected 3 columns, found 1; mend the row"),
+    ],
+)
+@pytest.mark.parametrize("time", ["", "when"])
+def test_rows_before_the_first_time_are_judged_as_any(
+    tmp_path: Path, rows: dict[int, str], words: str, time: str
+) -> None:
+    """By their own faults, whether the column of times is named or found; none has a gap."""
+    with pytest.raises(DataError) as refused:
+        table(tmp_path, hourly(rows), time=time)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("rows", [BLANK, UNTIMED, UNITS, {0: "2026-03-01 00:00,1"}])
+@pytest.mark.parametrize("time", ["", "when"])
+def test_rows_before_the_first_time_are_counted_back(
+    tmp_path: Path, rows: dict[int, str], time: str
+) -> None:
+    """The times that they should have; what else is in the table stays as it was."""
+    whole, report = table(tmp_path, hourly()), Report()
+    found = table(tmp_path, hourly(rows), time=time, skip_bad=True, report=report)
+    assert found.time_name == "when"
+    assert found.columns == whole.columns
+    assert found.times.tolist() == whole.times.tolist()
+    assert found.follows.all()
+    assert report.lost == (0 if rows is UNTIMED else len(rows))
+
+
+def test_a_time_among_numbers_makes_no_column_of_times(tmp_path: Path) -> None:
+    """What a column holds is said by its first number or time."""
+    with pytest.raises(DataError, match=r"t\.csv:4: column 'b' is '2026-03', not a finite number"):
+        table(tmp_path, ["a,b", "1,2", "3,4", "4,2026-03"])
+    with pytest.raises(DataError, match=r"t\.csv:2: column 'a' begins with 'x', which is no time"):
+        table(tmp_path, ["a,b", "x,2", "y,4"], time="a")
+
+
 def test_a_gap_has_its_cure(tmp_path: Path) -> None:
     """A missing row is named by what comes after it."""
     with pytest.raises(DataError, match="is 2 hours after the row before, where a step is 1 hour"):

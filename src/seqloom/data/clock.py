@@ -1,14 +1,15 @@
 """Times in a column: how they are written, what one step is, and what follows the last."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Clock", "looks_like_time"]
+__all__ = ["HEAD", "Clock", "looks_like_time"]
 
 NAMES = {"date", "time", "datetime", "timestamp", "ds", "day", "month", "year", "hour", "week"}
 FORMATS = (
@@ -19,6 +20,7 @@ FORMATS = (
 NUMBER = "number"
 MONTHS = 12
 CLOSE = 1e-6  # of a step
+HEAD = 100  # cells among which the first that is a time is looked for
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class Clock:
 
     @classmethod
     def of(cls, cells: Sequence[str]) -> "Clock | None":
-        """The clock of a column of times; None where the first is not a time."""
-        form = _format(cells[0]) if cells else None
+        """The clock of a column of times; None where none of the first is a time."""
+        form = _first_format(cells)
         if form is None:
             return None
         units = ["number"] if form == NUMBER else ["seconds", "months"]
@@ -99,10 +101,15 @@ class Clock:
 EPOCH = datetime(1970, 1, 1)
 
 
-def looks_like_time(name: str, cell: str) -> bool:
-    """Whether a column of this name with this first cell tells when."""
-    form = _format(cell)
+def looks_like_time(name: str, cells: Iterable[str]) -> bool:
+    """Whether a column of this name tells when, by its first cell that is a time or a number."""
+    form = _first_format(cells)
     return form is not None and (form != NUMBER or name.strip().lower() in NAMES)
+
+
+def _first_format(cells: Iterable[str]) -> str | None:
+    found = map(_format, islice(cells, HEAD))
+    return next((form for form in found if form is not None), None)
 
 
 def _format(cell: str) -> str | None:
@@ -114,9 +121,10 @@ def _format(cell: str) -> str | None:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return math.nan
+    return number if math.isfinite(number) else math.nan
 
 
 def _moment(text: str, form: str) -> datetime | None:
@@ -127,7 +135,7 @@ def _moment(text: str, form: str) -> datetime | None:
                 moment = moment.astimezone(UTC).replace(tzinfo=None)
             return moment if moment.strftime(form) == text else None
         return datetime.strptime(text, form)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

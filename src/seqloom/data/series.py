@@ -8,6 +8,7 @@ import math
 import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig, WindowConfig
-from seqloom.data.clock import Clock, looks_like_time
+from seqloom.data.clock import HEAD, Clock, looks_like_time
 from seqloom.data.columns import Wanted
 from seqloom.data.delimited import Record, csv_records, tsv_records
 from seqloom.data.files import text_lines
@@ -156,13 +157,17 @@ def _number(cell: str) -> float:
 
 def _time(names: list[str], rows: list[Record | Fault], config: DataConfig) -> int | None:
     """Which column tells when: the one that is named, or that looks like it."""
-    head = next((row for row in rows if isinstance(row, Record)), None)
-    if head is None or len(head.cells) != len(names):
-        return None
     if config.time:
-        return Wanted((config.time,), "auto").find(config.time, names, head.place.file)
-    pairs = zip(names, head.cells, strict=True)
-    return next((n for n, pair in enumerate(pairs) if looks_like_time(*pair)), None)
+        return Wanted((config.time,), "auto").find(config.time, names, rows[0].place.file)
+    columns = zip(names, _head(names, rows), strict=True)
+    return next((n for n, column in enumerate(columns) if looks_like_time(*column)), None)
+
+
+def _head(names: list[str], rows: list[Record | Fault]) -> list[list[str]]:
+    """The first cells of each column, of rows that have them all."""
+    whole = (row.cells for row in rows if isinstance(row, Record) and len(row.cells) == len(names))
+    cells = list(islice(whole, HEAD))
+    return [[row[number] for row in cells] for number in range(len(names))]
 
 
 def _found(
@@ -280,11 +285,14 @@ class _Reading:
         return len(future) if future.all() else int(np.argmin(future[::-1]))
 
     def _clock(self) -> tuple[Clock, NDArray[np.float64]]:
-        """The clock, and each row's time; a row that has none gets what it should be."""
-        counted = np.arange(1.0, len(self.times) + 1)
-        if self.time is None:
-            return Clock.counting(), counted
+        """The clock, and each row's time; a row that has none gets what it should be.
+
+        After a time that is one step on for each row; rows before the first time are counted back.
+        """
         written = [cell for cell in self.times if cell.strip()]
+        nothing = not written and len(self.faults) == len(self.times)
+        if self.time is None or nothing:
+            return Clock.counting(), np.arange(1.0, len(self.times) + 1)
         clock = Clock.of(written)
         if clock is None:
             shown = reprlib.repr(written[0].strip()) if written else "nothing"
@@ -293,10 +301,13 @@ class _Reading:
                 "no time; write times as 2026-03-31 12:00:00 or as numbers"
             )
         times = np.array([clock.read(cell) for cell in self.times])
+        first = int(np.argmax(np.isfinite(times)))
         for number in np.flatnonzero(np.isnan(times)):
             if self.times[number].strip():
                 self._fails(int(number), self._no_time(int(number)))
-            times[number] = times[number - 1] + clock.step if number else math.nan
+            if number > first:
+                times[number] = times[number - 1] + clock.step
+        times[:first] = times[first] - clock.step * np.arange(first, 0, -1)
         return clock, times
 
     def _no_time(self, number: int) -> Fault:
