@@ -1,6 +1,6 @@
 """Tables over time: columns, times, and what is wrong with them (SPEC S1.2)."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from seqloom.data import (
     source_rows,
     windows,
 )
-from seqloom.data.clock import Clock
+from seqloom.data.clock import Clock, Unit
 from seqloom.errors import DataError
 
 HOURS = [datetime(2026, 3, 1) + timedelta(hours=number) for number in range(12)]
@@ -210,6 +210,16 @@ def test_what_is_known_ahead_is_read_a_horizon_early(tmp_path: Path) -> None:
     [
         (["2025-11-01", "2025-12-01", "2026-01-01", "2026-02-01"], "2026-03-01"),
         (["2025-12", "2026-01", "2026-02"], "2026-03"),
+        (["2023-12-31", "2024-01-31", "2024-02-29", "2024-03-31"], "2024-04-30"),
+        (["2024-12-31", "2025-01-31", "2025-02-28"], "2025-03-31"),
+        (["31.03.2025", "30.06.2025", "30.09.2025", "31.12.2025"], "31.03.2026"),
+        (["2021-02-28", "2022-02-28", "2023-02-28", "2024-02-29"], "2025-02-28"),
+        (
+            ["2025-09-30 23:59:59", "2025-10-31 23:59:59", "2025-11-30 23:59:59"],
+            "2025-12-31 23:59:59",
+        ),
+        (["9999-09-30", "9999-10-31", "9999-11-30"], "9999-12-31"),
+        (["2025-10-16", "2025-11-16", "2025-12-16"], "2026-01-16"),
         (["2026-02-27", "2026-02-28"], "2026-03-01"),
         (["2026-02-28T23:45:00", "2026-03-01T00:00:00"], "2026-03-01T00:15:00"),
         (["31.12.2025", "01.01.2026"], "02.01.2026"),
@@ -227,6 +237,54 @@ def test_times_go_on_as_they_are_written(cells: list[str], following: str) -> No
         cell if "." not in cell or len(cell) > 5 else f"{float(cell):g}" for cell in cells
     ]
     assert clock.write(times[-1] + clock.step) == following
+
+
+@given(st.dates(date(1000, 1, 1), date(9950, 12, 31)), st.integers(1, 12), st.integers(2, 30))
+def test_every_month_end_is_followed_by_another(day: date, months: int, count: int) -> None:
+    """Against the calendar: the day after a month's end is the first of a month."""
+    ends = [_end_of(12 * day.year + day.month - 1 + months * n) for n in range(count + 3)]
+    clock = Clock.of([f"{end:%Y-%m-%d}" for end in ends[:count]])
+    assert clock is not None
+    last = clock.read(f"{ends[count - 1]:%Y-%m-%d}")
+    assert [clock.write(last + n * clock.step) for n in (1, 2, 3)] == [
+        f"{end:%Y-%m-%d}" for end in ends[count:]
+    ]
+
+
+@given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31)))
+@pytest.mark.parametrize("unit", ["seconds", "months", "month ends"])
+def test_every_moment_is_written_as_it_was_read(unit: Unit, moment: datetime) -> None:
+    """To the second, in every unit, whether or not it lies on a step."""
+    written = f"{moment:%Y-%m-%d %H:%M:%S}"
+    clock = Clock("%Y-%m-%d %H:%M:%S", unit, 1.0)
+    assert clock.write(clock.read(written)) == written
+
+
+def test_a_gap_between_month_ends_is_told_in_months(tmp_path: Path) -> None:
+    """The last days themselves are no gaps; a missing one is, and so is another day."""
+    months = ["time,a", "2023-12-31,1", "2024-01-31,2", "2024-02-29,3", "2024-03-31,4"]
+    assert table(tmp_path, months).follows.all()
+    words = "column 'time': 2024-05-31 is 2 months after the row before, where a step is 1 month"
+    with pytest.raises(DataError, match=rf"t\.csv:6: {words}; fill in the rows between"):
+        table(tmp_path, [*months, "2024-05-31,5"])
+    with pytest.raises(DataError, match=r"t\.csv:6: column 'time': 2024-04-15 is 0.48"):
+        table(tmp_path, [*months, "2024-04-15,5"])
+
+
+def test_rows_are_counted_where_no_column_is_to_tell_when(tmp_path: Path) -> None:
+    """Dates with gaps are passed by; a column of numbers by the name of year is one of numbers."""
+    days = ["date,year,a", "2026-01-02,1,5", "2026-01-05,2,6", "2026-01-06,9,7"]
+    with pytest.raises(DataError, match="fill in the rows between"):
+        table(tmp_path, days)
+    found = table(tmp_path, days, time="none")
+    assert found.columns.targets == ("year", "a")
+    assert found.follows.all()
+    assert (found.time_name, *found.times_after(3, 2)) == ("row", "4", "5")
+
+
+def _end_of(month: int) -> date:
+    """The last day of a month that is counted from the year 0."""
+    return date((month + 1) // 12, (month + 1) % 12 + 1, 1) - timedelta(days=1)
 
 
 def _made(usable: list[bool]) -> SeriesTable:

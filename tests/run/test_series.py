@@ -1,6 +1,7 @@
 """Forecasting from a table to a forecast: training, scale, resumption, use (SPEC S1.2)."""
 
 import math
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,16 @@ def test_the_scale_is_that_of_the_training_rows_and_is_kept(tmp_path: Path) -> N
     standard = field.scaled(rows[:150])
     assert standard.mean(axis=0) == pytest.approx([0, 0], abs=1e-5)
     assert field.rows([field.cell(standard)])[0] == pytest.approx(standard, abs=1e-3)
+
+
+def test_month_ends_are_forecast_as_month_ends(tmp_path: Path) -> None:
+    """The times of a forecast are the last days that the calendar has."""
+    ends = [date(2015 + (n + 1) // 12, (n + 1) % 12 + 1, 1) - timedelta(days=1) for n in range(126)]
+    lines = ["date,a", *(f"{end},{math.sin(n):.6f}" for n, end in enumerate(ends[:122]))]
+    data = tmp_path / "a.csv"
+    data.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    train(data, tmp_path / "run", options=SMALL)
+    assert forecaster(tmp_path / "run").after(data).times == tuple(map(str, ends[122:]))
 
 
 @pytest.mark.parametrize("preset", ["auto", "gru"])

@@ -68,7 +68,9 @@ class DataConfig(Section):
     )
     valid_rows: Positive = Field(2_000, description="and at most this many rows")
     time: str = Field(
-        "", description="series: the column that tells when; found by its name or values if empty"
+        "",
+        description="series: the column that tells when; found by its name or values if empty; "
+        "none counts the rows, whatever a column says",
     )
     parts: Annotated[tuple[Positive, ...], Field(max_length=3)] = Field(
         (),

@@ -1,15 +1,17 @@
 """Times in a column: how they are written, what one step is, and what follows the last."""
 
 import math
+from calendar import monthrange
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEAD", "Clock", "looks_like_time"]
+__all__ = ["HEAD", "Clock", "Unit", "looks_like_time"]
 
 NAMES = {"date", "time", "datetime", "timestamp", "ds", "day", "month", "year", "hour", "week"}
 FORMATS = (
@@ -18,31 +20,43 @@ FORMATS = (
     *("%Y/%m/%d", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y"),
 )
 NUMBER = "number"
-MONTHS = 12
+Unit = Literal["seconds", "months", "month ends", "number"]
+DATED: tuple[Unit, ...] = ("seconds", "months", "month ends")
+MONTHS = 12  # in a year
+LONGEST = 31 * 86_400  # seconds of a month
 CLOSE = 1e-6  # of a step
 HEAD = 100  # cells among which the first that is a time is looked for
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How times are written, and one step in the clock's own unit: seconds, months or 1."""
+    """How times are written, and one step in the clock's own unit: seconds, months or 1.
+
+    Months are counted from their first days, or from their last, whichever number those have.
+    """
 
     format: str  # as strftime has it, or NUMBER
-    unit: str  # "seconds", "months" or "number"
+    unit: Unit
     step: float
 
     @classmethod
     def of(cls, cells: Sequence[str]) -> "Clock | None":
-        """The clock of a column of times; None where none of the first is a time."""
+        """The clock of a column of times; None where none of the first is a time.
+
+        Its unit is the one in which most rows are one step apart; among equals months, where all
+        rows have first days or all have last days, and else the first.
+        """
         form = _first_format(cells)
         if form is None:
             return None
-        units = ["number"] if form == NUMBER else ["seconds", "months"]
-        found = [cls(form, unit, 1.0) for unit in units]
-        steps = [each._usual_step(cells) for each in found]
-        shares = [share for _, share in steps]
-        best = int(np.argmax(shares))  # the first among equals
-        return cls(form, units[best], steps[best][0])
+        if form == NUMBER:
+            return cls(form, "number", _usual_step(np.array([*map(_number, cells)])).step)
+        moments = [moment for cell in cells if (moment := _moment(cell, form)) is not None]
+        times = {unit: np.array([_reading(each, unit) for each in moments]) for unit in DATED}
+        usual = {unit: _usual_step(times[unit]) for unit in DATED}
+        whole = {unit: unit != "seconds" and not (times[unit] % 1).any() for unit in DATED}
+        best = max(DATED, key=lambda unit: (usual[unit].share, whole[unit]))
+        return cls(form, best, usual[best].step)
 
     @classmethod
     def counting(cls) -> "Clock":
@@ -51,25 +65,20 @@ class Clock:
 
     def read(self, cell: str) -> float:
         """A time in the clock's unit; NaN where it is written otherwise."""
-        text = cell.strip()
         if self.format == NUMBER:
-            return _number(text)
-        moment = _moment(text, self.format)
-        if moment is None:
-            return math.nan
-        if self.unit == "months":
-            return MONTHS * moment.year + moment.month - 1 + _within(moment)
-        return (moment - EPOCH).total_seconds()
+            return _number(cell)
+        moment = _moment(cell, self.format)
+        return math.nan if moment is None else _reading(moment, self.unit)
 
     def write(self, time: float) -> str:
         """The inverse of `read`."""
         if self.format == NUMBER:
             return f"{round(time):d}" if abs(time - round(time)) < CLOSE else f"{time:.10g}"
-        if self.unit == "months":
-            whole = math.floor(time + CLOSE)
-            first = datetime(whole // MONTHS, whole % MONTHS + 1, 1)
-            return (first + timedelta(days=31 * max(0.0, time - whole))).strftime(self.format)
-        return (EPOCH + timedelta(seconds=round(time, 3))).strftime(self.format)
+        if self.unit == "seconds":
+            return (EPOCH + timedelta(seconds=round(time, 3))).strftime(self.format)
+        whole, rest = divmod(round(time * LONGEST), LONGEST)
+        start = _first(whole) if self.unit == "months" else _end(whole - 1)
+        return (start + timedelta(seconds=rest)).strftime(self.format)
 
     def follows(self, times: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Whether each time is one step after the one before; the first is."""
@@ -79,23 +88,13 @@ class Clock:
     def span(self, duration: float) -> str:
         """A duration in words."""
         if self.unit != "seconds":
-            word = "month" if self.unit == "months" else "step"
+            word = "step" if self.unit == "number" else "month"
             return f"{duration:g} {word}{'s' * (duration != 1)}"
         for name, seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
             if abs(duration) >= seconds:
                 count = round(duration / seconds, 4)
                 return f"{count:g} {name}{'s' * (count != 1)}"
         return f"{duration:g} second{'s' * (duration != 1)}"
-
-    def _usual_step(self, cells: Sequence[str]) -> tuple[float, float]:
-        """The commonest positive difference, and the share of the rows that have it."""
-        times = np.array([self.read(cell) for cell in cells])
-        steps = np.diff(times)
-        steps = np.round(steps[np.isfinite(steps) & (steps > 0)], 6)
-        if not len(steps):
-            return 1.0, 0.0
-        values, counts = np.unique(steps, return_counts=True)
-        return float(values[counts.argmax()]), counts.max() / len(steps)
 
 
 EPOCH = datetime(1970, 1, 1)
@@ -113,21 +112,45 @@ def _first_format(cells: Iterable[str]) -> str | None:
 
 
 def _format(cell: str) -> str | None:
-    text = cell.strip()
-    if math.isfinite(_number(text)):
+    if math.isfinite(_number(cell)):
         return NUMBER
-    return next((form for form in FORMATS if _moment(text, form) is not None), None)
+    return next((form for form in FORMATS if _moment(cell, form) is not None), None)
 
 
-def _number(text: str) -> float:
+class _Usual(NamedTuple):
+    """The commonest positive difference, and the share of the rows that have it."""
+
+    step: float
+    share: float
+
+
+def _usual_step(times: NDArray[np.float64]) -> _Usual:
+    steps = np.diff(times)
+    steps = np.round(steps[np.isfinite(steps) & (steps > 0)], 6)
+    if not len(steps):
+        return _Usual(1.0, 0.0)
+    values, counts = np.unique(steps, return_counts=True)
+    return _Usual(float(values[counts.argmax()]), float(counts.max() / len(steps)))
+
+
+def _reading(moment: datetime, unit: Unit) -> float:
+    """A moment in a unit of dates."""
+    if unit == "seconds":
+        return (moment - EPOCH).total_seconds()
+    within = _within if unit == "months" else _since_end
+    return MONTHS * moment.year + moment.month - 1 + within(moment)
+
+
+def _number(cell: str) -> float:
     try:
-        number = float(text)
+        number = float(cell)
     except ValueError:
         return math.nan
     return number if math.isfinite(number) else math.nan
 
 
-def _moment(text: str, form: str) -> datetime | None:
+def _moment(cell: str, form: str) -> datetime | None:
+    text = cell.strip()
     try:
         if form.startswith("%Y-%m-%d"):  # ISO, which is read many times faster
             moment = datetime.fromisoformat(text)
@@ -139,7 +162,26 @@ def _moment(text: str, form: str) -> datetime | None:
         return None
 
 
+def _first(month: int) -> datetime:
+    """The first day of a month, counted from the year 0."""
+    return datetime(month // MONTHS, month % MONTHS + 1, 1)
+
+
+def _end(month: int) -> datetime:
+    """The last day of a month, counted from the year 0."""
+    first = _first(month)
+    return first.replace(day=monthrange(first.year, first.month)[1])
+
+
 def _within(moment: datetime) -> float:
     """How far into its month a moment is, as a part of 31 days."""
     first = datetime(moment.year, moment.month, 1)
-    return (moment - first).total_seconds() / (31 * 86_400)
+    return (moment - first).total_seconds() / LONGEST
+
+
+def _since_end(moment: datetime) -> float:
+    """How far after the last day of the month before a moment is; on its own last day, 1 more."""
+    last = monthrange(moment.year, moment.month)[1]
+    if moment.day == last:
+        return 1 + _within(moment.replace(day=1))
+    return 86_400 / LONGEST + _within(moment)

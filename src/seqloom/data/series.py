@@ -28,6 +28,7 @@ from seqloom.fields import SeriesField, column_names
 __all__ = ["ALL", "SeriesColumns", "SeriesTable", "read_series"]
 
 ALL = "all"
+NO_TIME = "none"
 NUMBERED = "row"
 
 
@@ -156,7 +157,9 @@ def _number(cell: str) -> float:
 
 
 def _time(names: list[str], rows: list[Record | Fault], config: DataConfig) -> int | None:
-    """Which column tells when: the one that is named, or that looks like it."""
+    """Which column tells when: the one that is named, or that looks like it; perhaps none."""
+    if config.time == NO_TIME:
+        return None
     if config.time:
         return Wanted((config.time,), "auto").find(config.time, names, rows[0].place.file)
     columns = zip(names, _head(names, rows), strict=True)
@@ -174,8 +177,7 @@ def _found(
     names: list[str], rows: list[Record | Fault], config: DataConfig, source: WindowConfig
 ) -> SeriesColumns:
     """The columns that the options name; what is forecast is always read as well."""
-    time = _time(names, rows, config)
-    free = [name for number, name in enumerate(names) if number != time]
+    free = _free(names, rows, config)
     known = _named(source.known, names)
     targets = [
         name
@@ -190,6 +192,15 @@ def _found(
         tuple(name for name in others if name not in (*targets, *known)),
         tuple(known),
     )
+
+
+def _free(names: list[str], rows: list[Record | Fault], config: DataConfig) -> list[str]:
+    """The columns that `all` stands for: not the one that tells when, nor dates that may not."""
+    if config.time == NO_TIME:
+        columns = zip(names, _head(names, rows), strict=True)
+        return [name for name, cells in columns if not looks_like_time("", cells)]
+    time = _time(names, rows, config)
+    return [name for number, name in enumerate(names) if number != time]
 
 
 def _named(given: str, names: Sequence[str]) -> list[str]:
