@@ -67,6 +67,51 @@ def test_rows_without_names_or_times(tmp_path: Path) -> None:
     assert found.times_after(3, 2) == ("4", "5")
 
 
+NUMBERED = ["date,1,2,3", "2026-01-01,10,20,30", "2026-01-02,11,21,31"]
+
+
+@pytest.mark.parametrize("header", ["auto", "yes"])
+@pytest.mark.parametrize(
+    ("target", "columns", "first"),
+    [
+        ("all", ("1", "2", "3"), [10, 20, 30]),
+        ("3", ("3",), [30]),
+        ("2,1", ("2", "1"), [20, 10]),
+        ("4", ("3",), [30]),
+    ],
+)
+def test_a_name_that_is_a_number_is_a_name(
+    tmp_path: Path, header: str, target: str, columns: tuple[str, ...], first: list[float]
+) -> None:
+    """The header is one though it has numbers; a position is meant where no column has the name."""
+    found = table(tmp_path, NUMBERED, target=target, header=header)
+    assert found.columns.targets == columns
+    assert found.values[0].tolist() == first
+    again = read_series(tmp_path / "t.csv", DataConfig(header=header), found.columns, Report())
+    assert again.values.tolist() == found.values.tolist()
+
+
+@pytest.mark.parametrize("first", ["year,2019,2020", ",0,1", "t,2019,2020"])
+def test_a_first_line_with_numbers(tmp_path: Path, first: str) -> None:
+    """It holds names where it has no time above times; where there are none, it is a row."""
+    rows = ["2001-01,3,4", "2001-02,5,6"]
+    names = tuple(first.split(",")[1:])
+    assert table(tmp_path, [first, *rows]).columns.targets == names
+    assert table(tmp_path, ["2000-12,1,2", *rows]).columns.targets == ("2", "3")
+    assert len(table(tmp_path, ["2000-12,1,2", *rows])) == 3
+    numbers = [row.replace("2001-0", "") for row in rows]
+    if first.startswith("year"):
+        assert table(tmp_path, [first, *numbers]).columns.targets == names
+    with pytest.raises(DataError, match=r"t\.csv: there is no column 9 among 3 columns"):
+        table(tmp_path, [first, *rows], time="9")
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    """A run knows its columns by name, so no position tells them apart."""
+    with pytest.raises(DataError, match="columns 2 and 3 are both named '7'; rename one$"):
+        table(tmp_path, ["date,7,7", "2026-01-01,1,2", "2026-01-02,1,2"], target="2")
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [

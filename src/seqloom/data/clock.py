@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEAD", "Clock", "Unit", "looks_like_time"]
+__all__ = ["HEAD", "Clock", "Unit", "heads_times", "looks_like_time"]
 
 NAMES = {"date", "time", "datetime", "timestamp", "ds", "day", "month", "year", "hour", "week"}
 FORMATS = (
@@ -104,6 +104,11 @@ def looks_like_time(name: str, cells: Iterable[str]) -> bool:
     """Whether a column of this name tells when, by its first cell that is a time or a number."""
     form = _first_format(cells)
     return form is not None and (form != NUMBER or name.strip().lower() in NAMES)
+
+
+def heads_times(name: str, cells: Iterable[str]) -> bool:
+    """Whether a cell that is no time or number itself stands above a column that tells when."""
+    return _format(name) is None and looks_like_time(name, cells)
 
 
 def _first_format(cells: Iterable[str]) -> str | None:

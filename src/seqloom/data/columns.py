@@ -55,19 +55,24 @@ class Wanted:
         """The index of each column."""
         return tuple(self.find(column, names, place) for column in self.columns)
 
-    def find(self, column: str, names: Sequence[str], place: Place | str) -> int:
-        """The index of a column, or an error that suggests the nearest name."""
-        if column.isdecimal():
+    def find(
+        self, column: str, names: Sequence[str], place: Place | str, *, named: bool = False
+    ) -> int:
+        """The index of a column, or an error that suggests the nearest name.
+
+        A number is a position, unless `named` says that the names are a header's and one is it.
+        """
+        matches = [index for index, name in enumerate(names) if name == column]
+        if column.isdecimal() and not (named and matches):
             if 1 <= int(column) <= len(names):
                 return int(column) - 1
             held = f"{len(names)} column" + "s" * (len(names) != 1)
             raise DataError(f"{place}: there is no column {column} among {held}; {_cure(names)}")
-        matches = [index for index, name in enumerate(names) if name == column]
         if len(matches) == 1:
             return matches[0]
         if matches:
             positions = " and ".join(str(index + 1) for index in matches)
-            cure = "rename one or ask by position"
+            cure = "rename one" if named else "rename one or ask by position"
             raise DataError(f"{place}: columns {positions} are both named {column!r}; {cure}")
         raise DataError(f"{place}: there is no column {column!r}; {_nearest(column, names)}")
 

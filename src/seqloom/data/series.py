@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig, WindowConfig
-from seqloom.data.clock import HEAD, Clock, looks_like_time
+from seqloom.data.clock import HEAD, Clock, heads_times, looks_like_time
 from seqloom.data.columns import Wanted
 from seqloom.data.delimited import Record, csv_records, tsv_records
 from seqloom.data.files import text_lines
@@ -135,14 +135,19 @@ def _text(cell: object) -> str:
 def _header(
     first: Record, records: Iterator[Record | Fault], config: DataConfig
 ) -> tuple[list[str], list[Record | Fault]]:
-    """The columns' names and the rows; positions are names where the first line has numbers."""
-    cells = [cell.strip() for cell in first.cells]
-    if config.header == "no" or (config.header == "auto" and any(map(_is_number, cells))):
-        return [str(number) for number in range(1, len(cells) + 1)], [first, *records]
-    rows = list(records)
+    """The columns' names and the rows; positions are names where the first line is a row."""
+    cells, rows = [cell.strip() for cell in first.cells], list(records)
+    if config.header == "no" or (config.header == "auto" and _is_row(cells, rows)):
+        return [str(number) for number in range(1, len(cells) + 1)], [first, *rows]
     if not rows:
         raise DataError(f"{first.place.file}: holds a header and no rows; add rows below it")
     return cells, rows
+
+
+def _is_row(first: list[str], rows: list[Record | Fault]) -> bool:
+    """Whether a first line is a row: it has numbers, and above times a time."""
+    columns = zip(first, _head(first, rows), strict=True)
+    return any(map(_is_number, first)) and not any(heads_times(*column) for column in columns)
 
 
 def _is_number(cell: str) -> bool:
@@ -161,7 +166,7 @@ def _time(names: list[str], rows: list[Record | Fault], config: DataConfig) -> i
     if config.time == NO_TIME:
         return None
     if config.time:
-        return Wanted((config.time,), "auto").find(config.time, names, rows[0].place.file)
+        return _find(config.time, names, rows[0].place.file)
     columns = zip(names, _head(names, rows), strict=True)
     return next((n for n, column in enumerate(columns) if looks_like_time(*column)), None)
 
@@ -206,8 +211,15 @@ def _free(names: list[str], rows: list[Record | Fault], config: DataConfig) -> l
 def _named(given: str, names: Sequence[str]) -> list[str]:
     """Columns by name or position, each once."""
     wanted = column_names(given)
-    found = [names[Wanted((name,), "auto").find(name, names, "the table")] for name in wanted]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names[_find(name, names)] for name in wanted))
+
+
+def _find(column: str, names: Sequence[str], place: str = "the table") -> int:
+    """Where a column is: by its name, and where no column has that, by its position.
+
+    So what a name of a table resolves to is the column of that name, however it was asked for.
+    """
+    return Wanted((column,), "auto").find(column, names, place, named=True)
 
 
 @dataclass
@@ -225,9 +237,7 @@ class _Reading:
     faults: dict[int, Fault] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._indices = [
-            Wanted((name,), "auto").find(name, self.names, "the table") for name in self.columns.all
-        ]
+        self._indices = [_find(name, self.names) for name in self.columns.all]
 
     def add(self, row: Record | Fault) -> None:
         """Take one more row in; what is wrong with it is kept until the end is known."""
