@@ -16,10 +16,20 @@ from seqloom.config import (
     TagsConfig,
     TextConfig,
     VectorConfig,
+    WindowConfig,
     split_column,
 )
 from seqloom.errors import ConfigError, DataError, RunError
-from seqloom.fields import END, Field, Numbers, Symbols, TextField, learn_field, load_field
+from seqloom.fields import (
+    END,
+    Field,
+    Numbers,
+    SeriesField,
+    Symbols,
+    TextField,
+    learn_field,
+    load_field,
+)
 
 CELLS: dict[str, tuple[ColumnConfig, list[str]]] = {
     "label": (LabelConfig(), ["good", " bad ", "so so", "good"]),
@@ -120,6 +130,31 @@ def test_numbers_have_mean_0_and_spread_1(table: list[list[float]]) -> None:
     back = np.array([list(map(float, field.cell(row).split())) for row in rows])
     scale = np.abs(table).max() + 1
     np.testing.assert_allclose(back, table, atol=1e-5 * scale)
+
+
+def scaled(table: list[list[float]], later: list[float]) -> list[list[float]]:
+    """A later row in units of the spread of these, as a vector and as a step of a series."""
+    names = [str(number) for number in range(len(later))]
+    vector = learn_field(VectorConfig(), [" ".join(map(repr, row)) for row in table], seed=1)
+    series = SeriesField.of_rows(WindowConfig(), names, np.array(table))
+    cell = " ".join(map(repr, later))
+    return [np.ravel(field.rows([cell])[0]).tolist() for field in (vector, series)]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -0.3, 1e-12, 1e6 / 3])
+def test_a_constant_number_is_learnt_as_it_is(value: float) -> None:
+    """However its mean is rounded: a later one is told by how much it differs."""
+    for row in scaled([[value, n] for n in range(1_001)], [value + 0.25, 500]):
+        assert row == pytest.approx([0.25, 0], abs=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_units_do_not_matter(unit: float) -> None:
+    """Numbers that are small throughout are no constants."""
+    for row in scaled([[unit * (50 + n % 3)] for n in range(999)], [unit * 51]):
+        assert row == pytest.approx([0], abs=1e-6)
+    for row in scaled([[unit * (50 + n % 2)] for n in range(998)], [unit * 51]):
+        assert row == pytest.approx([1], abs=1e-6)
 
 
 @pytest.mark.parametrize("cell", ["nan", "inf", "", "a", "1 2", "[1", '{"a": 1}', "1e999"])

@@ -16,11 +16,13 @@ from seqloom.fields.files import FACTS, Saved, Stored
 from seqloom.fields.items import Numbers
 from seqloom.fields.values import Values
 
-__all__ = ["NumberField", "VectorField", "numbers_in", "write_numbers"]
+__all__ = ["NumberField", "VectorField", "numbers_in", "scales", "write_numbers"]
 
 MOST_NUMBERS = 65_536  # in a vector
+ROUNDING = 1e-9  # of its mean, up to which a number that is constant may seem to vary
 
 Kind = TypeVar("Kind", NumberConfig, VectorConfig)
+Table = NDArray[np.float64]
 
 
 class _Measured(Stored[Kind]):
@@ -42,9 +44,7 @@ class _Measured(Stored[Kind]):
             raise DataError(f"there is no cell of one to {MOST_NUMBERS:,} numbers; fill them in")
         size = len(read[0])
         table = np.array([numbers for numbers in read if len(numbers) == size])
-        mean, spread = table.mean(axis=0), table.std(axis=0)
-        constant = spread <= 1e-9 * (1 + np.abs(mean))  # up to rounding
-        return cls(config, mean, np.where(constant, 1.0, spread))
+        return cls(config, *scales(table))
 
     @classmethod
     def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:
@@ -110,6 +110,15 @@ class NumberField(_Measured[NumberConfig]):
 
 class VectorField(_Measured[VectorConfig]):
     """A cell is a row of numbers, set apart by spaces or commas, or a JSON array."""
+
+
+def scales(table: Table) -> tuple[Table, Table]:
+    """The mean and the standard deviation of each column, whose missing numbers do not count.
+
+    The deviation is 1 where a column is constant up to rounding.
+    """
+    mean, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
+    return mean, np.where(spread > ROUNDING * np.abs(mean), spread, 1.0)
 
 
 def write_numbers(numbers: NDArray[np.floating]) -> str:

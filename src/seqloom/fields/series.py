@@ -14,7 +14,7 @@ from seqloom.config.columns import HorizonConfig, SeriesConfig, WindowConfig
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields.files import FACTS, Saved, Stored
 from seqloom.fields.items import Series
-from seqloom.fields.numbers import numbers_in, write_numbers
+from seqloom.fields.numbers import numbers_in, scales, write_numbers
 from seqloom.fields.values import Values
 
 __all__ = ["Past", "SeriesField", "column_names"]
@@ -49,8 +49,7 @@ class SeriesField(Stored[SeriesConfig]):
     @classmethod
     def of_rows(cls, config: SeriesConfig, names: Sequence[str], rows: Table) -> Self:
         """The mean and the standard deviation of each column; where it is constant, 1."""
-        spread = np.nanstd(rows, axis=0)
-        return cls(config, names, (np.nanmean(rows, axis=0), np.where(spread > 0, spread, 1.0)))
+        return cls(config, names, scales(rows))
 
     @classmethod
     def learn(cls, config: SeriesConfig, cells: Iterable[str], *, seed: int) -> Self:
