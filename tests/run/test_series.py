@@ -12,7 +12,7 @@ from seqloom.config import merge
 from seqloom.errors import ConfigError, DataError, Interrupted
 from seqloom.fields import SeriesField
 from seqloom.prediction import Forecaster
-from seqloom.run import SeriesEvaluation, evaluate, load, train
+from seqloom.run import Request, SeriesEvaluation, check_data, evaluate, load, train
 from tests.run.support import assert_same, at, interrupt
 
 ROWS = 260
@@ -165,6 +165,20 @@ def test_what_cannot_be_forecast_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(error, match=words):
             train(data, tmp_path / "run", options=merge(SMALL, options))
+
+
+def test_the_season_that_is_told_is_the_one_that_was_used(tmp_path: Path) -> None:
+    """One longer than the window is cut to it, and the scores beside it are those of the cut."""
+    data = write(tmp_path / "a.csv", noise=1.0)
+    told = []
+    for season in (12, 30):
+        options = merge(SMALL, {"target": {"season": season}})
+        train(data, tmp_path / f"{season}", options=options)
+        result = evaluate(forecaster(tmp_path / f"{season}"), data)
+        assert isinstance(result, SeriesEvaluation)
+        told.append(result.baselines["seasonal naive (season of 12)"])
+        assert "season: 12 steps" in check_data(Request(data, options=options))
+    assert told[0] == told[1]
 
 
 def test_another_series_is_another_run(tmp_path: Path) -> None:

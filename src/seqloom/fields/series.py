@@ -29,6 +29,11 @@ class Past:
     season: int  # steps after which the series repeats; 1 where it does not
     linear: NDArray[np.float32]  # (window, horizon): a window less its last value to the forecast
 
+    @property
+    def repeated(self) -> int:
+        """Steps that the naive forecast repeats: a season, or as much of one as a window holds."""
+        return min(self.season, len(self.linear))
+
 
 class SeriesField(Stored[SeriesConfig]):
     """A step is a number from each column, less its mean, in units of its standard deviation."""

@@ -107,7 +107,7 @@ def evaluate_series(
         f"{len(chosen.starts):,} window{'s' * (len(chosen.starts) != 1)} of rows "
         f"{rows.start + 1:,} to {rows.stop:,}, each forecast {horizon:,} steps ahead"
     )
-    season = model.target.past.season if model.target.past else 1
+    season = model.target.past.repeated if model.target.past else 1
     names = {"naive": f"seasonal naive (season of {season:,})", "linear": "linear (ridge)"}
     baselines = {words: tuple(scores[name][:2]) for name, words in names.items() if name in scores}
     return SeriesEvaluation(
@@ -136,7 +136,7 @@ def _simple(model: Forecaster, pasts: NDArray[np.float32]) -> dict[str, NDArray[
     past, horizon = model.target.past, model.shape.horizon
     if past is None:
         return {}
-    naive = seasonal_naive(pasts, past.season, horizon)
+    naive = seasonal_naive(pasts, past.repeated, horizon)
     return {"naive": naive, "linear": linear_forecast(pasts, past.linear)}
 
 

@@ -82,7 +82,7 @@ def check_series(request: Request) -> Iterator[str]:
     source, target = series_fields(table, config, _learnt(table, config, request))
     for name, mean, spread in zip(source.names, source.mean, source.spread, strict=True):
         yield f"  {name}: mean {mean:.4g}, standard deviation {spread:.4g}"
-    season = target.past.season if target.past else 1
+    season = target.past.repeated if target.past else 1
     yield f"season: {season:,} steps" if season > 1 else "season: none found"
     for name, rows in zip(("training", "held-out", "test"), parts(table, config.data), strict=True):
         chosen = windows(table, _shape(config), rows) if rows else None
