@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
-from seqloom.config import DataConfig, TextConfig
+from seqloom.config import DataConfig, PictureConfig, TextConfig
 from seqloom.data import Columns, Corpus, Data, Place, Reason, Report, Row, fingerprint, read_rows
 from seqloom.errors import DataError, RunError
-from seqloom.fields import EMPTY, END, TextField
+from seqloom.fields import EMPTY, END, PictureField, TextField, named
 
 Pairs = list[tuple[str, str]]
 words = st.text("abc é", min_size=1, max_size=12).filter(str.strip)
@@ -74,6 +76,29 @@ def test_more_rows_than_a_chunk(tmp_path: Path) -> None:
     corpus, _ = build(iter(rows_of(pairs)), tmp_path / "corpus", columns())
     assert corpus.lengths.source.tolist() == [2 + n % 7 for n in range(2_500)]
     assert corpus.lengths.target.tolist() == [2 + n % 5 for n in range(2_500)]
+
+
+def test_memory_does_not_grow_with_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of files wait to be written by their bytes: twice as many take no more memory."""
+    monkeypatch.setattr(named, "KEPT", 1)
+    Image.new("RGB", (1, 1)).save(tmp_path / "0.png")
+    content = (tmp_path / "0.png").read_bytes()
+    for number in range(1, 128):
+        (tmp_path / f"{number}.png").write_bytes(content)
+    field = PictureField(PictureConfig(height=512, width=512))
+    used = Columns(field, columns().target, DataConfig())
+    peaks = []
+    for count in (64, 128):
+        rows = rows_of([(str(tmp_path / f"{number}.png"), "a") for number in range(count)])
+        tracemalloc.start()
+        corpus, _ = build(rows, tmp_path / "corpus", used)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(corpus) == count
+    assert peaks[1] < 1.1 * peaks[0]
+    assert max(peaks) < 64 * 512 * 512 * 3
 
 
 def test_an_empty_batch(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import SoundField, Values, VideoField
+from seqloom.fields import SoundField, Values, VideoField, named
 from seqloom.nn.resnet import ResNet
-from seqloom.run import describe, evaluate, load, train
+from seqloom.run import Request, check, check_data, describe, evaluate, load, train
 from seqloom.run.saved import best_step, used_weights
 from seqloom.store import RunDirectory
 
@@ -252,7 +252,8 @@ def test_a_bad_video_is_named_with_its_row(videos: Path, tmp_path: Path) -> None
 def test_each_file_is_read_once(
     videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For training, and again for evaluation, however often its row is asked for."""
+    """For training, and again for evaluation, however often its row is asked for; for training and
+    for prediction, even where no more than one row is remembered."""
     read: list[str] = []
     original = VideoField._row
 
@@ -266,3 +267,36 @@ def test_each_file_is_read_once(
     read.clear()
     evaluate(load(tmp_path / "run"), videos)
     assert len(read) == len(set(read)) == 16
+    monkeypatch.setattr(named, "KEPT", 1)
+    read.clear()
+    train(videos, tmp_path / "other", options=video_options())
+    assert len(read) == len(set(read)) == 16
+    cells, model = read.copy(), load(tmp_path / "other")
+    read.clear()
+    model.predict(cells)
+    assert read == cells
+
+
+def test_check_measures_some_files(videos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From all over, and one at a time; every file is looked at once more, for its faults."""
+    read: list[str] = []
+    original = VideoField._row
+
+    def counted(field: VideoField, cell: str) -> Values:
+        read.append(cell)
+        return original(field, cell)
+
+    monkeypatch.setattr(VideoField, "_row", counted)
+    monkeypatch.setattr(named, "KEPT", 1)
+    monkeypatch.setattr(check, "MEASURED", 4)
+    list(check_data(Request(videos, options=video_options())))
+    assert [Path(name).stem for name in read[:4]] == ["0", "4", "8", "12"]
+    assert len(read) == 4 + 16
+
+
+def test_check_counts_files_of_which_none_can_be_read(videos: Path) -> None:
+    """And says so in one sentence, with all else that it finds."""
+    for path in videos.parent.glob("*.npy"):
+        path.unlink()
+    with pytest.raises(DataError, match=r"videos\.tsv: 16 rows cannot be used; mend them"):
+        list(check_data(Request(videos, options=video_options())))

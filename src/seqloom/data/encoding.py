@@ -17,7 +17,7 @@ from seqloom.config import DataConfig
 from seqloom.data.report import Fault, Place, Reason, Report
 from seqloom.data.table import Data, Row, data_files
 from seqloom.errors import DataError
-from seqloom.fields import Field, GapsField, Numbers, Pixels, Symbols, TagsField, Values
+from seqloom.fields import Field, GapsField, Named, Numbers, Pixels, Symbols, TagsField, Values
 
 __all__ = [
     "FILES",
@@ -36,6 +36,7 @@ FILES = {
 }
 FORMAT = 3
 CHUNK = 1_000
+HELD = 16 * 2**20  # bytes of rows that wait to be written
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ class _Side:
             case Pixels() as pixels:
                 self._kind, self.width = np.dtype(np.uint8), pixels.count
         self._rows: list[Values] = []
-        self._count = self._items = 0
+        self._held = self._count = self._items = 0
 
     def __enter__(self) -> "_Side":
         self._streams = [self._stem.with_suffix(end).open("wb") for end in (".values", ".spans")]
@@ -167,7 +168,8 @@ class _Side:
     def add(self, row: Values) -> None:
         """Append one row."""
         self._rows.append(row)
-        if len(self._rows) >= CHUNK:
+        self._held += row.nbytes
+        if len(self._rows) >= CHUNK or self._held >= HELD:
             self._flush()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -188,19 +190,23 @@ class _Side:
     def _flush(self) -> None:
         if not self._rows:
             return
-        np.concatenate(self._rows).astype(self._kind).tofile(self._streams[0])
+        np.concatenate(self._rows).astype(self._kind, copy=False).tofile(self._streams[0])
         ends = self._items + np.cumsum(np.fromiter(map(len, self._rows), np.int64))
         starts = np.concatenate([[self._items], ends[:-1]])
         np.stack([starts, ends], axis=1).tofile(self._streams[1])
         self._items = int(ends[-1])
         self._count += len(ends)
-        self._rows = []
+        self._rows, self._held = [], 0
 
 
 def _encoded(rows: Iterable[Row], columns: Columns) -> Iterator[_Encoded | Fault]:
-    """Rows as numbers, some hundreds of them in memory at a time; or what is wrong with each."""
+    """Rows as numbers, some hundreds of them in memory at a time; or what is wrong with each.
+
+    Files come one by one, so that the content that was looked at for faults is still at hand.
+    """
     stream = iter(rows)
-    while some := list(islice(stream, CHUNK)):
+    named = isinstance(columns.source, Named) or isinstance(columns.target, Named)
+    while some := list(islice(stream, 1 if named else CHUNK)):
         faults = [_fault(row, columns) for row in some]
         sound = [row for row, fault in zip(some, faults, strict=True) if fault is None]
         sources = iter(columns.source.rows([row.source for row in sound]))

@@ -4,6 +4,7 @@ from seqloom.fields.gaps import GapsField, MarkedText
 from seqloom.fields.items import Items, Numbers, Pixels, Series, Symbols
 from seqloom.fields.kinds import learn_field, learn_target, load_field, load_text
 from seqloom.fields.labels import LabelField, TagsField
+from seqloom.fields.named import Named
 from seqloom.fields.nothing import NoField
 from seqloom.fields.numbers import NumberField, VectorField
 from seqloom.fields.pictures import PictureField
@@ -29,6 +30,7 @@ __all__ = [
     "Items",
     "LabelField",
     "MarkedText",
+    "Named",
     "NoField",
     "NumberField",
     "Numbers",

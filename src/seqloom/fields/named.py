@@ -28,12 +28,12 @@ class _Seen(NamedTuple):
 
 
 class Recent:
-    """The rows of the files that were asked for last, up to so many bytes.
+    """The rows of the files that were asked for last, up to so many bytes; the last in any case.
 
     A file that has changed is read again; a folder has when its list of files has.
     """
 
-    def __init__(self, read: Callable[[str], Values], most: int = KEPT) -> None:
+    def __init__(self, read: Callable[[str], Values], most: int) -> None:
         self._read = read
         self._most = most
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
@@ -58,7 +58,7 @@ class Recent:
             before = self._seen.pop(name, None)
             self._bytes += seen.row.nbytes - (before.row.nbytes if before else 0)
             self._seen[name] = seen
-            while self._bytes > self._most:
+            while self._bytes > self._most and len(self._seen) > 1:
                 self._bytes -= self._seen.popitem(last=False)[1].row.nbytes
 
 
@@ -67,7 +67,7 @@ class Named(Stored[Kind]):
 
     def __init__(self, config: Kind) -> None:
         self.config = config
-        self._recent = Recent(self._row)
+        self._recent = Recent(self._row, KEPT)
 
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from seqloom.data import kind_in_batch
 from seqloom.errors import ConfigError, DataError, InputError, SeqloomError
-from seqloom.fields import EMPTY, Field, NoField, Readable, TurnsField, Values, joined
+from seqloom.fields import EMPTY, Field, Named, NoField, Readable, TurnsField, Values, joined
 from seqloom.model import Source
 
 __all__ = ["GROUP", "Encoded", "Group", "Input", "Reader", "batches", "check_cells", "padded"]
@@ -17,7 +18,8 @@ __all__ = ["GROUP", "Encoded", "Group", "Input", "Reader", "batches", "check_cel
 Input = str | Sequence[str]
 """A cell of the source column; or, of a source of turns, a list of them."""
 
-GROUP = 4_096  # inputs looked at together, so that those of one length can share a batch
+GROUP = 4_096  # inputs looked at together, so that those of one length can share a batch, ...
+HELD = 64 * 2**20  # ... or fewer, where files of so many bytes have been read
 POSITIONS = 4_096  # of the source, in a batch
 
 
@@ -44,28 +46,24 @@ class Reader(NamedTuple):
     field: Readable
     most: int
 
-    def groups(self, inputs: Iterable[Input], size: int) -> Iterator[Group]:
-        """So many inputs at a time; the last group ends before the first that cannot be read."""
+    def groups(self, inputs: Iterable[Input], size: int, *, held: float = HELD) -> Iterator[Group]:
+        """So many inputs at a time; the last group ends before the first that cannot be read.
+
+        Files end a group too, once they hold so many bytes as the model reads them.
+        """
         if isinstance(inputs, str):
             raise ConfigError("predict takes a list of texts: put the text in brackets")
-        pending, line, fault = iter(inputs), 0, None
-        while fault is None:
-            cells, fault = self._taken(pending, size)
-            if not cells and fault is None:
+        pending, group = iter(inputs), Group(range(0), [], None, [])
+        while group.fault is None:
+            group = self._group(pending, group.lines.stop, size, held=held)
+            if not group.cells and group.fault is None:
                 return
-            for number, cell in enumerate(cells):
-                wrong = self.field.fault(cell) if self._is_there(cell) else None
-                if wrong is not None:
-                    fault = InputError(line + number + 1, wrong)
-                    cells = cells[:number]
-                    break
-            yield Group(range(line, line + len(cells)), self._read(cells), fault, cells)
-            line += len(cells)
+            yield group
 
     def together(self, inputs: Sequence[Input]) -> Group:
         """All inputs in one group, or the error of the first that cannot be read."""
         nothing = Group(range(0), [], None, [])
-        group = next(self.groups(inputs, max(1, len(inputs))), nothing)
+        group = next(self.groups(inputs, max(1, len(inputs)), held=inf), nothing)
         if group.fault is not None:
             raise group.fault
         return group
@@ -74,6 +72,32 @@ class Reader(NamedTuple):
         """A row that is encoded already, cut to what the model takes."""
         cut = len(row) - self.field.closing > self.most
         return Encoded(number, self.field.shortened(row, self.most), cut)
+
+    def _group(self, pending: Iterator[Input], line: int, size: int, *, held: float) -> Group:
+        """The next group; files are read one by one, so that each is while it is at hand."""
+        cells: list[str] = []
+        encoded: list[Encoded] = []
+        fault, most, total = None, 1 if isinstance(self.field, Named) else size, 0
+        while fault is None and len(cells) < size and total < held:
+            some, fault = self._sound(pending, most, line + len(cells))
+            read = self._read(some, len(cells))
+            total += sum(each.values.nbytes for each in read)
+            cells += some
+            encoded += read
+            if len(some) < most:
+                break
+        return Group(range(line, line + len(cells)), encoded, fault, cells)
+
+    def _sound(
+        self, pending: Iterator[Input], count: int, line: int
+    ) -> tuple[list[str], SeqloomError | None]:
+        """The next inputs as cells, up to the first that cannot be read, and its error."""
+        cells, fault = self._taken(pending, count)
+        for number, cell in enumerate(cells):
+            wrong = self.field.fault(cell) if self._is_there(cell) else None
+            if wrong is not None:
+                return cells[:number], InputError(line + number + 1, wrong)
+        return cells, fault
 
     def _taken(self, pending: Iterator[Input], count: int) -> tuple[list[str], SeqloomError | None]:
         """The next inputs as cells, and the error that ended them if one did."""
@@ -92,10 +116,13 @@ class Reader(NamedTuple):
             )
         return joined(given)
 
-    def _read(self, cells: list[str]) -> list[Encoded]:
+    def _read(self, cells: list[str], first: int) -> list[Encoded]:
+        """The cells that are not blank; the first of all has that number."""
         numbers = [number for number, cell in enumerate(cells) if self._is_there(cell)]
         rows = self.field.rows([cells[number] for number in numbers])
-        return [self.encoded(number, row) for number, row in zip(numbers, rows, strict=True)]
+        return [
+            self.encoded(first + number, row) for number, row in zip(numbers, rows, strict=True)
+        ]
 
     def _is_there(self, cell: str) -> bool:
         return bool(cell.strip()) or isinstance(self.field, NoField)

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from seqloom.config import Config, merge
 from seqloom.data import Columns, Report, Survey, describe_data, overlap, read_rows, usable
 from seqloom.errors import DataError
-from seqloom.fields import Field, Items, NoField, Numbers, Pixels, Symbols, TextField
+from seqloom.fields import Field, Items, Named, NoField, Numbers, Pixels, Symbols, TextField
 from seqloom.model import Source, build
 from seqloom.run.prepare import Request, learn_fields
 from seqloom.run.series import check_series, is_series
@@ -21,6 +22,7 @@ from seqloom.training import Example, Optimizer, Portion, fit
 __all__ = ["check_data"]
 
 TRIAL = 4  # updates that are timed
+MEASURED = 300  # files that are read for their lengths
 
 
 def check_data(request: Request) -> Iterator[str]:
@@ -94,8 +96,7 @@ def _trial(config: Config, found: Survey, fields: tuple[Field, Field]) -> Iterat
     means = []
     for side, name in enumerate(("source", "target")):
         field = fields[side]
-        cells = [row[side] for row in found.sample if field.fault(row[side]) is None]
-        lengths = np.array([len(row) - field.closing for row in field.rows(cells)])
+        lengths = _lengths(field, [row[side] for row in found.sample])
         means.append(round(float(lengths.mean())) + field.closing)
         yield f"{name}: {field.describe()}"
         if config.data.lines == "stream":
@@ -114,6 +115,19 @@ def _trial(config: Config, found: Survey, fields: tuple[Field, Field]) -> Iterat
         f"training would take about {minutes:,.0f} minutes here and {memory * workers:.1f} GiB of "
         f"memory, in {workers} process{'es' * (workers > 1)}"
     )
+
+
+def _lengths(field: Field, cells: list[str]) -> NDArray[np.int64]:
+    """The items of each cell that can be read, 1 where none can; of files, of some from all over.
+
+    Files are read one by one: of 100,000 in a sample only the lengths would fit into memory.
+    """
+    if isinstance(field, Named):
+        some = cells[:: -(-len(cells) // MEASURED)]
+        found = [len(field.rows([cell])[0]) for cell in some if field.fault(cell) is None]
+    else:
+        found = [len(row) for row in field.rows([c for c in cells if field.fault(c) is None])]
+    return np.array(found or [1 + field.closing], np.int64) - field.closing
 
 
 def _seconds_per_update(
