@@ -63,7 +63,7 @@ def test_a_reply_that_is_given_up_is_not_kept() -> None:
 def test_lists_are_for_turns() -> None:
     model = talking()
     history = ["ab", "c", "ba"]
-    (listed, written) = model.predict([history, joined(history)])
+    (listed,), (written,) = model.predict([history]), model.predict([joined(history)])
     assert listed == written
     assert model(history).text == listed.text
     with pytest.raises(ConfigError, match="a list of turns is given, and the source is characters"):
