@@ -10,7 +10,7 @@ import pytest
 
 from seqloom.config import Facts, Side, plan
 from seqloom.errors import DataError
-from seqloom.run import Evaluation, evaluate, load, train
+from seqloom.run import Evaluation, evaluate, load, report, train
 
 SHORT: dict[str, Any] = {"workers": 1, "curves": False, "average": "none", "samples": 0}
 ENDINGS = {"ly": "ADV", "ing": "VERB", "ness": "NOUN", "ful": "ADJ"}
@@ -103,6 +103,21 @@ def test_without_its_training_rows_a_run_is_measured_alone(tagger: Path, tmp_pat
     found, whole = evaluate(load(copy), rows), evaluate(load(tagger), rows)
     assert (found.scores, found.baselines) == (whole.scores, {})
     assert "are gone; train on to have them back" in found.lines()[-1]
+
+
+def test_tags_may_hold_a_space(tmp_path: Path) -> None:
+    """Training, evaluation and the report count one tag for each word, whatever is in it."""
+    path = tmp_path / "names.tagged"
+    sentences = ["Ada\tproper noun\nsat\tverb\n", "Bo\tproper noun\nran\tverb\nso\tadverb\n"]
+    path.write_text("\n".join(sentences * 3))
+    short = {"training": {**SHORT, "updates": 1, "batch_tokens": 64}, "model": {"embedding": 8}}
+    train(str(path), tmp_path / "run", valid=str(path), options=short)
+    model = load(tmp_path / "run")
+    assert evaluate(model, str(path)).scores[0].signature == "rows:6|tags:15"
+    made = report(tmp_path / "run")
+    right = {each.reference: each.quality for each in made.judged}
+    assert set(right) == {"proper\u00a0noun verb", "proper\u00a0noun verb adverb"}
+    assert all(0 <= quality <= 100 for quality in right.values())
 
 
 SENTENCES = Side(70.0, 13.0, 11.5, 60, 15_000, 10_000)

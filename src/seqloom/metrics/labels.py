@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.errors import DataError
+from seqloom.fields.tokenizers import split_symbols
 from seqloom.metrics.match import accuracy, share_right
 from seqloom.metrics.score import Score, check_rows, score_rows
 
@@ -27,9 +28,15 @@ def label_scores(
 def tag_scores(
     outputs: Sequence[str], references: Sequence[str], *, seed: int | None = 1
 ) -> list[Score]:
-    """Accuracy over all tags, macro F1 over kinds of tags, and rows that are right throughout."""
+    """Accuracy over all tags, macro F1 over kinds of tags, and rows that are right throughout.
+
+    Tags stand between spaces, as their field cuts them; other white space is part of one.
+    """
     check_rows(outputs, references)
-    pairs = [(o.split(), r.split()) for o, r in zip(outputs, references, strict=True)]
+    pairs = [
+        (split_symbols(output), split_symbols(reference))
+        for output, reference in zip(outputs, references, strict=True)
+    ]
     for number, (found, wanted) in enumerate(pairs, 1):
         if len(found) != len(wanted):
             raise DataError(

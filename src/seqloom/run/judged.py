@@ -10,6 +10,7 @@ import numpy as np
 from seqloom.data import Corpus, Data, Report, spread
 from seqloom.errors import RunError
 from seqloom.fields import Field, NumberField, Pixels, TagsField, TextField, Values
+from seqloom.fields.tokenizers import split_symbols
 from seqloom.insight import Judged, Scale
 from seqloom.insight.page import Picture
 from seqloom.metrics import Score, perplexity, target_scores
@@ -140,13 +141,15 @@ def _measured(target: Field, scored: Sequence[Scored]) -> tuple[Scale, Quality]:
         case NumberField():
             return NUMBER, lambda _, row, output: -abs(float(output.text) - float(row.target))
         case TagsField():
-            return TAGS, lambda _, row, output: _right(output.text.split(), row.target.split())
+            return TAGS, lambda _, row, output: _right(output.text, row.target)
         case _:
             return LABEL, lambda number, *_: 100 * float(np.exp(scored[number].log_probability))
 
 
-def _right(found: Sequence[str], wanted: Sequence[str]) -> float:
-    return 100 * float(np.mean([a == b for a, b in zip(found, wanted, strict=True)]))
+def _right(found: str, wanted: str) -> float:
+    """Per cent of the tags that are right."""
+    tags = zip(split_symbols(found), split_symbols(wanted), strict=True)
+    return 100 * float(np.mean([one == other for one, other in tags]))
 
 
 def _counted(model: Predictor) -> tuple[str, Callable[[Held], int]]:
