@@ -162,6 +162,7 @@ def test_a_language_model_needs_one_column(tmp_path: Path) -> None:
         ("tags", ("red old", "C"), "the source has 2 tokens and the target 1 tags; give each"),
         ("number", ("red", "many"), "target: 'many' is not one number; write finite numbers"),
         ("number", ("red", "nan"), "target: 'nan' is not one number"),
+        ("number", ("red", "3,14"), "target: '3,14' is not one number; write finite numbers, with"),
         ("from vector", ("1 2 3", "ax"), "source: there are 3 numbers where 2 numbers should be"),
     ],
 )

@@ -5,7 +5,7 @@ import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,18 @@ from seqloom.fields.files import FACTS, Saved, Stored
 from seqloom.fields.items import Numbers
 from seqloom.fields.values import Values
 
-__all__ = ["NumberField", "VectorField", "numbers_in", "scales", "write_numbers"]
+__all__ = [
+    "NumberField",
+    "VectorField",
+    "numbers_in",
+    "read_number",
+    "scales",
+    "write_numbers",
+]
 
-MOST_NUMBERS = 65_536  # in a vector
 ROUNDING = 1e-9  # of its mean, up to which a number that is constant may seem to vary
+FINITE = "write finite numbers"
+POINTED = f"{FINITE}, with a decimal point and no thousands separators"
 
 Kind = TypeVar("Kind", NumberConfig, VectorConfig)
 Table = NDArray[np.float64]
@@ -27,6 +35,9 @@ Table = NDArray[np.float64]
 
 class _Measured(Stored[Kind]):
     """One item a cell: its numbers, less their mean, in units of their standard deviation."""
+
+    most: ClassVar[int]  # numbers of a cell
+    cure: ClassVar[str]  # for a cell that cannot be read
 
     def __init__(
         self, config: Kind, mean: NDArray[np.float64], spread: NDArray[np.float64]
@@ -39,9 +50,10 @@ class _Measured(Stored[Kind]):
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
         """The mean and the standard deviation of each number; where it is constant, 1."""
-        read = [numbers for cell in cells if (numbers := numbers_in(cell)) is not None]
-        if not read or len(read[0]) > MOST_NUMBERS:
-            raise DataError(f"there is no cell of one to {MOST_NUMBERS:,} numbers; fill them in")
+        read = [numbers for cell in cells if (numbers := cls._read(cell)) is not None]
+        if not read or len(read[0]) > cls.most:
+            amount = f"one to {_amount(cls.most)}" if cls.most > 1 else _amount(1)
+            raise DataError(f"there is no cell of {amount}; {cls.cure}")
         size = len(read[0])
         table = np.array([numbers for numbers in read if len(numbers) == size])
         return cls(config, *scales(table))
@@ -51,7 +63,7 @@ class _Measured(Stored[Kind]):
         """The field with these facts."""
         try:
             mean, spread = (np.array(facts[name], np.float64) for name in ("mean", "spread"))
-            sound = mean.shape == spread.shape and mean.ndim == 1 and 0 < len(mean) <= MOST_NUMBERS
+            sound = mean.shape == spread.shape and mean.ndim == 1 and 0 < len(mean) <= cls.most
             sound = sound and bool(np.isfinite(mean).all() and (spread > 0).all())
         except (KeyError, TypeError, ValueError):
             sound = False
@@ -66,16 +78,16 @@ class _Measured(Stored[Kind]):
 
     def fault(self, cell: str) -> str | None:
         """A cell that is not so many finite numbers."""
-        numbers, size = numbers_in(cell), len(self.mean)
+        numbers, size = self._read(cell), len(self.mean)
         if numbers is None:
-            return f"{reprlib.repr(cell.strip())} is not {_amount(size)}; write finite numbers"
+            return _unread(cell, size, self.cure)
         if len(numbers) != size:
             return f"there are {_amount(len(numbers))} where {_amount(size)} should be; mend it"
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """Each cell as one row of numbers."""
-        numbers = np.array([numbers_in(cell) for cell in cells], np.float64)
+        numbers = np.array([self._read(cell) for cell in cells], np.float64)
         return list(self._scaled(numbers.reshape(-1, 1, len(self.mean))))
 
     def tokens(self, row: Any) -> list[str]:
@@ -103,13 +115,33 @@ class _Measured(Stored[Kind]):
     def _saved(self) -> Saved:
         return Saved({"mean": self.mean.tolist(), "spread": self.spread.tolist()})
 
+    @staticmethod
+    def _read(cell: str) -> list[float] | None:
+        """The numbers of a cell; None where it cannot be read."""
+        raise NotImplementedError
+
 
 class NumberField(_Measured[NumberConfig]):
-    """A cell is one number."""
+    """A cell is one number, with a decimal point and no thousands separators."""
+
+    most = 1
+    cure = POINTED
+
+    @staticmethod
+    def _read(cell: str) -> list[float] | None:
+        number = _number_in(cell)
+        return None if number is None else [number]
 
 
 class VectorField(_Measured[VectorConfig]):
     """A cell is a row of numbers, set apart by spaces or commas, or a JSON array."""
+
+    most = 65_536
+    cure = FINITE
+
+    @staticmethod
+    def _read(cell: str) -> list[float] | None:
+        return numbers_in(cell)
 
 
 def scales(table: Table) -> tuple[Table, Table]:
@@ -135,6 +167,27 @@ def numbers_in(cell: str) -> list[float] | None:
     except (ValueError, TypeError, RecursionError, OverflowError):
         return None
     return numbers if numbers and all(map(math.isfinite, numbers)) else None
+
+
+def read_number(cell: str) -> float:
+    """The number of a cell that a NumberField can take; DataError for any other cell."""
+    number = _number_in(cell)
+    if number is None:
+        raise DataError(_unread(cell, 1, POINTED))
+    return number
+
+
+def _number_in(cell: str) -> float | None:
+    """The finite number that a cell is; None where it is anything else, such as `3,14` or `[5]`."""
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _unread(cell: str, size: int, cure: str) -> str:
+    return f"{reprlib.repr(cell.strip())} is not {_amount(size)}; {cure}"
 
 
 def _amount(size: int) -> str:

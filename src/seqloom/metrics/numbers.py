@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom.errors import DataError
+from seqloom.fields.numbers import read_number
 from seqloom.metrics.score import Score, check_rows, score_rows
 
 __all__ = ["number_scores"]
@@ -13,9 +15,12 @@ __all__ = ["number_scores"]
 def number_scores(
     outputs: Sequence[str], references: Sequence[str], *, seed: int | None = 1
 ) -> list[Score]:
-    """R², the root of the mean squared error and the mean absolute error, on the same resamples."""
+    """R², the root of the mean squared error and the mean absolute error, on the same resamples.
+
+    References are read as their field reads them; a model that diverges may put out NaN.
+    """
     check_rows(outputs, references)
-    found, wanted = (np.array(list(map(float, column))) for column in (outputs, references))
+    found, wanted = np.array(list(map(float, outputs))), _numbers(references)
     middle = wanted.mean()  # sums of squares lose fewer digits around it
     off = found - wanted
     ones = np.ones_like(off)
@@ -25,6 +30,17 @@ def number_scores(
         Score(name, *score_rows(sums, measure, seed=seed), f"rows:{len(off)}", digits=3)
         for name, measure in measures.items()
     ]
+
+
+def _numbers(references: Sequence[str]) -> NDArray[np.float64]:
+    """The references' numbers; DataError with the first row that has none."""
+    numbers = np.empty(len(references))
+    for row, cell in enumerate(references):
+        try:
+            numbers[row] = read_number(cell)
+        except DataError as error:
+            raise DataError(f"row {row + 1}: {error}") from None
+    return numbers
 
 
 def _explained(sums: NDArray[np.float64]) -> float:

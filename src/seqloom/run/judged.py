@@ -10,6 +10,7 @@ import numpy as np
 from seqloom.data import Corpus, Data, Report, spread
 from seqloom.errors import RunError
 from seqloom.fields import Field, NumberField, Pixels, TagsField, TextField, Values
+from seqloom.fields.numbers import read_number
 from seqloom.fields.tokenizers import split_symbols
 from seqloom.insight import Judged, Scale
 from seqloom.insight.page import Picture
@@ -139,7 +140,7 @@ def _measured(target: Field, scored: Sequence[Scored]) -> tuple[Scale, Quality]:
                 chrf.sentence_score(output.text, [row.target]).score
             )
         case NumberField():
-            return NUMBER, lambda _, row, output: -abs(float(output.text) - float(row.target))
+            return NUMBER, lambda _, row, output: -abs(float(output.text) - read_number(row.target))
         case TagsField():
             return TAGS, lambda _, row, output: _right(output.text, row.target)
         case _:
