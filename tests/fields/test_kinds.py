@@ -95,8 +95,14 @@ def test_labels_by_hand() -> None:
     assert field.fault("x") == (
         "the label 'x' was never seen in training; the labels are bad, good, so so"
     )
-    with pytest.raises(DataError, match="is the column text"):
-        learn_field(LabelConfig(), map(str, range(100_001)), seed=1)
+
+
+def test_labels_are_read_no_further_than_too_many() -> None:
+    """Whatever the column holds, no more of it is kept than the labels that can be told apart."""
+    cells = map(str, range(300_000))
+    with pytest.raises(DataError, match="more than the 100,000 different .* is the column text"):
+        learn_field(LabelConfig(), cells, seed=1)
+    assert next(cells) == "100001"
 
 
 def test_tags_by_hand() -> None:

@@ -1,5 +1,6 @@
 """SPEC S1.1, S1.2: what a task is follows from the kinds of its two columns, in every command."""
 
+import importlib
 import json
 import math
 from collections.abc import Callable
@@ -253,6 +254,31 @@ def test_check_counts_what_training_would_refuse(name: str, row: tuple[str, str]
     found = check_data(Request([*task.rows, row], options=chosen(task)))
     with pytest.raises(DataError, match="1 rows cannot be used"):
         assert not list(found)
+
+
+RARE = {
+    "label": ("target: labels, 22 different", [("red", f"rare{n}") for n in range(20)]),
+    "tags": ("target: tags, 22 different", [("red", f"rare{n}") for n in range(20)]),
+    "from label": ("source: labels, 25 different", [(f"rare{n}", "der") for n in range(20)]),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_labels_are_learnt_from_every_row(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of rows that the sample leaves out, when training and when checking."""
+    monkeypatch.setattr(importlib.import_module("seqloom.data.survey"), "SAMPLE", 10)
+    task, (sentence, rare) = TASKS[name], RARE[name]
+    rows = [*task.rows, *rare]
+    short = chosen(task, updates=1, validate_every=1)
+    assert sentence in list(check_data(Request(rows, options=short)))
+    train(rows, tmp_path / "run", options=short, valid=rows[-20:])
+    assert sentence in describe(tmp_path / "run")
+    told: list[str] = []
+    with pytest.raises(DataError, match="1 rows cannot be used"):
+        told.extend(check_data(Request([("red", ""), *rows], options=short)))
+    assert sentence in told
 
 
 def test_tags_belong_to_tokens_of_a_text() -> None:

@@ -35,16 +35,18 @@ class _Labelled(Stored[Kind]):
 
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
-        """Every label there is, in the order of the alphabet."""
-        labels = sorted({label for cell in cells for label in cls._cut(cell)})
+        """Every label of the cells, in the order of the alphabet; a stream of cells is not kept."""
+        labels: set[str] = set()
+        for cell in cells:
+            labels.update(cls._cut(cell))
+            if len(labels) > MOST_LABELS:
+                raise DataError(
+                    f"there are more than the {MOST_LABELS:,} different labels that can be told "
+                    "apart; is the column text?"
+                )
         if not labels:
             raise DataError("there is not one label in the data; fill the column in")
-        if len(labels) > MOST_LABELS:
-            raise DataError(
-                f"there are {len(labels):,} different labels, more than the {MOST_LABELS:,} that "
-                "can be told apart; is the column text?"
-            )
-        return cls(config, labels)
+        return cls(config, sorted(labels))
 
     @classmethod
     def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:

@@ -44,7 +44,7 @@ def check_data(request: Request) -> Iterator[str]:
     config = request.planned(found.facts)
     yield ""
     yield from _choices(config)
-    fields = learn_fields(config, found)
+    fields = learn_fields(config, request.data, found)
     yield from _trial(config, found, fields)
     unfit = _unfit(request, config, fields)
     yield from unfit.lines()[2:]

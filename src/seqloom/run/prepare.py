@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Literal
 
 from seqloom.config import (
@@ -9,10 +10,12 @@ from seqloom.config import (
     Config,
     Facts,
     HorizonConfig,
+    LabelConfig,
     NumberConfig,
     PictureConfig,
     Side,
     SoundConfig,
+    TagsConfig,
     TextConfig,
     VectorConfig,
     VideoConfig,
@@ -192,14 +195,27 @@ def same_data(directory: RunDirectory, request: Request, train: Corpus, valid: C
         )
 
 
-def learn_fields(config: Config, found: Survey) -> tuple[Field, Field]:
-    """New fields from the sampled rows; one object where they share a vocabulary."""
-    sources, targets = ([row[side] for row in found.sample] for side in (0, 1))
+def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Field]:
+    """New fields of surveyed data; one object where they share a vocabulary.
+
+    Labels and tags are those of all rows, everything else is learnt from the sampled ones.
+    """
+    sources, targets = _cells(0, config, data, found), _cells(1, config, data, found)
     if config.model.share_vocabulary:
-        shared = learn_field(config.source, [*sources, *targets], seed=config.seed)
+        shared = learn_field(config.source, chain(sources, targets), seed=config.seed)
         return shared, shared
     source = learn_field(config.source, sources, seed=config.seed)
     return source, learn_target(config.target, targets, source=source, seed=config.seed)
+
+
+def _cells(side: Literal[0, 1], config: Config, data: Data, found: Survey) -> Iterable[str]:
+    """What a column is learnt from; rows that cannot be used are passed by, since the survey has
+    told of them."""
+    labelled = isinstance((config.source, config.target)[side], LabelConfig | TagsConfig)
+    if not labelled or len(found.sample) == found.facts.rows:
+        return [row[side] for row in found.sample]
+    lenient = config.data.model_copy(update={"skip_bad": True})
+    return (row[side] for row in read_rows(data, lenient, Report()))
 
 
 @dataclass(frozen=True)
@@ -284,7 +300,7 @@ def _new_fields(
     base = request.base
     if base is None:
         watch.says("learning the vocabulary")
-        return config, learn_fields(config, found)
+        return config, learn_fields(config, request.data, found)
     fields = base.fields
     if config.training.extend_vocabulary:
         fields = base.extended(found.sample)
