@@ -133,7 +133,7 @@ class RunReport:
             (
                 score.name,
                 f"{score.value:.{score.digits}f}",
-                f"{score.low:.{score.digits}f}–{score.high:.{score.digits}f}",
+                score.range,
                 score.signature,
             )
             for score in self.scores

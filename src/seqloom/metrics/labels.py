@@ -1,7 +1,8 @@
 """Labels against labels: accuracy and F1, for whole rows and for tags (SPEC S8)."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +10,13 @@ from numpy.typing import NDArray
 from seqloom.errors import DataError
 from seqloom.fields.tokenizers import split_symbols
 from seqloom.metrics.match import accuracy, share_right
-from seqloom.metrics.score import Score, check_rows, score_rows
+from seqloom.metrics.score import Counts, Score, check_rows, interval
 
 __all__ = ["label_scores", "tag_scores"]
 
-MOST_CLASSES = 1_000  # that F1 is averaged over with intervals
+NO_KIND = -1  # of what was given and is nowhere wanted
+
+Indices = NDArray[np.int64]
 
 
 def label_scores(
@@ -52,22 +55,51 @@ def tag_scores(
     ]
 
 
+@dataclass(frozen=True)
+class _Tally:
+    """How many times each row has each kind, where it has any."""
+
+    rows: Indices
+    kinds: Indices
+    times: Counts
+    size: int  # kinds there are
+
+    @classmethod
+    def of(cls, rows: Indices, kinds: Indices, size: int) -> Self:
+        """Of the kinds that these rows have, once for each time."""
+        pairs, times = np.unique(rows * size + kinds, return_counts=True)
+        return cls(pairs // size, pairs % size, times, size)
+
+    def sums(self, counts: Counts) -> NDArray[np.float64]:
+        """How many times each kind comes in rows that count so often."""
+        weights = counts[self.rows] * self.times
+        return np.asarray(np.bincount(self.kinds, weights, minlength=self.size), np.float64)
+
+
 def _macro_f1(pairs: Sequence[tuple[list[str], list[str]]], *, seed: int | None) -> Score:
-    """The mean over the references' kinds of 2 × right / (given + wanted), in per cent."""
+    """The mean over the references' kinds of 2 × right / (given + wanted), in per cent.
+
+    Its memory grows with the number of labels and of kinds, not with their product.
+    """
     kinds = {kind: n for n, kind in enumerate(sorted({k for _, row in pairs for k in row}))}
-    counts = np.zeros((len(pairs), 2, len(kinds)))  # right; given and wanted
-    for row, (found, wanted) in enumerate(pairs):
-        for given, kind in zip(found, wanted, strict=True):
-            counts[row, 1, kinds[kind]] += 1
-            if given in kinds:
-                counts[row, 1, kinds[given]] += 1
-                counts[row, 0, kinds[given]] += given == kind
+    rows = np.repeat(np.arange(len(pairs)), [len(wanted) for _, wanted in pairs])
+    given = _numbered((row for row, _ in pairs), kinds)
+    wanted = _numbered((row for _, row in pairs), kinds)
+    hit, known = given == wanted, given != NO_KIND
+    right = _Tally.of(rows[hit], wanted[hit], len(kinds))
+    both = np.append(rows, rows[known]), np.append(wanted, given[known])
+    asked = _Tally.of(*both, len(kinds))
 
-    def measure(sums: NDArray[np.float64]) -> float:
-        right, asked = sums.reshape(2, -1)
-        there = asked > 0
-        return 100 * float(np.mean(2 * right[there] / asked[there]))
+    def measure(counts: Counts) -> float:
+        due = asked.sums(counts)
+        there = due > 0
+        return 100 * float(np.mean(2 * right.sums(counts)[there] / due[there]))
 
-    draws = seed if len(kinds) <= MOST_CLASSES else None
-    value, low, high = score_rows(counts.reshape(len(pairs), -1), measure, seed=draws)
-    return Score("macro F1", value, low, high, f"kinds:{len(kinds)}")
+    value = measure(np.ones(len(pairs), np.int64))
+    ends = interval(value, measure, rows=len(pairs), seed=seed)
+    return Score("macro F1", value, *ends, f"kinds:{len(kinds)}")
+
+
+def _numbered(column: Iterable[list[str]], kinds: Mapping[str, int]) -> Indices:
+    """The number of each label's kind, one row after another."""
+    return np.array([kinds.get(label, NO_KIND) for row in column for label in row], np.int64)

@@ -1,8 +1,9 @@
 """A metric's value with its 95 % interval, found by drawing the rows anew many times.
 
-A metric here is a function of sums over rows, so a resample is row counts times a matrix.
+A metric here is a function of sums over rows, so a resample is how often each row counts.
 """
 
+import math
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
 
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from seqloom.errors import DataError
 from seqloom.keys import key
 
-__all__ = ["Score", "check_rows", "score_rows"]
+__all__ = ["Counts", "Score", "check_rows", "interval", "score_rows"]
 
+Counts = NDArray[np.int64]
+"""How often each row counts."""
 RESAMPLES = 1_000
 INTERVAL = (0.025, 0.975)
 
@@ -24,14 +27,21 @@ class Score:
 
     name: str
     value: float
-    low: float
+    low: float  # NaN, as `high` is, where no interval was made
     high: float
     signature: str
     digits: int = 1
 
     def __str__(self) -> str:
-        value, low, high = (f"{each:.{self.digits}f}" for each in (self.value, self.low, self.high))
-        return f"{self.name} {value} ({low}–{high})"
+        words = f"{self.name} {self.value:.{self.digits}f}"
+        return f"{words} ({self.range})" if self.range else words
+
+    @property
+    def range(self) -> str:
+        """The interval in figures; empty where none was made."""
+        if math.isnan(self.low) or math.isnan(self.high):
+            return ""
+        return f"{self.low:.{self.digits}f}–{self.high:.{self.digits}f}"
 
 
 def check_rows(one: Sized, other: Sized) -> None:
@@ -51,21 +61,31 @@ def score_rows(
     *,
     seed: int | None,
 ) -> tuple[float, float, float]:
-    """The measure of the rows' summed statistics, and its 95 % bootstrap interval.
+    """The measure of the rows' summed statistics, and its 95 % bootstrap interval."""
+    value = measure(statistics.sum(axis=0))
+
+    def resampled(counts: Counts) -> float:
+        return measure(counts @ statistics)
+
+    return value, *interval(value, resampled, rows=len(statistics), seed=seed)
+
+
+def interval(
+    value: float, measure: Callable[[Counts], float], *, rows: int, seed: int | None
+) -> tuple[float, float]:
+    """The 95 % bootstrap interval of a measure that has this value where each row counts once.
 
     The interval always holds the value. The same seed and number of rows give the same resamples,
     so that metrics and models can be compared pair by pair; without a seed nothing is drawn, and
-    both ends are the value.
+    both ends are NaN.
     """
-    value = measure(statistics.sum(axis=0))
     if seed is None:
-        return value, value, value
-    rows = len(statistics)
+        return math.nan, math.nan
     generator = np.random.default_rng(key(seed, "bootstrap"))
     drawn = [
-        measure(np.bincount(generator.integers(rows, size=rows), minlength=rows) @ statistics)
+        measure(np.bincount(generator.integers(rows, size=rows), minlength=rows))
         for _ in range(RESAMPLES)
     ]
     # Order statistics, not interpolated ones: a measure may be infinite.
     low, high = np.quantile(drawn, INTERVAL, method="nearest")
-    return value, min(value, float(low)), max(value, float(high))
+    return min(value, float(low)), max(value, float(high))

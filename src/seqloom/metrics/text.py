@@ -25,7 +25,7 @@ def text_scores(
 ) -> list[Score]:
     """BLEU, chrF and exact match in per cent, all on the same resamples (SPEC S8).
 
-    Without a seed nothing is drawn, and both ends of each are its value.
+    Without a seed nothing is drawn, and there are no intervals.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
