@@ -106,3 +106,15 @@ def test_a_forecast_is_not_searched_for(
     assert refused.code == 2
     assert refused.sentence.startswith("a model of series forecasts and does not search: leave")
     assert not refused.out
+
+
+@pytest.mark.parametrize("asked", [["--search", "greedy"], ["--beam", 3], ["--lowercase"]])
+def test_an_evaluated_forecast_is_not_searched_for(
+    place: Path, command: Command, asked: list[str | int]
+) -> None:
+    """Nor are there capitals in it: exit 2 and no scores."""
+    refused = command("evaluate", place / "r", place / "a.csv", *asked)
+    assert refused.code == 2
+    assert "a model of series forecasts" in refused.sentence
+    assert refused.sentence.endswith("out")
+    assert not refused.out

@@ -20,6 +20,7 @@ from seqloom.run import Request, check_data, describe, evaluate, load, train
 from seqloom.run.bigrams import PAIRED, Bigrams
 from seqloom.run.learner import masking_of
 from seqloom.run.use import Evaluation, score_rows
+from seqloom.search import Greedy
 from seqloom.training import Example, measure
 from seqloom.training.loss import backward
 from tests.run.support import assert_same, options, sitting
@@ -69,6 +70,15 @@ def evaluated(model: Filler, data: Data, **options: Any) -> Evaluation:
     found = evaluate(model, data, **options)
     assert isinstance(found, Evaluation)
     return found
+
+
+def test_gaps_are_not_searched_for(learnt: Path) -> None:
+    """Rather than passing over what was asked."""
+    model = filler(learnt)
+    with pytest.raises(ConfigError, match="a model of gaps fills them in and does not search"):
+        evaluate(model, TEXTS, search=Greedy())
+    with pytest.raises(ConfigError, match="--lowercase compares written texts, and a model of gap"):
+        evaluate(model, TEXTS, lowercase=True)
 
 
 def test_a_tiny_text_is_learnt_perfectly(learnt: Path) -> None:

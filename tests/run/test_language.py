@@ -142,6 +142,14 @@ def test_perplexity_by_hand(model: Model, tmp_path: Path) -> None:
     assert f"characters:{len(letters)}" in found["bits per character"].signature
 
 
+def test_what_is_foretold_is_not_searched_for(model: Model, text: Path) -> None:
+    """Rather than passing over what was asked."""
+    with pytest.raises(ConfigError, match="foretells given texts and does not search: leave"):
+        evaluate(model, str(text), search=Greedy())
+    with pytest.raises(ConfigError, match="--lowercase compares written texts, and a language mod"):
+        evaluate(model, str(text), lowercase=True)
+
+
 def test_ngrams_stand_beside(model: Model, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as the rows learnt from are there; of a long text, the end is counted."""
     found = evaluate(model, str(text))

@@ -98,7 +98,11 @@ def evaluate(
     search: Search | None = None,
     lowercase: bool = False,
 ) -> Evaluation | SeriesEvaluation:
-    """The metrics that fit the target field, each with a 95 % bootstrap interval."""
+    """The metrics that fit the target field, each with a 95 % bootstrap interval.
+
+    ConfigError where a search or `lowercase` is asked of a model that writes nothing for its data.
+    """
+    _check_asked(model, search, lowercase=lowercase)
     if isinstance(model, Forecaster):
         return evaluate_series(model, data, options=options)
     report = Report()
@@ -110,7 +114,7 @@ def evaluate(
         return _filled(model, references, report)
     outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
     kind = model.target.config.kind
-    if lowercase and kind == "text":
+    if lowercase:
         scores = written_scores(outputs, references, lowercase=True)
     else:
         scores = target_scores(kind, outputs, references)
@@ -122,6 +126,29 @@ def evaluate(
     if isinstance(model, Judge) and model.known is not None:
         return Evaluation(report, tuple(scores), *_beside(model, model.known, rows))
     return Evaluation(report, tuple(scores))
+
+
+def _check_asked(model: Predictor, search: Search | None, *, lowercase: bool) -> None:
+    """ConfigError where what is asked would change nothing."""
+    if isinstance(model, Model) and not model.alone:
+        return
+    if search is not None:
+        raise ConfigError(f"{_manner(model)} and does not search: leave search options out")
+    if lowercase:
+        raise ConfigError(f"--lowercase compares written texts, and {_manner(model)}: leave it out")
+
+
+def _manner(model: Predictor) -> str:
+    """What a model that writes nothing does with its data."""
+    match model:
+        case Forecaster():
+            return "a model of series forecasts"
+        case Filler():
+            return "a model of gaps fills them in"
+        case Judge():
+            return f"a model of {model.target.config.kind.rstrip('s')}s judges"
+        case _:
+            return "a language model foretells given texts"
 
 
 def _beside(model: Judge, place: Path, rows: list[tuple[str, str]]) -> tuple[dict[str, Score], str]:
