@@ -15,6 +15,12 @@ from typer.core import TyperGroup
 
 from seqloom.cli import app
 from seqloom.config import option_names
+from seqloom.data import Report
+from seqloom.metrics import perplexity, target_scores
+from seqloom.run import Evaluation
+from seqloom.run.progress import Validation
+from seqloom.run.verdict import judge
+from tests.data.kinds import KINDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -166,3 +172,40 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     linked = {target.partition("#")[0] for target in LINK.findall(PAGES[0].read_text("utf-8"))}
     pages = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
     assert pages <= linked
+
+
+def page_text(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def test_the_table_of_malformed_data_is_that_of_the_tests() -> None:
+    """docs/data.md has every kind with the sentence that is said of it."""
+    row = re.compile(r"^\| ([^|]+) \| ((?:pairs|train)\.[^|]+) \|", re.MULTILINE)
+    told = dict(row.findall(page_text("data.md")))
+    assert told == {kind.name: kind.strict.sentence for kind in KINDS}
+
+
+def test_the_verdict_is_told_in_its_own_words() -> None:
+    """docs/train.md shows the sentence that a model no better than guessing gets."""
+    verdict = judge([Validation(60, 2.60, 0.0)], guessing=2.37)
+    assert verdict is not None
+    assert verdict.sentence in page_text("train.md").splitlines()
+
+
+@pytest.mark.parametrize("page", ["evaluate.md", "quickstart.md"])
+def test_every_metric_is_in_the_sample(page: str) -> None:
+    """What `evaluate` prints of written outputs, in its order."""
+    scores = [*target_scores("text", ["a"], ["a"], seed=None), perplexity([-1.0], [1])]
+    sample = page_text(page).partition("500 rows\n")[2].partition("```")[0].splitlines()
+    names = [re.split(r" (?=[0-9])", line)[0] for line in sample]
+    assert names == [score.name for score in scores]
+
+
+def test_what_is_read_from_an_evaluation_is_there() -> None:
+    """docs/evaluate.md names only what one has."""
+    found = re.findall(r"\bevaluation\.([a-z_.]+)", page_text("evaluate.md"))
+    assert found
+    for names in found:
+        part: object = Evaluation(Report(), ())
+        for name in names.split("."):
+            part = getattr(part, name)
