@@ -3,15 +3,17 @@
 import os
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from seqloom.errors import SeqloomError
-from seqloom.prediction import Running, Waiting, Wishes
-from seqloom.search import Beam
+from seqloom.prediction import Running, Waiting, Wishes, sharing
+from seqloom.search import Beam, MinimumRisk, Sample, Search
 from seqloom.serving.processes import Away, Decoding, Lost, Process, forked
 from tests.prediction.untrained import SOURCES, untrained
-from tests.serving.support import serving
+from tests.serving.support import Served, serving
+from tests.serving.test_api import assert_same, each_search
 
 MODEL = untrained("transformer")
 BEAM = Beam(3)
@@ -22,6 +24,13 @@ def process() -> Iterator[Process]:
     made = Process({"model": MODEL})
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def away() -> Iterator[Served]:
+    """A server whose only worker has a process."""
+    with serving({"model": MODEL}, processes=[Process({"model": MODEL})]) as served:
+        yield served
 
 
 def waiting(search: Beam = BEAM) -> list[Waiting[str]]:
@@ -53,6 +62,22 @@ def test_outputs_are_the_same(process: Process) -> None:
     (_, _, third, *_) = waiting()
     left = decoded(Away(process, "model"), without=third.tag)
     assert left == {tag: text for tag, text in decoded(here).items() if tag != third.tag}
+
+
+@each_search
+def test_every_search(away: Served, asked: dict[str, Any], search: Search) -> None:
+    """A request gives what `predict` gives, blank inputs too."""
+    inputs = [*SOURCES, " ", ""]
+    answer = away.predict(*inputs, search=asked)
+    assert answer.status == 200, answer.body
+    assert_same(answer.json["outputs"], MODEL.predict(inputs, search=search))
+
+
+def test_equal_risks_share_a_batch() -> None:
+    """Whoever asks, and however often."""
+    first, second = (MODEL.asked(MinimumRisk(Sample(draws=4)), 2, Wishes()) for _ in range(2))
+    assert sharing(first) is not None
+    assert sharing(first) == sharing(second)
 
 
 def test_what_is_certain_is_told(process: Process) -> None:

@@ -24,7 +24,7 @@ from seqloom.search import (
     likeness,
 )
 
-__all__ = ["configured", "fitted", "traces"]
+__all__ = ["configured", "fitted", "in_texts", "traces"]
 
 
 def configured(options: SearchConfig, n_best: int) -> Search:
@@ -33,14 +33,10 @@ def configured(options: SearchConfig, n_best: int) -> Search:
     return Beam(width, Ranking.configured(options)) if width > 1 else Greedy()
 
 
-def fitted(search: Search, n_best: int, target: TextField) -> Search:
-    """The search set to give `n_best` outputs; minimum risk compares texts, not tokens."""
+def fitted(search: Search, n_best: int) -> Search:
+    """The search set to give `n_best` outputs; equal ones stay equal, and can be sent away."""
     match search:
-        case MinimumRisk(utility=utility):
-            if utility is likeness:
-                search = replace(search, utility=lambda outputs: _text_likeness(outputs, target))
-            return replace(search, n_best=n_best)
-        case Beam() | PatientBeam() | DiverseBeam() | StochasticBeam() | Exact():
+        case MinimumRisk() | Beam() | PatientBeam() | DiverseBeam() | StochasticBeam() | Exact():
             return replace(search, n_best=n_best)
         case Sample(draws=most) | Completions(count=most) if n_best > most:
             raise ConfigError(
@@ -48,6 +44,13 @@ def fitted(search: Search, n_best: int, target: TextField) -> Search:
             )
         case Greedy() if n_best > 1:
             raise ConfigError("greedy search gives one output: use a beam for several")
+    return search
+
+
+def in_texts(search: Search, target: TextField) -> Search:
+    """The same search for results that are texts: minimum risk compares these, not their tokens."""
+    if isinstance(search, MinimumRisk) and search.utility is likeness:
+        return replace(search, utility=lambda outputs: _text_likeness(outputs, target))
     return search
 
 

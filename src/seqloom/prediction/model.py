@@ -189,7 +189,7 @@ class Model:
         """
         if search is None:
             search = Sample(draws=n_best) if self.alone else configured(self.config.search, n_best)
-        search = fitted(search, n_best, self.target)
+        search = fitted(search, n_best)
         demands = Demands.of(wishes, self.target, width=search.paths)
         return Asked(search, wishes, demands, n_best)
 

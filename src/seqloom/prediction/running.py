@@ -15,8 +15,10 @@ from torch import Tensor
 
 from seqloom.config import Config
 from seqloom.errors import ConfigError
+from seqloom.fields import TextField
 from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.prediction.asked import Asked, Found
+from seqloom.prediction.fitting import in_texts
 from seqloom.prediction.output import Output
 from seqloom.prediction.reading import Encoded, padded
 from seqloom.search import (
@@ -42,6 +44,9 @@ class Writer(Protocol):
 
     @property
     def config(self) -> Config: ...
+
+    @property
+    def target(self) -> TextField: ...
 
     @property
     def network(self) -> SequenceModel: ...
@@ -195,7 +200,7 @@ class Running(Generic[Tag]):
         if not gone:
             return {}
         asked = self.waiting[0].asked
-        found = asked.search.results(standing)
+        found = in_texts(asked.search, self.model.target).results(standing)
         branches: list[list[Node]] = [[] for _ in found]
         if asked.wishes.tree:
             if not isinstance(standing, Frontier):
