@@ -42,7 +42,7 @@ from seqloom.model import build
 from seqloom.prediction import Predictor
 from seqloom.run.predictor import predictor
 
-__all__ = ["KINDS", "RATE", "WINDOW", "made", "picture", "recording", "series"]
+__all__ = ["HORIZON", "KINDS", "RATE", "WINDOW", "made", "picture", "recording", "series"]
 
 RATE, WINDOW, HORIZON = 8_000, 6, 3
 PART = {"kind": "transformer", "width": 8, "inner": 16, "heads": 2, "layers": 1}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.serving.kinds import HORIZON, WINDOW, made, series
 from tests.serving.support import serving
 from tests.serving.wrapped import slow
 
@@ -69,6 +70,20 @@ def test_all_of_them_are_refused_before_the_model(path: str) -> None:
         assert (counts["received"], counts["refused"]) == (len(REFUSED), len(REFUSED))
         assert counts["accepted"] == 0
         assert served.predict("abc").status == 200
+
+
+def test_forecasts_are_bounded_by_what_is_read() -> None:
+    """A window for every horizon of each series."""
+    steps, windows = 2 * HORIZON + 1, 3
+    with serving({"load": made("load")}, work=2 * windows * WINDOW) as served:
+        given = {"series": series(), "steps": steps}
+        assert served.ask("POST", "/v1/predict", {"inputs": [given] * 2}).status == 200
+        answer = served.ask("POST", "/v1/predict", {"inputs": [given] * 3})
+        assert answer.status == 422
+        assert f"{3 * windows * WINDOW} positions would be read" in answer.error
+        assert "server's work" in answer.error
+        assert "fewer steps" in answer.error
+        assert served.outcomes()["accepted"] == 1
 
 
 def test_pairs_are_bounded_too() -> None:

@@ -15,8 +15,9 @@ import pytest
 from tests.counts import count
 from tests.prediction.untrained import SOURCES
 from tests.run.finished import make_run
+from tests.serving.kinds import series
 from tests.serving.support import Served, serving
-from tests.serving.wrapped import POISON, endless, poisoned, slow
+from tests.serving.wrapped import POISON, endless, poisoned, slow, slow_forecaster
 
 pytestmark = pytest.mark.faults
 
@@ -117,6 +118,18 @@ def test_a_deadline_is_kept_between_steps() -> None:
         kind, data = served.events("abc")[-1]
         assert (kind, "longer than" in data["error"]) == ("error", True)
         assert settled(served)["failed"] == 2
+
+
+@pytest.mark.parametrize("path", ["predict", "stream"])
+def test_a_deadline_is_kept_where_there_are_no_steps(path: str) -> None:
+    """Whoever asks is told at the deadline, though the work is still under way."""
+    with serving({"load": slow_forecaster(3.0)}, deadline=0.3) as served:
+        began = time.monotonic()
+        answer = served.ask("POST", f"/v1/{path}", {"inputs": [{"series": series()}]})
+        assert time.monotonic() - began < 2
+        assert answer.status == (504 if path == "predict" else 200)
+        assert b"longer than" in answer.body
+        assert settled(served)["failed"] == 1
 
 
 def test_a_poisonous_input_fails_alone() -> None:

@@ -1,16 +1,18 @@
 """Models that are slow, or fail on some inputs, in ways that a test can see."""
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
 
+from seqloom.data import SeriesTable
 from seqloom.model import Features, Memory, Source
-from seqloom.prediction import Model
+from seqloom.prediction import Forecast, Forecaster, Model
 from tests.prediction.untrained import untrained
+from tests.serving.kinds import made
 
-__all__ = ["POISON", "Slow", "endless", "poisoned", "slow"]
+__all__ = ["POISON", "Slow", "endless", "poisoned", "slow", "slow_forecaster"]
 
 POISON = "y"
 
@@ -46,6 +48,24 @@ class Poisoned:
         if bool((source.values == self.symbol).any()):
             raise RuntimeError("poison")
         return self.encoder.encode(source)
+
+
+@dataclass(frozen=True)
+class SlowForecaster(Forecaster):
+    """A model that takes its time for each series."""
+
+    seconds: float = 0.0
+
+    def forecast(self, table: SeriesTable, start: int, *, steps: int | None = None) -> Forecast:
+        time.sleep(self.seconds)
+        return super().forecast(table, start, steps=steps)
+
+
+def slow_forecaster(seconds: float) -> Forecaster:
+    """A model whose every forecast lasts so long."""
+    model = made("load")
+    assert isinstance(model, Forecaster)
+    return SlowForecaster(model.config, model.source, model.target, model.network, seconds=seconds)
 
 
 def slow(seconds: float, **search: Any) -> tuple[Model, Slow]:

@@ -36,7 +36,9 @@ class ServingConfig(Section):
     phrases: Positive = Field(20, description="phrases that are required, or forbidden")
     expansions: Positive = Field(10_000, description="paths that an exact search reads")
     work: Positive = Field(
-        400_000, description="inputs × paths × longest output in tokens, of a request"
+        400_000,
+        description="inputs × paths × longest output in tokens, of a request; or the steps of "
+        "all windows that its forecasts read",
     )
     queue: Positive = Field(64, description="requests that wait for their turn")
     rows: Positive = Field(75, description="paths that one worker searches at once")

@@ -46,6 +46,11 @@ class Forecaster(Judge):
         """Steps that the network reads, and steps that it forecasts at once."""
         return Shape(self.source.items.steps, self.target.items.steps)
 
+    def read_positions(self, steps: int | None) -> int:
+        """Positions that the network reads for so many steps, or for its own number of them."""
+        window, horizon = self.shape
+        return -(-self._wanted(steps) // horizon) * window
+
     def read(
         self,
         data: Data,

@@ -219,7 +219,7 @@ async def _events(job: Job, request: Request, entry: Entry) -> AsyncIterator[Eve
     watching = asyncio.create_task(_watch(job, request))
     try:
         while True:
-            event = await job.events.get()
+            event = await job.next_event()
             if event.error is not None:
                 entry.end("cancelled" if isinstance(event.error, Cancelled) else "failed")
                 raise event.error

@@ -54,13 +54,22 @@ class Job:
         """Why it is not to go on, if it is not."""
         if self.cancelled:
             return Cancelled("the client has gone")
-        if now > self.deadline:
-            allowed = math.ceil(self.deadline - self.began)
-            return Late(
-                f"the request took longer than {allowed:,} seconds; "
-                "send fewer inputs or a narrower search"
-            )
-        return None
+        return self._late() if now > self.deadline else None
+
+    async def next_event(self) -> Event:
+        """What becomes known next; that it is late, where nothing does before the deadline."""
+        try:
+            async with asyncio.timeout(self.deadline - time.monotonic()):
+                return await self.events.get()
+        except TimeoutError:
+            return Event(0, error=self._late())
+
+    def _late(self) -> Late:
+        allowed = math.ceil(self.deadline - self.began)
+        return Late(
+            f"the request took longer than {allowed:,} seconds; "
+            "send fewer inputs or a narrower search"
+        )
 
 
 @dataclass(eq=False)

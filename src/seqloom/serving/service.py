@@ -228,6 +228,14 @@ class Service:
                 f"{self.limits.work:,}; send fewer inputs or a narrower search"
             )
 
+    def _check_reading(self, place: str, positions: int, cure: str) -> None:
+        """LimitError where more would be read than is allowed."""
+        if positions > self.limits.work:
+            raise LimitError(
+                f"{place}: {positions:,} positions would be read, more than this server's work, "
+                f"{self.limits.work:,}; {cure}"
+            )
+
     def _judging(
         self, name: str, model: Judge, request: PredictRequest
     ) -> Callable[[], list[Output]]:
@@ -239,6 +247,8 @@ class Service:
             )
         if isinstance(model, Forecaster) and not isinstance(inputs[0], str):
             wanted = tables(model, inputs)
+            read = sum(model.read_positions(steps) for _, steps in wanted)
+            self._check_reading("inputs", read, "send fewer series or ask for fewer steps")
             return lambda: [
                 model.output(model.forecast(table, len(table) - table.ahead, steps=steps))
                 for table, steps in wanted
