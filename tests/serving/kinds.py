@@ -89,6 +89,11 @@ KINDS: dict[str, tuple[Field, Field, dict[str, Any]]] = {
         GapsField.beside(GapsConfig(marker="[?]"), WORDS),
         {"encoder": {**UNITS, "direction": "around"}, "decoder": {"kind": "gaps"}},
     ),
+    "hiding": (
+        WORDS,
+        GapsField.beside(GapsConfig(marker="[?]"), WORDS),
+        {"encoder": PART, "decoder": {"kind": "gaps"}},
+    ),
     "price": (
         WORDS,
         NumberField.learn(NumberConfig(), ["1", "2", "4"], seed=1),

@@ -97,6 +97,36 @@ def test_pairs_are_bounded_too() -> None:
             )
 
 
+@pytest.mark.parametrize(
+    ("name", "pair", "positions"),
+    [
+        ("gaps", ["old red moon"] * 2, 4),
+        ("hiding", ["old red moon"] * 2, 4 * 4),
+        ("named", ["cold", "ab cd"], 6),
+        ("tale", ["", "ab cd"], 6),
+    ],
+)
+def test_scoring_is_bounded_by_what_is_read(name: str, pair: list[str], positions: int) -> None:
+    """Every token and `<end>`, once; a text whose tokens are hidden in turn, for each of them."""
+    with serving({name: made(name)}, work=2 * positions) as served:
+        assert served.ask("POST", "/v1/score", {"pairs": [pair] * 2}).status == 200
+        answer = served.ask("POST", "/v1/score", {"pairs": [pair] * 3})
+        assert answer.status == 422
+        assert f"pairs: {3 * positions} positions would be read" in answer.error
+        assert "server's work" in answer.error
+        assert "fewer pairs" in answer.error
+        assert served.outcomes()["accepted"] == 1
+
+
+def test_long_outputs_are_more_work_than_many_short_ones() -> None:
+    """With the limits as they are, where each output alone is within them."""
+    model, _ = slow(0.0)
+    with serving({"only": model}) as served:
+        for length, status in ((200, 200), (5_000, 422)):
+            pairs = [["abc", "a" * length]] * 64
+            assert served.ask("POST", "/v1/score", {"pairs": pairs}).status == status
+
+
 def test_a_body_without_end_is_refused_at_the_limit() -> None:
     model, _ = slow(0.0)
     with serving({"only": model}, body=10_000) as served:

@@ -37,8 +37,8 @@ class ServingConfig(Section):
     expansions: Positive = Field(10_000, description="paths that an exact search reads")
     work: Positive = Field(
         400_000,
-        description="inputs × paths × longest output in tokens, of a request; or the steps of "
-        "all windows that its forecasts read",
+        description="inputs × paths × longest output in tokens, of a request; the tokens that "
+        "scoring reads; the steps of all windows that forecasts read",
     )
     queue: Positive = Field(64, description="requests that wait for their turn")
     rows: Positive = Field(75, description="paths that one worker searches at once")

@@ -88,6 +88,13 @@ class Filler(Judge):
             for each in self.told(outputs)
         ]
 
+    def scored_positions(self, texts: Sequence[str]) -> int:
+        """Positions that are read to score these texts; all of a text for each of its tokens, where
+        a token must be hidden to be asked for."""
+        reader, rows = self.inputs, self.source.rows(texts)
+        lengths = [len(reader.encoded(number, row).values) for number, row in enumerate(rows)]
+        return sum(length * (1 if self.head.around else length) for length in lengths)
+
     def told(self, texts: Sequence[str]) -> list[Told]:
         """What is thought of every token of texts, each from all the others."""
         reader, questions, owners = self.inputs, [], []

@@ -157,6 +157,16 @@ class Model:
                 results[number] = Scored(sum(row[: len(ids)]), tokens)
         return [results[number] for number in range(len(outputs))]
 
+    def scored_positions(self, outputs: Sequence[str]) -> int:
+        """Positions that are read to score these outputs.
+
+        Each looks at all before it: where an output is longer than those that the model has learnt
+        from, all its positions count once for each such length in it.
+        """
+        most = self.config.data.max_target + self.target.closing
+        lengths = [len(row) for row in self.target.rows(outputs)]
+        return sum(length * -(-length // most) for length in lengths)
+
     def score_text(self, lines: Sequence[str]) -> list[Scored]:
         """The same for the lines of one text, in which each goes on from those before it."""
         rows = [row[: len(row) - self.target.closing] for row in self.target.rows(lines)]

@@ -13,6 +13,7 @@ from seqloom.errors import ConfigError, LimitError
 from seqloom.prediction import (
     Asked,
     Encoded,
+    Filler,
     Forecaster,
     Group,
     Judge,
@@ -120,9 +121,10 @@ class Service:
         """The request in the queue; its only event has all results."""
         check_sizes(request, self.limits)
         name, model = self._model(request.model)
-        sources = [source for source, _ in request.pairs]
+        given: list[Input] = [source for source, _ in request.pairs]
+        given += [target for _, target in request.pairs]
         job = self._job(name)
-        job.work = await self._aside(model, sources, lambda: self._scoring(model, request))
+        job.work = await self._aside(model, given, lambda: self._scoring(model, request))
         self.scheduler.submit(job, [Ticket(job)])
         entry.accept()
         return job
@@ -162,11 +164,14 @@ class Service:
         return model.inputs.together(texts(model, inputs))
 
     def _scoring(self, model: Predictor, request: ScoreRequest) -> Callable[[], list[Scored]]:
-        """The work that scores pairs."""
+        """The work that scores pairs; LimitError where it would be more than is allowed."""
         sources = [source for source, _ in request.pairs]
         targets = [target for _, target in request.pairs]
         if isinstance(model, Forecaster):
             raise ConfigError("model: a forecast has no log-probability here; use evaluate")
+        if isinstance(model, Model | Filler):
+            read = model.scored_positions(targets)
+            self._check_reading("pairs", read, "send fewer pairs or shorter texts")
         if reads_files(model):
             encoded = uploads(model, sources, self.limits)
             return lambda: model.scored(encoded, targets)
