@@ -220,7 +220,7 @@ def score(
 
     as_a_filter()
     for line in score_rows(load(run), data, options=_options([], source, target, skip_bad)):
-        print(json.dumps(line, ensure_ascii=False))
+        print(json.dumps(line, ensure_ascii=False, allow_nan=False))
 
 
 @app.command()

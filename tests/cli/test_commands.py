@@ -231,6 +231,7 @@ def test_score_and_evaluate(command: Command, run: Path, data: Path) -> None:
         assert sum(token["log_probability"] for token in line["tokens"]) == pytest.approx(
             line["score"]
         )
+        assert all(token.keys() == {"text", "log_probability"} for token in line["tokens"])
     found = command("evaluate", run, data, "--json")
     assert json.loads(found.out) == seqloom.evaluate(model, data).as_dict()
     words = command("evaluate", run, data).out

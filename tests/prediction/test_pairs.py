@@ -1,11 +1,16 @@
 """Pairs that cannot be scored are refused with their number, side and cure (SPEC S7.4)."""
 
+import json
+import math
 from pathlib import Path
 
 import pytest
+import torch
 
 from seqloom.errors import DataError
 from seqloom.run import load, train
+from seqloom.run.use import score_rows
+from tests.prediction.untrained import untrained
 from tests.run.test_columns import TASKS, chosen
 
 
@@ -27,3 +32,20 @@ def test_a_pair_that_cannot_be(
     source, target = task.rows[0]
     with pytest.raises(DataError, match=sentence):
         model.score([(source, target), pair])
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e4])
+@torch.no_grad()
+def test_a_perplexity_is_there_as_far_as_numbers_go(factor: float) -> None:
+    """exp of the mean surprise, and None where no float holds that; the score is there anyway."""
+    model = untrained()
+    for parameter in model.network.parameters():
+        parameter.mul_(factor)
+    (row,) = score_rows(model, [("abc", "cab")])
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+    mean = row["score"] / len(row["tokens"])
+    if factor == 1:
+        assert row["perplexity"] == pytest.approx(math.exp(-mean))
+    else:
+        assert mean < -709
+        assert row["perplexity"] is None

@@ -132,6 +132,16 @@ def test_scores_are_those_of_one_gap_at_a_time(learnt: Path) -> None:
         model.score([(text, TEXTS[0])])
 
 
+def test_what_cannot_be_is_null(learnt: Path) -> None:
+    """JSON has no logarithm of 0: a word that is not known, its row's sum, and its perplexity."""
+    (row,) = score_rows(filler(learnt), ["red and zebra but old or old ."])
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+    assert (row["score"], row["perplexity"]) == (None, None)
+    told = {token["text"]: token["log_probability"] for token in row["tokens"]}
+    assert [text for text, value in told.items() if value is None] == ["<unk>"]
+    assert all(token.keys() == {"text", "log_probability"} for token in row["tokens"])
+
+
 def test_models_fill_in_together(learnt: Path) -> None:
     """A model with itself is that model (SPEC S7.4)."""
     model = filler(learnt)

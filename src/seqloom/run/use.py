@@ -29,6 +29,7 @@ from seqloom.store import RunDirectory
 __all__ = ["Evaluation", "data_rows", "describe", "evaluate", "load", "load_writer", "score_rows"]
 
 GROUP = 2_048  # rows scored together
+LEAST = -700.0  # mean log-probability of which there is a perplexity: exp(709) is the last in float
 
 
 def load(run: str | Path, *others: str | Path) -> Predictor:
@@ -200,20 +201,30 @@ def _with_counts(
 def score_rows(
     model: Predictor, data: Data, *, options: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """For each row its log-probability and that of each of its tokens, in a stream."""
+    """For each row its log-probability and that of each of its tokens, in a stream.
+
+    Values are plain; those that JSON cannot have are None.
+    """
     rows = iter(data_rows(model, data, options, Report()))
     size = None if isinstance(model, Model) and model.endless else GROUP  # one text is one group
     while group := list(islice(rows, size)):
         pairs = [(row.source, row.target) for row in group]
         for row, scored in zip(group, _scored(model, pairs), strict=True):
+            plain = scored.as_dict()
             yield {
                 "place": str(row.place),
                 "source": row.source,
                 "target": row.target,
-                "score": scored.log_probability,
-                "perplexity": math.exp(-scored.log_probability / len(scored.tokens)),
-                "tokens": [asdict(token) for token in scored.tokens],
+                "score": plain["score"],
+                "perplexity": _perplexity(scored),
+                "tokens": plain["tokens"],
             }
+
+
+def _perplexity(scored: Scored) -> float | None:
+    """That of one row; None where it is beyond all numbers, or nearly so."""
+    mean = scored.log_probability / len(scored.tokens)
+    return math.exp(-mean) if mean >= LEAST else None
 
 
 def _scored(model: Predictor, pairs: list[tuple[str, str]]) -> list[Scored]:
