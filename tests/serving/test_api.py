@@ -1,13 +1,16 @@
 """What a server says is what the model says, however requests meet in it (SPEC S7.4)."""
 
-from collections.abc import Callable
+import socket
+import threading
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
 
 import seqloom
-from seqloom.errors import ConfigError, LimitError, RunError
+from seqloom.errors import ConfigError, LimitError, RunError, SeqloomError
 from seqloom.prediction import Model, Output, Wishes
 from seqloom.search import (
     Beam,
@@ -22,7 +25,8 @@ from seqloom.search import (
     StochasticBeam,
 )
 from tests.prediction.untrained import SOURCES
-from tests.serving.support import Served
+from tests.serving.support import Served, serving
+from tests.serving.wrapped import POISON, poisoned
 
 PER_TOKEN = Ranking(power=1.0)
 SEARCHES: list[tuple[dict[str, Any], Search]] = [
@@ -205,3 +209,86 @@ def test_a_client_without_a_server() -> None:
         seqloom.Client("http://127.0.0.1:9").models()
     with pytest.raises(ConfigError, match="not the address"):
         seqloom.Client("localhost:8000")
+
+
+def test_a_stream_that_is_left_early(served: Served, models: dict[str, Model]) -> None:
+    """The client goes on, whether the stream was closed or only left."""
+    expected = models["first"].predict(["abc"])[0].text
+    with seqloom.Client(served.address) as client:
+        closed, left = (client.stream("abc", search={"kind": "greedy"}) for _ in range(2))
+        next(closed)
+        assert isinstance(closed, Generator)
+        closed.close()
+        assert client.predict(["abc"])[0].text == expected
+        next(left)
+        assert client.predict(["abc"])[0].text == expected
+        with pytest.raises(RunError):
+            list(left)
+        assert client.predict(["abc"])[0].text == expected
+
+
+def test_a_stream_that_errs() -> None:
+    """The next request has its answer."""
+    with serving({"only": poisoned()}) as served, seqloom.Client(served.address) as client:
+        for _ in range(2):
+            with pytest.raises(SeqloomError, match="the model failed"):
+                list(client.stream(POISON))
+            assert len(client.predict(["abc"])) == 1
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+TOLD = b'event: tokens\ndata: {"text": "a"}\n\n'
+
+
+@contextmanager
+def saying(answer: bytes, *, silent: bool = False) -> Iterator[str]:
+    """The address of something that gives every request this answer, and then hangs up or not."""
+    kept: list[socket.socket] = []
+
+    def answering() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with suppress(OSError):  # that the client has gone, it knows
+                connection.recv(65_536)
+                connection.sendall(answer)
+            if silent:
+                kept.append(connection)
+            else:
+                connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answering)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            for connection in kept:
+                connection.close()
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("silent", [False, True], ids=["hangs up", "falls silent"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"220 mail.example ESMTP\r\n",
+        HEAD + b"Content-Length: 900\r\n\r\n" + TOLD,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(TOLD) + TOLD,
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n900\r\n" + TOLD,
+    ],
+    ids=["nothing", "not HTTP", "too short", "no more chunks", "half a chunk"],
+)
+def test_an_answer_that_does_not_come_is_one_error(
+    answer: bytes, silent: bool, streams: bool
+) -> None:
+    """Whatever becomes of it, and again when the same client asks again."""
+    with saying(answer, silent=silent) as address, seqloom.Client(address, timeout=0.2) as client:
+        for _ in range(2):
+            with pytest.raises(RunError, match=r"no server answers|ended before its time"):
+                list(client.stream("abc")) if streams else client.models()

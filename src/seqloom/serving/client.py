@@ -3,7 +3,8 @@
 import base64
 import http.client
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -19,6 +20,8 @@ Given = str | list[str] | bytes | Path | Mapping[str, Any] | Sequence[Mapping[st
 """A text; a list of turns; a file's content or its path; a series as columns or as rows."""
 
 NOT_THERE = "no server answers at {}; start one with seqloom serve DIR"
+CUT = "the server's answer ended before its time; ask again"
+HUNG_UP = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
 
 
 class Client:
@@ -38,6 +41,7 @@ class Client:
         secure = parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
+        self._response: http.client.HTTPResponse | None = None  # perhaps not read to its end
         self._headers = {"Content-Type": "application/json"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -67,17 +71,12 @@ class Client:
     def stream(self, given: Given, **options: Any) -> Iterator[str]:
         """The output for one input as far as it is certain, longer and longer, at last whole."""
         response = self._ask("POST", "/v1/stream", {"inputs": [_sent(given)], **options})
-        kind = ""
-        for line in response:
-            name, _, value = line.decode().rstrip("\n").partition(": ")
-            kind = value if name == "event" else kind
-            if name != "data":
-                continue
-            data = json.loads(value)
-            if kind == "error":
-                raise SeqloomError(data["error"])
-            if kind in ("tokens", "output"):
-                yield data["text"] if kind == "tokens" else data["output"]["text"]
+        try:
+            with self._hearing():
+                yield from _told(response)
+        finally:
+            if not response.isclosed():
+                self._connection.close()
 
     def score(self, pairs: Sequence[tuple[Given, str]], **options: Any) -> list[dict[str, Any]]:
         """For each pair the log-probability of the output, and that of each of its tokens."""
@@ -86,8 +85,10 @@ class Client:
         return found
 
     def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        with self._hearing():
+            content = self._ask(method, path, body).read()
         try:
-            return json.loads(self._ask(method, path, body).read())
+            return json.loads(content)
         except ValueError:
             raise DataError(f"{self.address}: the answer is not JSON; is it seqloom's?") from None
 
@@ -96,21 +97,48 @@ class Client:
     ) -> http.client.HTTPResponse:
         """The answer, or its error; an idle connection that was closed is opened again once."""
         data = None if body is None else json.dumps(body)
-        for attempt in (1, 2):
+        with self._hearing():
             try:
-                self._connection.request(method, self._path + path, data, self._headers)
-                response = self._connection.getresponse()
-                break
-            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                response = self._answer(method, path, data)
+            except HUNG_UP:
                 self._connection.close()
-                if attempt == 2:
-                    raise RunError(NOT_THERE.format(self.address)) from None
-            except OSError:
-                self._connection.close()
-                raise RunError(NOT_THERE.format(self.address)) from None
-        if response.status >= 400:
-            raise _error(response.status, response.read())
+                response = self._answer(method, path, data)
+            if response.status >= 400:
+                raise _error(response.status, response.read())
         return response
+
+    def _answer(self, method: str, path: str, data: str | None) -> http.client.HTTPResponse:
+        if self._response is not None and not self._response.isclosed():
+            self._connection.close()  # what was not read would be taken for the answer
+        self._connection.request(method, self._path + path, data, self._headers)
+        self._response = self._connection.getresponse()
+        return self._response
+
+    @contextmanager
+    def _hearing(self) -> Iterator[None]:
+        """RunError where no whole answer comes; the connection is then closed."""
+        try:
+            yield
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            raise RunError(NOT_THERE.format(self.address)) from None
+
+
+def _told(lines: Iterable[bytes]) -> Iterator[str]:
+    """The texts of a stream's events; the error that is one of them is raised."""
+    kind = ""
+    for line in lines:
+        name, _, value = line.decode().rstrip("\n").partition(": ")
+        kind = value if name == "event" else kind
+        if name != "data":
+            continue
+        data = json.loads(value)
+        if kind == "error":
+            raise SeqloomError(data["error"])
+        if kind in ("tokens", "output"):
+            yield data["text"] if kind == "tokens" else data["output"]["text"]
+    if kind != "done":
+        raise RunError(CUT)
 
 
 def _are_turns(given: Given) -> bool:
