@@ -5,7 +5,7 @@ which each may be given up or watched while it is written.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 from typing import Any, Generic, Protocol, TypeVar
@@ -181,7 +181,7 @@ class Running(Generic[Tag]):
         seen = memory.seen(source)
         self.seen |= {each.tag: count for each, count in zip(newcomers, seen.tolist(), strict=True)}
         state = model.decoder.start(memory, trace=asked.trace)
-        return asked.search.begin(state, limits)
+        return asked.search.begin(state, replace(limits, sources=seen))
 
     def _limits(self, group: Sequence[Waiting[Tag]]) -> Limits:
         """Of inputs that have the same demands."""

@@ -87,7 +87,7 @@ class Demands:
     def limits(
         self, lengths: Int[Tensor, "B"], lines: Int[Tensor, "B"], options: SearchConfig
     ) -> Limits:
-        """For inputs of these lengths, which are these lines."""
+        """For inputs of these lengths, which are these lines; without what they can look at."""
         longest = (lengths * options.max_ratio).long().clamp(min=1) + options.max_extra
         shortest = (lengths * options.min_ratio).long() + options.min_extra
         prefix = self._prefix(lines)
@@ -101,7 +101,6 @@ class Demands:
             forbidden=NEVER + (END,) * self.endless,
             shortest=shortest.minimum(longest) if bool(shortest.any()) else None,
             lines=lines,
-            sources=lengths,
             prefix=prefix,
             required=self.required,
             rules=self.rules,
