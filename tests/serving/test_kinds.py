@@ -312,6 +312,16 @@ def test_a_language_model_goes_on(served: Served, models: dict[str, Predictor]) 
     assert first[0].text.startswith("ab")
 
 
+def test_the_search_that_is_told_is_the_one_that_is_made(served: Served) -> None:
+    """Asked for by the name that the list of models gives it, it gives what it gives unasked."""
+    listed = {each["name"]: each for each in served.ask("GET", "/v1/models").json["models"]}
+    assert listed["tale"]["search"] == {"kind": "sample"}
+    assert listed["mood"]["search"] is None
+    for name, given in (("tale", "ab"), ("named", "warm"), ("chat", "ab")):
+        told = outputs(ask(served, name, given, search=listed[name]["search"]))
+        assert_same(told, outputs(ask(served, name, given)))
+
+
 def test_the_facts_of_columns_are_told(served: Served) -> None:
     listed = {each["name"]: each for each in served.ask("GET", "/v1/models").json["models"]}
     assert listed["speech"]["source"]["rate"] == RATE

@@ -22,7 +22,7 @@ from seqloom.fields import (
     TurnsField,
     joined,
 )
-from seqloom.prediction import Encoded, Forecaster, Judge, Predictor, grid_of
+from seqloom.prediction import Encoded, Forecaster, Judge, Model, Predictor, grid_of
 
 __all__ = [
     "FileInput",
@@ -214,9 +214,14 @@ def described(model: Predictor) -> dict[str, Any]:
     if isinstance(model, Judge):
         return {**fields, "search": None}
     fields["source"]["grid"] = grid_of(model)
-    beam = config.search.beam
-    search = {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
-    return {**fields, "search": search}
+    return {**fields, "search": _search(model)}
+
+
+def _search(model: Model) -> dict[str, Any]:
+    if model.alone:
+        return {"kind": "sample"}
+    beam = model.config.search.beam
+    return {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
 
 
 def _field(field: Column) -> dict[str, Any]:
