@@ -255,11 +255,22 @@ def test_what_cannot_be_read_is_refused_alone(
 
 
 @pytest.mark.parametrize(
-    "options", [{"search": {"kind": "greedy"}}, {"n_best": 2}, {"prefix": "a"}]
+    "options",
+    [
+        {"search": {"kind": "greedy"}},
+        {"n_best": 2},
+        {"prefix": "a"},
+        {"prefix_tokens": ["a"]},
+        {"require": ["a"]},
+        {"forbid": ["a"]},
+        {"no_repeat": 2},
+        {"attention": True},
+        {"tree": True},
+    ],
 )
-@pytest.mark.parametrize("name", ["mood", "load"])
+@pytest.mark.parametrize("name", ["mood", "load", "gaps"])
 def test_what_judges_does_not_search(served: Served, name: str, options: dict[str, Any]) -> None:
-    given = {"series": series()} if name == "load" else "red"
+    given = {"load": {"series": series()}, "mood": "red", "gaps": "red [?]"}[name]
     answer = ask(served, name, given, **options)
     assert (answer.status, "does not search" in answer.error) == (422, True)
 

@@ -246,9 +246,11 @@ class Service:
     ) -> Callable[[], list[Output]]:
         """The work that judges all inputs, or forecasts what follows them."""
         inputs, wishes = request.inputs, request.wishes()
-        if request.search is not None or request.n_best > 1 or wishes.steers:
+        searches = request.search is not None or request.n_best > 1 or wishes.tree
+        if searches or wishes.steers or wishes.attention or request.prefix_tokens:
             raise ConfigError(
-                f"model: {name} judges and does not search; leave search, n_best and the like out"
+                f"model: {name} judges and does not search; leave search, n_best, attention, tree "
+                "and whatever outputs are to be out"
             )
         if isinstance(model, Forecaster) and not isinstance(inputs[0], str):
             wanted = tables(model, inputs)
