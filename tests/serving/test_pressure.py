@@ -1,5 +1,6 @@
 """RELIABILITY D5, D6: nothing is lost or counted twice, whatever clients and models do."""
 
+import asyncio
 import json
 import os
 import signal
@@ -7,11 +8,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from seqloom.serving.app import application
 from tests.counts import count
 from tests.prediction.untrained import SOURCES
 from tests.run.finished import make_run
@@ -130,6 +134,36 @@ def test_a_deadline_is_kept_where_there_are_no_steps(path: str) -> None:
         assert answer.status == (504 if path == "predict" else 200)
         assert b"longer than" in answer.body
         assert settled(served)["failed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("predict", {"inputs": ["abc"]}),
+        ("stream", {"inputs": ["abc"]}),
+        ("score", {"pairs": [["a", "b"]]}),
+    ],
+)
+def test_a_server_that_stops_says_so(path: str, body: object) -> None:
+    """Status 503, which sends whoever asks to another one, and not 429, which says to wait."""
+    model, _ = slow(0.0)
+    app, service = application({"only": model})
+    service.stop()
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": json.dumps(body).encode()}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": f"/v1/{path}", "query_string": b""}
+    asyncio.run(app({**scope, "headers": headers}, receive, send))
+    start, answer = sent
+    assert start["status"] == 503
+    assert b"retry-after" not in dict(start["headers"])
+    assert "is stopping" in json.loads(answer["body"])["error"]
 
 
 def test_a_poisonous_input_fails_alone() -> None:

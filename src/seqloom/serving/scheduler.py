@@ -21,7 +21,7 @@ from seqloom.prediction import Model, Output, Predictor, Running, Waiting, shari
 from seqloom.serving.jobs import Event, Job, Ticket
 from seqloom.serving.processes import Away, Decoding, Lost, Process
 
-__all__ = ["Full", "Scheduler", "Watch"]
+__all__ = ["Full", "Scheduler", "Stopping", "Watch"]
 
 APART = 16  # steps from newcomers to newcomers, for whom all wait; fewer where there are fewer
 EARLIER = 0.02  # seconds by which an input comes before others for each token that it is longer
@@ -32,6 +32,12 @@ class Full(SeqloomError):
     """More requests wait than the queue may hold."""
 
     http_status = 429
+
+
+class Stopping(SeqloomError):
+    """A request that comes when nothing more is taken on."""
+
+    http_status = 503
 
 
 class Watch(Protocol):
@@ -100,10 +106,10 @@ class Scheduler:
             worker.start()
 
     def submit(self, job: Job, tickets: Sequence[Ticket]) -> None:
-        """Put a request at the end of the queue; LimitError where there is no room."""
+        """Put a request at the end of the queue; Full where there is no room, or Stopping."""
         with self._changed:
             if self._closing:
-                raise Full("the server is stopping; ask another one")
+                raise Stopping("the server is stopping; ask another one")
             if len(self._jobs) >= self.limit:
                 raise Full(f"{self.limit:,} requests wait already; try again in a moment")
             self._jobs[job] = len(tickets)
