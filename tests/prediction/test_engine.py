@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from seqloom.config import ModelConfig
 from seqloom.keys import key
 from seqloom.model import Decoder, Features, Memory, SequenceModel, Source
 from seqloom.prediction.engine import Engine, Reader, fast, fast_reader
+from seqloom.prediction.engine.places import Gathered, gathered
 from seqloom.search import (
     Beam,
     DiverseBeam,
@@ -212,6 +214,44 @@ def test_a_reader_gives_the_encoders_states(name: str) -> None:
         states = found.states[found.mask]
         torch.testing.assert_close(states, expected.states[found.mask], rtol=0, atol=1e-12)
         torch.testing.assert_close(found.code, expected.code, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["plain sinusoids", "after learned", "bias none"])
+@torch.no_grad()
+def test_a_writer_takes_what_its_reader_has_gathered(name: str) -> None:
+    """Its real positions are those of the mask, and the writer makes the same of them, to the bit,
+    as of states among which it has to look for them."""
+    made, source = model(name, 5)
+    memory = fast_reader(made.encoder).encode(source)
+    assert isinstance(memory, Gathered)
+    assert memory.states is not None
+    assert torch.equal(memory.real, memory.states[source.mask])
+    engine, tokens = fast(made.decoder), torch.randint(VOCABULARY, (5, 4))
+    assert gathered(memory, memory.places.heads)[0] is memory.places
+    plain = Memory(memory.sentences, memory.states, memory.mask, memory.code)
+    found, expected = (
+        engine.read(tokens, engine.start(each, trace=True))[0] for each in (memory, plain)
+    )
+    assert torch.equal(found.hidden, expected.hidden)
+    assert found.attention is not None
+    assert expected.attention is not None
+    assert torch.equal(found.attention, expected.attention)
+
+
+@torch.no_grad()
+def test_a_writer_with_other_heads_looks_for_itself() -> None:
+    """What was gathered for four heads is of no use to two."""
+    torch.manual_seed(key(1, "other heads"))
+    config = NAMED[PLAIN].model_dump()
+    config["encoder"]["heads"] = 4
+    made = model_of(ModelConfig.model_validate(config), source_size=9, target_size=VOCABULARY)
+    memory = fast_reader(made.encoder).encode(sources(3, size=9))
+    assert isinstance(memory, Gathered)
+    assert memory.places.heads == 4
+    decoder, engine, tokens = made.decoder, fast(made.decoder), torch.randint(VOCABULARY, (3, 4))
+    expected, _ = decoder.read(tokens, decoder.start(memory))
+    found, _ = engine.read(tokens, engine.start(memory))
+    torch.testing.assert_close(found.hidden, expected.hidden, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["plain rotary", "sizes none", "simple none", "lstm form e"])

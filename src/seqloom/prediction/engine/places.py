@@ -4,14 +4,17 @@ Products are made of real positions alone, one after the other. Only attention n
 equally many places for each sentence, padded to whole lanes.
 """
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from seqloom.model import Memory
 from seqloom.prediction.engine.weights import rounded
 
-__all__ = ["Places"]
+__all__ = ["Gathered", "Places", "gathered"]
 
 
 class Places:
@@ -55,3 +58,21 @@ class Places:
         """What was found at real positions, with the heads of each side by side."""
         rows = found.view(-1, found.shape[2]).index_select(0, self._back)
         return rows.view(len(self.real), -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered(Memory):
+    """What a reader hands over, with its real positions, for which nobody need look again."""
+
+    places: Places
+    real: Float[Tensor, "N D"]  # the states there
+
+
+def gathered(memory: Memory, heads: int) -> tuple[Places, Float[Tensor, "N D"]]:
+    """Real positions for so many heads, and the states there; a reader's own where they fit."""
+    if isinstance(memory, Gathered) and memory.places.heads == heads:
+        return memory.places, memory.real
+    if memory.states is None or memory.mask is None:
+        raise TypeError("a Transformer decoder needs the encoder's states")
+    places = Places(memory.mask, heads)
+    return places, places.chosen(memory.states)

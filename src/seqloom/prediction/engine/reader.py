@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.model import Encoder, Memory, Source
+from seqloom.model import Encoder, Source
 from seqloom.model.transformer import TransformerEncoder
 from seqloom.nn.modules import each
 from seqloom.nn.transformer import Block
-from seqloom.prediction.engine.places import Places
+from seqloom.prediction.engine.places import Gathered, Places
 from seqloom.prediction.engine.weights import BlockWeights, norm_of, padding_of, usual
 
 __all__ = ["Reader", "fast_reader"]
@@ -47,7 +47,7 @@ class Reader:
         self._layers = [Layer(block) for block in each(encoder.blocks, Block)]
         self._norm = norm_of(encoder.norm)
 
-    def encode(self, source: Source) -> Memory:
+    def encode(self, source: Source) -> Gathered:
         mask, (rows, steps), heads = source.mask, source.values.shape[:2], self._layers[0].heads
         places = Places(mask, heads)
         vectors = self._embed(source.values, torch.arange(steps, device=mask.device)[None])
@@ -57,4 +57,11 @@ class Reader:
             hidden = layer.think(layer.look_around(hidden, places, padding))
         states = self._norm(hidden)
         last = states[source.lengths.cumsum(0) - 1]
-        return Memory(rows, places.filled(states, mask), mask, code=(last[:, None],))
+        return Gathered(
+            rows,
+            places.filled(states, mask),
+            mask,
+            code=(last[:, None],),
+            places=places,
+            real=states,
+        )

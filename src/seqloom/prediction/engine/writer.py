@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
@@ -19,7 +19,7 @@ from seqloom.nn.modules import each
 from seqloom.nn.positions import LearnedAdded, NoPositions, SinusoidsAdded
 from seqloom.nn.transformer import Block
 from seqloom.prediction.engine.entries import EngineState, Gaps, Looked, Table
-from seqloom.prediction.engine.places import Places
+from seqloom.prediction.engine.places import gathered
 from seqloom.prediction.engine.weights import (
     Affine,
     BlockWeights,
@@ -138,7 +138,7 @@ class Engine:
         if memory.states is None or memory.mask is None:
             raise TypeError("a Transformer decoder needs the encoder's states")
         count, width = memory.mask.shape
-        source = self._look(memory.states, memory.mask)
+        source = self._look(memory, memory.mask)
         layer = self._layers[0]
         shape = (len(self._layers), 2, count, layer.heads, ROOM, layer.size)
         entries = memory.states.new_zeros(shape)
@@ -178,11 +178,11 @@ class Engine:
         rows = functional.pad(hidden.flatten(0, -2), (0, self._constants), value=1.0)
         return torch.mm(rows, self._output).view(*hidden.shape[:-1], -1)
 
-    def _look(self, states: Float[Tensor, "B S E"], mask: Tensor) -> Looked:
+    def _look(self, memory: Memory, mask: Bool[Tensor, "B S"]) -> Looked:
         """Keys and values that every layer finds in the encoder's states."""
         heads = self._layers[0].heads
-        places = Places(mask, heads)
-        found = places.apart(self._project(places.chosen(states)), 2 * len(self._layers))
+        places, states = gathered(memory, heads)
+        found = places.apart(self._project(states), 2 * len(self._layers))
         found = found.unflatten(1, (len(mask), heads))  # (2·L, P, H, C, E)
         padding = padding_of(mask, states.dtype)
         return Looked(
