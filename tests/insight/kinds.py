@@ -24,6 +24,7 @@ WINDOW = {"kind": "series", "window": 5}
 AHEAD = {"kind": "series", "horizon": 3}
 PICTURE = {"kind": "picture", "height": 12, "width": 18, "colour": False}
 FRONT = {"kind": "picture", "widths": [4, 6], "grid": "cells"}
+VIDEO = {"kind": "video", "frames": 3, "height": 4, "width": 6, "colour": False}
 SOUND = {"kind": "sound", "rate": 8_000, "bands": 10}
 
 
@@ -73,6 +74,8 @@ KINDS: dict[str, Kind] = {
                                      "decoder": BLOCKS}, "noise.png"),
     "picture to label": Kind(PICTURE, LABEL, {"front": FRONT, "encoder": {"kind": "vectors"}},
                              "noise.png"),
+    "video by blocks": Kind(VIDEO, WORDS, {"front": {**FRONT, "grid": "whole"}, "encoder": BLOCKS,
+                                           "decoder": BLOCKS}, "moves.npy"),
     "sound": Kind(SOUND, WORDS, {"front": {"kind": "sound", "width": 8}, "encoder": RECURRENT,
                                  "decoder": {**RECURRENT, "width": 8}}, "tone.wav"),
 }  # fmt: skip
@@ -120,5 +123,7 @@ def _field(tables: dict[str, Any]) -> Field:
 def _file(folder: Path, name: str) -> None:
     if name.endswith("png"):
         Image.effect_noise((18, 12), 60).save(folder / name)
+    elif name.endswith("npy"):
+        np.save(folder / name, np.arange(72, dtype=np.uint8).reshape(3, 4, 6) * 3)
     else:
         soundfile.write(folder / name, np.sin(np.arange(2_000) / 3), 8_000)

@@ -10,6 +10,7 @@ from seqloom.errors import ConfigError
 from seqloom.insight import positions_of, write
 from seqloom.insight.places import PositionMap, table_of
 from seqloom.nn.positions import OneHotAppended, SinusoidsAdded, SinusoidsAppended
+from tests.insight.kinds import case
 from tests.insight.looked import named
 from tests.insight.test_attention import texts
 
@@ -57,6 +58,12 @@ def test_learnt_vectors_are_the_table() -> None:
     table = model.encoder.embed.positions.table  # type: ignore[attr-defined]
     assert isinstance(table, torch.Tensor)
     np.testing.assert_array_equal(positions_of(model, 5).maps[0].table, table.detach().numpy())
+
+
+def test_a_video_has_the_positions_of_its_transformer(tmp_path: Path) -> None:
+    """A map of each whole frame tells no cells apart, so there is none of them to show."""
+    model, _ = case("video by blocks", tmp_path)
+    assert [each.side for each in positions_of(model.network).maps] == ["encoder", "decoder"]
 
 
 def test_a_model_without_positions_says_so() -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PositionMap", "PositionMaps", "positions_of", "table_of"]
 
-PLACES = {"cells": "row and column", "columns": "the column"}
+PLACES = {"cells": "row and column", "columns": "the column"}  # by the grids that tell places
 COUNT = 100  # positions shown
 NAMES: dict[type, str] = {
     SinusoidsAdded: "sines and cosines, added",
@@ -124,7 +124,7 @@ def _cells(network: Network) -> Iterator[PositionMap]:
     """What tells the cells of a picture apart, row by row from the upper left."""
     encoder = network.encoder
     front = encoder.front if isinstance(encoder, FrontedEncoder) else None
-    if isinstance(front, PictureFront) and front.vectors.grid != "one":
+    if isinstance(front, PictureFront) and front.vectors.grid in PLACES:
         like = next(front.parameters())
         pixels = front.pictures.pixels
         picture = like.new_zeros(1, pixels.channels, pixels.height, pixels.width)
