@@ -9,6 +9,7 @@ from seqloom.config import ModelConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import Items, Numbers, Pixels, Symbols
 from seqloom.model import SequenceModel, Source, build_writer
+from seqloom.model.ensemble import ensemble
 from seqloom.training import freeze
 from tests.encoder_checks import assert_same
 
@@ -27,12 +28,13 @@ FRONTS: dict[str, tuple[dict[str, Any], Items]] = {
     "mean": ({"kind": "picture", "widths": [6], "frames": "mean"}, Pixels(1, 6, 6, frames=3)),
     "sound": ({"kind": "sound", "width": 8}, Numbers(5)),
 }
+READ = {**FRONTS, "numbers": ({"kind": "none"}, Numbers(5))}
 LENGTHS = {"sound": [9, 1, 6, 16]}
 
 
 def model(front: str, encoder: str = "vectors", **more: Any) -> SequenceModel:
     torch.manual_seed(5)
-    part, items = FRONTS[front]
+    part, items = READ[front]
     config = {
         "embedding": 8,
         "share_vocabulary": False,
@@ -45,7 +47,7 @@ def model(front: str, encoder: str = "vectors", **more: Any) -> SequenceModel:
 
 def source(front: str, *, padding: float = 0.0) -> Source:
     """Four inputs, what is past their ends filled with anything."""
-    items = FRONTS[front][1]
+    items = READ[front][1]
     lengths = torch.tensor(LENGTHS.get(front, [1, 2, 1, 3]))
     torch.manual_seed(6)
     if isinstance(items, Pixels):
@@ -80,6 +82,36 @@ def test_padding_and_mates_change_nothing(front: str, encoder: str) -> None:
         states = together.states[number, :seen]
         assert_same([states], [alone.states[0]])
         assert_same([again.states[number, :seen]], [states])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("front", READ)
+def test_a_model_and_itself_are_the_model(front: str) -> None:
+    """SPEC S7.4, whatever is read: the mean of equal probabilities, looked for in equal places."""
+    network, batch = model(front).double().eval(), source(front)
+    tokens = torch.randint(0, 7, (4, 3), generator=torch.Generator().manual_seed(7))
+    found = []
+    for each in (network, ensemble([network, network])):
+        memory = each.encoder.encode(batch)
+        features, _ = each.decoder.read(tokens, each.decoder.start(memory, trace=True))
+        assert features.attention is not None
+        scores = each.decoder.write(features.hidden).log_softmax(-1)
+        found.append([scores, features.attention, memory.seen(batch).double()])
+    alone, both = found
+    assert_same(both, alone)
+
+
+@torch.no_grad()
+def test_members_that_look_at_other_places_show_none() -> None:
+    """Six cells and three columns have no mean; the probabilities have."""
+    networks = [model("cells", grid=grid).double().eval() for grid in ("cells", "columns")]
+    both, batch = ensemble(networks), source("cells")
+    memory = both.encoder.encode(batch)
+    assert memory.mask is None
+    features, _ = both.decoder.read(
+        torch.ones(4, 1, dtype=torch.int64), both.decoder.start(memory, trace=True)
+    )
+    assert features.attention is None
 
 
 def plain(network: SequenceModel, *levels: int) -> Source:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from seqloom.fields import END
 from seqloom.model.build import HeadedModel, SequenceModel
+from seqloom.model.recurrent import RecurrentDecoder
 from seqloom.model.state import (
     Decoder,
     Encoder,
@@ -21,6 +21,7 @@ from seqloom.model.state import (
     Source,
     Writing,
 )
+from seqloom.model.transformer import TransformerDecoder
 
 __all__ = [
     "EnsembleDecoder",
@@ -69,14 +70,14 @@ class EnsembleEncoder(nn.Module):
 
     def encode(self, source: Source) -> Memories:
         memories = tuple(member.encode(source) for member in self.members)
-        return Memories(len(source.lengths), members=memories)
+        return Memories(len(source.lengths), mask=_shared_mask(memories), members=memories)
 
 
 class EnsembleDecoder(nn.Module):
     """Decoders over the same vocabulary; the probability of a token is the mean of theirs.
 
     Their features lie side by side, `widths` values of each; attention is the mean of those members
-    that attend.
+    that attend, where these look at the same positions.
     """
 
     def __init__(self, members: Sequence[Decoder[Any]], widths: Sequence[int]) -> None:
@@ -98,7 +99,8 @@ class EnsembleDecoder(nn.Module):
         found = [member.read(inputs, theirs) for member, theirs in pairs]
         hidden = torch.cat([features.hidden for features, _ in found], dim=2)
         weights = [f.attention for f, _ in found if f.attention is not None]
-        attention = torch.stack(weights).mean(dim=0) if weights else None
+        alike = len({each.shape for each in weights}) == 1
+        attention = torch.stack(weights).mean(dim=0) if alike else None
         return Features(hidden, attention), EnsembleState(tuple(after for _, after in found))
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
@@ -109,7 +111,8 @@ def ensemble(models: Sequence[SequenceModel]) -> SequenceModel:
     """Models in use, all with the same two vocabularies, as one."""
     if len(models) == 1:
         return models[0]
-    decoder = EnsembleDecoder([model.decoder for model in models], [_width(m) for m in models])
+    decoders = [model.decoder for model in models]
+    decoder = EnsembleDecoder(decoders, [_width(each) for each in decoders])
     return SequenceModel(EnsembleEncoder([model.encoder for model in models]), decoder).eval()
 
 
@@ -172,10 +175,21 @@ def headed_ensemble(models: Sequence[HeadedModel]) -> HeadedModel:
     return HeadedModel(encoder, head).eval()
 
 
-@torch.no_grad()
-def _width(model: SequenceModel) -> int:
-    """The size of a model's features, which reading one token shows."""
-    token = torch.tensor([[END]])
-    memory = model.encoder.encode(Source(token, torch.tensor([1])))
-    features, _ = model.decoder.read(token, model.decoder.start(memory))
-    return features.hidden.shape[2]
+def _shared_mask(memories: Sequence[Memory]) -> Bool[Tensor, "B S"] | None:
+    """The positions that can be looked at, where all members hand over equally many."""
+    mask = memories[0].mask
+    others = [memory.mask for memory in memories[1:]]
+    if mask is None or any(each is None or each.shape != mask.shape for each in others):
+        return None
+    return mask
+
+
+def _width(decoder: Decoder[Any]) -> int:
+    """The size of a decoder's features, which its output layer reads."""
+    match decoder:
+        case RecurrentDecoder() | TransformerDecoder():
+            return decoder.output.width
+        case EnsembleDecoder():
+            return sum(decoder.widths)
+        case _:
+            raise TypeError("an ensemble joins decoders that have an output layer")
