@@ -69,6 +69,7 @@ KINDS: dict[str, Kind] = {
                        "no"),
     "vector": Kind({"kind": "vector"}, LABEL, {}, "1 2 3"),
     "series": Kind(WINDOW, AHEAD, {"encoder": RECURRENT, "decoder": RECURRENT}, FIVE),
+    "series by blocks": Kind(WINDOW, AHEAD, {"encoder": BLOCKS, "decoder": BLOCKS}, FIVE),
     "linear series": Kind(WINDOW, AHEAD, {"encoder": {"kind": "values"}}, FIVE),
     "picture": Kind(PICTURE, WORDS, {"front": FRONT, "encoder": {"kind": "vectors"},
                                      "decoder": BLOCKS}, "noise.png"),

@@ -13,6 +13,7 @@ from seqloom.insight import (
     MatteredInPicture,
     MatteredInSeries,
     MatteredInSound,
+    attention_of,
     mattered,
     state_map,
     steps_of,
@@ -20,6 +21,7 @@ from seqloom.insight import (
 )
 from seqloom.insight.pairs import said_of
 from seqloom.insight.saliency import CLOSE, ScaledVectors, explain
+from seqloom.model.forecast import SteppedForecast
 from seqloom.prediction import Forecaster, Judge, Model
 from tests.insight.kinds import KINDS, case
 from tests.insight.test_attention import texts
@@ -32,7 +34,7 @@ MISSING = {
     "flow": {"language by blocks"},
     "positions": {name for name in KINDS if "blocks" not in name} - {"picture", "picture to label"},
     "tree": {name for name, kind in KINDS.items() if kind.target["kind"] != "text"},
-    "steps": {"vector", "linear series", "picture to label"},
+    "steps": {"vector", "series by blocks", "linear series", "picture to label"},
 }  # fmt: skip
 
 
@@ -117,6 +119,25 @@ def test_what_mattered_is_drawn_over_what_was_read(tmp_path: Path) -> None:
             *texts(tmp_path / "look.svg")
         }
     assert "output before" in "".join(texts(tmp_path / "look.svg")) or name == "series"
+
+
+@torch.no_grad()
+def test_a_forecaster_is_seen_while_it_looks_at_its_past(tmp_path: Path) -> None:
+    """The weights are those of its decoder, given its own forecast at once."""
+    model, cell = case("series by blocks", tmp_path)
+    assert isinstance(model, Forecaster)
+    head = model.network.head
+    assert isinstance(head, SteppedForecast)
+    memory = model.network.encoder.encode(said_of(model, cell).read())
+    assert memory.past is not None
+    ahead = head(memory).unflatten(2, (2, -1))[..., 0] - memory.past.last[:, None]
+    fed = head.vectors(torch.cat([torch.zeros_like(ahead[:, :1]), ahead[:, :-1]], dim=1))
+    start = head.decoder.start(memory, trace=True)  # type: ignore[call-arg]
+    features, _ = head.decoder.read_vectors(fed, start)
+    assert features.attention is not None
+    found = attention_of(model, cell).chosen("cross")
+    np.testing.assert_allclose(found.weights, features.attention[0], atol=1e-5)
+    assert [*found.target] == ["+1", "+2", "+3"]
 
 
 def test_a_label_is_followed_item_by_item(tmp_path: Path) -> None:

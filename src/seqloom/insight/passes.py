@@ -79,7 +79,7 @@ def written_over(network: SequenceModel, pair: Pair) -> Written:
     if not isinstance(writer, SequenceModel):
         raise TypeError("the twin of a model that writes writes too")
     memory = writer.encoder.encode(pair.read())
-    features, _ = writer.decoder.read(pair.fed(), writer.decoder.start(memory, trace=True))
+    features, _ = writer.decoder.read(pair.fed(), writer.decoder.start(memory))
     scores = writer.decoder.write(features.hidden[0]).log_softmax(-1)
     return Written(
         pair, memory, *notes.taken(network, pair, memory), pair, features.hidden[0], scores
@@ -128,9 +128,7 @@ class _Notes:
         ]
         self.twin = twin(network, changes)
         for name, module in self.twin.named_modules():
-            if isinstance(module, CrossAttention):
-                module.register_forward_hook(partial(_note_cross, self._look(name, "cross")))
-            elif isinstance(module, Attention):
+            if isinstance(module, CrossAttention | Attention):
                 module.register_forward_hook(partial(_note_attention, self._look(name, "cross")))
         for place, unit in units_of(self.twin):
             self.parts.append(_Part(place, unit, []))
@@ -183,12 +181,9 @@ class _Mixing(nn.Module):
         self.look.weights.append(scores.softmax(-1)[0])
 
 
-def _note_cross(look: _Look, _module: nn.Module, _inputs: Any, outputs: Any) -> None:
-    if outputs[1] is not None:
-        look.weights.append(outputs[1][0])
-
-
-def _note_attention(look: _Look, module: Attention, inputs: Any, _outputs: Any) -> None:
+def _note_attention(
+    look: _Look, module: CrossAttention | Attention, inputs: Any, _outputs: Any
+) -> None:
     look.weights.append(module.weigh(*inputs)[0])
 
 

@@ -194,7 +194,8 @@ def _ahead(model: Judge, said: Foretold) -> Steps:
     found = pass_over(model.network, said)
     if said.ahead is None or not any(each.place.side == "decoder" for each in found.stretches):
         raise ConfigError(
-            "this forecast is made at once and not step by step: try --show gradients or flow"
+            "this forecast has no recurrent state to be followed step by step: "
+            "try --show gradients or flow"
         )
     layers = layers_of(found, "decoder", len(said.ahead))
     attention = cross_map(found)

@@ -93,18 +93,25 @@ class CrossAttention(nn.Module):
     ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R H T S"] | None]:
         """What each position takes from the source; with `trace`, also how it looked at it."""
         rows, steps, _ = inputs.shape
-        query = self.query(inputs).view(mask.shape[0], -1, self.sizes.heads, self.sizes.key)
-        query = query.transpose(1, 2)  # (B, H, K·T, E)
-        seen = mask[:, None, None]
+        query, seen = self._asked(inputs, len(mask)), mask[:, None, None]
         output = functional.scaled_dot_product_attention(query, keys.keys, keys.values, seen)
         output = self.combine(output.transpose(1, 2).reshape(rows, steps, -1))
-        return output, self._weights(query, keys.keys, seen, rows) if trace else None
+        return output, self.weigh(inputs, keys, mask) if trace else None
 
-    def _weights(self, query: Tensor, key: Tensor, seen: Tensor, rows: int) -> Tensor:
-        scores = query @ key.transpose(2, 3) / math.sqrt(query.shape[-1])
-        weights = scores.masked_fill(~seen, -torch.inf).softmax(-1)  # (B, H, K·T, S)
-        split = weights.unflatten(2, (rows // len(weights), -1))  # (B, H, K, T, S)
+    def weigh(
+        self, inputs: Float[Tensor, "R T D"], keys: Keys, mask: Bool[Tensor, "B S"]
+    ) -> Float[Tensor, "R H T S"]:
+        """How each position looks at the source, head by head."""
+        query = self._asked(inputs, len(mask))
+        scores = query @ keys.keys.transpose(2, 3) / math.sqrt(query.shape[-1])
+        weights = scores.masked_fill(~mask[:, None, None], -torch.inf).softmax(-1)
+        split = weights.unflatten(2, (len(inputs) // len(mask), -1))  # (B, H, K, T, S)
         return split.transpose(1, 2).flatten(0, 1)
+
+    def _asked(self, inputs: Float[Tensor, "R T D"], sentences: int) -> Float[Tensor, "B H Q E"]:
+        """The queries of all Q = K·T positions of a sentence."""
+        query = self.query(inputs).view(sentences, -1, self.sizes.heads, self.sizes.key)
+        return query.transpose(1, 2)
 
 
 class Gated(nn.Module):
