@@ -8,11 +8,11 @@ import soundfile  # type: ignore[import-untyped]
 import torch
 from PIL import Image
 
-from seqloom.config import Config, validate
-from seqloom.fields import Field, SeriesField, TextField, learn_field
+from seqloom.config import Config, GapsConfig, validate
+from seqloom.fields import Field, GapsField, SeriesField, TextField, learn_field
 from seqloom.keys import key
 from seqloom.model import HeadedModel, SequenceModel, build
-from seqloom.prediction import Forecaster, Judge, Model, Predictor
+from seqloom.prediction import Filler, Forecaster, Judge, Model, Predictor
 
 __all__ = ["KINDS", "Case", "case"]
 
@@ -32,6 +32,7 @@ HEADS = {
     kind: {"encoder": {"kind": "vectors"}, "decoder": {"kind": head}}
     for kind, head in (
         ("label", "label"), ("tags", "tags"), ("number", "number"), ("series", "horizon"),
+        ("gaps", "gaps"),
     )
 }  # fmt: skip
 ALONE = {**RECURRENT, "width": 8, "attention": "none", "first_state": "zero", "code": "none"}
@@ -53,7 +54,9 @@ class Case(NamedTuple):
     cell: str
 
 
-LABEL, TAGS, NUMBER, NONE = ({"kind": kind} for kind in ("label", "tags", "number", "none"))
+LABEL, TAGS, NUMBER, GAPS, NONE = (
+    {"kind": kind} for kind in ("label", "tags", "number", "gaps", "none")
+)
 FIVE = "1 2; 2 1; 3 0; 2 2; 1 4"
 KINDS: dict[str, Kind] = {
     "label": Kind(WORDS, LABEL, {"encoder": RECURRENT}, "a b c"),
@@ -62,6 +65,8 @@ KINDS: dict[str, Kind] = {
     "tags by blocks": Kind(WORDS, TAGS, {"encoder": BLOCKS}, "a b c"),
     "spelt tags": Kind({**WORDS, "unit": "symbol", "spelling": 8}, TAGS, {"encoder": RECURRENT},
                        "a b c"),
+    "gaps": Kind(WORDS, GAPS, {"encoder": {**RECURRENT, "direction": "around"}}, "a ___ c ___"),
+    "gaps by blocks": Kind(WORDS, GAPS, {"encoder": BLOCKS}, "a ___ c ___"),
     "number": Kind(WORDS, NUMBER, {"encoder": RECURRENT}, "a b c"),
     "language": Kind(NONE, WORDS, {"encoder": NONE, "decoder": ALONE}, "a b c"),
     "language by blocks": Kind(NONE, WORDS, {"encoder": NONE, "decoder": BLOCKS}, "a b c"),
@@ -89,7 +94,7 @@ def case(name: str, folder: Path) -> Case:
     if "." in cell:
         cell = str(folder / cell)
         _file(folder, kind.cell)
-    source, target = _field(kind.source), _field(kind.target)
+    source, target = _fields(kind)
     head = HEADS.get(kind.target["kind"], {})
     shapes = {"embedding": 8, "share_vocabulary": False, "tie_output": False, **head, **kind.model}
     tables = {"source": kind.source, "target": kind.target, "model": shapes}
@@ -106,9 +111,20 @@ def _predictor(
 ) -> Predictor:
     if isinstance(network, SequenceModel) and isinstance(target, TextField):
         return Model(config, source, target, network)
+    if isinstance(source, TextField) and isinstance(target, GapsField):
+        return Filler(config, source, target, network)  # type: ignore[arg-type]
     if isinstance(source, SeriesField) and isinstance(target, SeriesField):
         return Forecaster(config, source, target, network)  # type: ignore[arg-type]
     return Judge(config, source, target, network)  # type: ignore[arg-type]
+
+
+def _fields(kind: Kind) -> tuple[Field, Field]:
+    source = _field(kind.source)
+    if kind.target != GAPS:
+        return source, _field(kind.target)
+    if not isinstance(source, TextField):
+        raise TypeError("gaps are those of a text")
+    return source, GapsField.beside(GapsConfig(), source)
 
 
 def _field(tables: dict[str, Any]) -> Field:

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from seqloom.commands.look import SHOWS, Wanted
-from seqloom.errors import ConfigError
+from seqloom.errors import ConfigError, DataError
 from seqloom.insight import (
     MatteredInPicture,
     MatteredInSeries,
     MatteredInSound,
     attention_of,
+    flow_of,
     mattered,
     state_map,
     steps_of,
@@ -28,8 +29,8 @@ from tests.insight.test_attention import texts
 
 # What each kind has nothing of; everything else is there for all.
 MISSING = {
-    "attention": {"label", "tags", "spelt tags", "number", "language", "vector", "linear series",
-                  "picture to label"},
+    "attention": {"label", "tags", "spelt tags", "gaps", "number", "language", "vector",
+                  "linear series", "picture to label"},
     "alignment": set(KINDS),
     "flow": {"language by blocks"},
     "positions": {name for name in KINDS if "blocks" not in name} - {"picture", "picture to label"},
@@ -83,7 +84,7 @@ def test_integrated_gradients_add_up(name: str, tmp_path: Path) -> None:
 
 def test_what_is_explained_is_what_predict_says(tmp_path: Path) -> None:
     """Log-probabilities of labels, numbers in their own units, means of forecasts."""
-    for name in ("label", "tags", "number", "series"):
+    for name in ("label", "tags", "gaps", "gaps by blocks", "number", "series"):
         model, cell = case(name, tmp_path)
         explained = explain(model.network, said_of(model, cell)).explained
         output = model.predict([cell])[0]
@@ -95,6 +96,30 @@ def test_what_is_explained_is_what_predict_says(tmp_path: Path) -> None:
         else:
             own = [token.log_probability for token in output.tokens]
             np.testing.assert_allclose(explained, own, atol=1e-5)
+
+
+def test_what_flows_back_is_from_what_predict_says(tmp_path: Path) -> None:
+    """The cost is the mean of −log p over labels, tags and gaps, in a batch as alone."""
+    for name in ("label", "tags", "gaps", "gaps by blocks"):
+        model, cell = case(name, tmp_path)
+        cells = [cell, "b ___ d d" if "gaps" in name else "b d a c"]
+        outputs = model.predict(cells)
+        costs = [-np.mean([token.log_probability for token in each.tokens]) for each in outputs]
+        found = flow_of(model, [(each, None) for each in cells]).gradients.costs
+        np.testing.assert_allclose(found, costs, atol=1e-5)
+
+
+def test_a_text_with_gaps_is_read_with_its_gaps(tmp_path: Path) -> None:
+    """Marked, filled in by the likeliest tokens, and refused where there is none."""
+    model, cell = case("gaps", tmp_path)
+    said = said_of(model, cell)
+    assert [*said.source] == ["a", "___", "c", "___", "<end>"]
+    assert [*said.target] == [token.text for token in model.predict([cell])[0].tokens]
+    assert [step.read for step in steps_of(model, cell).steps] == ["___", "___"]
+    with pytest.raises(DataError, match="there is no gap to fill in"):
+        said_of(model, "a b")
+    with pytest.raises(DataError, match="no gap is among the first 256 tokens"):
+        said_of(model, "a " * 256 + "___")
 
 
 def test_erasing_a_number_is_reading_its_mean(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from seqloom.insight import rolled, unrolled, write
 from seqloom.insight.nets import Net
+from seqloom.insight.pairs import said_of
 from seqloom.insight.passes import pass_over
+from tests.insight.kinds import case
 from tests.insight.looked import KINDS, PAIR, named
 from tests.insight.test_attention import texts
 
@@ -45,6 +47,18 @@ def test_a_transformer_meets_all_before_and_all_around() -> None:
     """Two blocks: each position of five at four others, each of four at those before it."""
     model = named("after sinusoids")
     assert counts(unrolled(model, pass_over(model, PAIR)))["meet"] == 2 * (5 * 4 + 6)
+
+
+def test_a_gap_is_told_by_what_is_around_it(tmp_path: Path) -> None:
+    """No position is shown itself: what stands before it and after it leads to its token."""
+    model, cell = case("gaps", tmp_path)
+    assert "output [a token for each gap]" in rolled(model.network).text()
+    net = unrolled(model.network, pass_over(model.network, said_of(model, cell)))
+    names = [node.name for node in net.nodes]
+    assert len(names) == len(set(names))
+    assert {(edge.begin[-1], edge.end) for edge in net.edges if edge.end.startswith("output")} == {
+        ("0", "output 1"), ("2", "output 1"), ("2", "output 3"), ("4", "output 3"),
+    }  # fmt: skip
 
 
 def test_a_net_is_drawn_with_its_labels(tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 import numpy as np
 
 from seqloom.insight.heads import cross_map, layer_maps
+from seqloom.insight.pairs import Filled
 from seqloom.insight.passes import Pass
 from seqloom.model import HeadedModel, Network
-from seqloom.model.heads import CodePool, LabelHead, MeanPool, NumberHead, TagsHead
+from seqloom.model.heads import CodePool, GapsHead, LabelHead, MeanPool, NumberHead, TagsHead
 
 __all__ = ["attention_beside"]
 
@@ -39,6 +40,8 @@ def _judged(network: HeadedModel, found: Pass) -> np.ndarray | None:
         return None
     weights: np.ndarray = own[-1].weights
     match network.head:
+        case GapsHead() if isinstance(found.said, Filled):
+            return weights[found.said.gaps]
         case TagsHead():
             return weights[: len(found.said.target)]
         case LabelHead(pool=CodePool()) | NumberHead(pool=CodePool()):

@@ -21,7 +21,7 @@ from seqloom.insight.gradients import (
     gradient_flow,
     mean_cross_entropy,
 )
-from seqloom.insight.pairs import Labelled, Pair, Said, said_of
+from seqloom.insight.pairs import Filled, Labelled, Pair, Said, said_of
 from seqloom.insight.passes import pass_over, positions
 from seqloom.insight.picture import Drawing
 from seqloom.model import Head, Memory
@@ -120,10 +120,18 @@ def flow_of(model: Predictor, rows: Sequence[tuple[str, Output | str | None]]) -
 
 def _targets(said: Sequence[Said]) -> Tensor:
     """What is said as ids; as numbers, which the cost does not look at, where it is not symbols."""
-    if not all(isinstance(each, Pair | Labelled) for each in said):
-        return torch.zeros(len(said), 1, 1)
-    ids = [each.target_ids for each in said if isinstance(each, Pair | Labelled)]
-    return padded([np.array(row, np.int32) for row in ids]).values
+    rows = [row for each in said if (row := _ids(each)) is not None]
+    return padded(rows).values if len(rows) == len(said) else torch.zeros(len(said), 1, 1)
+
+
+def _ids(said: Said) -> np.ndarray | None:
+    match said:
+        case Filled():
+            return said.placed()
+        case Pair() | Labelled():
+            return np.array(said.target_ids, np.int32)
+        case _:
+            return None
 
 
 def _cost(said: Said) -> Cost:
@@ -132,6 +140,8 @@ def _cost(said: Said) -> Cost:
             return mean_cross_entropy
         case Labelled():
             return _label_cost
+        case Filled():
+            return partial(_gap_cost, said)
         case _:
             return partial(_number_cost, len(said.target))
 
@@ -139,9 +149,17 @@ def _cost(said: Said) -> Cost:
 def _label_cost(head: Head, memory: Memory, target: Tensor) -> Tensor:
     """The mean of −log p over the labels of each input."""
     logs = head(memory)[:, : target.shape[1]].log_softmax(-1)
-    real = target.ne(EMPTY)
-    found = logs.gather(2, (target - 1).clamp(min=0)[:, :, None]).squeeze(2)
-    cost: Tensor = -(found * real).sum(dim=1) / real.sum(dim=1)
+    return _surprise(logs, (target - 1).clamp(min=0), target.ne(EMPTY))
+
+
+def _gap_cost(said: Filled, head: Head, memory: Memory, target: Tensor) -> Tensor:
+    """The same over the gaps of each input; their ids are those of the vocabulary."""
+    return _surprise(said.likely(head(memory)), target, target.ne(EMPTY))
+
+
+def _surprise(logs: Tensor, ids: Tensor, real: Tensor) -> Tensor:
+    found = logs.gather(2, ids[:, :, None]).squeeze(2).masked_fill(~real, 0.0)
+    cost: Tensor = -found.sum(dim=1) / real.sum(dim=1)
     return cost
 
 

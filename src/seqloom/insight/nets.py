@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.insight.attention import tick, wrapped
 from seqloom.insight.heads import cross_map
-from seqloom.insight.pairs import Foretold
+from seqloom.insight.pairs import Filled, Foretold
 from seqloom.insight.passes import Pass, positions
 from seqloom.insight.picture import Drawing
 from seqloom.insight.twins import layer_of, side_of
 from seqloom.model import HeadedModel, Network, SequenceModel
 from seqloom.model.encoders import NoEncoder
 from seqloom.model.fronts import FrontedEncoder
-from seqloom.model.heads import CodePool, LabelHead, MaximumPool, MeanPool, NumberHead, TagsHead
+from seqloom.model.heads import (
+    CodePool,
+    GapsHead,
+    LabelHead,
+    MaximumPool,
+    MeanPool,
+    NumberHead,
+    TagsHead,
+)
 from seqloom.nn.attention import Attention
 from seqloom.nn.embedding import Embedding, Given, OneHot
 from seqloom.nn.mixing import Recurrence
-from seqloom.nn.recurrent import Layer
+from seqloom.nn.recurrent import AroundStack, Layer
 from seqloom.nn.transformer import Block
 from seqloom.nn.units import Unit
 
@@ -191,12 +199,18 @@ def _judged(network: Network, found: Pass, below: tuple[list[_Layer], int, float
     layers, count, height = below
     top = layers[-1].name if layers else "encoder"
     head = network.head if isinstance(network, HeadedModel) else None
-    if isinstance(head, TagsHead):
-        shown = found.said.target[:count]
-        nodes = [Node(f"output {t}", tick(s), t, height, "output") for t, s in enumerate(shown)]
-        return Net(
-            tuple(nodes), tuple(Edge(f"{top} {t}", f"output {t}", "up") for t in range(len(shown)))
-        )
+    if isinstance(head, TagsHead | GapsHead):
+        nodes = [
+            Node(f"output {t}", tick(s), t, height, "output") for t, s in _placed(found, count)
+        ]
+        around = isinstance(head, GapsHead) and head.around
+        edges = [
+            Edge(f"{top} {s}", f"output {t}", "up")
+            for t, _ in _placed(found, count)
+            for s in ((t - 1, t + 1) if around else (t,))
+            if 0 <= s < count
+        ]
+        return Net(tuple(nodes), tuple(edges))
     words = ", ".join(map(tick, found.said.target[:3]))
     last = isinstance(getattr(head, "pool", None), CodePool)
     places = [count - 1] if last else list(range(count))
@@ -206,6 +220,13 @@ def _judged(network: Network, found: Pass, below: tuple[list[_Layer], int, float
     ]
     edges = [Edge(f"{top} {t}", "head", "up") for t in places]
     return Net(tuple(nodes), (*edges, Edge("head", "output", "up")))
+
+
+def _placed(found: Pass, count: int) -> list[tuple[int, str]]:
+    """What is said of each of the first positions, or of those that are gaps."""
+    said = found.said
+    places = said.gaps.tolist() if isinstance(said, Filled) else range(len(said.target))
+    return [pair for pair in zip(places, said.target, strict=True) if pair[0] < count]
 
 
 def _is_there(network: Network, side: str, layers: Sequence[_Layer]) -> bool:
@@ -250,6 +271,8 @@ def _said(network: Network) -> str:
     match network:
         case HeadedModel(head=TagsHead()):
             return "a tag for each"
+        case HeadedModel(head=GapsHead()):
+            return "a token for each gap"
         case HeadedModel(head=LabelHead()):
             return "label"
         case HeadedModel(head=NumberHead()):
@@ -296,29 +319,35 @@ def _meetings(layer: _Layer, count: int, side: str) -> Iterator[Edge]:
 
 def _layers(network: Network, side: str) -> Iterator[_Layer]:
     """The layers of a side, the lowest first."""
+    around = [stack for stack in network.modules() if isinstance(stack, AroundStack)]
+    others = {id(layer) for stack in around for layer in stack.after.layers}
     for name, module in network.named_modules():
         if side_of(name) != side:
             continue
         number = layer_of(name) - 1
         match module:
-            case Layer():
-                units = [unit for unit in module.units if isinstance(unit, Unit)]
-                both = len(units) == 2
-                label = f"{type(units[0]).__name__.upper()} of {units[0].width}"
-                forward = both or not module.backward_first
-                yield _Layer(
-                    number,
-                    f"{side} layers.{number}",
-                    f"{label}, both ways" if both else label,
-                    (forward, both or module.backward_first),
-                    meets=False,
-                )
+            case Layer() if id(module) not in others:
+                yield _recurrent(module, side, number, around=bool(around))
             case Block():
                 unit = isinstance(module.attention, Recurrence)
                 place = f"{side} blocks.{number}"
                 yield _Layer(
                     number, place, f"block of {module.width}", (unit, False), meets=not unit
                 )
+
+
+def _recurrent(layer: Layer, side: str, number: int, *, around: bool) -> _Layer:
+    """A layer of units; one that reads around has a second that reads the other way."""
+    units = [unit for unit in layer.units if isinstance(unit, Unit)]
+    both = len(units) == 2
+    ways = ", around" if around else ", both ways" if both else ""
+    return _Layer(
+        number,
+        f"{side} layers.{number}",
+        f"{type(units[0]).__name__.upper()} of {units[0].width}{ways}",
+        (around or both or not layer.backward_first, around or both or layer.backward_first),
+        meets=False,
+    )
 
 
 def _looks(network: Network) -> bool:

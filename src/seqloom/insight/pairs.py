@@ -6,11 +6,14 @@ from typing import ClassVar
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import (
+    EMPTY,
     END,
+    GAP,
     SPECIAL_SYMBOLS,
     START,
     NoField,
@@ -20,13 +23,14 @@ from seqloom.fields import (
     Values,
 )
 from seqloom.insight.units import Units, units_of
-from seqloom.model import Head, HeadedModel, Memory, Network, SequenceModel, Source
-from seqloom.prediction import Forecaster, Judge, Model, Output, Predictor
+from seqloom.model import Filling, Head, HeadedModel, Memory, Network, SequenceModel, Source
+from seqloom.prediction import Filler, Forecaster, Judge, Model, Output, Predictor
 from seqloom.prediction.fitting import configured
 from seqloom.prediction.reading import padded
 
 __all__ = [
     "Cell",
+    "Filled",
     "Foretold",
     "Labelled",
     "Measured",
@@ -118,6 +122,41 @@ class Labelled(Said):
 
 
 @dataclass(frozen=True, eq=False)
+class Filled(Said):
+    """A text with gaps, and a token for each of them."""
+
+    quantity: ClassVar[str] = "log p"
+
+    target_ids: tuple[int, ...] = ()
+    fillable: NDArray[np.bool_] | None = None  # which ids can stand in a gap; all if not said
+
+    @property
+    def gaps(self) -> NDArray[np.int64]:
+        """The positions of the gaps."""
+        return np.flatnonzero(self.values == GAP)
+
+    def placed(self) -> NDArray[np.int32]:
+        """The tokens at their positions, and nothing at any other."""
+        row = np.full(len(self.values), EMPTY, np.int32)
+        row[self.gaps] = self.target_ids
+        return row
+
+    def likely(self, scores: Float[Tensor, "*rows V"]) -> Float[Tensor, "*rows V"]:
+        """The log-probability of each token that can stand in a gap."""
+        if self.fillable is not None:
+            scores = scores.masked_fill(~torch.from_numpy(self.fillable), -torch.inf)
+        return scores.log_softmax(-1)
+
+    def explained(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
+        """The log-probability of each token in its gap."""
+        head = _filling(network)
+        hidden = head.read(memory)[:, torch.from_numpy(self.gaps)]
+        logs = self.likely(head.write(hidden))  # (N, T, V)
+        ids = torch.tensor(self.target_ids)
+        return logs.gather(2, ids.expand(len(logs), -1)[:, :, None]).squeeze(2)
+
+
+@dataclass(frozen=True, eq=False)
 class Measured(Said):
     """An input and its number."""
 
@@ -162,6 +201,8 @@ def said_of(model: Predictor, cell: Cell, output: Output | str | None = None) ->
         )
     if isinstance(model, Forecaster):
         return _foretold(model, cell)
+    if isinstance(model, Filler):
+        return _filled(model, cell)
     values = read_cell(model, cell)
     names, units = tuple(model.source.tokens(values)), units_of(model, values)
     if isinstance(model.target, NumberField):
@@ -219,10 +260,11 @@ def read_cell(model: Predictor, cell: Cell) -> Values:
         return model.window(cell)
     if not cell.strip():
         raise DataError("there is nothing to look at in a blank input; give a text")
-    wrong = model.source.fault(cell)
+    reader = model.inputs
+    wrong = reader.field.fault(cell)
     if wrong is not None:
         raise DataError(wrong)
-    return model.inputs.encoded(0, model.source.rows([cell])[0]).values
+    return reader.encoded(0, reader.field.rows([cell])[0]).values
 
 
 def _labels(model: Judge, text: str, items: int) -> tuple[int, ...]:
@@ -245,6 +287,18 @@ def _foretold(model: Forecaster, cell: Cell) -> Foretold:
     return Foretold(names, model.target.names, values, units, past, ahead, model.target)
 
 
+def _filled(model: Filler, cell: Cell) -> Filled:
+    values = read_cell(model, cell)
+    if not (values == GAP).any():
+        raise DataError(
+            f"no gap is among the first {model.config.data.max_source:,} tokens, which are all "
+            "that is read (data.max_source); give a shorter text"
+        )
+    (output,) = model.predict_rows([values])
+    names = tuple(model.marked.tokens(values)), tuple(model.target.tokens(output.ids))
+    return Filled(*names, values, None, output.ids, model.target.fillable)
+
+
 def _text(output: Output | str) -> str:
     return output if isinstance(output, str) else output.text
 
@@ -259,3 +313,10 @@ def _head(network: Network) -> Head:
     if not isinstance(network, HeadedModel):
         raise TypeError("a decoder judges nothing")
     return network.head
+
+
+def _filling(network: Network) -> Filling:
+    head = _head(network)
+    if not isinstance(head, Filling):
+        raise TypeError("this head fills in no gaps")
+    return head

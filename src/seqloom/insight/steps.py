@@ -15,7 +15,7 @@ from seqloom.insight.attention import fitted, terminal_label, tick
 from seqloom.insight.gates import gates_of
 from seqloom.insight.heads import cross_map
 from seqloom.insight.page import embedded, page
-from seqloom.insight.pairs import Foretold, Said, pair_of, said_of
+from seqloom.insight.pairs import Filled, Foretold, Said, pair_of, said_of
 from seqloom.insight.passes import Pass, pass_over, written_over
 from seqloom.insight.picture import Drawing
 from seqloom.prediction import Judge, Likely, Model, Output, Predictor
@@ -139,7 +139,8 @@ def steps_of(model: Predictor, text: str, output: Output | str | None = None) ->
 
 
 def steps_read(model: Judge, text: str, output: Output | str | None) -> Steps:
-    """What a model that judges thinks, item by item; ConfigError where it goes by no steps."""
+    """What a model that judges thinks, item by item or gap by gap; ConfigError where it goes by no
+    steps."""
     said = said_of(model, text, output)
     items = len(said.values) - model.source.closing
     if isinstance(said, Foretold):
@@ -152,6 +153,7 @@ def steps_read(model: Judge, text: str, output: Output | str | None) -> Steps:
     found = pass_over(model.network, said)
     layers = layers_of(found, "encoder", items)
     judged = _judged_so_far(model, said, items)
+    places = said.gaps.tolist() if isinstance(said, Filled) else range(items)
     return Steps(
         said.source,
         tuple(
@@ -164,16 +166,17 @@ def steps_read(model: Judge, text: str, output: Output | str | None) -> Steps:
                 layers=layers[t],
                 attention=None,
             )
-            for t, each in enumerate(judged)
+            for t, each in zip(places, judged, strict=True)
         ),
         verb="says",
     )
 
 
 def _judged_so_far(model: Judge, said: Said, items: int) -> list[Output]:
-    """Tags one by one; for a label or a number, what the first so many items would be given."""
+    """Tags or gaps one by one; for a label or a number, what the first so many items would be
+    given."""
     values = said.values
-    if model.target.config.kind != "tags":
+    if model.target.config.kind not in ("tags", "gaps"):
         kept = [np.delete(np.arange(len(values)), np.arange(t + 1, items)) for t in range(items)]
         return model.predict_rows([values[places] for places in kept], alternatives=BEST)
     (whole,) = model.predict_rows([values], alternatives=BEST)
