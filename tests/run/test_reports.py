@@ -5,10 +5,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from seqloom.config import merge
+from seqloom.prediction import Filler
 from seqloom.run import evaluate, load, report, train
+from tests.run import test_gaps as gaps
 from tests.run import test_senses as senses
 from tests.run import test_series as series
 from tests.run.test_senses import pictures_, sounds_, videos_
@@ -41,6 +44,24 @@ def test_files_of_the_held_out_rows_are_shown(
     assert page.count("data:image/png;base64,") >= 3
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert json.loads(json.dumps(made.as_dict()))["scores"]
+
+
+@pytest.mark.parametrize("preset", gaps.KINDS)
+def test_texts_with_gaps_have_a_report(preset: str, tmp_path: Path) -> None:
+    """The scores are those of evaluate, and rows are judged by the tokens that are told right."""
+    train(gaps.TEXTS, tmp_path / "run", options=gaps.chosen(preset, updates=20))
+    made = report(tmp_path / "run", data=gaps.TEXTS[:6])
+    model = load(tmp_path / "run")
+    assert isinstance(model, Filler)
+    found = evaluate(model, gaps.TEXTS[:6]).scores
+    assert [each.name for each in made.scores] == [each.name for each in found]
+    assert [each.value for each in made.scores] == pytest.approx([each.value for each in found])
+    shares = [each.quality for each in made.judged]
+    assert np.mean(shares) == pytest.approx(found[0].value)  # as all rows are of one length
+    assert [each.reference for each in made.judged] == gaps.TEXTS[:6]
+    assert len(made.looks) == 3
+    assert all("___" in json.dumps(each.as_dict()) for each in made.looks)
+    assert "told right, %" in report(tmp_path / "run").page()
 
 
 @pytest.mark.parametrize("preset", ["auto", "gru"])

@@ -19,7 +19,7 @@ from seqloom.run.prepare import Prepared
 from seqloom.run.progress import Progress, Validation
 from seqloom.run.watch import Sample
 
-__all__ = ["HeldOutGaps", "bigram_score", "gap_scores"]
+__all__ = ["HeldOutGaps", "bigram_score", "gap_scores", "told_scores"]
 
 ROWS = 1_000  # that are asked for at a validation
 BASELINE = "two-sided bigrams"
@@ -28,7 +28,11 @@ BASELINE = "two-sided bigrams"
 def gap_scores(model: Filler, texts: Sequence[str]) -> list[Score]:
     """The share of tokens that are told right, each from all others, and their perplexity; a token
     outside the vocabulary is never right, and has none."""
-    told = model.told(texts)
+    return told_scores(model.told(texts))
+
+
+def told_scores(told: Sequence[Told]) -> list[Score]:
+    """The same for texts that have been asked for."""
     known = [each.tokens != UNK for each in told]
     likely = [
         float(t.log_probabilities[k].sum()) for t, k in zip(told, known, strict=True) if k.any()

@@ -9,23 +9,25 @@ import numpy as np
 
 from seqloom.data import Corpus, Data, Report, spread
 from seqloom.errors import RunError
-from seqloom.fields import Field, NumberField, Pixels, TagsField, TextField, Values
+from seqloom.fields import UNK, Field, NumberField, Pixels, TagsField, TextField, Values
 from seqloom.fields.numbers import read_number
 from seqloom.fields.tokenizers import split_symbols
 from seqloom.insight import Judged, Scale
 from seqloom.insight.page import Picture
 from seqloom.metrics import Score, perplexity, target_scores
-from seqloom.prediction import Model, Output, Predictor, Scored
+from seqloom.prediction import Filler, Model, Output, Predictor, Scored
 from seqloom.prediction.fitting import configured
+from seqloom.run.gaps import told_scores
 from seqloom.run.language import characters, language_scores
 from seqloom.run.use import data_rows
 from seqloom.store import RunDirectory
 
-__all__ = ["Held", "Verdicts", "held_out", "judge", "judge_texts"]
+__all__ = ["Held", "Verdicts", "held_out", "judge", "judge_gaps", "judge_texts"]
 
 TEXT = Scale("chrF")
 LABEL = Scale("p of the right label, %")
 TAGS = Scale("tags right, %")
+GAPS = Scale("told right, %", "tokens")
 NUMBER = Scale("off by", digits=3, top=None, falling=True)
 LANGUAGE = Scale("nats a character", "tokens", digits=2, top=None, falling=True)
 
@@ -115,6 +117,24 @@ def judge_texts(model: Model, held: Sequence[Held]) -> Verdicts:
         for text, count, each in zip(texts, characters(model, texts), scored, strict=True)
     )
     return Verdicts(LANGUAGE, rows, tuple(language_scores(model, texts)))
+
+
+def judge_gaps(model: Filler, held: Sequence[Held]) -> Verdicts:
+    """Texts, and what is told of the tokens of each, every one from all others."""
+    texts = [row.target for row in held]
+    told = model.told(texts)
+    rows = tuple(
+        Judged(
+            "",
+            text,
+            model.target.cell(each.guesses),
+            100 * float((each.guesses == each.tokens).sum()) / max(1, len(each.tokens)),
+            len(each.tokens),
+            float(each.log_probabilities[each.tokens != UNK].sum()),
+        )
+        for text, each in zip(texts, told, strict=True)
+    )
+    return Verdicts(GAPS, rows, tuple(told_scores(told)))
 
 
 def _kept(directory: RunDirectory) -> Corpus:

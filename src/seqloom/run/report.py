@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from seqloom.config import flatten
 from seqloom.data import Corpus, Data, source_rows, spread, windows
 from seqloom.errors import DataError, RunError
+from seqloom.fields import GAP, Values
 from seqloom.insight import (
     Curves,
     ForecastReport,
@@ -24,8 +25,8 @@ from seqloom.insight import (
 from seqloom.insight.pairs import Cell
 from seqloom.insight.picture import write_bytes
 from seqloom.metrics import error_scores, forecast_errors
-from seqloom.prediction import Forecaster, Model, Predictor
-from seqloom.run.judged import Held, held_out, judge, judge_texts
+from seqloom.prediction import Filler, Forecaster, Model, Predictor
+from seqloom.run.judged import Held, Verdicts, held_out, judge, judge_gaps, judge_texts
 from seqloom.run.parts import part_lines
 from seqloom.run.progress import Progress
 from seqloom.run.saved import best_step
@@ -60,10 +61,8 @@ def report(run: str | Path, *, data: Data | None = None, most: int = ROWS) -> Ru
     if isinstance(model, Forecaster):
         return _forecast_report(directory, model, data, most)
     held = held_out(directory, model, data, most=most)
-    alone = isinstance(model, Model) and model.alone
-    made = judge_texts(model, held) if isinstance(model, Model) and alone else judge(model, held)
-    cells: list[Cell] = [row.target if alone else row.values for row in held if _fits(row, alone)]
-    kind, looks = _looks(model, cells)
+    made = _judged(model, held)
+    kind, looks = _looks(model, _cells(model, held))
     return RunReport(
         **_known(directory, model, data),
         scores=made.scores,
@@ -113,6 +112,35 @@ def _windows(model: Forecaster, data: Data, most: int) -> tuple[Numbers, Numbers
     read = model.source.scaled(source_rows(table, horizon))
     targets = model.target.scaled(table.values[:, : len(model.target.names)])
     return read[chosen - window + np.arange(window)], targets[chosen + np.arange(horizon)]
+
+
+def _judged(model: Predictor, held: Sequence[Held]) -> Verdicts:
+    match model:
+        case Filler():
+            return judge_gaps(model, held)
+        case Model() if model.alone:
+            return judge_texts(model, held)
+        case _:
+            return judge(model, held)
+
+
+def _cells(model: Predictor, held: Sequence[Held]) -> list[Cell]:
+    """What can be looked into: sources, texts of a language model, or texts with a gap each."""
+    alone = isinstance(model, Model) and model.alone
+    fitting = [row for row in held if _fits(row, alone)]
+    if isinstance(model, Filler):
+        return [cell for row in fitting if (cell := _gapped(model, row.values)) is not None]
+    return [row.target if alone else row.values for row in fitting]
+
+
+def _gapped(model: Filler, values: Values) -> Values | None:
+    """A text with a gap in its middle; None where no token of it can stand in one."""
+    places = np.flatnonzero(model.target.fillable[values])
+    if not len(places):
+        return None
+    gapped = values.copy()
+    gapped[places[len(places) // 2]] = GAP
+    return gapped
 
 
 def _fits(row: Held, alone: bool) -> bool:
