@@ -2,12 +2,16 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from selenium.webdriver.common.by import By
 
 from seqloom.config import merge
+from seqloom.fields import Values
+from seqloom.prediction import Model, Output
 from seqloom.run import train, write_report
 from tests.cli.support import Command
 from tests.insight.browser import browser, complaints
@@ -130,6 +134,23 @@ def test_a_report_opens_in_a_browser(lstm: Path, tmp_path: Path) -> None:
         assert len(sizes) == 5
         assert all(size["width"] > 100 and size["height"] > 50 for size in sizes)
         assert complaints(opened) == []
+
+
+def test_an_output_is_searched_for_once(
+    command: Command, transformer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a look, and for a report: all its rows together, then each of the three it shows."""
+    searches, original = [], Model.predict_rows
+
+    def counted(model: Model, rows: Sequence[Values], **named: Any) -> list[Output]:
+        searches.append(len(rows))
+        return original(model, rows, **named)
+
+    monkeypatch.setattr(Model, "predict_rows", counted)
+    command("look", transformer, "aei")
+    assert searches == [1]
+    command("report", transformer, "--to", tmp_path / "report.html")
+    assert searches[2:] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from seqloom.insight import (
     MatteredInPicture,
     MatteredInSeries,
     MatteredInSound,
+    attends,
     attention_of,
     flow_of,
     mattered,
@@ -22,6 +24,7 @@ from seqloom.insight import (
 )
 from seqloom.insight.pairs import said_of
 from seqloom.insight.saliency import CLOSE, ScaledVectors, explain
+from seqloom.insight.twins import twin
 from seqloom.model.forecast import SteppedForecast
 from seqloom.prediction import Forecaster, Judge, Model
 from tests.insight.kinds import KINDS, case
@@ -55,6 +58,30 @@ def test_every_look_works_or_names_one_that_does(name: str, tmp_path: Path) -> N
         if show in ("gradients", "net", "steps"):
             write(view, tmp_path / "look.svg", title="")
             assert texts(tmp_path / "look.svg")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_attention_is_told_without_a_pass(name: str, tmp_path: Path) -> None:
+    """A model attends where a pass over an input notes a look, and only there."""
+    model, cell = case(name, tmp_path)
+    assert attends(model.network) == bool(attention_of(model, cell).kinds)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_mattered_takes_one_pass(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attention beside it is of the pass that there is."""
+    made = []
+
+    def counted(*given: Any) -> Any:
+        made.append(twin(*given))
+        return made[-1]
+
+    model, cell = case(name, tmp_path)
+    monkeypatch.setattr("seqloom.insight.passes.twin", counted)
+    mattered(model, cell)
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("name", KINDS)

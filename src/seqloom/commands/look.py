@@ -145,10 +145,10 @@ def _title(show: str, rows: list[tuple[str, str | None]]) -> str:
 
 def _usual(model: "Predictor", wanted: Wanted) -> str:
     """What is shown of a model where nothing is said."""
-    from seqloom.insight import attention_of
+    from seqloom.insight import attends
 
     asked = wanted.of or wanted.layer is not None or wanted.head is not None
-    if asked or wanted.each or wanted.threads or attention_of(model, *wanted.one).kinds:
+    if asked or wanted.each or wanted.threads or attends(model.network):
         return "attention"
     return "gradients"
 

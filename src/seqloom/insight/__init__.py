@@ -32,6 +32,7 @@ from seqloom.insight.mattering import (
     mattered,
 )
 from seqloom.insight.nets import Net, rolled, unrolled
+from seqloom.insight.passes import attends
 from seqloom.insight.places import PositionMap, PositionMaps, positions_of
 from seqloom.insight.reports import ForecastReport, Judged, RunReport, Scale
 from seqloom.insight.saliency import Mattered
@@ -89,6 +90,7 @@ __all__ = [
     "View",
     "align",
     "alignment_errors",
+    "attends",
     "attention_of",
     "beam_tree",
     "draw",

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.errors import ConfigError
 from seqloom.fields import Pixels
 from seqloom.fields.sounds import SoundField
 from seqloom.insight.attention import rounded, tick
 from seqloom.insight.heads import cross_map
-from seqloom.insight.pairs import Cell, Foretold, Said, said_of
-from seqloom.insight.passes import pass_over
+from seqloom.insight.pairs import Cell, Foretold, said_of
+from seqloom.insight.passes import Pass, pass_over
 from seqloom.insight.picture import Drawing
 from seqloom.insight.saliency import METHODS, Mattered, explain, unread
-from seqloom.insight.seen import PictureAttention, Seen, SoundAttention, seen_in
+from seqloom.insight.seen import PictureAttention, Seen, SoundAttention, seen_over
 from seqloom.insight.tables import MAP, fill_rows, fill_tables, framed, most_of
 from seqloom.prediction import Forecaster, Model, Output, Predictor
 
@@ -120,15 +119,16 @@ class MatteredInSeries(MatteredIn):
 def mattered(model: Predictor, cell: Cell, output: Output | str | None = None) -> MatteredIn:
     """All looks at one input, with what the model says of it or with this."""
     said = said_of(model, cell, output)
-    found = explain(model.network, said)
+    passed = pass_over(model.network, said)
+    found = explain(model.network, said, passed)
     items = model.source.items
     if isinstance(model, Forecaster):
-        return _over_series(found, said, model)
+        return _over_series(found, passed, model)
     if said.units is None:
         return MatteredIn(found)
     if isinstance(items, Pixels) and len(said.values) == 1:
         picture = said.values[0].reshape(items.channels, items.height, items.width)
-        looked = _looked(model, cell, output)
+        looked = _looked(model, passed)
         return MatteredInPicture(
             found,
             picture.transpose(1, 2, 0),
@@ -136,7 +136,7 @@ def mattered(model: Predictor, cell: Cell, output: Output | str | None = None) -
             looked if isinstance(looked, PictureAttention) else None,
         )
     if isinstance(model.source, SoundField):
-        looked = _looked(model, cell, output)
+        looked = _looked(model, passed)
         return MatteredInSound(
             found,
             np.asarray(said.values),
@@ -147,23 +147,20 @@ def mattered(model: Predictor, cell: Cell, output: Output | str | None = None) -
     return MatteredIn(found)
 
 
-def _over_series(found: Mattered, said: Said, model: Forecaster) -> MatteredInSeries:
+def _over_series(found: Mattered, passed: Pass, model: Forecaster) -> MatteredInSeries:
+    said = passed.said
     if not isinstance(said, Foretold) or said.past is None or said.ahead is None:
         raise TypeError("a forecast is looked at with its past")
-    looked = cross_map(pass_over(model.network, said))
+    looked = cross_map(passed)
     weights = None if looked is None else looked.weights.mean(axis=0)
     return MatteredInSeries(found, said.past, said.ahead, model.source.names, weights)
 
 
-def _looked(model: Predictor, cell: Cell, output: Output | str | None) -> Seen | None:
-    """Attention beside, where there is any."""
-    if not isinstance(model, Model):
+def _looked(model: Predictor, passed: Pass) -> Seen | None:
+    """Attention beside, where there is any to the source."""
+    if not isinstance(model, Model) or cross_map(passed) is None:
         return None
-    text = output.text if isinstance(output, Output) else output
-    try:
-        return seen_in(model, cell, text)
-    except ConfigError:
-        return None
+    return seen_over(model, passed)
 
 
 def _fill_symbols(found: Mattered, figure: "Figure", labels: Sequence[str]) -> None:

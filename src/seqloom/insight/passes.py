@@ -18,9 +18,20 @@ from seqloom.nn.mixing import Cache, SelfAttention, SimpleAttention, Steps
 from seqloom.nn.transformer import CrossAttention
 from seqloom.nn.units import Unit, UnitState
 
-__all__ = ["Looked", "Pass", "Stretch", "Written", "pass_over", "positions", "written_over"]
+__all__ = [
+    "Looked",
+    "Pass",
+    "Stretch",
+    "Written",
+    "attends",
+    "pass_over",
+    "positions",
+    "written_over",
+]
 
 Kind = Literal["cross", "self"]
+WITHIN = SelfAttention | SimpleAttention
+ACROSS = CrossAttention | Attention
 
 
 class Looked(NamedTuple):
@@ -124,11 +135,11 @@ class _Notes:
         changes: list[tuple[nn.Module, Callable[[Any], nn.Module]]] = [
             (module, partial(_Mixing, self._look(name, "self")))
             for name, module in modules
-            if isinstance(module, SelfAttention | SimpleAttention)
+            if isinstance(module, WITHIN)
         ]
         self.twin = twin(network, changes)
         for name, module in self.twin.named_modules():
-            if isinstance(module, CrossAttention | Attention):
+            if isinstance(module, ACROSS):
                 module.register_forward_hook(partial(_note_attention, self._look(name, "cross")))
         for place, unit in units_of(self.twin):
             self.parts.append(_Part(place, unit, []))
@@ -147,6 +158,11 @@ class _Notes:
     def _look(self, name: str, kind: Kind) -> _Look:
         self.looks.append(_Look(side_of(name), kind, layer_of(name), []))
         return self.looks[-1]
+
+
+def attends(network: Network) -> bool:
+    """Whether a pass would note any look."""
+    return any(isinstance(module, WITHIN | ACROSS) for module in network.modules())
 
 
 class _Mixing(nn.Module):

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from seqloom.insight.attention import fitted, rounded, terminal_label
 from seqloom.insight.beside import attention_beside
 from seqloom.insight.pairs import Said
-from seqloom.insight.passes import pass_over
+from seqloom.insight.passes import Pass, pass_over
 from seqloom.insight.twins import twin
 from seqloom.model import Network, Source
 from seqloom.model.encoders import ReversedEncoder
@@ -135,8 +135,9 @@ class Mattered:
         return "  ".join(parts) or f"none counts for {LEAST} or more"
 
 
-def explain(network: Network, said: Said) -> Mattered:
-    """All looks at what a network says of an input."""
+def explain(network: Network, said: Said, passed: Pass | None = None) -> Mattered:
+    """All looks at what a network says of an input; a pass over it is made where none is given."""
+    passed = pass_over(network, said) if passed is None else passed
     vectors = ScaledVectors(network, said)
     whole = torch.ones(vectors.length, dtype=torch.float64)
     plain, without = vectors.scores(torch.stack([whole, 0 * whole]))
@@ -148,7 +149,7 @@ def explain(network: Network, said: Said) -> Mattered:
         said.inputs,
         said.target,
         plain.numpy(),
-        attention_beside(network, pass_over(network, said)),
+        attention_beside(network, passed),
         vectors.gradients(np.ones(1), np.ones(1)),
         integrated,
         (plain - left).T.numpy(),

@@ -13,7 +13,7 @@ from seqloom.fields.sounds import SoundField
 from seqloom.insight.attention import AttentionMap, render_text, rounded, terminal_label, tick
 from seqloom.insight.heads import Attentions
 from seqloom.insight.pairs import Cell, pair_of
-from seqloom.insight.passes import pass_over
+from seqloom.insight.passes import Pass, pass_over
 from seqloom.insight.picture import Drawing
 from seqloom.model.fronts import FrontedEncoder, PictureFront
 from seqloom.prediction import Model, grid
@@ -21,7 +21,15 @@ from seqloom.prediction import Model, grid
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PictureAttention", "Seen", "SoundAttention", "VideoAttention", "is_seen", "seen_in"]
+__all__ = [
+    "PictureAttention",
+    "Seen",
+    "SoundAttention",
+    "VideoAttention",
+    "is_seen",
+    "seen_in",
+    "seen_over",
+]
 
 ACROSS = 6  # panels in a row
 PANEL = 1.7  # inches
@@ -108,16 +116,23 @@ def seen_in(
     head: int | None = None,
 ) -> Seen:
     """Where a model looks in a file while it writes its own output, or this one."""
-    pair = pair_of(model, cell, output)
-    looked = Attentions.seen(pass_over(model.network, pair)).chosen(layer=layer, head=head)
-    row, weights = pair.values, looked.weights
+    found = pass_over(model.network, pair_of(model, cell, output))
+    return seen_over(model, found, layer=layer, head=head)
+
+
+def seen_over(
+    model: Model, found: Pass, *, layer: int | None = None, head: int | None = None
+) -> Seen:
+    """The same for a pass that was made; ConfigError where it noted no such look."""
+    said, weights = found.said, Attentions.seen(found).chosen(layer=layer, head=head).weights
+    row = said.values
     if isinstance(model.source.items, Pixels):
-        return _seen_in_frames(model, np.asarray(row), pair.target, weights)
+        return _seen_in_frames(model, np.asarray(row), said.target, weights)
     step = model.source.config.step if isinstance(model.source, SoundField) else 1_000.0
     seconds = len(row) * step / 1_000
     starts = np.arange(weights.shape[1]) * seconds / weights.shape[1]
     labels = tuple(f"{start:.2f}" for start in starts)
-    return SoundAttention(np.asarray(row), seconds, AttentionMap(labels, pair.target, weights))
+    return SoundAttention(np.asarray(row), seconds, AttentionMap(labels, said.target, weights))
 
 
 def _seen_in_frames(

@@ -12,18 +12,20 @@ from seqloom.data import Corpus, Data, source_rows, spread, windows
 from seqloom.errors import DataError, RunError
 from seqloom.fields import GAP, Values
 from seqloom.insight import (
+    Attentions,
     Curves,
     ForecastReport,
     RunReport,
     Scale,
     View,
-    attention_of,
+    attends,
     is_seen,
     mattered,
-    seen_in,
 )
-from seqloom.insight.pairs import Cell
+from seqloom.insight.pairs import Cell, said_of
+from seqloom.insight.passes import pass_over
 from seqloom.insight.picture import write_bytes
+from seqloom.insight.seen import seen_over
 from seqloom.metrics import error_scores, forecast_errors
 from seqloom.prediction import Filler, Forecaster, Model, Predictor
 from seqloom.run.judged import Held, Verdicts, held_out, judge, judge_gaps, judge_texts
@@ -155,16 +157,17 @@ def _looks(model: Predictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ..
     """Attention of inputs spread over all; where the model has none, what mattered."""
     if not cells:
         return ATTENTION, ()
-    kinds = attention_of(model, cells[0]).kinds
     if isinstance(model, Forecaster):
         return MATTERED, tuple(mattered(model, cell) for cell in _some(cells))
-    if not kinds:
+    if not attends(model.network):
         short = [cell for cell in cells if len(cell) <= SHORT] or cells
         return MATTERED, tuple(mattered(model, cell) for cell in _some(short))
-    chosen = _some(cells)
-    if kinds[0] == "cross" and isinstance(model, Model) and is_seen(model.source):
-        return ATTENTION, tuple(seen_in(model, cell) for cell in chosen)
-    return ATTENTION, tuple(attention_of(model, cell).chosen(kinds[0]) for cell in chosen)
+    passes = [pass_over(model.network, said_of(model, cell)) for cell in _some(cells)]
+    found = [Attentions.seen(each) for each in passes]
+    kind = found[0].kinds[0]
+    if kind == "cross" and isinstance(model, Model) and is_seen(model.source):
+        return ATTENTION, tuple(seen_over(model, each) for each in passes)
+    return ATTENTION, tuple(each.chosen(kind) for each in found)
 
 
 def _some(cells: Sequence[Cell]) -> list[Cell]:
