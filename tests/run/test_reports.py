@@ -14,6 +14,7 @@ from seqloom.run import evaluate, load, report, train
 from tests.run import test_gaps as gaps
 from tests.run import test_senses as senses
 from tests.run import test_series as series
+from tests.run.support import PAIRS, options
 from tests.run.test_senses import pictures_, sounds_, videos_
 
 __all__ = ["pictures_", "sounds_", "videos_"]
@@ -44,6 +45,17 @@ def test_files_of_the_held_out_rows_are_shown(
     assert page.count("data:image/png;base64,") >= 3
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert json.loads(json.dumps(made.as_dict()))["scores"]
+
+
+def test_sources_are_cut_as_in_use(tmp_path: Path) -> None:
+    """Rows of other data may be longer than what a model takes; a report says what predict says."""
+    cut = {"data": {"max_source": 2, "overlong": "truncate"}}
+    train(PAIRS, tmp_path / "run", options=merge(options(updates=2), cut))
+    model = load(tmp_path / "run")
+    made = report(tmp_path / "run", data=PAIRS[:4])
+    outputs = model.predict([source for source, _ in PAIRS[:4]])
+    assert all(output.truncated for output in outputs)
+    assert [each.score for each in made.judged] == pytest.approx([each.score for each in outputs])
 
 
 @pytest.mark.parametrize("preset", gaps.KINDS)

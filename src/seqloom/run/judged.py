@@ -78,7 +78,8 @@ def held_out(
 
 def judge(model: Predictor, held: Sequence[Held]) -> Verdicts:
     """Each row with what the model says of it."""
-    values = [row.values for row in held]
+    encoded = [model.inputs.encoded(number, row.values) for number, row in enumerate(held)]
+    values = [each.values for each in encoded]
     if isinstance(model, Model):
         outputs = model.predict_rows(values, search=configured(model.config.search, 1))
     else:
@@ -87,7 +88,6 @@ def judge(model: Predictor, held: Sequence[Held]) -> Verdicts:
     scores = target_scores(model.target.config.kind, texts, references)
     scored: list[Scored] = []
     if not isinstance(model.target, NumberField):
-        encoded = [model.inputs.encoded(number, row) for number, row in enumerate(values)]
         scored = model.scored(encoded, references)
         counts = [len(each.tokens) for each in scored]
         scores.append(perplexity([each.log_probability for each in scored], counts))
