@@ -75,6 +75,8 @@ KINDS: dict[str, Kind] = {
     "vector": Kind({"kind": "vector"}, LABEL, {}, "1 2 3"),
     "series": Kind(WINDOW, AHEAD, {"encoder": RECURRENT, "decoder": RECURRENT}, FIVE),
     "series by blocks": Kind(WINDOW, AHEAD, {"encoder": BLOCKS, "decoder": BLOCKS}, FIVE),
+    "series backwards": Kind(WINDOW, AHEAD, {"encoder": RECURRENT, "decoder": RECURRENT,
+                                             "reverse_source": True}, FIVE),
     "linear series": Kind(WINDOW, AHEAD, {"encoder": {"kind": "values"}}, FIVE),
     "picture": Kind(PICTURE, WORDS, {"front": FRONT, "encoder": {"kind": "vectors"},
                                      "decoder": BLOCKS}, "noise.png"),

@@ -23,6 +23,7 @@ from seqloom.insight import (
     write,
 )
 from seqloom.insight.pairs import said_of
+from seqloom.insight.passes import pass_over
 from seqloom.insight.saliency import CLOSE, ScaledVectors, explain
 from seqloom.insight.twins import twin
 from seqloom.model.forecast import SteppedForecast
@@ -190,6 +191,16 @@ def test_a_forecaster_is_seen_while_it_looks_at_its_past(tmp_path: Path) -> None
     found = attention_of(model, cell).chosen("cross")
     np.testing.assert_allclose(found.weights, features.attention[0], atol=1e-5)
     assert [*found.target] == ["+1", "+2", "+3"]
+
+
+def test_steps_have_the_names_of_what_was_read(tmp_path: Path) -> None:
+    """Back to front, the last value of a series comes first: there is no `<end>` to stay behind."""
+    for name, step in (("series", 1), ("series backwards", -1)):
+        model, cell = case(name, tmp_path)
+        said = said_of(model, cell)
+        first = pass_over(model.network, said).stretches[0]
+        assert str(first.place) == "encoder layer 1 forward"
+        assert first.symbols == said.source[::step]
 
 
 def test_a_label_is_followed_item_by_item(tmp_path: Path) -> None:

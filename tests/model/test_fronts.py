@@ -9,7 +9,9 @@ from seqloom.config import ModelConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import Items, Numbers, Pixels, Symbols
 from seqloom.model import SequenceModel, Source, build_writer
+from seqloom.model.encoders import ReversedEncoder
 from seqloom.model.ensemble import ensemble
+from seqloom.model.fronts import FrontedEncoder
 from seqloom.training import freeze
 from tests.encoder_checks import assert_same
 
@@ -32,12 +34,15 @@ READ = {**FRONTS, "numbers": ({"kind": "none"}, Numbers(5))}
 LENGTHS = {"sound": [9, 1, 6, 16]}
 
 
-def model(front: str, encoder: str = "vectors", **more: Any) -> SequenceModel:
+def model(
+    front: str, encoder: str = "vectors", *, backwards: bool = False, **more: Any
+) -> SequenceModel:
     torch.manual_seed(5)
     part, items = READ[front]
     config = {
         "embedding": 8,
         "share_vocabulary": False,
+        "reverse_source": backwards,
         "front": {**part, **more},
         "encoder": ENCODERS[encoder],
         "decoder": {"kind": "transformer", "inner": 16, "heads": 2, **SMALL},
@@ -82,6 +87,26 @@ def test_padding_and_mates_change_nothing(front: str, encoder: str) -> None:
         states = together.states[number, :seen]
         assert_same([states], [alone.states[0]])
         assert_same([again.states[number, :seen]], [states])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("front", ["frames", "sound", "numbers"])
+def test_what_has_no_end_is_read_back_to_front_as_a_whole(front: str) -> None:
+    """SPEC S1.7: `<end>` alone stays where it is, and numbers have none."""
+    encoder = model(front, "recurrent", backwards=True).double().eval().encoder
+    batch = source(front)
+    if isinstance(encoder, FrontedEncoder):
+        batch = encoder.front(batch)
+        encoder = encoder.inner
+    assert isinstance(encoder, ReversedEncoder)
+    for number, length in enumerate(batch.lengths.tolist()):
+        values, lengths = batch.values[number, None, :length], batch.lengths[number, None]
+        found = encoder.encode(Source(values, lengths))
+        expected = encoder.inner.encode(Source(values.flip(1), lengths))
+        assert found.states is not None
+        assert expected.states is not None
+        assert_same([*(found.code or ())], [*(expected.code or ())])
+        assert_same([found.states], [expected.states.flip(1)])
 
 
 @torch.no_grad()

@@ -219,11 +219,12 @@ class _Timeline:
     def of(cls, network: Network, said: Said, memory: Memory) -> "_Timeline":
         count = int(memory.seen(said.read())[0])
         source = said.source if memory.mask is None else positions(said.source, count)
-        turned = (*source[-2::-1], source[-1]) if source else ()
-        encoder = network.encoder
-        backwards = isinstance(encoder, ReversedEncoder)
-        whole = isinstance(encoder, ReversedEncoder) and encoder.turned
-        return cls(said, turned if backwards else source, turned if whole else source)
+        back = [each for each in network.modules() if isinstance(each, ReversedEncoder)]
+        if not back:
+            return cls(said, source, source)
+        items = len(source) - back[0].closing
+        turned = (*source[:items][::-1], *source[items:])
+        return cls(said, turned, turned if back[0].turned else source)
 
     def looked(self, look: _Look) -> Looked:
         """A layer's weights with their labels; what came later sees more columns."""

@@ -55,24 +55,26 @@ class NoEncoder(nn.Module):
 
 
 class ReversedEncoder(nn.Module):
-    """Lets an encoder read the source back to front, `<end>` last (SPEC S1.7).
+    """Lets an encoder read the source back to front, the `closing` items last (SPEC S1.7): `<end>`
+    of a text, and nothing of numbers.
 
     States are handed over in the order of the source, so attention shows where it truly looked;
     unless the decoder is to read them in turn, as `turned`.
     """
 
-    def __init__(self, inner: Encoder, *, turned: bool = False) -> None:
+    def __init__(self, inner: Encoder, *, turned: bool = False, closing: int = 1) -> None:
         super().__init__()
         self.inner = inner
         self.turned = turned
+        self.closing = closing
 
     def encode(self, source: Source) -> Memory:
-        rows, steps = source.values.shape[:2]
-        flat = reverse(source.values.reshape(rows, steps, -1), source.lengths - 1)
+        (rows, steps), items = source.values.shape[:2], source.lengths - self.closing
+        flat = reverse(source.values.reshape(rows, steps, -1), items)
         memory = self.inner.encode(Source(flat.view_as(source.values), source.lengths))
         if memory.states is None or self.turned:
             return memory
-        states = reverse(memory.states, source.lengths - 1)
+        states = reverse(memory.states, items)
         return Memory(memory.sentences, states, memory.mask, memory.code)
 
 

@@ -101,7 +101,7 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     """The configured model with first weights drawn from torch's current random state."""
     front, seen = build_front(config.front, source)
     reading = _vectors(config, seen)
-    encoder, encoded = _encoder(config, _forgetful(config, reading, seen))
+    encoder, encoded = _encoder(config, _forgetful(config, reading, seen), seen)
     if front is not None:
         encoder = FrontedEncoder(front, encoder)
     if isinstance(source, Series) and isinstance(target, Series):
@@ -270,10 +270,11 @@ def _forgetful(config: ModelConfig, vectors: Vectors, source: Items) -> Vectors:
     return Forgetful(vectors, config.forget, unknown=UNK, special=END)
 
 
-def _encoder(config: ModelConfig, vectors: Vectors) -> tuple[Encoder, Encoded]:
+def _encoder(config: ModelConfig, vectors: Vectors, items: Items) -> tuple[Encoder, Encoded]:
     encoder, encoded = _reader(config, vectors)
     if config.reverse_source:
-        encoder = ReversedEncoder(encoder, turned=_reads(config.decoder))
+        closing = 1 if isinstance(items, Symbols) else 0
+        encoder = ReversedEncoder(encoder, turned=_reads(config.decoder), closing=closing)
     return encoder, encoded
 
 
