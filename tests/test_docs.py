@@ -1,5 +1,7 @@
-"""The documentation is true: its commands and options exist, its links lead somewhere."""
+"""The documentation is true: commands, options and imports exist, links lead somewhere."""
 
+import ast
+import importlib
 import itertools
 import re
 import shlex
@@ -7,16 +9,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import typer.main
 from typer.core import TyperGroup
 
 from seqloom.cli import app
-from seqloom.config import option_names
+from seqloom.config import ModelConfig, option_names
 from seqloom.data import Report
+from seqloom.errors import ConfigError
+from seqloom.fields import Symbols
 from seqloom.metrics import perplexity, target_scores
+from seqloom.model import build
 from seqloom.run import Evaluation
 from seqloom.run.progress import Validation
 from seqloom.run.verdict import judge
@@ -158,6 +163,59 @@ def test_every_script_and_target_exists(page: Path) -> None:
         path.name for path in (ROOT / "scripts").iterdir()
     }
     assert set(re.findall(r"(?:`|^)make ([a-z]+)", text, re.MULTILINE)) <= targets
+
+
+def examples(page: Path) -> Iterator[str]:
+    """The programs in Python that a page shows."""
+    text = page.read_text(encoding="utf-8")
+    yield from re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@each_page
+def test_every_name_that_python_imports_exists(page: Path) -> None:
+    """Of this project; others may not be installed."""
+    missing = [
+        f"{page.name}: {node.module}.{each.name}"
+        for code in examples(page)
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("seqloom")
+        for each in node.names
+        if not hasattr(importlib.import_module(str(node.module)), each.name)
+    ]
+    assert missing == []
+
+
+def test_parameters_are_as_many_as_is_shown() -> None:
+    """docs/transformer.md: every line that ends in a number gives that number."""
+    (code,) = examples(ROOT / "docs" / "transformer.md")
+    checked = re.sub(r"^(.+)  # ([0-9]+)$", r"assert \1 == \2", code, flags=re.MULTILINE)
+    assert checked.count("assert ") == 3
+    done = subprocess.run(
+        [sys.executable, "-c", checked], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("embedding", "encoder"),
+    [
+        (128, {"heads": 5}),
+        (129, {"width": 129}),
+        (128, {"positions": {"kind": "sinusoids-appended", "size": 31}}),
+        (128, {"width": 64}),
+        (128, {"positions": "rotary", "head_size": 15}),
+        (128, {"positions": "rotary", "mixing": "simple"}),
+    ],
+)
+def test_what_a_transformer_refuses_is_as_shown(embedding: int, encoder: dict[str, Any]) -> None:
+    """docs/transformer.md has the sentences of the code."""
+    block = {"kind": "transformer", "width": 128, "heads": 4}
+    tables = {"embedding": embedding, "encoder": {**block, **encoder}, "decoder": block}
+    config = ModelConfig.model_validate(tables)
+    with pytest.raises(ConfigError) as refused:
+        build(config, source=Symbols(9), target=Symbols(9))
+    page = (ROOT / "docs" / "transformer.md").read_text(encoding="utf-8")
+    assert f"| `{refused.value}` |" in page
 
 
 def test_what_follows_from_the_code_is_current() -> None:
