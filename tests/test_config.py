@@ -317,6 +317,14 @@ def test_a_long_text_to_be_judged_is_cut_in_training_as_in_use(kind: str, overlo
     assert plan(own, FACTS).data.overlong == "error"
 
 
+def test_columns_of_a_series_share_no_vocabulary() -> None:
+    """A run's target would be read back as its source."""
+    series = {"source": {"kind": "series"}, "target": {"kind": "series"}}
+    with pytest.raises(ConfigError, match="cut alike"):
+        plan({**series, "model": {"share_vocabulary": True}}, FACTS)
+    assert not plan(series, FACTS).model.share_vocabulary
+
+
 def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="--model rnn: choose one of auto, transformer, "):
         plan({}, FACTS, preset="rnn")

@@ -133,7 +133,12 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     if isinstance(cut.source, LabelConfig | NoColumnConfig):  # many texts, and none is the answer
         training |= {"monitor": "loss", "label_smoothing": 0.0}
     chosen = merge(chosen, {"training": training})
-    config = validate(merge(chosen, overrides), place="configuration")
+    return _whole(merge(chosen, overrides))
+
+
+def _whole(chosen: Overrides) -> Config:
+    """A configuration; ConfigError where two unlike columns are to share a vocabulary."""
+    config = validate(chosen, place="configuration")
     if config.model.share_vocabulary and config.source != config.target:
         raise ConfigError(
             "model.share_vocabulary needs source and target to be cut alike: give both the same "
@@ -156,7 +161,7 @@ def _forecasting(overrides: Mapping[str, Any], asked: Config, rows: int, preset:
     given = validate(merge(chosen, overrides), place="configuration")
     own = {name: getattr(given.training, name) for name in overrides.get("training", {})}
     chosen = merge(chosen, {"training": series_training(rows, given, own)})
-    return validate(merge(chosen, overrides), place="configuration")
+    return _whole(merge(chosen, overrides))
 
 
 def _streams(facts: Facts, asked: Config, overrides: Mapping[str, Any]) -> bool:
