@@ -151,8 +151,8 @@ def details(name: str, found: dict[str, Any]) -> Iterator[str]:
     for label, each in [*((e["name"], e) for e in found["scores"]), *beside]:
         kind = f"{label}: {each['name']}" if label != each["name"] else label
         digits = 1 if each["value"] >= 10 else 3
-        low, high = f"{each['low']:.{digits}f}", f"{each['high']:.{digits}f}"
-        yield f"- {kind} {each['value']:.{digits}f} ({low}–{high})"
+        ends = "–".join(f"{each[end]:.{digits}f}" for end in ("low", "high") if end in each)
+        yield f"- {kind} {each['value']:.{digits}f}{f' ({ends})' if ends else ''}"
     yield from (f"- {sentence}" for sentence in found.get("notes", []))
 
 
