@@ -87,7 +87,7 @@ DEMOS: Mapping[str, Demo] = {
         "sounds/00150.wav",
     ),
     "clips": Demo(
-        {"source": {"kind": "video"}, "training": {"updates": 900, "validate_every": 300}},
+        {"source": {"kind": "video"}, "training": {"updates": 1_800, "validate_every": 450}},
         "clips/01650.npy",
     ),
 }
