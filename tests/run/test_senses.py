@@ -249,11 +249,8 @@ def test_a_bad_video_is_named_with_its_row(videos: Path, tmp_path: Path) -> None
     assert evaluate(load(tmp_path / "other"), videos, options=left).report.kept == 15
 
 
-def test_each_file_is_read_once(
-    videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """For training, and again for evaluation, however often its row is asked for; for training and
-    for prediction, even where no more than one row is remembered."""
+def files_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of all videos that are read from now on, once for each time."""
     read: list[str] = []
     original = VideoField._row
 
@@ -262,6 +259,15 @@ def test_each_file_is_read_once(
         return original(field, cell)
 
     monkeypatch.setattr(VideoField, "_row", counted)
+    return read
+
+
+def test_each_file_is_read_once(
+    videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For training, and again for evaluation, however often its row is asked for; for training and
+    for prediction, even where no more than one row is remembered."""
+    read = files_read(monkeypatch)
     train(videos, tmp_path / "run", options=video_options())
     assert len(read) == len(set(read)) == 16
     read.clear()
@@ -279,14 +285,7 @@ def test_each_file_is_read_once(
 
 def test_check_measures_some_files(videos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From all over, and one at a time; every file is looked at once more, for its faults."""
-    read: list[str] = []
-    original = VideoField._row
-
-    def counted(field: VideoField, cell: str) -> Values:
-        read.append(cell)
-        return original(field, cell)
-
-    monkeypatch.setattr(VideoField, "_row", counted)
+    read = files_read(monkeypatch)
     monkeypatch.setattr(named, "KEPT", 1)
     monkeypatch.setattr(check, "MEASURED", 4)
     list(check_data(Request(videos, options=video_options())))
