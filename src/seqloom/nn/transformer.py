@@ -96,16 +96,18 @@ class CrossAttention(nn.Module):
         query, seen = self._asked(inputs, len(mask)), mask[:, None, None]
         output = functional.scaled_dot_product_attention(query, keys.keys, keys.values, seen)
         output = self.combine(output.transpose(1, 2).reshape(rows, steps, -1))
-        return output, self.weigh(inputs, keys, mask) if trace else None
+        return output, self._weighed(query, keys, mask, rows) if trace else None
 
     def weigh(
         self, inputs: Float[Tensor, "R T D"], keys: Keys, mask: Bool[Tensor, "B S"]
     ) -> Float[Tensor, "R H T S"]:
         """How each position looks at the source, head by head."""
-        query = self._asked(inputs, len(mask))
+        return self._weighed(self._asked(inputs, len(mask)), keys, mask, len(inputs))
+
+    def _weighed(self, query: Tensor, keys: Keys, mask: Tensor, rows: int) -> Tensor:
         scores = query @ keys.keys.transpose(2, 3) / math.sqrt(query.shape[-1])
         weights = scores.masked_fill(~mask[:, None, None], -torch.inf).softmax(-1)
-        split = weights.unflatten(2, (len(inputs) // len(mask), -1))  # (B, H, K, T, S)
+        split = weights.unflatten(2, (rows // len(mask), -1))  # (B, H, K, T, S)
         return split.transpose(1, 2).flatten(0, 1)
 
     def _asked(self, inputs: Float[Tensor, "R T D"], sentences: int) -> Float[Tensor, "B H Q E"]:

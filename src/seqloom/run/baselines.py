@@ -45,8 +45,8 @@ class Known:
         """What a run learnt from; RunError where it is gone or is not of these fields."""
         rows = Corpus.open(place)
         for column, values in ((source, rows.sources), (target, rows.targets)):
-            tokens = values if values.ndim == 1 else values[:, 0]
-            if isinstance(column.items, Symbols) and tokens.max(initial=0) >= column.items.count:
+            symbols = isinstance(column.items, Symbols)
+            if symbols and _leading(values).max(initial=0) >= column.items.count:
                 raise RunError(f"{place}: its rows are not those of the run; train on to mend it")
         return cls(rows, source, target)
 
@@ -74,7 +74,12 @@ def baselines(known: Known, sources: Sequence[Values]) -> list[Baseline]:
 
 def first_of_each(values: Values) -> Ids:
     """The tokens alone of items that may also be spelt."""
-    return np.asarray(values if values.ndim == 1 else values[:, 0], np.int64)
+    return np.asarray(_leading(values), np.int64)
+
+
+def _leading(values: Values) -> Values:
+    """The same as they lie, which is perhaps on disk."""
+    return values if values.ndim == 1 else values[:, 0]
 
 
 def commonest_label(known: Known, sources: Sequence[Ids]) -> list[str]:
