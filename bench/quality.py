@@ -4,31 +4,33 @@
 
 Ours is `seqloom train` with nothing set; OpenNMT-py has the Transformer of multi30k.py and the
 schedule its manual gives for it, over the subwords that bench/train.py has made. Both look at the
-held-out data every 500 updates, and their BLEU there is compared: ours as the training itself
-reports it, theirs by its beam search of 5 over each saved step, whose time does not count. Theirs
-ends when it has the last BLEU, or when it has taken twice as long as ours took to it: what it has
-not reached by then takes it more than all of its time. A training that was stopped goes on where it
-was, and its time is that of all sittings. Results are kept in bench/results/quality.json;
-docs/results.md is made anew.
+held-out data and save a step every 500 updates. Each saved step is measured as the models of
+foundation.py are: test_2016_flickr, beam 5, lower-cased. Ours is timed with what it does at each
+look, theirs by its own clock, which leaves that out; measuring counts for neither. Theirs ends when
+it has the last BLEU, or when it has taken twice as long as ours took to it: what it has not reached
+by then takes it more than all of its time. A training that was stopped goes on where it was, and
+its time is that of all sittings. Results are kept in bench/results/quality.json; docs/results.md is
+made anew.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-from foundation import RESULTS, ROOT, RUNS, SEQLOOM, surroundings
-from multi30k import OpenNMT, data, peer
+from foundation import RESULTS, ROOT, RUNS, SEQLOOM, evaluation, surroundings
+from multi30k import OpenNMT, cut, data, peer
 from sacrebleu import corpus_bleu
-
-from seqloom.data import spread
-from seqloom.run.held_out import SAMPLED_ROWS
 
 AIMS = (32.0, 36.0, 40.0)
 EVERY = 500  # updates
+TEST = "test_2016_flickr"
 RUN = RUNS / "bench-quality"
+KEPT = RUNS / "bench-quality-steps"  # of which the run itself keeps the best and the newest
 PEER = RUNS / "bench-quality-onmt"
 SUBWORDS = RUNS / "bench-train-transformer" / "fields"
 SCHEDULE: dict[str, Any] = {
@@ -44,17 +46,43 @@ SCHEDULE: dict[str, Any] = {
     "valid_steps": EVERY,
     "report_every": 50,
 }
-Curve = list[tuple[float, float]]  # minutes and BLEU, at each look at the held-out data
+Curve = list[tuple[float, float]]  # minutes and BLEU of each saved step
 
 
 def ours() -> Curve:
-    """Minutes and held-out BLEU of our training."""
+    """Minutes and BLEU of each step of our training."""
     words = ["train", data("train"), "--valid", data("val"), "--run", str(RUN)]
     settings = ["--set", f"training.validate_every={EVERY}"]
-    subprocess.run([*SEQLOOM, *words, *settings], check=True)
+    with subprocess.Popen([*SEQLOOM, *words, *settings]) as training:
+        while training.poll() is None:
+            time.sleep(10)
+            keep_steps()
+    if training.returncode:
+        sys.exit("the training has failed")
+    keep_steps()
     events = [json.loads(line) for line in (RUN / "events.jsonl").read_text().splitlines()]
-    found = [each for each in events if each["event"] == "validation"]
-    return [(each["seconds"] / 60, each["metric"]) for each in found]
+    looks = [each for each in events if each["event"] == "validation"]
+    return [(each["seconds"] / 60, own_bleu(each["step"])) for each in looks]
+
+
+def keep_steps() -> None:
+    """Copy the steps that are new into runs of their own, before the run lets them go."""
+    for step in RUN.glob("step-[0-9]*"):
+        own = KEPT / step.name
+        if not own.exists():
+            beginning = own.with_suffix(".new")
+            shutil.rmtree(beginning, ignore_errors=True)
+            shutil.copytree(RUN / "fields", beginning / "fields")
+            shutil.copy(RUN / "config.toml", beginning)
+            shutil.copytree(step, beginning / step.name)
+            beginning.rename(own)
+
+
+def own_bleu(step: int) -> float:
+    """BLEU of a step of ours."""
+    run = KEPT / f"step-{step:06}"
+    scores = evaluation(run, data(TEST), "--beam", "5", "--lowercase")["scores"]
+    return next(float(each["value"]) for each in scores if each["name"] == "BLEU")
 
 
 def theirs(minutes: float) -> Curve:
@@ -62,6 +90,7 @@ def theirs(minutes: float) -> Curve:
     if not SUBWORDS.exists():
         sys.exit("OpenNMT-py reads the subwords of bench/train.py: run that first")
     trainer = OpenNMT("transformer", SUBWORDS, PEER)
+    cut(SUBWORDS, TEST, PEER)
     times = PEER / "times.json"
     known: dict[str, float] = json.loads(times.read_text()) if times.exists() else {}
     curve: Curve = [(0.0, 0.0)]
@@ -70,7 +99,7 @@ def theirs(minutes: float) -> Curve:
         if str(step) not in known:
             known[str(step)] = advance(trainer, step)
             times.write_text(json.dumps(known, indent=1))
-        curve.append((curve[-1][0] + known[str(step)] / 60, bleu(step)))
+        curve.append((curve[-1][0] + known[str(step)] / 60, peer_bleu(step)))
         print(f"OpenNMT-py, {step} updates: BLEU {curve[-1][1]:.1f} at {curve[-1][0]:.1f} minutes")
     return curve[1:]
 
@@ -85,22 +114,22 @@ def advance(trainer: OpenNMT, step: int) -> float:
     return reports[-1].seconds
 
 
-def bleu(step: int) -> float:
-    """Held-out BLEU of a saved step of OpenNMT-py."""
+def peer_bleu(step: int) -> float:
+    """BLEU of a saved step of OpenNMT-py."""
     output = PEER / f"step-{step}.txt"
     if not output.exists():
-        words = ["-model", PEER / f"model_step_{step}.pt", "-src", PEER / "val.source"]
+        words = ["-model", PEER / f"model_step_{step}.pt", "-src", PEER / f"{TEST}.source"]
         words += ["-output", output, "-beam_size", 5, "-batch_size", 64]
         program = peer("onmt") / "onmt_translate"
         subprocess.run([str(program), *map(str, words)], check=True, stdout=subprocess.DEVNULL)
-    texts = [line.replace(" ", "").replace("▁", " ").strip() for line in rows(output)]
-    return float(corpus_bleu(texts, [rows(Path(data("val").split(",")[1]))]).score)
+    texts = [line.replace(" ", "").replace("▁", " ").strip() for line in lines(output)]
+    references = lines(Path(data(TEST).split(",")[1]))
+    return float(corpus_bleu(texts, [references], lowercase=True).score)
 
 
-def rows(path: Path) -> list[str]:
-    """The lines of a file that our training writes out when it looks at the held-out data."""
-    lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    return [lines[number] for number in spread(len(lines), SAMPLED_ROWS)]
+def lines(path: Path) -> list[str]:
+    """The lines of a text."""
+    return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
 
 
 def reached(curve: Curve, aim: float) -> dict[str, Any]:
