@@ -30,7 +30,7 @@ from seqloom.config.gaps import (
     gap_shares,
     with_gaps,
 )
-from seqloom.config.language import alone, stream_choices
+from seqloom.config.language import alone, stream_choices, stream_passes
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
 from seqloom.config.senses import (
@@ -49,6 +49,7 @@ __all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
 RECURRENT = ("lstm", "gru", "elman")
 WRITTEN_PASSES, JUDGED_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
+SEEN = 9_000_000  # tokens in all passes, as far as there are not more in two
 JUDGED_WORDS: Overrides = {  # a word that is spelt and seen once is read as unknown ones will be
     "word": {"size": 50_000},
     "symbol": {"size": 50_000, "min_count": 2, "spelling": 20},
@@ -127,7 +128,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     settled = merge({"training": chosen.get("training", {})}, overrides).get("training", {})
     own = {name: getattr(given, name) for name in settled}
     rows = max(1, round(tokens / max(1, given.truncate))) if stream else facts.rows
-    training = _training(preset, (rows, tokens), own, most=_passes(cut, tokens))
+    training = _training(preset, (rows, tokens), own, passes=_passes(cut, tokens, stream=stream))
     if isinstance(cut.source, SENSED):
         training = sensed_training(cut.source, facts.rows, training, own)
     if isinstance(cut.source, LabelConfig | NoColumnConfig):  # many texts, and none is the answer
@@ -147,12 +148,14 @@ def _whole(chosen: Overrides) -> Config:
     return config
 
 
-def _passes(cut: Config, tokens: float) -> float:
-    """The most passes over so many tokens."""
+def _passes(cut: Config, tokens: float, *, stream: bool) -> float:
+    """How many passes so many tokens repay."""
     if isinstance(cut.target, GapsConfig):
         return gap_passes(tokens)
+    if stream and isinstance(cut.target, TextConfig):
+        return stream_passes(cut.target, tokens)
     judged = isinstance(cut.source, TextConfig) and not isinstance(cut.target, TextConfig)
-    return JUDGED_PASSES if judged else WRITTEN_PASSES
+    return min(JUDGED_PASSES if judged else WRITTEN_PASSES, max(2.0, SEEN / tokens))
 
 
 def _forecasting(overrides: Mapping[str, Any], asked: Config, rows: int, preset: str) -> Config:
@@ -356,17 +359,15 @@ def _recurrent(unit: str, width: int, dropout: float) -> Overrides:
 
 
 def _training(
-    preset: str, size: tuple[int, float], own: Mapping[str, Any], *, most: float
+    preset: str, size: tuple[int, float], own: Mapping[str, Any], *, passes: float
 ) -> Overrides:
-    """As many passes, up to the most, as so many rows and tokens repay, in batches that leave
-    enough updates.
+    """So many passes over rows and tokens, in batches that leave enough updates.
 
     What follows from the batch and the number of updates follows the user's `own`, where set.
     """
     rows, tokens = size
     batch = next((b for limit, b in ((200_000, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
     batch = own.get("batch_tokens", batch)
-    passes = min(most, max(2.0, 9_000_000 / tokens))
     filled = min(0.85 * batch, (own.get("batch_rows") or rows) * tokens / rows)
     updates = max(500, round(passes * tokens / filled / 100) * 100)
     updates = own.get("updates", updates)

@@ -5,9 +5,11 @@ from seqloom.config.schema import Config
 from seqloom.config.text import Overrides
 from seqloom.errors import ConfigError
 
-__all__ = ["alone", "check_stream", "stream_choices"]
+__all__ = ["alone", "check_stream", "stream_choices", "stream_passes"]
 
 LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
+SPELT = ("character", "byte")
+MOST_PASSES = 40.0
 
 
 def check_stream(config: Config) -> None:
@@ -34,24 +36,32 @@ def alone(preset: str) -> Overrides:
 
 
 def stream_choices(target: TextConfig, preset: str, tokens: float) -> Overrides:
-    """What suits a stream of so many tokens: its vocabulary, its model, and chunks of as many
-    characters or words as a sentence or two have, in 32 lanes."""
-    spelt = target.unit in ("character", "byte")
-    steps = 100 if spelt else 35
+    """What suits a stream of so many tokens: its vocabulary, its model, and lanes with chunks of
+    as many characters or words as a sentence or two have."""
+    spelt = target.unit in SPELT
+    lanes, steps = (64, 100) if spelt else (32, 35)
     chosen: Overrides = {
         "model": {} if preset in ("transformer", "fast") else _layers(tokens, spelt=spelt),
-        "training": {"truncate": steps, "batch_tokens": 32 * steps, "label_smoothing": 0.0},
+        "training": {"truncate": steps, "batch_tokens": lanes * steps, "label_smoothing": 0.0},
     }
     if target.unit in ("word", "symbol"):
         chosen["target"] = {"size": LARGE}
     return chosen
 
 
+def stream_passes(target: TextConfig, tokens: float) -> float:
+    """How often a stream is read: a character takes far less work than a word, whose vocabulary is
+    large, and tells less."""
+    seen = 21_000_000 if target.unit in SPELT else 9_000_000
+    return min(MOST_PASSES, max(2.0, seen / tokens))
+
+
 def _layers(tokens: float, *, spelt: bool) -> Overrides:
-    """Layers that carry their state along, as wide as so many tokens repay."""
+    """Layers that carry their state along, as wide as so many tokens repay: one of characters, for
+    which many passes do more than a second layer, two of words."""
     limits = (300_000, 3_000_000, 30_000_000) if spelt else (100_000, 2_000_000, 20_000_000)
     widths = (256, 512, 768, 1_024) if spelt else (128, 320, 512, 768)
     width = widths[sum(tokens >= limit for limit in limits)]
-    dropout = 0.2 if spelt else 0.4
-    decoder = {"width": width, "layers": 2, "dropout": dropout, "readout": "affine"}
+    layers, dropout = (1, 0.3) if spelt else (2, 0.4)
+    decoder = {"width": width, "layers": layers, "dropout": dropout, "readout": "affine"}
     return {"embedding": 64 if spelt else width, "tie_output": not spelt, "decoder": decoder}
