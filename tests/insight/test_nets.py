@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from seqloom.insight import rolled, unrolled, write
-from seqloom.insight.nets import Net
+from seqloom.insight.graph import Net
 from seqloom.insight.pairs import said_of
 from seqloom.insight.passes import pass_over
 from tests.insight.kinds import case

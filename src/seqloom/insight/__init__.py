@@ -23,6 +23,7 @@ from seqloom.insight.gradients import (
     mean_cross_entropy,
     spectral_radii,
 )
+from seqloom.insight.graph import Net
 from seqloom.insight.heads import Attentions, Heads, LayerAttention, attention_of
 from seqloom.insight.mattering import (
     MatteredIn,
@@ -31,7 +32,7 @@ from seqloom.insight.mattering import (
     MatteredInSound,
     mattered,
 )
-from seqloom.insight.nets import Net, rolled, unrolled
+from seqloom.insight.nets import rolled, unrolled
 from seqloom.insight.passes import attends
 from seqloom.insight.places import PositionMap, PositionMaps, positions_of
 from seqloom.insight.reports import ForecastReport, Judged, RunReport, Scale
