@@ -1,4 +1,4 @@
-"""Writes docs/results.md and the tables of docs/search.md from bench/results/*.json.
+"""Writes docs/results.md, the tables of docs/search.md and README.md, from bench/results/*.json.
 
 Nothing there is typed by hand.
 """
@@ -261,13 +261,40 @@ def search_tables(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-def with_tables(page: str, lines: list[str]) -> str:
-    """A page with these lines between its two marks."""
-    before, begin, rest = page.partition(BEGIN)
+HEADLINES = {  # a result, the words for it, and the score that is told
+    "french": ("`make demo`: French to English", "BLEU"),
+    "transformer": ("Multi30k, German to English, 29,000 sentences", "BLEU"),
+    "task-sst2": ("SST-2, what a film review thinks; 5 models", "accuracy"),
+    "task-ewt": ("English EWT, the part of speech of every word", "accuracy"),
+    "strings-heard": ("3 to 7 spoken digits, written down", "WER"),
+    "dialog": ("CamRest676, replies in a conversation", "BLEU"),
+}
+
+
+def headlines() -> list[str]:
+    """What a reader should know first: how good, after how many minutes."""
+    lines = ["| learnt from examples | test result | minutes of training |", "| --- | --- | --- |"]
+    for name, (words, metric) in HEADLINES.items():
+        result = json.loads((RESULTS / f"{name}.json").read_text())
+        found = f"{metric} {value(result, metric):.1f}"
+        lines.append(f"| {words} | {found} | {result['seconds'] / 60:.1f} |")
+    speeds = json.loads((RESULTS / "train.json").read_text())
+    ratio = {kind: f"{speeds[kind]['ratio']:.2f}" for kind in TRAINED}
+    lines.append(
+        f"\nA Transformer trains {ratio['transformer']} times as fast, and an attentive LSTM "
+        f"{ratio['lstm']} times, as in the faster of OpenNMT-py and a plain PyTorch loop."
+    )
+    return lines
+
+
+def write_tables(page: Path, lines: list[str]) -> None:
+    """Put these lines between the two marks of a page."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit("docs/search.md has lost the marks between which its tables stand")
-    return "\n".join([before + BEGIN, *lines, END + after])
+        raise SystemExit(f"{page.name} has lost the marks between which its tables stand")
+    text = "\n".join([before + BEGIN, *lines, END + after])
+    page.write_text(text, encoding="utf-8")
 
 
 def details(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -297,7 +324,7 @@ COMPARED: dict[str, tuple[Lines, Lines]] = {  # rows of the table, and what stan
 
 
 def main() -> None:
-    """Write the page, and the tables of the one on search."""
+    """Write the page, and the tables of two others."""
     paths = {name: RESULTS / f"{name}.json" for name in ("start", *ROWS, *COMPARED)}
     results = {n: json.loads(path.read_text()) for n, path in paths.items() if path.exists()}
     page = [INTRODUCTION.rstrip(), *table(results)]
@@ -306,10 +333,10 @@ def main() -> None:
         page += written(results[name]) if name in results else []
     (ROOT / "docs").mkdir(exist_ok=True)
     (ROOT / "docs" / "results.md").write_text("\n".join(page) + "\n", encoding="utf-8")
-    found, text = RESULTS / "search.json", ROOT / "docs" / "search.md"
+    write_tables(ROOT / "README.md", headlines())
+    found = RESULTS / "search.json"
     if found.exists():
-        lines = search_tables(json.loads(found.read_text()))
-        text.write_text(with_tables(text.read_text(encoding="utf-8"), lines), encoding="utf-8")
+        write_tables(ROOT / "docs" / "search.md", search_tables(json.loads(found.read_text())))
 
 
 if __name__ == "__main__":
