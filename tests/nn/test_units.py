@@ -165,5 +165,31 @@ def test_a_gradient_of_a_gradient_is_refused(make: MakeUnit) -> None:
         first.square().sum().backward()
 
 
+@pytest.mark.parametrize("make", [UNITS[name] for name in UNITS if name != "ssru"])
+def test_recurrent_weights_are_left_out_for_a_whole_reading(make: MakeUnit) -> None:
+    """SPEC S2.6: in training a unit is one whose recurrent matrix has been masked once, in its
+    outputs and in the gradients of its weights; in evaluation all of the matrix is there."""
+    inputs = values(2, 6, 2)
+    unit, masked = stirred(make(2, 5, dropout=0.5)), make(2, 5).double()
+    whole = unit.state_dict()
+    torch.manual_seed(4)
+    mask = unit.get_submodule("dropout")(torch.ones_like(_recurrent(unit)))
+    assert 0 < mask.eq(0).double().mean() < 1
+    masked.load_state_dict({**whole, "recur": whole["recur"] * mask})
+    torch.manual_seed(4)
+    outputs, _ = unit(inputs, unit.zero_state(inputs))
+    expected, _ = masked(inputs, masked.zero_state(inputs))
+    assert torch.equal(outputs, expected)
+    outputs.square().sum().backward()
+    expected.square().sum().backward()
+    own, other = (each.get_parameter("recur").grad for each in (unit, masked))
+    assert own is not None
+    assert other is not None
+    assert torch.equal(own, other * mask)
+    masked.load_state_dict(whole)
+    outputs, _ = unit.eval()(inputs, unit.zero_state(inputs))
+    assert torch.equal(outputs, masked(inputs, masked.zero_state(inputs))[0])
+
+
 def _recurrent(unit: Unit) -> Tensor:
     return unit.get_parameter("recur").detach()

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from seqloom.config.section import Section, kind_or_table
+from seqloom.config.section import Section, Share, kind_or_table
 
 __all__ = [
     "ElmanConfig",
@@ -26,13 +26,23 @@ class UnitOptions(Section):
     )
 
 
-class LstmConfig(UnitOptions):
+class MatrixUnitOptions(UnitOptions):
+    """And those whose state goes through a matrix at every step."""
+
+    dropout: Share = Field(
+        0.0,
+        description="lstm, gru, elman: share of the weights from state to state that are left out, "
+        "others in every batch",
+    )
+
+
+class LstmConfig(MatrixUnitOptions):
     """Long short-term memory (SPEC S2.3)."""
 
     kind: Literal["lstm"] = Field("lstm", description=UNIT)
 
 
-class GruConfig(UnitOptions):
+class GruConfig(MatrixUnitOptions):
     """Gated recurrent unit (SPEC S2.4)."""
 
     kind: Literal["gru"] = Field("gru", description=UNIT)
@@ -44,7 +54,7 @@ class GruConfig(UnitOptions):
     )
 
 
-class ElmanConfig(UnitOptions):
+class ElmanConfig(MatrixUnitOptions):
     """Elman's network (SPEC S2.1)."""
 
     kind: Literal["elman"] = Field("elman", description=UNIT)

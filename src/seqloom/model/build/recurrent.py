@@ -1,6 +1,7 @@
 """Recurrent encoders and decoders from their options."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from seqloom.config import (
     AttentionOptions,
@@ -188,15 +189,15 @@ def _check_reading(part: RecurrentDecoderConfig, encoded: Encoded, target: Targe
 def _new_unit(part: UnitConfig) -> Callable[[int, int], Unit]:
     bias, weights = part.bias, part.weights
     match part:
-        case LstmConfig():
-            return lambda inputs, width: Lstm(inputs, width, bias=bias, weights=weights)
-        case GruConfig(reset=reset, update=update):
-            return lambda inputs, width: Gru(
-                inputs, width, reset=reset, update=update, bias=bias, weights=weights
+        case LstmConfig(dropout=dropout):
+            return partial(Lstm, bias=bias, weights=weights, dropout=dropout)
+        case GruConfig(reset=reset, update=update, dropout=dropout):
+            return partial(
+                Gru, reset=reset, update=update, bias=bias, weights=weights, dropout=dropout
             )
-        case ElmanConfig(activation=activation):
-            return lambda inputs, width: Elman(
-                inputs, width, activation=activation, bias=bias, weights=weights
+        case ElmanConfig(activation=activation, dropout=dropout):
+            return partial(
+                Elman, activation=activation, bias=bias, weights=weights, dropout=dropout
             )
         case SsruConfig():
-            return lambda inputs, width: Ssru(inputs, width, bias=bias, weights=weights)
+            return partial(Ssru, bias=bias, weights=weights)

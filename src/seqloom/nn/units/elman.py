@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seqloom.nn.dropout import Dropout
 from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import before, differentiable, turn, walk, walk_states, weight_gradient
@@ -23,7 +24,7 @@ class Elman(Unit):
 
     parts = 1
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         inputs: int,
         width: int,
@@ -31,11 +32,13 @@ class Elman(Unit):
         activation: Activation = "tanh",
         bias: bool = True,
         weights: FirstWeights = "orthogonal",
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.width = width
         self.activation = activation
         self.weights = weights
+        self.dropout = Dropout(dropout)
         self.project = nn.Linear(inputs, width, bias=bias)
         self.recur = nn.Parameter(torch.empty(width, width))
         self.reset_parameters()
@@ -50,11 +53,11 @@ class Elman(Unit):
     ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
         """The output of every step, and the state after every step."""
         sums = self.project(inputs.transpose(0, 1))  # (T, R, D)
-        shape = _SHAPES[self.activation]
+        shape, recur = _SHAPES[self.activation], self.dropout(self.recur)
         if torch.is_grad_enabled():
-            hidden = differentiable(_Scan, sums, state[0], self.recur, shape)
+            hidden = differentiable(_Scan, sums, state[0], recur, shape)
         else:
-            step = partial(_step, turned=turn(self.recur, len(sums)), shape=shape)
+            step = partial(_step, turned=turn(recur, len(sums)), shape=shape)
             (hidden,) = walk_states(step, sums, state)
         hidden = hidden.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden,)

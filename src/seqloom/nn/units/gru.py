@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seqloom.nn.dropout import Dropout
 from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import (
@@ -47,12 +48,14 @@ class Gru(Unit):
         update: Update = "keep",
         bias: bool = True,
         weights: FirstWeights = "orthogonal",
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.width = width
         self.reset = reset
         self.keep = update == "keep"
         self.weights = weights
+        self.dropout = Dropout(dropout)
         # Gates in the order r, z, candidate.
         self.project = nn.Linear(inputs, 3 * width, bias=bias)
         self.recur = nn.Parameter(torch.empty(3 * width, width))
@@ -68,11 +71,11 @@ class Gru(Unit):
     ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
         """The output of every step, and the state after every step."""
         sums = self.project(inputs.transpose(0, 1))  # (T, R, 3D)
-        form = _FORMS[self.reset]
+        form, recur = _FORMS[self.reset], self.dropout(self.recur)
         if torch.is_grad_enabled():
-            hidden = differentiable(form.scan, sums, state[0], self.recur, self.keep)
+            hidden = differentiable(form.scan, sums, state[0], recur, self.keep)
         else:
-            step = partial(form.step, turned=turn(self.recur, len(sums)), keep=self.keep)
+            step = partial(form.step, turned=turn(recur, len(sums)), keep=self.keep)
             (hidden,) = walk_states(step, sums, state)
         hidden = hidden.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden,)

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seqloom.nn.dropout import Dropout
 from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import (
@@ -30,11 +31,18 @@ class Lstm(Unit):
     parts = 2
 
     def __init__(
-        self, inputs: int, width: int, *, bias: bool = True, weights: FirstWeights = "orthogonal"
+        self,
+        inputs: int,
+        width: int,
+        *,
+        bias: bool = True,
+        weights: FirstWeights = "orthogonal",
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.width = width
         self.weights = weights
+        self.dropout = Dropout(dropout)
         # Gates in the order i, f, o, candidate.
         self.project = nn.Linear(inputs, 4 * width, bias=bias)
         self.recur = nn.Parameter(torch.empty(4 * width, width))
@@ -52,10 +60,11 @@ class Lstm(Unit):
     ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
         """The output of every step, and the state after every step."""
         sums = self.project(inputs.transpose(0, 1))  # (T, R, 4D)
+        recur = self.dropout(self.recur)
         if torch.is_grad_enabled():
-            hidden, cell = differentiable(_Scan, sums, *state, self.recur)
+            hidden, cell = differentiable(_Scan, sums, *state, recur)
         else:
-            step = partial(_step, turned=turn(self.recur, len(sums)))
+            step = partial(_step, turned=turn(recur, len(sums)))
             hidden, cell = walk_states(step, sums, state)
         hidden, cell = hidden.transpose(0, 1), cell.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden, cell)
