@@ -62,6 +62,6 @@ def _layers(tokens: float, *, spelt: bool) -> Overrides:
     limits = (300_000, 3_000_000, 30_000_000) if spelt else (100_000, 2_000_000, 20_000_000)
     widths = (256, 512, 768, 1_024) if spelt else (128, 320, 512, 768)
     width = widths[sum(tokens >= limit for limit in limits)]
-    layers, dropout = (1, 0.3) if spelt else (2, 0.4)
+    layers, dropout = (1, 0.3) if spelt else (2, 0.2)
     decoder = {"width": width, "layers": layers, "dropout": dropout, "readout": "affine"}
     return {"embedding": 64 if spelt else width, "tie_output": not spelt, "decoder": decoder}
