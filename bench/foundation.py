@@ -99,6 +99,15 @@ def evaluation(run: Path, data: str, *options: str) -> dict[str, Any]:
     return printed
 
 
+def write_between(marks: tuple[str, str], lines: list[str], page: Path) -> None:
+    """Put these lines between the two marks of a page."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(marks[0])
+    _, end, after = rest.partition(marks[1])
+    if not begin or not end:
+        sys.exit(f"{page.name} has lost the marks between which its figures stand")
+    page.write_text("\n".join([before + begin, *lines, end + after]), encoding="utf-8")
+
+
 MEASURES: dict[str, Callable[[], dict[str, Any]]] = {
     "start": measure_start,
     "french": lambda: measure_demo("french"),

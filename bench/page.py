@@ -5,15 +5,15 @@ Nothing there is typed by hand.
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "bench" / "results"
+from foundation import RESULTS, ROOT, write_between
 
-BEGIN = "<!-- tables: bench/page.py writes what stands between these two lines -->"
-END = "<!-- end of tables -->"
+MARKS = (
+    "<!-- tables: bench/page.py writes what stands between these two lines -->",
+    "<!-- end of tables -->",
+)
 INTRODUCTION = """# Results
 
 Every figure here was measured by the command beside it and written by `python bench/page.py`.
@@ -287,16 +287,6 @@ def headlines() -> list[str]:
     return lines
 
 
-def write_tables(page: Path, lines: list[str]) -> None:
-    """Put these lines between the two marks of a page."""
-    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{page.name} has lost the marks between which its tables stand")
-    text = "\n".join([before + BEGIN, *lines, END + after])
-    page.write_text(text, encoding="utf-8")
-
-
 def details(results: dict[str, dict[str, Any]]) -> list[str]:
     """Every metric of each result, with the command and the machine."""
     lines = []
@@ -333,10 +323,11 @@ def main() -> None:
         page += written(results[name]) if name in results else []
     (ROOT / "docs").mkdir(exist_ok=True)
     (ROOT / "docs" / "results.md").write_text("\n".join(page) + "\n", encoding="utf-8")
-    write_tables(ROOT / "README.md", headlines())
+    write_between(MARKS, headlines(), ROOT / "README.md")
     found = RESULTS / "search.json"
     if found.exists():
-        write_tables(ROOT / "docs" / "search.md", search_tables(json.loads(found.read_text())))
+        tables = search_tables(json.loads(found.read_text()))
+        write_between(MARKS, tables, ROOT / "docs" / "search.md")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from typing import Any
 
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, evaluation, surroundings
 from multi30k import OpenNMT, cut, data, peer
+from page import value
 from sacrebleu import corpus_bleu
 
 AIMS = (32.0, 36.0, 40.0)
@@ -81,8 +82,7 @@ def keep_steps() -> None:
 def own_bleu(step: int) -> float:
     """BLEU of a step of ours."""
     run = KEPT / f"step-{step:06}"
-    scores = evaluation(run, data(TEST), "--beam", "5", "--lowercase")["scores"]
-    return next(float(each["value"]) for each in scores if each["name"] == "BLEU")
+    return value(evaluation(run, data(TEST), "--beam", "5", "--lowercase"), "BLEU")
 
 
 def theirs(minutes: float) -> Curve:

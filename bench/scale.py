@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import multi30k
-from foundation import RESULTS, ROOT, surroundings
+from foundation import RESULTS, ROOT, surroundings, write_between
 
 from seqloom.config import merge
 from seqloom.run import train
@@ -31,7 +31,7 @@ from seqloom.run.watch import Silent
 from seqloom.training import Update
 
 PAGE = ROOT / "docs" / "scale.md"
-BEGIN, END = "<!-- written by bench/scale.py -->\n", "<!-- end -->\n"
+MARKS = ("<!-- written by bench/scale.py -->", "<!-- end -->")
 WARM_UP = 10  # updates
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 STACK = {"width": 32, "inner": 128, "layers": 1}
@@ -136,10 +136,7 @@ def keep(lines: list[str], result: dict[str, Any]) -> None:
         f"{around['processor']}, torch {around['torch']}, load {around['load']:.1f}, medians of "
         f"{result['rounds']} rounds of {result['updates']} updates:"
     )
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    block = "\n".join(["", where, "", *lines, "", ""])
-    PAGE.write_text(f"{before}{BEGIN}{block}{END}{after}", encoding="utf-8")
+    write_between(MARKS, ["", where, "", *lines, ""], PAGE)
 
 
 def main() -> None:

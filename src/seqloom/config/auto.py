@@ -25,12 +25,12 @@ from seqloom.config.columns import (
 )
 from seqloom.config.forecasting import series_choices, series_training, with_series
 from seqloom.config.gaps import (
+    ASKED,
     gap_choices,
-    gap_passes,
     gap_shares,
     with_gaps,
 )
-from seqloom.config.language import alone, stream_choices, stream_passes
+from seqloom.config.language import alone, stream_choices, stream_tokens
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
 from seqloom.config.senses import (
@@ -150,12 +150,15 @@ def _whole(chosen: Overrides) -> Config:
 
 def _passes(cut: Config, tokens: float, *, stream: bool) -> float:
     """How many passes so many tokens repay."""
-    if isinstance(cut.target, GapsConfig):
-        return gap_passes(tokens)
-    if stream and isinstance(cut.target, TextConfig):
-        return stream_passes(cut.target, tokens)
-    judged = isinstance(cut.source, TextConfig) and not isinstance(cut.target, TextConfig)
-    return min(JUDGED_PASSES if judged else WRITTEN_PASSES, max(2.0, SEEN / tokens))
+    most, seen = WRITTEN_PASSES, SEEN
+    match cut.target:
+        case GapsConfig():
+            seen = ASKED
+        case TextConfig() as text:
+            seen = stream_tokens(text) if stream else SEEN
+        case _ if isinstance(cut.source, TextConfig):
+            most = JUDGED_PASSES
+    return min(most, max(2.0, seen / tokens))
 
 
 def _forecasting(overrides: Mapping[str, Any], asked: Config, rows: int, preset: str) -> Config:

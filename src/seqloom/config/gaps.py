@@ -10,13 +10,12 @@ from seqloom.config.schema import Config
 from seqloom.config.text import Overrides, merge
 from seqloom.errors import ConfigError
 
-__all__ = ["check_gaps", "gap_choices", "gap_passes", "gap_shares", "one_column", "with_gaps"]
+__all__ = ["ASKED", "check_gaps", "gap_choices", "gap_shares", "one_column", "with_gaps"]
 
 LONGEST_MARKER = 32
 UNITS = ("character", "word", "symbol")  # what a gap may stand for
 SIZES = ((100_000, 128), (2_000_000, 320), (20_000_000, 512))  # words, and a width they repay
 ASKED = 6_500_000  # tokens in all passes, as far as there are not more in two
-MOST_PASSES = 40.0
 SHOWN = 0.9  # of the tokens around, where an encoder never shows a position itself
 
 
@@ -86,11 +85,6 @@ def gap_choices(preset: str, words: float) -> Overrides:
         model |= {"embedding": width, "encoder": {**encoder, "width": width, "dropout": dropout}}
     batch = 1_024 if words < 200_000 else 2_048
     return {"model": model, "training": {"label_smoothing": 0.0, "batch_tokens": batch}}
-
-
-def gap_passes(tokens: float) -> float:
-    """How often so many tokens are read while a model learns to tell each of them."""
-    return min(MOST_PASSES, max(2.0, ASKED / tokens))
 
 
 def gap_shares(config: Config) -> Overrides:

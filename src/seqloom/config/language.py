@@ -5,11 +5,10 @@ from seqloom.config.schema import Config
 from seqloom.config.text import Overrides
 from seqloom.errors import ConfigError
 
-__all__ = ["alone", "check_stream", "stream_choices", "stream_passes"]
+__all__ = ["alone", "check_stream", "stream_choices", "stream_tokens"]
 
 LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
 SPELT = ("character", "byte")
-MOST_PASSES = 40.0
 
 
 def check_stream(config: Config) -> None:
@@ -49,11 +48,10 @@ def stream_choices(target: TextConfig, preset: str, tokens: float) -> Overrides:
     return chosen
 
 
-def stream_passes(target: TextConfig, tokens: float) -> float:
-    """How often a stream is read: a character takes far less work than a word, whose vocabulary is
-    large, and tells less."""
-    seen = 21_000_000 if target.unit in SPELT else 9_000_000
-    return min(MOST_PASSES, max(2.0, seen / tokens))
+def stream_tokens(target: TextConfig) -> int:
+    """How many tokens are read in all passes over a stream: a character takes far less work than a
+    word, whose vocabulary is large, and tells less."""
+    return 21_000_000 if target.unit in SPELT else 9_000_000
 
 
 def _layers(tokens: float, *, spelt: bool) -> Overrides:
