@@ -49,6 +49,7 @@ __all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
 RECURRENT = ("lstm", "gru", "elman")
 WRITTEN_PASSES, JUDGED_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
+FILLED = 0.85  # of a batch of rows that differ in length; a stream leaves nothing empty
 SEEN = 9_000_000  # tokens in all passes, as far as there are not more in two
 JUDGED_WORDS: Overrides = {  # a word that is spelt and seen once is read as unknown ones will be
     "word": {"size": 50_000},
@@ -128,7 +129,8 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     settled = merge({"training": chosen.get("training", {})}, overrides).get("training", {})
     own = {name: getattr(given, name) for name in settled}
     rows = max(1, round(tokens / max(1, given.truncate))) if stream else facts.rows
-    training = _training(preset, (rows, tokens), own, passes=_passes(cut, tokens, stream=stream))
+    passes, filled = _passes(cut, tokens, stream=stream), 1.0 if stream else FILLED
+    training = _training(preset, (rows, tokens), own, passes=passes, filled=filled)
     if isinstance(cut.source, SENSED):
         training = sensed_training(cut.source, facts.rows, training, own)
     if isinstance(cut.source, LabelConfig | NoColumnConfig):  # many texts, and none is the answer
@@ -362,17 +364,18 @@ def _recurrent(unit: str, width: int, dropout: float) -> Overrides:
 
 
 def _training(
-    preset: str, size: tuple[int, float], own: Mapping[str, Any], *, passes: float
+    preset: str, size: tuple[int, float], own: Mapping[str, Any], *, passes: float, filled: float
 ) -> Overrides:
-    """So many passes over rows and tokens, in batches that leave enough updates.
+    """So many passes over rows and tokens, in batches that leave enough updates and of which so
+    large a share is filled.
 
     What follows from the batch and the number of updates follows the user's `own`, where set.
     """
     rows, tokens = size
     batch = next((b for limit, b in ((200_000, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
     batch = own.get("batch_tokens", batch)
-    filled = min(0.85 * batch, (own.get("batch_rows") or rows) * tokens / rows)
-    updates = max(500, round(passes * tokens / filled / 100) * 100)
+    held = min(filled * batch, (own.get("batch_rows") or rows) * tokens / rows)
+    updates = max(500, round(passes * tokens / held / 100) * 100)
     updates = own.get("updates", updates)
     return {
         "updates": updates,

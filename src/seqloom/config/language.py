@@ -51,7 +51,7 @@ def stream_choices(target: TextConfig, preset: str, tokens: float) -> Overrides:
 def stream_tokens(target: TextConfig) -> int:
     """How many tokens are read in all passes over a stream: a character takes far less work than a
     word, whose vocabulary is large, and tells less."""
-    return 21_000_000 if target.unit in SPELT else 9_000_000
+    return 25_000_000 if target.unit in SPELT else 10_600_000
 
 
 def _layers(tokens: float, *, spelt: bool) -> Overrides:
