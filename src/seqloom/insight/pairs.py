@@ -23,7 +23,7 @@ from seqloom.fields import (
     Values,
 )
 from seqloom.insight.units import Units, units_of
-from seqloom.model import Filling, Head, HeadedModel, Memory, Network, SequenceModel, Source
+from seqloom.model import HeadedModel, Memory, Network, SequenceModel, Source
 from seqloom.prediction import Filler, Forecaster, Judge, Model, Output, Predictor
 from seqloom.prediction.fitting import configured
 from seqloom.prediction.reading import padded
@@ -116,7 +116,7 @@ class Labelled(Said):
 
     def explained(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
         """The log-probability of each label; ids begin after that of padding."""
-        logs = _head(network)(memory)[:, : len(self.target_ids)].log_softmax(-1)
+        logs = _headed(network).head(memory)[:, : len(self.target_ids)].log_softmax(-1)
         ids = torch.tensor(self.target_ids) - 1
         return logs.gather(2, ids.expand(len(logs), -1)[:, :, None]).squeeze(2)
 
@@ -149,7 +149,7 @@ class Filled(Said):
 
     def explained(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
         """The log-probability of each token in its gap."""
-        head = _filling(network)
+        head = _headed(network).filling
         hidden = head.read(memory)[:, torch.from_numpy(self.gaps)]
         logs = self.likely(head.write(hidden))  # (N, T, V)
         ids = torch.tensor(self.target_ids)
@@ -167,7 +167,7 @@ class Measured(Said):
 
     def explained(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
         """The number in its own units."""
-        return _head(network)(memory)[:, 0] * self.spread + self.mean
+        return _headed(network).head(memory)[:, 0] * self.spread + self.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class Foretold(Said):
 
     def explained(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
         """The mean of each column over the steps ahead, in its own units."""
-        judged = _head(network)(memory)
+        judged = _headed(network).head(memory)
         means: Tensor = judged.unflatten(2, (len(self.target), -1))[..., 0].mean(dim=1)
         if self.field is None:
             return means
@@ -309,14 +309,7 @@ def _writer(network: Network) -> SequenceModel:
     return network
 
 
-def _head(network: Network) -> Head:
+def _headed(network: Network) -> HeadedModel:
     if not isinstance(network, HeadedModel):
         raise TypeError("a decoder judges nothing")
-    return network.head
-
-
-def _filling(network: Network) -> Filling:
-    head = _head(network)
-    if not isinstance(head, Filling):
-        raise TypeError("this head fills in no gaps")
-    return head
+    return network

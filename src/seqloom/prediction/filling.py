@@ -66,9 +66,7 @@ class Filler(Judge):
     @property
     def head(self) -> Filling:
         """What tells the tokens."""
-        if not isinstance(self.network.head, Filling):
-            raise TypeError("gaps are filled in by a head that has a vocabulary")
-        return self.network.head
+        return self.network.filling
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """The log-probability of each token of a text from all others; source and target are the

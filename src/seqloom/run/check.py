@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from seqloom.config import Config, merge
-from seqloom.data import Columns, Report, Survey, describe_data, overlap, read_rows, usable
+from seqloom.data import (
+    Columns,
+    Report,
+    Survey,
+    describe_data,
+    overlap,
+    read_rows,
+    spread,
+    usable,
+)
 from seqloom.errors import DataError
 from seqloom.fields import Field, Items, Named, NoField, Numbers, Pixels, Symbols, TextField
 from seqloom.model import Source, build
@@ -123,7 +132,7 @@ def _lengths(field: Field, cells: list[str]) -> NDArray[np.int64]:
     Files are read one by one: of 100,000 in a sample only the lengths would fit into memory.
     """
     if isinstance(field, Named):
-        some = cells[:: -(-len(cells) // MEASURED)]
+        some = [cells[place] for place in spread(len(cells), MEASURED)]
         found = [len(field.rows([cell])[0]) for cell in some if field.fault(cell) is None]
     else:
         found = [len(row) for row in field.rows([c for c in cells if field.fault(c) is None])]

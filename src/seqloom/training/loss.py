@@ -196,7 +196,7 @@ def _counted(model: Network, example: Example) -> Counted:
     """The target under teacher forcing, or as freely as the example says; or what was left out."""
     memory, target = model.encoder.encode(example.source), example.target
     if isinstance(model, HeadedModel):
-        hidden = _filling(model).read(memory)[:, : target.shape[1]]
+        hidden = model.filling.read(memory)[:, : target.shape[1]]
         return counted(model, Reading(hidden, target, target.ne(EMPTY)), example.factors)
     if example.freedom is None:
         features, _ = model.decoder.read(shifted(target), model.decoder.start(memory))
@@ -219,12 +219,6 @@ def _row_factors(example: Example, losses: Float[Tensor, "B"]) -> Float[Tensor, 
     real = example.target.ne(EMPTY)
     factors = example.factors[:, : real.shape[1]] * real
     return (factors.sum(dim=1) / real.sum(dim=1)).to(losses)
-
-
-def _filling(model: HeadedModel) -> Filling:
-    if not isinstance(model.head, Filling):
-        raise TypeError("this head judges whole positions and fills nothing in")
-    return model.head
 
 
 def lengthened(

@@ -50,7 +50,7 @@ from seqloom.model.heads import (
     TagsHead,
 )
 from seqloom.model.recurrent import RecurrentDecoder
-from seqloom.model.state import Decoder, Encoder, Feedback, Head
+from seqloom.model.state import Decoder, Encoder, Feedback, Filling, Head
 from seqloom.model.transformer import TransformerDecoder
 from seqloom.nn.embedding import (
     Embedding,
@@ -90,6 +90,13 @@ class HeadedModel(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.head = head
+
+    @property
+    def filling(self) -> Filling:
+        """The head of a model of gaps."""
+        if not isinstance(self.head, Filling):
+            raise TypeError("this head judges what was read and fills nothing in")
+        return self.head
 
 
 LETTER = 32  # size of a letter's vector
