@@ -67,8 +67,8 @@ class Job:
     def _late(self) -> Late:
         allowed = math.ceil(self.deadline - self.began)
         return Late(
-            f"the request took longer than {allowed:,} seconds; "
-            "send fewer inputs or a narrower search"
+            f"the request took longer than {allowed:,} seconds; send fewer inputs at a time, or "
+            f"start the server with --limit deadline={2 * allowed}"
         )
 
 
