@@ -23,7 +23,7 @@ from sentencepiece import SentencePieceProcessor
 
 from seqloom.config import Overrides, merge
 
-__all__ = ["MODELS", "OpenNMT", "data", "options", "peer"]
+__all__ = ["MODELS", "OpenNMT", "data", "options", "peer", "trusting"]
 
 SUBWORDS = 8_000
 BATCH = 4_096  # positions a side
@@ -105,6 +105,12 @@ def peer(name: str) -> Path:
     return Path(folder, name, "bin")
 
 
+def trusting() -> dict[str, str]:
+    """Surroundings in which OpenNMT-py can read a step that it has saved: later versions of torch
+    read nothing but tensors unless told so."""
+    return {**os.environ, "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+
+
 def cut(fields: Path, part: str, folder: Path) -> list[Path]:
     """A part of the data in the subwords of a run, one file a side, spaces between subwords."""
     written = []
@@ -174,6 +180,7 @@ class OpenNMT:
         done = subprocess.run(
             [str(self.programs / "onmt_train"), *words],
             check=True,
+            env=trusting(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

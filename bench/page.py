@@ -4,7 +4,7 @@ Nothing there is typed by hand.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from statistics import median
 from typing import Any
 
@@ -23,6 +23,7 @@ the row says so. Labels, tags, dialogs, forecasts and other uses are on [their p
 
 
 TRAINED = {"transformer": "Transformer (i)", "lstm": "attentive LSTM (ii)"}
+SIDES = ("seqloom", "opennmt")
 SERVED = ("share of predict", "tail over median", "latency over lone")
 
 
@@ -172,7 +173,7 @@ def train_details(result: dict[str, Any]) -> list[str]:
 def quality_details(result: dict[str, Any]) -> list[str]:
     """The curve of either training."""
     lines = ["\n## quality\n"]
-    for name in ("seqloom", "opennmt"):
+    for name in SIDES:
         if name in result:
             curve = ", ".join(f"{bleu:.1f} at {at:.0f}" for at, bleu in result[name]["curve"])
             lines.append(machine("quality.py", result[name]["surroundings"]))
@@ -282,9 +283,25 @@ def headlines() -> list[str]:
     ratio = {kind: f"{speeds[kind]['ratio']:.2f}" for kind in TRAINED}
     lines.append(
         f"\nA Transformer trains {ratio['transformer']} times as fast, and an attentive LSTM "
-        f"{ratio['lstm']} times, as in the faster of OpenNMT-py and a plain PyTorch loop."
+        f"{ratio['lstm']} times, as in the faster of OpenNMT-py and a plain PyTorch loop. "
+        f"{time_to_quality(json.loads((RESULTS / 'quality.json').read_text())['aims'])}"
     )
     return lines
+
+
+def time_to_quality(aims: dict[str, dict[str, dict[str, Any]]]) -> str:
+    """Minutes to each BLEU, in a sentence."""
+    own, other = (listed(until(each[side]) for each in aims.values()) for side in SIDES)
+    return (
+        f"On Multi30k it is at BLEU {listed(aims)} after {own} minutes; OpenNMT-py, with the "
+        f"schedule of its manual, after {other}."
+    )
+
+
+def listed(words: Iterable[str]) -> str:
+    """One, two and three."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}"
 
 
 def details(results: dict[str, dict[str, Any]]) -> list[str]:

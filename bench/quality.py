@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, evaluation, surroundings
-from multi30k import OpenNMT, cut, data, peer
+from multi30k import OpenNMT, cut, data, peer, trusting
 from page import value
 from sacrebleu import corpus_bleu
 
@@ -63,7 +63,9 @@ def ours() -> Curve:
     keep_steps()
     events = [json.loads(line) for line in (RUN / "events.jsonl").read_text().splitlines()]
     looks = [each for each in events if each["event"] == "validation"]
-    return [(each["seconds"] / 60, own_bleu(each["step"])) for each in looks]
+    curve = [(each["seconds"] / 60, own_bleu(each["step"])) for each in looks]
+    print("Seqloom:", ", ".join(f"BLEU {bleu:.1f} at {at:.1f} minutes" for at, bleu in curve))
+    return curve
 
 
 def keep_steps() -> None:
@@ -100,7 +102,8 @@ def theirs(minutes: float) -> Curve:
             known[str(step)] = advance(trainer, step)
             times.write_text(json.dumps(known, indent=1))
         curve.append((curve[-1][0] + known[str(step)] / 60, peer_bleu(step)))
-        print(f"OpenNMT-py, {step} updates: BLEU {curve[-1][1]:.1f} at {curve[-1][0]:.1f} minutes")
+        found = f"BLEU {curve[-1][1]:.1f} at {curve[-1][0]:.1f} minutes"
+        print(f"OpenNMT-py, {step} updates: {found}", flush=True)
     return curve[1:]
 
 
@@ -121,7 +124,8 @@ def peer_bleu(step: int) -> float:
         words = ["-model", PEER / f"model_step_{step}.pt", "-src", PEER / f"{TEST}.source"]
         words += ["-output", output, "-beam_size", 5, "-batch_size", 64]
         program = peer("onmt") / "onmt_translate"
-        subprocess.run([str(program), *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+        command = [str(program), *map(str, words)]
+        subprocess.run(command, check=True, env=trusting(), stdout=subprocess.DEVNULL)
     texts = [line.replace(" ", "").replace("▁", " ").strip() for line in lines(output)]
     references = lines(Path(data(TEST).split(",")[1]))
     return float(corpus_bleu(texts, [references], lowercase=True).score)
@@ -148,6 +152,7 @@ def main() -> None:
     result: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
     if arguments.only != "opennmt":
         result["seqloom"] = {"surroundings": surroundings(), "curve": ours()}
+        kept.write_text(json.dumps(result, indent=1) + "\n")
     if arguments.only != "seqloom":
         own = reached(result["seqloom"]["curve"], AIMS[-1])
         enough = 2 * own["minutes"] if own["reached"] else arguments.minutes
