@@ -289,7 +289,7 @@ def test_check_measures_some_files(videos: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(named, "KEPT", 1)
     monkeypatch.setattr(check, "MEASURED", 4)
     list(check_data(Request(videos, options=video_options())))
-    assert [Path(name).stem for name in read[:4]] == ["0", "4", "8", "12"]
+    assert [Path(name).stem for name in read[:4]] == ["0", "5", "10", "15"]
     assert len(read) == 4 + 16
 
 
