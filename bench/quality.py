@@ -24,11 +24,12 @@ from typing import Any
 
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, evaluation, surroundings
 from multi30k import OpenNMT, cut, data, peer, trusting
-from page import value
+from page import SIDES, value
 from sacrebleu import corpus_bleu
 
 AIMS = (32.0, 36.0, 40.0)
 EVERY = 500  # updates
+RESULT = RESULTS / "quality.json"
 TEST = "test_2016_flickr"
 RUN = RUNS / "bench-quality"
 KEPT = RUNS / "bench-quality-steps"  # of which the run itself keeps the best and the newest
@@ -142,27 +143,31 @@ def reached(curve: Curve, aim: float) -> dict[str, Any]:
     return {"minutes": min(found, default=curve[-1][0]), "reached": bool(found)}
 
 
+def keep(result: dict[str, Any]) -> None:
+    """Write what is measured so far, with the minutes to each BLEU."""
+    sides = [side for side in SIDES if side in result]
+    result["aims"] = {
+        f"{aim:g}": {side: reached(result[side]["curve"], aim) for side in sides} for aim in AIMS
+    }
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+
+
 def main() -> None:
     """Train both, compare, keep."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--minutes", type=float, default=120.0)
     parser.add_argument("--only", choices=["seqloom", "opennmt"])
     arguments = parser.parse_args()
-    kept = RESULTS / "quality.json"
-    result: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+    result: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     if arguments.only != "opennmt":
         result["seqloom"] = {"surroundings": surroundings(), "curve": ours()}
-        kept.write_text(json.dumps(result, indent=1) + "\n")
+        keep(result)
     if arguments.only != "seqloom":
         own = reached(result["seqloom"]["curve"], AIMS[-1])
         enough = 2 * own["minutes"] if own["reached"] else arguments.minutes
         curve = theirs(min(enough, arguments.minutes))
         result["opennmt"] = {"surroundings": surroundings(), "curve": curve}
-    sides = [name for name in ("seqloom", "opennmt") if name in result]
-    result["aims"] = {
-        f"{aim:g}": {side: reached(result[side]["curve"], aim) for side in sides} for aim in AIMS
-    }
-    kept.write_text(json.dumps(result, indent=1) + "\n")
+        keep(result)
     print(json.dumps(result["aims"], indent=1))
     subprocess.run([sys.executable, str(ROOT / "bench" / "page.py")], check=True)
 
