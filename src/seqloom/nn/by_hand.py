@@ -8,12 +8,20 @@ from torch import Tensor
 __all__ = ["apply_by_hand"]
 
 
-def apply_by_hand(function: type[torch.autograd.Function], *values: Any) -> Any:
-    """What the function gives; under autocast it is computed in full precision all the same."""
+def apply_by_hand(
+    function: type[torch.autograd.Function], *values: Any, matrix: Tensor | None = None
+) -> Any:
+    """What the function gives of a matrix, where there is one, and these values.
+
+    Under autocast it computes in full precision all the same, but for products with the matrix,
+    which has the precision that they are to have.
+    """
+    matrices = () if matrix is None else (matrix,)
     if not torch.is_autocast_enabled("cpu"):
-        return function.apply(*values)
+        return function.apply(*matrices, *values)
+    halved = (each.to(torch.get_autocast_dtype("cpu")) for each in matrices)
     with torch.autocast("cpu", enabled=False):
-        return function.apply(*map(_in_full, values))
+        return function.apply(*halved, *map(_in_full, values))
 
 
 def _in_full(value: Any) -> Any:

@@ -9,10 +9,19 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seqloom.nn.by_hand import apply_by_hand
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
 from seqloom.nn.units.protocol import Unit, UnitState
-from seqloom.nn.units.scan import before, differentiable, turn, walk, walk_states, weight_gradient
+from seqloom.nn.units.scan import (
+    added,
+    before,
+    product,
+    turn,
+    walk,
+    walk_states,
+    weight_gradient,
+)
 
 __all__ = ["Activation", "Elman"]
 
@@ -55,7 +64,7 @@ class Elman(Unit):
         sums = self.project(inputs.transpose(0, 1))  # (T, R, D)
         shape, recur = _SHAPES[self.activation], self.dropout(self.recur)
         if torch.is_grad_enabled():
-            hidden = differentiable(_Scan, sums, state[0], recur, shape)
+            hidden = apply_by_hand(_Scan, sums, state[0], shape, matrix=recur)
         else:
             step = partial(_step, turned=turn(recur, len(sums)), shape=shape)
             (hidden,) = walk_states(step, sums, state)
@@ -80,14 +89,14 @@ _SHAPES: dict[Activation, _Shape] = {
 
 def _step(summed: Tensor, state: UnitState, *, turned: Tensor, shape: _Shape) -> UnitState:
     """One step from its projected input."""
-    return (shape.apply(torch.addmm(summed, state[0], turned)),)
+    return (shape.apply(added(summed, state[0], turned)),)
 
 
 class _Scan(torch.autograd.Function):
     """The loop over time, from projected inputs to all hidden states."""
 
     @staticmethod
-    def forward(ctx: Any, sums: Tensor, first: Tensor, recur: Tensor, shape: _Shape) -> Tensor:
+    def forward(ctx: Any, recur: Tensor, sums: Tensor, first: Tensor, shape: _Shape) -> Tensor:
         step = partial(_step, turned=turn(recur, len(sums)), shape=shape)
         (hiddens,) = walk(step, sums, (first,))
         ctx.save_for_backward(first, recur, hiddens)
@@ -103,5 +112,6 @@ class _Scan(torch.autograd.Function):
         to_hidden = to_hiddens[-1]
         for t in reversed(range(len(slopes))):
             delta = torch.mul(to_hidden, slopes[t], out=deltas[t])
-            to_hidden = torch.addmm(to_hiddens[t - 1], delta, recur) if t else delta @ recur
-        return deltas, to_hidden, weight_gradient(deltas, before(first, hiddens)), None
+            to_hidden = added(to_hiddens[t - 1], delta, recur) if t else product(delta, recur)
+        to_recur = weight_gradient(deltas, before(first, hiddens), recur.dtype)
+        return to_recur, deltas, to_hidden, None

@@ -9,12 +9,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seqloom.nn.by_hand import apply_by_hand
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import (
+    added,
     before,
-    differentiable,
+    product,
     through_sigmoid,
     through_tanh,
     turn,
@@ -73,7 +75,7 @@ class Gru(Unit):
         sums = self.project(inputs.transpose(0, 1))  # (T, R, 3D)
         form, recur = _FORMS[self.reset], self.dropout(self.recur)
         if torch.is_grad_enabled():
-            hidden = differentiable(form.scan, sums, state[0], recur, self.keep)
+            hidden = apply_by_hand(form.scan, sums, state[0], self.keep, matrix=recur)
         else:
             step = partial(form.step, turned=turn(recur, len(sums)), keep=self.keep)
             (hidden,) = walk_states(step, sums, state)
@@ -87,10 +89,10 @@ def _step_before(
     """One step from its projected input: hidden state; r and z, candidate, r ⊙ h."""
     (hidden,) = state
     cut = 2 * hidden.shape[1]
-    gates = torch.addmm(summed[:, :cut], hidden, turned[:, :cut]).sigmoid_()
+    gates = added(summed[:, :cut], hidden, turned[:, :cut]).sigmoid_()
     reset, update = gates.chunk(2, dim=1)
     left = reset * hidden
-    candidate = torch.addmm(summed[:, cut:], left, turned[:, cut:]).tanh_()
+    candidate = added(summed[:, cut:], left, turned[:, cut:]).tanh_()
     return _blend(hidden, candidate, update, keep=keep), gates, candidate, left
 
 
@@ -98,7 +100,7 @@ class _ResetBefore(torch.autograd.Function):
     """The loop over time with the reset before the product, from projected inputs to states."""
 
     @staticmethod
-    def forward(ctx: Any, sums: Tensor, first: Tensor, recur: Tensor, keep: bool) -> Tensor:
+    def forward(ctx: Any, recur: Tensor, sums: Tensor, first: Tensor, keep: bool) -> Tensor:
         ctx.keep = keep
         return _walked(ctx, partial(_step_before, keep=keep), sums, first, recur)
 
@@ -116,15 +118,15 @@ class _ResetBefore(torch.autograd.Function):
         to_hidden = to_hiddens[-1]
         for t in reversed(range(len(deltas))):
             torch.mul(slopes[t], to_hidden.unsqueeze(1), out=deltas[t, :, 1:])
-            to_left = deltas[t, :, 2] @ recur[2 * width :]
+            to_left = product(deltas[t, :, 2], recur[2 * width :])
             torch.mul(to_left, reset_slopes[t], out=deltas[t, :, 0])
             to_hidden = torch.mul(to_hidden, stay[t]).addcmul_(to_left, reset[t])
-            to_hidden.addmm_(flat[t, :, : 2 * width], recur[: 2 * width])
+            to_hidden = added(to_hidden, flat[t, :, : 2 * width], recur[: 2 * width])
             if t:
                 to_hidden += to_hiddens[t - 1]
-        to_gates = weight_gradient(flat[:, :, : 2 * width], earlier)
-        to_candidate = weight_gradient(flat[:, :, 2 * width :], left)
-        return flat, to_hidden, torch.cat([to_gates, to_candidate]), None
+        to_gates = weight_gradient(flat[:, :, : 2 * width], earlier, recur.dtype)
+        to_candidate = weight_gradient(flat[:, :, 2 * width :], left, recur.dtype)
+        return torch.cat([to_gates, to_candidate]), flat, to_hidden, None
 
 
 def _step_after(
@@ -133,31 +135,31 @@ def _step_after(
     """One step from its projected input: hidden state; r and z, candidate, its W h."""
     (hidden,) = state
     cut = 2 * hidden.shape[1]
-    product = hidden @ turned
-    gates = torch.add(product[:, :cut], summed[:, :cut]).sigmoid_()
+    made = product(hidden, turned)
+    gates = torch.add(made[:, :cut], summed[:, :cut]).sigmoid_()
     reset, update = gates.chunk(2, dim=1)
-    candidate = torch.addcmul(summed[:, cut:], reset, product[:, cut:]).tanh_()
-    return _blend(hidden, candidate, update, keep=keep), gates, candidate, product[:, cut:]
+    candidate = torch.addcmul(summed[:, cut:], reset, made[:, cut:]).tanh_()
+    return _blend(hidden, candidate, update, keep=keep), gates, candidate, made[:, cut:]
 
 
 class _ResetAfter(torch.autograd.Function):
     """The loop over time with the reset after the product, from projected inputs to states."""
 
     @staticmethod
-    def forward(ctx: Any, sums: Tensor, first: Tensor, recur: Tensor, keep: bool) -> Tensor:
+    def forward(ctx: Any, recur: Tensor, sums: Tensor, first: Tensor, keep: bool) -> Tensor:
         ctx.keep = keep
         return _walked(ctx, partial(_step_after, keep=keep), sums, first, recur)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, to_hiddens: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        first, recur, hiddens, gates, candidate, product = ctx.saved_tensors
+        first, recur, hiddens, gates, candidate, made = ctx.saved_tensors
         width = first.shape[1]
         earlier, reset = before(first, hiddens), gates[:, :, :width]
         stay, slopes = _blend_slopes(earlier, gates, candidate, keep=ctx.keep)
         reset_slopes = torch.empty_like(slopes)
         reset_slopes[:, :, 0] = reset
-        through_sigmoid(product, reset, reset_slopes[:, :, 1])
+        through_sigmoid(made, reset, reset_slopes[:, :, 1])
         # Of the candidate's W h, of r and z, of the candidate: the first three go back to the
         # state before, the last three to the inputs.
         deltas = gates.new_empty(*gates.shape[:2], 4, width)
@@ -166,11 +168,11 @@ class _ResetAfter(torch.autograd.Function):
         for t in reversed(range(len(deltas))):
             torch.mul(slopes[t], to_hidden.unsqueeze(1), out=deltas[t, :, 2:])
             torch.mul(reset_slopes[t], deltas[t, :, 3:], out=deltas[t, :, :2])
-            to_hidden = torch.mul(to_hidden, stay[t]).addmm_(flat[t, :, : 3 * width], rolled)
+            to_hidden = added(to_hidden * stay[t], flat[t, :, : 3 * width], rolled)
             if t:
                 to_hidden += to_hiddens[t - 1]
-        to_recur = weight_gradient(flat[:, :, : 3 * width], earlier).roll(-width, 0)
-        return flat[:, :, width:], to_hidden, to_recur, None
+        to_recur = weight_gradient(flat[:, :, : 3 * width], earlier, recur.dtype)
+        return to_recur.roll(-width, 0), flat[:, :, width:], to_hidden, None
 
 
 def _walked(ctx: Any, step: GatedStep, sums: Tensor, first: Tensor, recur: Tensor) -> Tensor:

@@ -8,12 +8,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seqloom.nn.by_hand import apply_by_hand
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import (
+    added,
     before,
-    differentiable,
+    product,
     through_sigmoid,
     through_tanh,
     turn,
@@ -62,7 +64,7 @@ class Lstm(Unit):
         sums = self.project(inputs.transpose(0, 1))  # (T, R, 4D)
         recur = self.dropout(self.recur)
         if torch.is_grad_enabled():
-            hidden, cell = differentiable(_Scan, sums, *state, recur)
+            hidden, cell = apply_by_hand(_Scan, sums, *state, matrix=recur)
         else:
             step = partial(_step, turned=turn(recur, len(sums)))
             hidden, cell = walk_states(step, sums, state)
@@ -73,7 +75,7 @@ class Lstm(Unit):
 def _step(summed: Tensor, state: UnitState, *, turned: Tensor) -> tuple[Tensor, ...]:
     """One step from its projected input: hidden state, cell; gates, and the cell's tanh."""
     hidden, cell = state
-    gates = torch.addmm(summed, hidden, turned)
+    gates = added(summed, hidden, turned)
     gates[:, : 3 * hidden.shape[1]].sigmoid_()
     enter, keep, show, candidate = gates.chunk(4, dim=1)
     cell = torch.mul(keep, cell).addcmul_(enter, candidate.tanh_())
@@ -86,7 +88,7 @@ class _Scan(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, sums: Tensor, hidden: Tensor, cell: Tensor, recur: Tensor
+        ctx: Any, recur: Tensor, sums: Tensor, hidden: Tensor, cell: Tensor
     ) -> tuple[Tensor, Tensor]:
         step = partial(_step, turned=turn(recur, len(sums)))
         hiddens, cells, gates, squashed = walk(step, sums, (hidden, cell))
@@ -112,10 +114,10 @@ class _Scan(torch.autograd.Function):
             torch.mul(slopes[t], to_cell.unsqueeze(1), out=delta)
             torch.mul(slopes[t, :, 2], to_hidden, out=delta[:, 2])
             if t:
-                to_hidden = torch.addmm(to_hiddens[t - 1], flat[t], recur)
+                to_hidden = added(to_hiddens[t - 1], flat[t], recur)
                 to_cell = torch.addcmul(to_cells[t - 1], to_cell, keep[t])
-        to_recur = weight_gradient(flat, before(hidden, hiddens))
-        return flat, flat[0] @ recur, to_cell * keep[0], to_recur
+        to_recur = weight_gradient(flat, before(hidden, hiddens), recur.dtype)
+        return to_recur, flat, product(flat[0], recur), to_cell * keep[0]
 
 
 def _slopes(

@@ -1,19 +1,18 @@
 """What the loops over time share; their tensors are time first, (T, R, ...)."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.nn.by_hand import apply_by_hand
 from seqloom.nn.units.protocol import UnitState
 
 __all__ = [
     "Step",
+    "added",
     "before",
-    "differentiable",
+    "product",
     "through_sigmoid",
     "through_tanh",
     "turn",
@@ -24,11 +23,6 @@ __all__ = [
 
 Step = Callable[[Tensor, UnitState], tuple[Tensor, ...]]
 """From projected inputs and a state, the next state, then what its gradient needs beside it."""
-
-
-def differentiable(scan: type[torch.autograd.Function], *values: Any) -> Any:
-    """What a loop gives whose gradient is written by hand."""
-    return apply_by_hand(scan, *values)
 
 
 def walk(step: Step, sums: Float[Tensor, "T R E"], state: UnitState) -> tuple[Tensor, ...]:
@@ -53,6 +47,22 @@ def _steps(step: Step, sums: Tensor, state: UnitState) -> list[tuple[Tensor, ...
     return found
 
 
+def product(values: Float[Tensor, "R E"], matrix: Float[Tensor, "E D"]) -> Float[Tensor, "R D"]:
+    """Their product, computed in the matrix's own precision."""
+    if values.dtype == matrix.dtype:
+        return values @ matrix
+    return (values.to(matrix.dtype) @ matrix).to(values.dtype)
+
+
+def added(
+    sums: Float[Tensor, "R D"], values: Float[Tensor, "R E"], matrix: Float[Tensor, "E D"]
+) -> Float[Tensor, "R D"]:
+    """Sums with such a product added to them."""
+    if values.dtype == matrix.dtype:
+        return torch.addmm(sums, values, matrix)
+    return sums + values.to(matrix.dtype) @ matrix
+
+
 def turn(recur: Float[Tensor, "E D"], steps: int) -> Float[Tensor, "D E"]:
     """The matrix that a state is multiplied with, laid out anew where there are steps enough."""
     return recur.t().contiguous() if steps > 8 else recur.t()
@@ -74,7 +84,7 @@ def before(first: Float[Tensor, "R D"], states: Float[Tensor, "T R D"]) -> Float
 
 
 def weight_gradient(
-    deltas: Float[Tensor, "T R E"], inputs: Float[Tensor, "T R D"]
+    deltas: Float[Tensor, "T R E"], inputs: Float[Tensor, "T R D"], precision: torch.dtype
 ) -> Float[Tensor, "E D"]:
     """The gradient of a matrix that made E sums of D inputs at every step, as one product."""
-    return deltas.flatten(0, 1).t() @ inputs.flatten(0, 1)
+    return product(deltas.flatten(0, 1).t(), inputs.flatten(0, 1).to(precision))

@@ -8,9 +8,10 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear, pad
 
+from seqloom.nn.by_hand import apply_by_hand
 from seqloom.nn.units.first import FirstWeights, draw_input_weights
 from seqloom.nn.units.protocol import Unit, UnitState
-from seqloom.nn.units.scan import before, differentiable, walk, walk_states
+from seqloom.nn.units.scan import before, walk, walk_states
 
 __all__ = ["Ssru"]
 
@@ -44,7 +45,7 @@ class Ssru(Unit):
         bias = None if self.bias is None else pad(self.bias, (0, self.width))
         sums = linear(inputs.transpose(0, 1), self.project.weight, bias)  # (T, R, 2D)
         if torch.is_grad_enabled():
-            cell = differentiable(_Scan, sums, state[0])
+            cell = apply_by_hand(_Scan, sums, state[0])
         else:
             (cell,) = walk_states(_step, sums, state)
         cell = cell.transpose(0, 1)  # (R, T, D)
