@@ -34,6 +34,26 @@ def test_an_epoch_holds_every_token_once(tokens: int, lanes: int, steps: int) ->
     assert (again.starts == read.chunk(0).starts).all()
 
 
+@given(st.integers(1, 500), st.integers(1, 20), st.integers(1, 60), st.integers(0, 5))
+def test_every_pass_cuts_the_text_elsewhere(tokens: int, lanes: int, steps: int, seed: int) -> None:
+    """With a seed the text is a ring that each pass turns; it still holds every token once, and
+    which chunk comes when follows from seed and number alone."""
+    read = Lanes(tokens, lanes=lanes, steps=steps, seed=seed)
+    for epoch in range(3):
+        numbers = range(epoch * read.per_epoch, (epoch + 1) * read.per_epoch)
+        chunks = [read.chunk(number) for number in numbers]
+        lane = [[*zip(c.starts, c.ends, strict=True)] for c in chunks]
+        order = [
+            p for row in zip(*lane, strict=True) for start, end in row for p in range(start, end)
+        ]
+        assert [p % tokens for p in order] == [(order[0] + p) % tokens for p in range(tokens)]
+        assert [chunk.first for chunk in chunks] == [True] + [False] * (read.per_epoch - 1)
+    other = Lanes(tokens, lanes=lanes, steps=steps, seed=seed).chunk(2 * read.per_epoch)
+    assert (other.starts == read.chunk(2 * read.per_epoch).starts).all()
+    turned = Lanes(1_000, lanes=4, steps=10, seed=1)
+    assert len({turned.chunk(number).starts[0] for number in (0, 25, 50, 75)}) == 4
+
+
 def test_lines_are_read_with_their_ends(tmp_path: Path) -> None:
     """S1.2: every line of a text file, blank ones too; what they say one after another is the
     text."""

@@ -72,7 +72,7 @@ class Learner:
         self.forcing = Forcing(config.training, seed=config.seed)
         self.stream: Stream | None = None
         if config.data.lines == "stream":
-            self.stream = Stream(corpus, network, config.training, device=self.device)
+            self.stream = Stream(corpus, network, config, device=self.device)
         self.progress = Progress(data=corpus.fingerprint)
 
     @classmethod

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from seqloom.config import TrainingConfig
+from seqloom.config import Config
 from seqloom.data import Chunk, Corpus, Lanes
 from seqloom.fields import EMPTY
 from seqloom.model import Network, SequenceModel
@@ -30,16 +30,18 @@ class Stream:
         self,
         corpus: Corpus,
         network: Network,
-        config: TrainingConfig,
+        config: Config,
         *,
         device: torch.device | None = None,
     ) -> None:
         self._corpus = corpus
         self._device = device
         self._network = _writer(network)
-        self._steps = config.truncate or STEPS
-        lanes = config.batch_rows or max(1, config.batch_tokens // self._steps)
-        self.lanes = Lanes(len(corpus.targets), lanes=lanes, steps=self._steps * config.accumulate)
+        training = config.training
+        self._steps = training.truncate or STEPS
+        lanes = training.batch_rows or max(1, training.batch_tokens // self._steps)
+        steps = self._steps * training.accumulate
+        self.lanes = Lanes(len(corpus.targets), lanes=lanes, steps=steps, seed=config.seed)
         self._carried: Carried | None = None  # None where all lanes begin
         self._newest: Carried | None = None  # of this worker's lanes
 
@@ -95,7 +97,7 @@ class Stream:
         return torch.arange(ranks.rank, self.lanes.count, ranks.world)
 
     def _places(self, chunk: Chunk) -> str:
-        place = self._corpus.place_of(int(chunk.starts[0]))
+        place = self._corpus.place_of(int(chunk.starts[0]) % len(self._corpus.targets))
         return f"{place.file}, line {place.line} and {self.lanes.count - 1} further lanes"
 
 
@@ -112,7 +114,8 @@ def lane_tokens(corpus: Corpus, chunk: Chunk, rows: np.ndarray) -> Int[Tensor, "
     steps = np.arange(int((chunk.ends - chunk.starts).max(initial=0)))
     real = steps < lengths[:, None]
     tokens = np.full(real.shape, EMPTY, dtype=np.int64)
-    tokens[real] = corpus.targets[(chunk.starts[rows][:, None] + steps)[real]]
+    places = (chunk.starts[rows][:, None] + steps)[real]
+    tokens[real] = corpus.targets[places % len(corpus.targets)]
     return torch.from_numpy(tokens)
 
 
