@@ -7,11 +7,12 @@ from seqloom.errors import ConfigError
 from seqloom.model import SequenceModel
 from seqloom.training import check_precision
 from seqloom.training.loss import Precision, backward
-from seqloom.training.precision import UNITS
+from seqloom.training.precision import UNITS, precision_of
 from tests.model.models import NAMED, model_of
 from tests.training.support import example, training
 
-NAMES = ("lstm form e", "gru form d", "dot global fed", "plain sinusoids", "ssru sinusoids")
+RECURRENT = ("lstm form e", "gru form d", "gru-after form d", "elman form b", "ssru sinusoids")
+NAMES = (*RECURRENT, "dot global fed", "plain sinusoids")
 
 
 def gradient(model: SequenceModel, precision: Precision) -> torch.Tensor:
@@ -35,8 +36,17 @@ def test_the_gradient_is_nearly_the_same(name: str) -> None:
 def test_it_is_refused_where_there_is_no_unit() -> None:
     able = torch.cpu.get_capabilities()
     check_precision(training())
+    check_precision(training(precision="auto"))
     if any(able.get(unit) for unit in UNITS):
         check_precision(training(precision="bfloat16"))
     else:
-        with pytest.raises(ConfigError, match="this processor has no unit for it .*; leave it at"):
+        with pytest.raises(ConfigError, match="this processor has no unit for it .*; set it to"):
             check_precision(training(precision="bfloat16"))
+
+
+def test_auto_takes_what_the_processor_has() -> None:
+    able = torch.cpu.get_capabilities()
+    here = "bfloat16" if any(able.get(unit) for unit in UNITS) else "float32"
+    assert precision_of(training(precision="auto")) == here
+    assert precision_of(training()) == "float32"
+    assert precision_of(training(precision="bfloat16")) == "bfloat16"

@@ -83,8 +83,9 @@ def gap_choices(preset: str, words: float) -> Overrides:
         unit = "lstm" if preset == "auto" else preset
         encoder = {"kind": "recurrent", "unit": {"kind": unit}, "direction": "around", "layers": 2}
         model |= {"embedding": width, "encoder": {**encoder, "width": width, "dropout": dropout}}
-    batch = 1_024 if words < 200_000 else 2_048
-    return {"model": model, "training": {"label_smoothing": 0.0, "batch_tokens": batch}}
+    batch, precision = (1_024, "float32") if words < 200_000 else (2_048, "auto")
+    training = {"label_smoothing": 0.0, "batch_tokens": batch, "precision": precision}
+    return {"model": model, "training": training}
 
 
 def gap_shares(config: Config) -> Overrides:

@@ -8,6 +8,7 @@ from seqloom.errors import ConfigError
 __all__ = ["alone", "check_stream", "stream_choices", "stream_tokens"]
 
 LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
+SMALL = 200_000  # tokens that are soon learnt in full precision
 SPELT = ("character", "byte")
 
 
@@ -39,9 +40,10 @@ def stream_choices(target: TextConfig, preset: str, tokens: float) -> Overrides:
     as many characters or words as a sentence or two have."""
     spelt = target.unit in SPELT
     lanes, steps = (64, 100) if spelt else (32, 35)
+    training = {"truncate": steps, "batch_tokens": lanes * steps, "label_smoothing": 0.0}
     chosen: Overrides = {
         "model": {} if preset in ("transformer", "fast") else _layers(tokens, spelt=spelt),
-        "training": {"truncate": steps, "batch_tokens": lanes * steps, "label_smoothing": 0.0},
+        "training": {**training, "precision": "float32" if tokens < SMALL else "auto"},
     }
     if target.unit in ("word", "symbol"):
         chosen["target"] = {"size": LARGE}

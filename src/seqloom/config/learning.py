@@ -115,8 +115,10 @@ class TrainingConfig(Section):
     clip_value: Least = Field(
         0.0, description="largest value of the gradient, of either sign; 0 leaves it alone"
     )
-    precision: Literal["float32", "bfloat16"] = Field(
-        "float32", description="bfloat16 computes products in half the bits, where there is a unit"
+    precision: Literal["float32", "bfloat16", "auto"] = Field(
+        "float32",
+        description="bfloat16 computes products in half the bits; auto does so where the "
+        "processor has a unit for it",
     )
     freeze: Annotated[tuple[Frozen, ...], BeforeValidator(one_or_several)] = Field(
         (),

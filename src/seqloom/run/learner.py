@@ -112,7 +112,7 @@ class Learner:
 
     def updates(self, ranks: Ranks) -> Iterator[Update]:
         """The updates still to make, each with this worker's share of its batch."""
-        here = {**surroundings(), "workers": ranks.world}
+        here = surroundings(self.config.training, ranks.world)
         self.progress = replace(self.progress, surroundings=here)
         self.moving = None if ranks.rank else self.moving
         self.optimizer.scale = self._scale()

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import torch
 
+from seqloom.config import TrainingConfig
 from seqloom.errors import RunError
+from seqloom.training import precision_of
 
 __all__ = ["Monitor", "Progress", "Validation", "surroundings"]
 
@@ -119,11 +121,13 @@ def _sound(values: Any, like: Any) -> bool:
     )
 
 
-def surroundings() -> dict[str, Any]:
+def surroundings(training: TrainingConfig, workers: int) -> dict[str, Any]:
     """What bit-identical resumption depends on besides the run itself (RELIABILITY)."""
     return {
         "machine": platform.machine(),
         "processor": torch.backends.cpu.get_cpu_capability(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
+        "precision": precision_of(training),
+        "workers": workers,
     }

@@ -249,7 +249,7 @@ class _Training:
 
     def _compare_surroundings(self, ranks: Ranks) -> None:
         before = self.learner.progress.surroundings
-        here = {**surroundings(), "workers": ranks.world}
+        here = surroundings(self.config.training, ranks.world)
         changed = [name for name, value in here.items() if before.get(name, value) != value]
         if changed and self.learner.progress.step:
             self.watch.says(

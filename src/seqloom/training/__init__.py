@@ -7,7 +7,7 @@ from seqloom.training.loop import Portion, Update, fit
 from seqloom.training.loss import Cost, Example, Sums, measure, row_log_probabilities
 from seqloom.training.moving import MovingAverage
 from seqloom.training.optimizer import Optimizer
-from seqloom.training.precision import check_precision
+from seqloom.training.precision import check_precision, precision_of
 from seqloom.training.ranks import ALONE, Ranks, meeting
 from seqloom.training.schedule import learning_rate
 from seqloom.training.streams import backward_stream, begun, measure_stream
@@ -41,5 +41,6 @@ __all__ = [
     "measure",
     "measure_stream",
     "meeting",
+    "precision_of",
     "row_log_probabilities",
 ]

@@ -15,6 +15,7 @@ from seqloom.keys import key
 from seqloom.model import SequenceModel
 from seqloom.training.loss import Cost, Example, Sums, backward
 from seqloom.training.optimizer import Optimizer
+from seqloom.training.precision import precision_of
 from seqloom.training.ranks import ALONE, Ranks, Summed
 from seqloom.training.truncated import backward_truncated
 
@@ -94,7 +95,7 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> Summed:
     optimizer.zero()
     model = optimizer.model.train()
     loss = 0.0
-    cost = Cost(config.label_smoothing, tokens, config.precision)
+    cost = Cost(config.label_smoothing, tokens, precision_of(config))
     for each in work.examples:
         if work.backward is not None:
             sums = work.backward(each, cost)
