@@ -99,7 +99,8 @@ def demo(
     name: Annotated[
         str,
         typer.Argument(
-            help="french, dates, languages, parts, digits, melody, clips, search or series"
+            help="french, dates, languages, parts, sizes, places, counting, missing, digits, "
+            "melody, clips, search or series"
         ),
     ] = "french",
     run: Annotated[Path | None, typer.Option("--run", help="where to keep the run")] = None,

@@ -10,6 +10,7 @@ import pytest
 
 from seqloom.data import builtin
 from seqloom.demos import demo
+from seqloom.demos.demo import DEMOS
 from tests.cli.support import Command
 from tests.run.support import options
 
@@ -73,6 +74,40 @@ def test_labels_and_tags(
     assert "baselines" in result.out
     assert f"predict runs/demo-{name} --json --alternatives 3" in result.out
     assert demo.DEMOS[name].example in result.out
+
+
+HASTY = {
+    "sizes": ("R²", {"target": {"kind": "number"}}),
+    "places": ("it invented them", {"source": {"kind": "label"}}),
+    "counting": ("grams: perplexity", {"source": {"kind": "none"}, "data": {"target": "target"}}),
+    "missing": (
+        "two-sided bigrams",
+        {
+            "source": {"unit": "symbol"},
+            "target": {"kind": "gaps"},
+            "data": {"source": "target", "target": "target"},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HASTY)
+def test_every_pair_of_fields_has_a_demo(
+    command: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """S8: numbers, labels to text, language models and gaps show rows, scores, and what to type."""
+    said, kinds = HASTY[name]
+    chosen = {**kinds, "training": {"updates": 2, "validate_every": 2, "curves": False}}
+    monkeypatch.setattr(demo, "DEMOS", {name: replace(DEMOS[name], options=chosen)})
+    few = {name: lambda: getattr(builtin, name)(held_out=20)}
+    monkeypatch.setattr(demo, "BUILTIN", few)
+    result = command("demo", name)
+    assert result.code == 0, result.err
+    assert "Held-out examples" in result.out
+    assert "On 20 test pairs" in result.out
+    assert said in result.out
+    typed = f"echo '{DEMOS[name].example}' | seqloom predict runs/demo-{name}{DEMOS[name].flags}\n"
+    assert typed in result.out
 
 
 def test_without_an_index_the_other_demo_runs(

@@ -18,6 +18,7 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.insight import AttentionMap, draw, render_text, seen_in
 from seqloom.prediction import Judge, Model, Output
 from seqloom.run import Console, Trained, evaluate, load, load_writer, train
+from seqloom.search import Greedy, Sample, Search
 
 __all__ = ["DEMOS", "run_demo"]
 
@@ -30,10 +31,12 @@ class Demo:
 
     options: Mapping[str, Any]
     example: str  # a file beside the data, where sources are files
+    search: Search | None = None  # where it is not the usual one
+    flags: str = ""  # the same as `predict` is told
 
 
 _LOWER = {"lowercase": True}
-_LITTLE = {"dropout": 0.03}  # dates have no noise to guard against
+_LITTLE = {"dropout": 0.03}  # dates and numbers have no noise to guard against
 
 DEMOS: Mapping[str, Demo] = {
     "french": Demo(
@@ -69,6 +72,43 @@ DEMOS: Mapping[str, Demo] = {
             "training": {"updates": 200, "validate_every": 100},
         },
         "mar 3 mar 2026",
+    ),
+    "sizes": Demo(
+        {
+            "target": {"kind": "number"},
+            "training": {"updates": 600, "validate_every": 200},
+        },
+        "two thousand and twelve",
+    ),
+    "places": Demo(
+        {
+            "source": {"kind": "label"},
+            "training": {"updates": 2_000, "validate_every": 500},
+        },
+        "Italian",
+        Sample(temperature=0.8),  # each language has many names, and all are wanted
+        " --search sample --temperature 0.8",
+    ),
+    "counting": Demo(
+        {
+            "source": {"kind": "none"},
+            "data": {"target": "target"},
+            "model": {"decoder": _LITTLE},
+            "training": {"updates": 600, "rate": 4e-3, "validate_every": 150},
+        },
+        "one hundred and ninety-nine then",
+        Greedy(),  # only one number comes next
+        " --search greedy",
+    ),
+    "missing": Demo(
+        {
+            "source": {"unit": "symbol"},
+            "target": {"kind": "gaps"},
+            "data": {"source": "target", "target": "target"},
+            "model": {"encoder": _LITTLE, "decoder": _LITTLE},
+            "training": {"updates": 800, "rate": 6e-3, "validate_every": 200},
+        },
+        "two hundred and nine then two hundred and ___ then two hundred and eleven",
     ),
     "digits": Demo(
         {
@@ -132,7 +172,12 @@ def _show(splits: Splits, trained: Trained, demo: Demo, folder: Path) -> None:
     step = max(1, len(splits.test) // SHOWN)
     chosen = splits.test[::step][:SHOWN]
     inputs = [str(folder / source) if splits.files else source for source, _ in chosen]
-    Terminal().print(_table(splits, chosen, model.predict(inputs, attention=True)))
+    outputs = model.predict(inputs, search=demo.search, attention=True)
+    Terminal().print(_table(splits, chosen, outputs))
+    if isinstance(demo.search, Sample):
+        known = {target for _, target in splits.train}
+        new = sum(output.text not in known for output in outputs)
+        print(f"{new} of these {len(outputs)} are among none that it learnt from: it invented them")
     if splits.files:
         _show_seen(load_writer(trained.run), folder / demo.example, trained.run / "attention.png")
     else:
@@ -154,7 +199,7 @@ def _table(splits: Splits, rows: list[tuple[str, str]], outputs: list[Output]) -
 
 
 def _show_attention(output: Output, picture: Path) -> None:
-    if output.attention is None:
+    if output.attention is None or len(output.source) < 2:
         return
     words = tuple(token.text for token in output.tokens)
     attention = AttentionMap(output.source, words, output.attention)
@@ -176,10 +221,11 @@ def _say_next(run: Path, folder: Path, demo: Demo, *, judges: bool) -> None:
     more = "--alternatives 3" if judges else "--n-best 3"
     example = folder / demo.example
     given = example if example.exists() else demo.example
+    predict = f"echo '{given}' | seqloom predict {run}"
     print(
         f"\nWhat to try next:\n"
-        f"  echo '{given}' | seqloom predict {run}\n"
-        f"  echo '{given}' | seqloom predict {run} --json {more}\n"
+        f"  {predict}{demo.flags}\n"
+        f"  {predict} --json {more}\n"
         f"  seqloom evaluate {run} {folder / 'test.tsv'}\n"
         f"  seqloom describe {run}\n"
         f"  seqloom serve {run}    # a playground (pip install 'seqloom[serve]')\n"

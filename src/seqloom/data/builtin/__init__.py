@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from seqloom.data.builtin.counted import counting, missing, places, sizes
 from seqloom.data.builtin.dates import dates
 from seqloom.data.builtin.drawn import digits
 from seqloom.data.builtin.moved import clips
@@ -14,11 +15,15 @@ __all__ = [
     "BUILTIN",
     "Splits",
     "clips",
+    "counting",
     "dates",
     "digits",
     "languages",
     "melody",
+    "missing",
     "parts",
+    "places",
+    "sizes",
     "tatoeba",
     "write_splits",
 ]
@@ -28,6 +33,10 @@ BUILTIN: Mapping[str, Callable[[], Splits]] = {
     "dates": dates,
     "languages": languages,
     "parts": parts,
+    "sizes": sizes,
+    "places": places,
+    "counting": counting,
+    "missing": missing,
     "digits": digits,
     "melody": melody,
     "clips": clips,

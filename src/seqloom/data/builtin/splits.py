@@ -8,14 +8,15 @@ from pathlib import Path
 
 from seqloom.errors import DataError
 
-__all__ = ["Splits", "write_splits"]
+__all__ = ["Pairs", "Splits", "write_splits"]
 
 Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Splits:
-    """A data set cut into training, validation and test pairs, none of which shares a source."""
+    """A data set cut into training, validation and test pairs, none of which shares a source; where
+    sources are labels, none is there twice."""
 
     name: str
     train: Pairs
