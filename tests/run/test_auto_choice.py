@@ -46,6 +46,24 @@ def test_units(source: Side, target: Side, first: str, second: str) -> None:
     assert config.model.share_vocabulary == (first == second == "subword")
 
 
+@pytest.mark.parametrize("own", [{}, {"unit": "word"}, {"unit": "symbol"}])
+def test_every_word_of_a_text_may_be_missing(own: dict[str, object]) -> None:
+    """A word outside the vocabulary could not be told, however its text is cut."""
+    options = {"target": "gaps", "source": {"kind": "text", **own}}
+    config = plan(options, Facts(20_000, SENTENCES, SENTENCES))
+    assert isinstance(config.source, TextConfig)
+    assert config.source.size > SENTENCES.distinct_words
+
+
+@pytest.mark.parametrize("options", [{"target": "gaps"}, {"source": "none"}])
+def test_long_texts_are_learnt_in_the_precision_that_is_fast(options: dict[str, object]) -> None:
+    precisions = [
+        plan(options, Facts(rows, SENTENCES, SENTENCES, stream=True)).training.precision
+        for rows in (1_000, 100_000)
+    ]
+    assert precisions == ["float32", "auto"]
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("side", [NAMES, PHRASES, SENTENCES])
 def test_more_data_never_means_a_smaller_model(side: Side, preset: str) -> None:

@@ -30,7 +30,7 @@ from seqloom.config.gaps import (
     gap_shares,
     with_gaps,
 )
-from seqloom.config.language import alone, stream_choices, stream_tokens
+from seqloom.config.language import SPELT, alone, stream_choices, stream_tokens
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.schema import Config
 from seqloom.config.senses import (
@@ -130,7 +130,8 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     own = {name: getattr(given, name) for name in settled}
     rows = max(1, round(tokens / max(1, given.truncate))) if stream else facts.rows
     passes, filled = _passes(cut, tokens, stream=stream), 1.0 if stream else FILLED
-    training = _training(preset, (rows, tokens), own, passes=passes, filled=filled)
+    rate = _usual_rate(preset, cut, stream=stream)
+    training = _training(rate, (rows, tokens), own, passes=passes, filled=filled)
     if isinstance(cut.source, SENSED):
         training = sensed_training(cut.source, facts.rows, training, own)
     if isinstance(cut.source, LabelConfig | NoColumnConfig):  # many texts, and none is the answer
@@ -163,6 +164,13 @@ def _passes(cut: Config, tokens: float, *, stream: bool) -> float:
     return min(most, max(2.0, seen / tokens))
 
 
+def _usual_rate(preset: str, cut: Config, *, stream: bool) -> float:
+    """AdamW's highest learning rate: recurrent layers take larger steps, unless all they do is to
+    go on with a text of words."""
+    spelt = isinstance(cut.target, TextConfig) and cut.target.unit in SPELT
+    return 4e-3 if preset in RECURRENT and (spelt or not stream) else 2e-3
+
+
 def _forecasting(overrides: Mapping[str, Any], asked: Config, rows: int, preset: str) -> Config:
     """The whole configuration of a forecast."""
     chosen = merge(_model(preset, rows), series_choices(rows, asked, preset))
@@ -193,9 +201,10 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any], *, stream: boo
     for name, unit in units.items():
         sizes = {"subword": {"size": _subwords(facts.rows)}, "symbol": {"size": 50_000}}
         chosen[name] = {"kind": kinds[name], "unit": unit, **sizes.get(unit, {})}
-        if not isinstance(asked.target, TextConfig) and _is_cut(own.get(name), unit):
-            told = isinstance(asked.target, GapsConfig)  # an unknown word cannot be told
-            chosen[name] |= {"size": 50_000} if told else JUDGED_WORDS.get(unit, {})
+        if isinstance(asked.target, GapsConfig):
+            chosen[name] |= {"size": 50_000}  # an unknown word cannot be told
+        elif not isinstance(asked.target, TextConfig) and _is_cut(own.get(name), unit):
+            chosen[name] |= JUDGED_WORDS.get(unit, {})
     if list(units.values()) == ["subword"] * 2:
         chosen["model"] = {"share_vocabulary": True}
     return {**chosen, "data": _data(asked, stream=stream)}
@@ -364,7 +373,7 @@ def _recurrent(unit: str, width: int, dropout: float) -> Overrides:
 
 
 def _training(
-    preset: str, size: tuple[int, float], own: Mapping[str, Any], *, passes: float, filled: float
+    rate: float, size: tuple[int, float], own: Mapping[str, Any], *, passes: float, filled: float
 ) -> Overrides:
     """So many passes over rows and tokens, in batches that leave enough updates and of which so
     large a share is filled.
@@ -380,15 +389,14 @@ def _training(
     return {
         "updates": updates,
         "batch_tokens": batch,
-        "rate": _rate(preset, own.get("optimizer", AdamWConfig())),
+        "rate": _rate(rate, own.get("optimizer", AdamWConfig())),
         "warmup": min(1_000, updates // 10),
         "validate_every": max(50, min(1_000, updates // 15)),
     }
 
 
-def _rate(preset: str, optimizer: OptimizerConfig) -> float:
-    """The highest learning rate, which each rule takes in a measure of its own."""
-    usual = 4e-3 if preset in RECURRENT else 2e-3
+def _rate(usual: float, optimizer: OptimizerConfig) -> float:
+    """The highest learning rate, which each rule takes in a measure of its own, and AdamW as is."""
     match optimizer:
         case SgdConfig(momentum=momentum):
             return round(1.0 - momentum, 6)

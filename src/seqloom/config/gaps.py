@@ -15,8 +15,8 @@ __all__ = ["ASKED", "check_gaps", "gap_choices", "gap_shares", "one_column", "wi
 LONGEST_MARKER = 32
 UNITS = ("character", "word", "symbol")  # what a gap may stand for
 SIZES = ((100_000, 128), (2_000_000, 320), (20_000_000, 512))  # words, and a width they repay
-ASKED = 6_500_000  # tokens in all passes, as far as there are not more in two
-SHOWN = 0.9  # of the tokens around, where an encoder never shows a position itself
+ASKED = 7_500_000  # tokens in all passes, as far as there are not more in two
+SHOWN = 0.95  # of the tokens around, where an encoder never shows a position itself
 
 
 def with_gaps(overrides: Mapping[str, Any]) -> Overrides:
@@ -77,7 +77,7 @@ def gap_choices(preset: str, words: float) -> Overrides:
     """A model of so many words whose output layer is the table of token vectors: presets of
     Transformers as they are, and else layers that look around each position."""
     width = next((width for limit, width in SIZES if words < limit), 768)
-    dropout = 0.3 if words < 2_000_000 else 0.2
+    dropout = 0.3 if words < 200_000 else 0.2
     model: Overrides = {"decoder": {"kind": "gaps", "dropout": dropout}, "tie_output": True}
     if preset not in ("transformer", "fast"):
         unit = "lstm" if preset == "auto" else preset

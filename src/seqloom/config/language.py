@@ -5,7 +5,7 @@ from seqloom.config.schema import Config
 from seqloom.config.text import Overrides
 from seqloom.errors import ConfigError
 
-__all__ = ["alone", "check_stream", "stream_choices", "stream_tokens"]
+__all__ = ["SPELT", "alone", "check_stream", "stream_choices", "stream_tokens"]
 
 LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
 SMALL = 200_000  # tokens that are soon learnt in full precision
