@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from foundation import RUNS, SEQLOOM, evaluation, output_of, shared, spent
+from foundation import RUNS, evaluation, shared, trained
 from uses import keep
 
 ALONE = ["--source", "none"]
@@ -48,8 +48,7 @@ def measure_gaps() -> dict[str, Any]:
 def trained_and_measured(name: str, data: list[str], test: Path) -> dict[str, Any]:
     """Train with what is chosen automatically, then measure on the test text."""
     run = RUNS / f"bench-{name}"
-    output_of([*SEQLOOM, "train", *data, "--run", str(run)])
-    return {**spent(run), **evaluation(run, str(test))}
+    return {**trained(run, *data), **evaluation(run, str(test))}
 
 
 MEASURES |= {"shakespeare": measure_shakespeare, "ptb": measure_ptb, "gaps": measure_gaps}

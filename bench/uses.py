@@ -82,9 +82,7 @@ USES = {
         most=1.6,
         minutes=30,
     ),
-    "ptb": Use(
-        "PTB continued by word", "language.py ptb", "perplexity per word", most=120, minutes=60
-    ),
+    "ptb": Use("PTB continued by word", "language.py ptb", "perplexity", most=120, minutes=60),
     "gaps": Use("PTB, a missing word from both sides", "language.py gaps", "accuracy"),
     "etth1-at-once": Use("ETTh1, 96 hours ahead at once", "forecast.py at-once", "MSE", most=0.45),
     "etth1-fed-back": Use(
