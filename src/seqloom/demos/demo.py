@@ -96,7 +96,7 @@ DEMOS: Mapping[str, Demo] = {
             "model": {"decoder": _LITTLE},
             "training": {"updates": 600, "rate": 4e-3, "validate_every": 150},
         },
-        "one hundred and ninety-nine then",
+        "six hundred and nineteen then",
         Greedy(),  # only one number comes next
         " --search greedy",
     ),
@@ -177,7 +177,7 @@ def _show(splits: Splits, trained: Trained, demo: Demo, folder: Path) -> None:
     if isinstance(demo.search, Sample):
         known = {target for _, target in splits.train}
         new = sum(output.text not in known for output in outputs)
-        print(f"{new} of these {len(outputs)} are among none that it learnt from: it invented them")
+        print(f"{new} of these {len(outputs)} are not among those it learnt from: it invented them")
     if splits.files:
         _show_seen(load_writer(trained.run), folder / demo.example, trained.run / "attention.png")
     else:
