@@ -267,8 +267,8 @@ HEADLINES = {  # a result, the words for it, and the score that is told
     "transformer": ("Multi30k, German to English, 29,000 sentences", "BLEU"),
     "task-sst2": ("SST-2, what a film review thinks; 5 models", "accuracy"),
     "task-ewt": ("English EWT, the part of speech of every word", "accuracy"),
-    "pronounce-fre": ("French words and how they sound; 5 models, one core", "WER"),
-    "ptb": ("Penn Treebank, the next word (one core)", "perplexity"),
+    "pronounce-fre": ("French words and how they sound; 5 models", "WER"),
+    "ptb": ("Penn Treebank, the next word", "perplexity"),
     "strings-heard": ("3 to 7 spoken digits, written down", "WER"),
     "dialog": ("CamRest676, replies in a conversation", "BLEU"),
 }
@@ -280,7 +280,8 @@ def headlines() -> list[str]:
     for name, (words, metric) in HEADLINES.items():
         result = json.loads((RESULTS / f"{name}.json").read_text())
         found = f"{metric} {value(result, metric):.1f}"
-        lines.append(f"| {words} | {found} | {result['seconds'] / 60:.1f} |")
+        cores = ", on one core" if result["surroundings"]["cores"] == 1 else ""
+        lines.append(f"| {words} | {found} | {result['seconds'] / 60:.1f}{cores} |")
     speeds = json.loads((RESULTS / "train.json").read_text())
     ratio = {kind: f"{speeds[kind]['ratio']:.2f}" for kind in TRAINED}
     lines.append(

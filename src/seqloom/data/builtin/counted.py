@@ -8,15 +8,15 @@ from random import Random
 
 from babel import Locale
 
-from seqloom.data.builtin.dates import LOCALES
-from seqloom.data.builtin.splits import Pairs, Splits
+from seqloom.data.builtin.dates import LOCALES, language_name
+from seqloom.data.builtin.splits import Splits, cut
 from seqloom.keys import key
 
 __all__ = ["counting", "in_words", "missing", "places", "sizes"]
 
 LARGEST = 9_999
-COUNTED = 3  # numbers in a line, the first of which is at most
-HIGHEST = 997
+COUNTED = 3  # numbers in a line
+HIGHEST = 997  # first number of a line: the last is below a thousand
 THEN = "then"
 GAP = "___"
 SMALL = [
@@ -44,14 +44,14 @@ def sizes(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
     """Numbers in words, and their logarithms to base ten."""
     numbers = _drawn(LARGEST, train + 2 * held_out, Random(key(seed, "sizes")))
     pairs = [(in_words(number), f"{math.log10(number):.4f}") for number in numbers]
-    return _cut("sizes", pairs, held_out, ("number", "logarithm"))
+    return cut("sizes", pairs, held_out, ("number", "logarithm"))
 
 
 def counting(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
     """A number in words, and a line that counts on from it; no line is in two splits."""
     numbers = _drawn(HIGHEST, train + 2 * held_out, Random(key(seed, "counting")))
     pairs = [(f"{in_words(number)} {THEN}", _line(number)) for number in numbers]
-    return _cut("counting", pairs, held_out, ("beginning", "line"))
+    return cut("counting", pairs, held_out, ("beginning", "line"))
 
 
 def missing(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
@@ -59,19 +59,19 @@ def missing(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
     chance = Random(key(seed, "missing"))
     numbers = _drawn(HIGHEST, train + 2 * held_out, chance)
     pairs = [(_with_gap(_line(number), chance), _line(number)) for number in numbers]
-    return _cut("missing", pairs, held_out, ("with a gap", "whole"))
+    return cut("missing", pairs, held_out, ("with a gap", "whole"))
 
 
 def places(*, seed: int = 0, held_out: int = 200) -> Splits:
     """Languages, and names of countries and other places in them; no pair is in two splits."""
     rows = dict.fromkeys(
-        (str(Locale.parse(code.split("_")[0]).get_language_name("en")), name)
-        for code in LOCALES
-        for name in Locale.parse(code).territories.values()
+        (language_name(locale), name)
+        for locale in LOCALES
+        for name in Locale.parse(locale).territories.values()
     )
     pairs = list(rows)
     Random(key(seed, "places")).shuffle(pairs)
-    return _cut("places", pairs, held_out, ("language", "a real name"))
+    return cut("places", pairs, held_out, ("language", "a real name"))
 
 
 def _drawn(largest: int, count: int, chance: Random) -> list[int]:
@@ -86,9 +86,3 @@ def _with_gap(line: str, chance: Random) -> str:
     words = line.split()
     words[chance.randrange(len(words))] = GAP
     return " ".join(words)
-
-
-def _cut(name: str, pairs: Pairs, held_out: int, columns: tuple[str, str]) -> Splits:
-    """So many rows for validation, as many for the test, and all others to learn from."""
-    valid, test = pairs[:held_out], pairs[held_out : 2 * held_out]
-    return Splits(name, pairs[2 * held_out :], valid, test, columns=columns)

@@ -20,6 +20,7 @@ __all__ = [
     "LOCALES",
     "Style",
     "dates",
+    "language_name",
     "spell",
     "styles",
 ]
@@ -89,6 +90,11 @@ def dates(*, seed: int = 0, train: int = 25_000, held_out: int = 1_000) -> Split
         test=_pairs(held_out_rows("test")),
         columns=("date", "ISO 8601"),
     )
+
+
+def language_name(locale: str) -> str:
+    """The English name of a locale's language."""
+    return str(Locale.parse(locale.partition("_")[0]).get_language_name("en"))
 
 
 @cache

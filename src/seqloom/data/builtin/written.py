@@ -8,11 +8,18 @@ from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from babel import Locale
 from babel.dates import format_date
 
-from seqloom.data.builtin.dates import FIRST, INVISIBLE, LAST, LOCALES, Style, styles
-from seqloom.data.builtin.splits import Splits
+from seqloom.data.builtin.dates import (
+    FIRST,
+    INVISIBLE,
+    LAST,
+    LOCALES,
+    Style,
+    language_name,
+    styles,
+)
+from seqloom.data.builtin.splits import Splits, cut
 from seqloom.keys import key
 
 __all__ = ["PARTS", "languages", "parts", "words_of"]
@@ -35,13 +42,11 @@ Made = Callable[[date, Style], tuple[str, str] | None]
 
 def languages(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
     """Written dates and the English names of their languages; no text is in two splits."""
-    named = {
-        locale: Locale.parse(locale.split("_")[0]).get_language_name("en") for locale in LOCALES
-    }
+    named = {locale: language_name(locale) for locale in LOCALES}
 
     def made(day: date, style: Style) -> tuple[str, str] | None:
         text = " ".join(word.text for word in words_of(day, style))
-        return text, str(named[style.locale])
+        return text, named[style.locale]
 
     return _splits("languages", made, (seed, train, held_out), columns=("date", "language"))
 
@@ -83,8 +88,7 @@ def _splits(
         if len(rows) - len(unclear) >= train + 2 * held_out:
             break
     pairs = [pair for pair in rows.items() if pair[0] not in unclear]
-    valid, test = pairs[:held_out], pairs[held_out : 2 * held_out]
-    return Splits(name, pairs[2 * held_out :], valid, test, columns=columns)
+    return cut(name, pairs, held_out, columns)
 
 
 def _draws(seed: int, name: str) -> Iterator[tuple[date, Style]]:
