@@ -18,7 +18,7 @@ PARTS = ["--target", "all:series", "--set", "target.horizon=96"]
 PARTS += ["--set", "data.parts=[8640,2880,2880]"]
 KINDS: dict[str, list[str]] = {
     "at-once": [],
-    "fed-back": ["--model", "gru", "--set", "training.updates=1200"],
+    "fed-back": ["--model", "gru"],
 }
 
 

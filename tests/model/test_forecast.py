@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from seqloom.model import HeadedModel, Source, build
 from seqloom.model.forecast import SteppedForecast
 from seqloom.training import Example, measure
 
-WINDOW, HORIZON, COLUMNS, KNOWN, QUANTILES = 6, 4, 2, 1, (0.1, 0.9)
+WINDOW, HORIZON, COLUMNS, KNOWN, QUANTILES, LAGS = 6, 4, 2, 1, (0.1, 0.9), 3
 SMALL = {"width": 8, "layers": 1, "dropout": 0.0}
 RECURRENT = {"kind": "recurrent", **SMALL}
 TRANSFORMER = {"kind": "transformer", "inner": 16, "heads": 2, **SMALL}
@@ -39,7 +40,7 @@ def model(name: str, *, known: int = KNOWN, forced: float = 1.0) -> HeadedModel:
     torch.manual_seed(1)
     config: ModelConfig = validate({"model": options}, place="test").model
     source = Series(COLUMNS + 1 + known, WINDOW, known=known)
-    target = Series(COLUMNS, HORIZON, quantiles=QUANTILES, forced=forced)
+    target = Series(COLUMNS, HORIZON, quantiles=QUANTILES, lags=LAGS, forced=forced)
     built = build(config, source=source, target=target).double().eval()
     assert isinstance(built, HeadedModel)
     with torch.no_grad():
@@ -117,6 +118,30 @@ def test_a_linear_model_reads_no_column_for_another() -> None:
     difference = (forecast(network, other) - forecast(network, values)).detach()
     assert float(difference[:, :, 1].abs().max()) == 0
     assert float(difference[:, :, 0].abs().max()) > 0
+
+
+@pytest.mark.parametrize("name", STEPPED)
+def test_without_its_decoder_it_is_an_autoregression(name: str) -> None:
+    """Each mean is the last value and a weighted sum of the last values of each column, less that
+    one, the forecast ones among them."""
+    network, values = model(name), windows()
+    assert isinstance(network.head, SteppedForecast)
+    network.head.decoder.write = lambda hidden: hidden.new_zeros(*hidden.shape[:-1], COLUMNS * 3)
+    weights = network.head.direct.weight.detach().view(COLUMNS, 3, COLUMNS, LAGS)[:, 0].numpy()
+    found = forecast(network, values)[..., 0].detach().numpy()
+    for window, forecasts in zip(values[..., :COLUMNS].numpy(), found, strict=True):
+        past = list(window - window[-1])
+        for said in forecasts:
+            lags = np.array(past[-LAGS:])  # (lags, C)
+            past.append(np.einsum("oil,li->o", weights, lags))
+            assert said == pytest.approx(past[-1] + window[-1])
+
+
+def test_lags_beyond_the_window_are_refused() -> None:
+    """With both numbers in the sentence."""
+    config = validate({"model": merge({"tie_output": False}, MODELS["gru"])}, place="test").model
+    with pytest.raises(ConfigError, match=r"target.lags = 7 .* source.window = 6"):
+        build(config, source=Series(2, WINDOW), target=Series(2, 3, lags=WINDOW + 1))
 
 
 def test_the_loss_is_squared_error_and_pinball() -> None:

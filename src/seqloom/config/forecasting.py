@@ -12,6 +12,15 @@ __all__ = ["forecasts", "series_choices", "series_training", "with_series"]
 
 WINDOW = 336  # a fortnight of hours
 STEPPED_WINDOW = 96  # where every step costs as much as the last
+LAGS = 48  # two days of hours
+RECURRENT: Overrides = {  # small, as what a step reads of two days tells most
+    "target": {"forced": 0.0},
+    "model": {
+        "embedding": 64,
+        "encoder": {"width": 64, "layers": 1, "direction": "forward"},
+        "decoder": {"width": 64, "attention": {"kind": "none"}},
+    },
+}
 ROWS = 64  # windows in a batch
 VALID_SHARE = 0.2
 
@@ -52,8 +61,9 @@ def series_choices(rows: int, asked: Config, preset: str) -> Overrides:
     }
     if not stepped:
         direct = {"encoder": {"kind": "values"}, "decoder": {"kind": "horizon"}}
-        chosen = merge(chosen, {"model": direct})
-    return chosen
+        return merge(chosen, {"model": direct})
+    chosen = merge(chosen, {"target": {"lags": min(LAGS, window, asked.source.window)}})
+    return chosen if preset in ("transformer", "fast") else merge(chosen, RECURRENT)
 
 
 def series_training(rows: int, asked: Config, own: Mapping[str, Any]) -> Overrides:
@@ -62,9 +72,9 @@ def series_training(rows: int, asked: Config, own: Mapping[str, Any]) -> Overrid
         return {}
     longer = max(asked.source.window, asked.target.horizon)
     batch = own.get("batch_rows") or ROWS
-    passes = min(60.0, max(3.0, 150_000 / rows))
-    updates = own.get("updates", max(300, round(passes * rows / batch / 100) * 100))
     direct = asked.model.decoder.kind == "horizon"
+    passes = min(60.0, max(3.0, (150_000 if direct else 60_000) / rows))
+    updates = own.get("updates", max(300, round(passes * rows / batch / 100) * 100))
     return {
         "updates": updates,
         "batch_rows": batch,

@@ -72,9 +72,11 @@ class LevelledEncoder(nn.Module):
         observed = values.shape[2] - self.known
         last = values[:, -1:].clone()
         last[..., observed:] = 0
-        memory = self.inner.encode(Source(values - last, source.lengths))
+        levelled = values - last
+        memory = self.inner.encode(Source(levelled, source.lengths))
         ahead = values[:, max(0, values.shape[1] - self.horizon) :, observed:]
-        return replace(memory, past=Past(last[:, 0, :observed], ahead))
+        past = Past(last[:, 0, :observed], levelled[..., :observed], ahead)
+        return replace(memory, past=past)
 
 
 class _Forecast(nn.Module):
@@ -162,32 +164,39 @@ class MappedForecast(_Forecast):
 
 
 class SteppedForecast(_Forecast):
-    """A decoder that reads its own last forecast, step by step (SPEC S1.2).
+    """A decoder that reads its own forecasts, step by step (SPEC S1.2).
 
-    Its first input is the last value that was observed; what is known of a step joins its input.
+    A step reads the last `lags` values of each column, observed or forecast, and what is known of
+    it. A linear map of those values is added to what the decoder makes of them.
     """
 
     def __init__(
-        self, decoder: NumberDecoder, vectors: Vectors, aim: Aim, *, forced: float = 1.0
+        self,
+        decoder: NumberDecoder,
+        vectors: Vectors,
+        aim: Aim,
+        *,
+        lags: int = 1,
+        forced: float = 1.0,
     ) -> None:
         """`vectors` are those of the decoder, to which they belong."""
         super().__init__(aim)
         self.decoder = decoder
         self.vectors: Callable[[Tensor], Tensor] = vectors.__call__
+        self.lags = lags
         self.forced = forced
+        self.direct = nn.Linear(lags * aim.columns, aim.columns * aim.edges, bias=False)
+        nn.init.zeros_(self.direct.weight)
 
     def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
-        """Each mean is the next input."""
+        """Each mean is among the next inputs."""
         state = self.decoder.start(memory)
-        last = _past(memory).last
-        fed = last.new_zeros(len(last), 1, self.aim.columns)
+        values = self._observed(memory)
         steps = []
         for number in range(self.aim.steps):
-            inputs = self._inputs(fed, memory, number)
-            features, state = self.decoder.read_vectors(inputs, state)
-            found = self._written(features.hidden)
+            found, state = self._read(values, memory, number, state)
             steps.append(found)
-            fed = found[..., 0]
+            values = torch.cat([values[:, 1:], found[..., 0]], dim=1)
         return self._raised(torch.cat(steps, dim=1), memory)
 
     def follow(self, memory: Memory, target: Float[Tensor, "B T C"]) -> Float[Tensor, "B T V"]:
@@ -195,18 +204,24 @@ class SteppedForecast(_Forecast):
         if self.training and float(torch.rand(())) >= self.forced:
             return self(memory)
         last = _past(memory).last[:, None, : self.aim.columns]
-        fed = torch.cat([torch.zeros_like(last), (target - last)[:, :-1]], dim=1)
-        inputs = self._inputs(fed, memory, 0)
-        features, _ = self.decoder.read_vectors(inputs, self.decoder.start(memory))
-        return self._raised(self._written(features.hidden), memory)
+        values = torch.cat([self._observed(memory), (target - last)[:, :-1]], dim=1)
+        found, _ = self._read(values, memory, 0, self.decoder.start(memory))
+        return self._raised(found, memory)
 
-    def _inputs(self, fed: Tensor, memory: Memory, first: int) -> Tensor:
-        """The vectors of what is fed from step `first` on, and of what is known of those steps."""
-        ahead = _past(memory).ahead[:, first : first + fed.shape[1]]
-        return self.vectors(torch.cat([fed, ahead], dim=2) if ahead.shape[2] else fed)
+    def _observed(self, memory: Memory) -> Float[Tensor, "B N C"]:
+        """The last values that were read, less the very last."""
+        return _past(memory).levelled[:, -self.lags :, : self.aim.columns]
 
-    def _written(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B T C Q"]:
-        return self.decoder.write(hidden).unflatten(2, (self.aim.columns, self.aim.edges))
+    def _read(
+        self, values: Float[Tensor, "B N C"], memory: Memory, first: int, state: Any
+    ) -> tuple[Float[Tensor, "B T C Q"], Any]:
+        """The forecasts after every stretch of values, from step `first` on."""
+        stretches = values.unfold(1, self.lags, 1).flatten(2)  # (B, T, C·lags)
+        ahead = _past(memory).ahead[:, first : first + stretches.shape[1]]
+        inputs = torch.cat([stretches, ahead], dim=2) if ahead.shape[2] else stretches
+        features, state = self.decoder.read_vectors(self.vectors(inputs), state)
+        found = self.decoder.write(features.hidden) + self.direct(stretches)
+        return found.unflatten(2, (self.aim.columns, self.aim.edges)), state
 
 
 def _perceptron(inputs: int, inner: int, outputs: int, dropout: Dropout) -> nn.Sequential:

@@ -59,10 +59,11 @@ class Source(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What a forecast begins from: the last values that were read, and what is known of the steps
-    that follow."""
+    """What a forecast begins from: the last values that were read, all that was read less those,
+    and what is known of the steps that follow."""
 
     last: Float[Tensor, "B C"]
+    levelled: Float[Tensor, "B S C"]
     ahead: Float[Tensor, "B T K"]
 
 

@@ -167,16 +167,31 @@ def _forecaster(
                 "model.decoder.feedback = 'soft' is for symbols: a series feeds its mean back"
             )
         case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
-            vectors = Projection(target.count + source.known, config.embedding)
-            written = Target(vectors, aim.columns * aim.edges)
-            decoder = _plain_decoder(config, part, encoded, written)
-            stepped = SteppedForecast(decoder, vectors, aim, forced=target.forced)
-            return HeadedModel(levelled, stepped)
+            return HeadedModel(levelled, _stepped(config, part, encoded, (source, target)))
         case _ as part:
             raise ConfigError(
                 f"model.decoder.kind = {part.kind!r} does not forecast: choose horizon, recurrent "
                 "or transformer"
             )
+
+
+def _stepped(
+    config: ModelConfig,
+    part: RecurrentDecoderConfig | TransformerDecoderConfig,
+    encoded: Encoded,
+    series: tuple[Series, Series],
+) -> SteppedForecast:
+    """A decoder that is fed back."""
+    source, target = series
+    if target.lags > source.steps:
+        raise ConfigError(
+            f"target.lags = {target.lags} reaches further back than source.window = "
+            f"{source.steps}: make it at most as long"
+        )
+    aim = Aim.of(target)
+    vectors = Projection(target.lags * target.count + source.known, config.embedding)
+    decoder = _plain_decoder(config, part, encoded, Target(vectors, aim.columns * aim.edges))
+    return SteppedForecast(decoder, vectors, aim, lags=target.lags, forced=target.forced)
 
 
 def build_writer(config: ModelConfig, *, source: Items, target: Items) -> SequenceModel:
