@@ -1,12 +1,13 @@
 """What a run is made of, and what it refuses to go on with (SPEC S1, DESIGN "run directory")."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from seqloom.config import PRESETS, merge, parse, validate
-from seqloom.data import Corpus
+from seqloom.data import Corpus, Data
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import load_text
 from seqloom.run import load, train
@@ -92,6 +93,26 @@ def test_another_preset_is_refused(tmp_path: Path) -> None:
     trained(tmp_path / "run", options("transformer", updates=2))
     with pytest.raises(ConfigError, match="--model lstm"):
         train(PAIRS, tmp_path / "run", model="lstm")
+
+
+@pytest.mark.parametrize("preset", ["transformer", "lstm", "gru"])
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        ({"target": {"kind": "label"}}, [(source, source[0]) for source, _ in PAIRS]),
+        ({"source": {"kind": "none"}}, [(source,) for source, _ in PAIRS]),
+    ],
+    ids=["label", "language"],
+)
+def test_the_same_command_goes_on_whatever_the_columns(
+    columns: dict[str, Any], rows: Data, preset: str, tmp_path: Path
+) -> None:
+    """What the columns ask for is not the preset's to choose; another preset is refused."""
+    chosen = merge(columns, {"training": {"updates": 1, "workers": 1, "curves": False}})
+    for _ in range(2):
+        assert train(rows, tmp_path / "run", model=preset, options=chosen).steps == 1
+    with pytest.raises(ConfigError, match="--model elman"):
+        train(rows, tmp_path / "run", model="elman", options=chosen)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -48,6 +48,7 @@ __all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 
 PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
 RECURRENT = ("lstm", "gru", "elman")
+BY_COLUMN = ("none", "vectors", "label", "tags", "gaps", "number")  # parts that no preset chooses
 WRITTEN_PASSES, JUDGED_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
 FILLED = 0.85  # of a batch of rows that differ in length; a stream leaves nothing empty
 SEEN = 9_000_000  # tokens in all passes, as far as there are not more in two
@@ -353,13 +354,20 @@ def _model(preset: str, words: float) -> Overrides:
     return {"model": {"embedding": width, "encoder": encoder, "decoder": decoder}}
 
 
-def preset_kinds(preset: str) -> dict[str, str]:
-    """The parts that a preset stands for, under their dotted names, such as
-    `model.encoder.unit.kind`; sizes are not among them."""
+def preset_kinds(preset: str, begun: Mapping[str, Any]) -> dict[str, str]:
+    """The parts that a preset stands for in a model with these options, both under dotted names
+    such as `model.encoder.unit.kind`; sizes are not among them, nor what columns ask for."""
     if preset == "auto":
         return {}
-    chosen = leaves(_model(preset, 0.0))
-    return {name: value for name, value in chosen if name.endswith((".kind", ".mixing"))}
+    sides = ("model.encoder", "model.decoder")
+    free = tuple(f"{side}." for side in sides if begun.get(f"{side}.kind") not in BY_COLUMN)
+    return {
+        name: value
+        for name, value in leaves(_model(preset, 0.0))
+        if name.startswith(free)
+        and name.endswith((".kind", ".mixing"))
+        and not name.endswith(".attention.kind")
+    }
 
 
 def _recurrent(unit: str, width: int, dropout: float) -> Overrides:

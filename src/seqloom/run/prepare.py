@@ -328,7 +328,7 @@ def continued(directory: RunDirectory, request: Request, watch: Watch) -> Config
     asked = validate(merge(config.model_dump(mode="json"), request.options), place="options")
     before, after = flatten(config), flatten(asked)
     own = [name.removesuffix(".kind") for name, _ in leaves(request.options)]
-    for name, kind in preset_kinds(request.preset).items():
+    for name, kind in preset_kinds(request.preset, before).items():
         if before.get(name) != kind and not name.removesuffix(".kind").startswith(tuple(own)):
             raise ConfigError(
                 f"{directory.path} was begun with {name} = {before.get(name)!r}: leave --model "
