@@ -1,5 +1,6 @@
 """SPEC S2.7, S5.5: a model's parameters, counted by parts that have names in words."""
 
+import pytest
 import torch
 
 from seqloom.config import ModelConfig
@@ -8,6 +9,8 @@ from seqloom.model import build_writer
 from seqloom.run.parts import part_lines
 from tests.counts import count
 from tests.model.models import VARIANTS
+from tests.model.test_forecast import MODELS as FORECASTS
+from tests.model.test_forecast import model as forecaster
 
 
 def lines_of(config: ModelConfig, *, size: int) -> list[tuple[int, str]]:
@@ -27,6 +30,14 @@ def test_every_part_of_every_model_has_a_name_and_counts_once() -> None:
         assert last == "total"
         assert total == sum(number for number, _ in parts)
         assert total == sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("name", FORECASTS)
+def test_every_part_of_a_forecast_has_a_name(name: str) -> None:
+    """At once or fed back."""
+    network = forecaster(name)
+    total = sum(parameter.numel() for parameter in network.parameters())
+    assert part_lines(network)[-1].split() == [f"{total:,}", "total"]
 
 
 def test_blocks_are_counted_as_in_the_texts() -> None:

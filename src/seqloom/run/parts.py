@@ -28,6 +28,7 @@ WORDS = {
     "attention.focus": "attention focus",
     "readout": "readout",
     "time": "map over time",
+    "direct": "map of the last values",
     "others": "maps of other columns",
     "factors": "factors of other columns",
     "output": "output layer",
