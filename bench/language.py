@@ -20,7 +20,7 @@ MEASURES: dict[str, Callable[[], dict[str, Any]]] = {}
 
 
 def measure_shakespeare() -> dict[str, Any]:
-    """By character, on the last tenth of the text; the tenth before that is held out."""
+    """By character, on the last tenth of the text; the end of what is before it is held out."""
     text = shared("tinyshakespeare", "input.txt").read_text(encoding="utf-8")
     end = int(0.9 * len(text))
     folder = RUNS / "bench-shakespeare-data"

@@ -73,7 +73,7 @@ KINDS: dict[str, Kind] = {
     "from label": Kind(LABEL, WORDS, {"encoder": RECURRENT, "decoder": {**RECURRENT, "width": 8}},
                        "no"),
     "vector": Kind({"kind": "vector"}, LABEL, {}, "1 2 3"),
-    "series": Kind(WINDOW, AHEAD, {"encoder": RECURRENT, "decoder": RECURRENT}, FIVE),
+    "series": Kind(WINDOW, AHEAD, {"encoder": RECURRENT, "decoder": RECURRENT, "lags": 3}, FIVE),
     "series by blocks": Kind(WINDOW, AHEAD, {"encoder": BLOCKS, "decoder": BLOCKS}, FIVE),
     "series backwards": Kind(WINDOW, AHEAD, {"encoder": RECURRENT, "decoder": RECURRENT,
                                              "reverse_source": True}, FIVE),

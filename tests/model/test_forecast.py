@@ -36,11 +36,12 @@ STEPPED = ["gru", "lstm without attention", "transformer", "one network"]
 
 def model(name: str, *, known: int = KNOWN, forced: float = 1.0) -> HeadedModel:
     """A model in double precision with weights that are not zero."""
-    options = merge({"embedding": 8, "share_vocabulary": False, "tie_output": False}, MODELS[name])
+    plain = {"embedding": 8, "lags": LAGS, "share_vocabulary": False, "tie_output": False}
+    options = merge(plain, MODELS[name])
     torch.manual_seed(1)
     config: ModelConfig = validate({"model": options}, place="test").model
     source = Series(COLUMNS + 1 + known, WINDOW, known=known)
-    target = Series(COLUMNS, HORIZON, quantiles=QUANTILES, lags=LAGS, forced=forced)
+    target = Series(COLUMNS, HORIZON, quantiles=QUANTILES, forced=forced)
     built = build(config, source=source, target=target).double().eval()
     assert isinstance(built, HeadedModel)
     with torch.no_grad():
@@ -122,26 +123,28 @@ def test_a_linear_model_reads_no_column_for_another() -> None:
 
 @pytest.mark.parametrize("name", STEPPED)
 def test_without_its_decoder_it_is_an_autoregression(name: str) -> None:
-    """Each mean is the last value and a weighted sum of the last values of each column, less that
-    one, the forecast ones among them."""
+    """Each mean is the last value and a weighted sum of the column's last ones less that, its own
+    forecasts among them."""
     network, values = model(name), windows()
     assert isinstance(network.head, SteppedForecast)
-    network.head.decoder.write = lambda hidden: hidden.new_zeros(*hidden.shape[:-1], COLUMNS * 3)
-    weights = network.head.direct.weight.detach().view(COLUMNS, 3, COLUMNS, LAGS)[:, 0].numpy()
+    with torch.no_grad():
+        for path, parameter in network.head.named_parameters():
+            parameter.mul_(not path.startswith("decoder.output"))
+    weights = network.head.direct.weight[0].detach().numpy()
     found = forecast(network, values)[..., 0].detach().numpy()
     for window, forecasts in zip(values[..., :COLUMNS].numpy(), found, strict=True):
         past = list(window - window[-1])
         for said in forecasts:
-            lags = np.array(past[-LAGS:])  # (lags, C)
-            past.append(np.einsum("oil,li->o", weights, lags))
+            past.append(weights @ np.array(past[-LAGS:]))  # (lags) by (lags, C)
             assert said == pytest.approx(past[-1] + window[-1])
 
 
 def test_lags_beyond_the_window_are_refused() -> None:
     """With both numbers in the sentence."""
-    config = validate({"model": merge({"tie_output": False}, MODELS["gru"])}, place="test").model
-    with pytest.raises(ConfigError, match=r"target.lags = 7 .* source.window = 6"):
-        build(config, source=Series(2, WINDOW), target=Series(2, 3, lags=WINDOW + 1))
+    options = merge({"lags": WINDOW + 1, "tie_output": False}, MODELS["gru"])
+    config = validate({"model": options}, place="test").model
+    with pytest.raises(ConfigError, match=r"model.lags = 7 .* source.window = 6"):
+        build(config, source=Series(2, WINDOW), target=Series(2, 3))
 
 
 def test_the_loss_is_squared_error_and_pinball() -> None:

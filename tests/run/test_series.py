@@ -22,11 +22,12 @@ SMALL: dict[str, Any] = {
     "training": {"updates": 40, "validate_every": 20, "curves": False, "batch_rows": 16},
 }
 STEPPED = {
+    "target": {"forced": 0.5},
     "model": {
         "embedding": 8,
         "encoder": {"width": 8, "layers": 1},
         "decoder": {"width": 8, "layers": 1},
-    }
+    },
 }
 
 

@@ -25,7 +25,7 @@ from seqloom.config.architecture import (
     ValuesEncoderConfig,
     VectorsEncoderConfig,
 )
-from seqloom.config.auto import PRESETS, Facts, Side, items_per_row, plan, preset_kinds
+from seqloom.config.auto import Facts, Side, items_per_row, plan, preset_kinds
 from seqloom.config.columns import (
     ColumnConfig,
     GapsConfig,
@@ -87,6 +87,7 @@ from seqloom.config.positions import (
     RotaryPositionsConfig,
     SinusoidsConfig,
 )
+from seqloom.config.presets import PRESETS
 from seqloom.config.schema import Config, DataConfig, SearchConfig
 from seqloom.config.serving import ServingConfig, serving_config
 from seqloom.config.space import Choice, Range, Space, load_space

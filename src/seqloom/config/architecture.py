@@ -329,6 +329,11 @@ class ModelConfig(Section):
     )
     output_bias: bool = Field(True, description="whether the output layer has a bias")
     reverse_source: bool = Field(False, description="read the source back to front")
+    lags: Annotated[int, Field(ge=1, le=65_536)] = Field(
+        1,
+        description="series fed back: values that a step reads of each column that is forecast, "
+        "observed or its own, the last one included",
+    )
     ctc: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.0,
         description="sound: share of the loss that is CTC's, over all alignments of the target "

@@ -32,6 +32,7 @@ from seqloom.config.gaps import (
 )
 from seqloom.config.language import SPELT, alone, stream_choices, stream_tokens
 from seqloom.config.learning import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
+from seqloom.config.presets import PRESETS, RECURRENT
 from seqloom.config.schema import Config
 from seqloom.config.senses import (
     SENSED,
@@ -44,10 +45,8 @@ from seqloom.config.text import Overrides, leaves, merge, validate
 from seqloom.config.turns import with_turns
 from seqloom.errors import ConfigError
 
-__all__ = ["PRESETS", "Facts", "Side", "items_per_row", "plan", "preset_kinds"]
+__all__ = ["Facts", "Side", "items_per_row", "plan", "preset_kinds"]
 
-PRESETS = ("auto", "transformer", "fast", "lstm", "gru", "elman")
-RECURRENT = ("lstm", "gru", "elman")
 BY_COLUMN = ("none", "vectors", "label", "tags", "gaps", "number")  # parts that no preset chooses
 WRITTEN_PASSES, JUDGED_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
 FILLED = 0.85  # of a batch of rows that differ in length; a stream leaves nothing empty

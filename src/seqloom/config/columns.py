@@ -183,13 +183,8 @@ class HorizonConfig(Section):
     season: Count = Field(
         0, description="series: steps after which it repeats, for the naive forecast; 0 finds them"
     )
-    lags: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        1,
-        description="series fed back: values of each column, observed or forecast, that a step "
-        "reads, the last one included",
-    )
     forced: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.5,
+        0.0,
         description="series fed back: share of the batches in which each step reads the true value "
         "before it, and not the model's own (SPEC S6.3)",
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqloom.config.columns import HorizonConfig, WindowConfig
+from seqloom.config.presets import RECURRENT
 from seqloom.config.schema import Config
 from seqloom.config.text import Overrides, merge
 from seqloom.errors import ConfigError
@@ -13,14 +14,12 @@ __all__ = ["forecasts", "series_choices", "series_training", "with_series"]
 WINDOW = 336  # a fortnight of hours
 STEPPED_WINDOW = 96  # where every step costs as much as the last
 LAGS = 48  # two days of hours
-RECURRENT: Overrides = {  # small, as what a step reads of two days tells most
-    "target": {"forced": 0.0},
-    "model": {
-        "embedding": 64,
-        "encoder": {"width": 64, "layers": 1, "direction": "forward"},
-        "decoder": {"width": 64, "attention": {"kind": "none"}},
-    },
+SMALL: Overrides = {  # a recurrent model to which two days, which each step reads, tell most
+    "embedding": 64,
+    "encoder": {"width": 64, "layers": 1, "direction": "forward"},
+    "decoder": {"width": 64, "attention": {"kind": "none"}},
 }
+SEEN, SEEN_RECURRENT = 150_000, 60_000  # windows in all passes, as far as there are not more in 3
 ROWS = 64  # windows in a batch
 VALID_SHARE = 0.2
 
@@ -62,8 +61,9 @@ def series_choices(rows: int, asked: Config, preset: str) -> Overrides:
     if not stepped:
         direct = {"encoder": {"kind": "values"}, "decoder": {"kind": "horizon"}}
         return merge(chosen, {"model": direct})
-    chosen = merge(chosen, {"target": {"lags": min(LAGS, window, asked.source.window)}})
-    return chosen if preset in ("transformer", "fast") else merge(chosen, RECURRENT)
+    read = asked.source.window if "window" in asked.source.model_fields_set else window
+    small = SMALL if preset in RECURRENT else {}
+    return merge(chosen, {"model": {**small, "lags": min(LAGS, read)}})
 
 
 def series_training(rows: int, asked: Config, own: Mapping[str, Any]) -> Overrides:
@@ -72,14 +72,15 @@ def series_training(rows: int, asked: Config, own: Mapping[str, Any]) -> Overrid
         return {}
     longer = max(asked.source.window, asked.target.horizon)
     batch = own.get("batch_rows") or ROWS
-    direct = asked.model.decoder.kind == "horizon"
-    passes = min(60.0, max(3.0, (150_000 if direct else 60_000) / rows))
+    decoder = asked.model.decoder.kind
+    seen = SEEN_RECURRENT if decoder == "recurrent" else SEEN
+    passes = min(60.0, max(3.0, seen / rows))
     updates = own.get("updates", max(300, round(passes * rows / batch / 100) * 100))
     return {
         "updates": updates,
         "batch_rows": batch,
         "batch_tokens": batch * longer,
-        "rate": 1e-3 if direct else 2e-3,
+        "rate": 1e-3 if decoder == "horizon" else 2e-3,
         "warmup": min(200, updates // 10),
         "validate_every": max(20, min(500, updates // 15)),
         "workers": 1,

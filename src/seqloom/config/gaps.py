@@ -6,6 +6,7 @@ from typing import Any
 
 from seqloom.config.architecture import RecurrentEncoderConfig
 from seqloom.config.columns import GapsConfig, TextConfig, TurnsConfig
+from seqloom.config.presets import TRANSFORMERS
 from seqloom.config.schema import Config
 from seqloom.config.text import Overrides, merge
 from seqloom.errors import ConfigError
@@ -79,7 +80,7 @@ def gap_choices(preset: str, words: float) -> Overrides:
     width = next((width for limit, width in SIZES if words < limit), 768)
     dropout = 0.3 if words < 200_000 else 0.2
     model: Overrides = {"decoder": {"kind": "gaps", "dropout": dropout}, "tie_output": True}
-    if preset not in ("transformer", "fast"):
+    if preset not in TRANSFORMERS:
         unit = "lstm" if preset == "auto" else preset
         encoder = {"kind": "recurrent", "unit": {"kind": unit}, "direction": "around", "layers": 2}
         model |= {"embedding": width, "encoder": {**encoder, "width": width, "dropout": dropout}}

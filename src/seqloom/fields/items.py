@@ -34,7 +34,6 @@ class Series(Numbers):
     steps: int
     known: int = 0
     quantiles: tuple[float, ...] = ()  # that a forecast gives beside the mean
-    lags: int = 1  # values of each column that a step of a forecast reads, where it is fed back
     forced: float = 1.0  # share of the training in which true values are fed back
 
 

@@ -82,9 +82,8 @@ class SeriesField(Stored[SeriesConfig]):
         match self.config:
             case WindowConfig(window=window, known=known):
                 return Series(len(self.names), window, known=len(column_names(known)))
-            case HorizonConfig(horizon=horizon, quantiles=edges, lags=lags, forced=forced):
-                count = len(self.names)
-                return Series(count, horizon, quantiles=edges, lags=lags, forced=forced)
+            case HorizonConfig(horizon=horizon, quantiles=quantiles, forced=forced):
+                return Series(len(self.names), horizon, quantiles=quantiles, forced=forced)
 
     def fault(self, cell: str) -> str | None:
         """A cell whose steps are not so many finite numbers."""

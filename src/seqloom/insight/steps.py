@@ -18,6 +18,8 @@ from seqloom.insight.page import embedded, page
 from seqloom.insight.pairs import Filled, Foretold, Said, pair_of, said_of
 from seqloom.insight.passes import Pass, pass_over, written_over
 from seqloom.insight.picture import Drawing
+from seqloom.model import Head
+from seqloom.model.forecast import SteppedForecast
 from seqloom.prediction import Judge, Likely, Model, Output, Predictor
 
 if TYPE_CHECKING:
@@ -203,11 +205,12 @@ def _ahead(model: Judge, said: Foretold) -> Steps:
     layers = layers_of(found, "decoder", len(said.ahead))
     attention = cross_map(found)
     words = [" ".join(f"{number:.4g}" for number in row) for row in said.ahead]
+    read = [_observed(model.network.head), *words]
     return Steps(
         said.source,
         tuple(
             Step(
-                read="the last value" if t == 0 else words[t - 1],
+                read=read[t],
                 wrote=words[t],
                 log_probability=None,
                 norm=layers[t][-1].norm,
@@ -219,6 +222,12 @@ def _ahead(model: Judge, said: Foretold) -> Steps:
         ),
         verb="forecasts",
     )
+
+
+def _observed(head: Head) -> str:
+    """What the first step of a forecast reads."""
+    lags = head.lags if isinstance(head, SteppedForecast) else 1
+    return "the last value" if lags == 1 else f"the last {lags} values"
 
 
 def layers_of(found: Pass, side: str, count: int) -> list[tuple[LayerStep, ...]]:

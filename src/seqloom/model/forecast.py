@@ -167,7 +167,7 @@ class SteppedForecast(_Forecast):
     """A decoder that reads its own forecasts, step by step (SPEC S1.2).
 
     A step reads the last `lags` values of each column, observed or forecast, and what is known of
-    it. A linear map of those values is added to what the decoder makes of them.
+    it. A linear map of a column's own, the same for all, is added to what the decoder writes.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class SteppedForecast(_Forecast):
         self.vectors: Callable[[Tensor], Tensor] = vectors.__call__
         self.lags = lags
         self.forced = forced
-        self.direct = nn.Linear(lags * aim.columns, aim.columns * aim.edges, bias=False)
+        self.direct = nn.Linear(lags, aim.edges, bias=False)
         nn.init.zeros_(self.direct.weight)
 
     def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
@@ -216,12 +216,13 @@ class SteppedForecast(_Forecast):
         self, values: Float[Tensor, "B N C"], memory: Memory, first: int, state: Any
     ) -> tuple[Float[Tensor, "B T C Q"], Any]:
         """The forecasts after every stretch of values, from step `first` on."""
-        stretches = values.unfold(1, self.lags, 1).flatten(2)  # (B, T, C·lags)
+        stretches = values.unfold(1, self.lags, 1)  # (B, T, C, lags)
         ahead = _past(memory).ahead[:, first : first + stretches.shape[1]]
-        inputs = torch.cat([stretches, ahead], dim=2) if ahead.shape[2] else stretches
+        inputs = torch.cat([stretches.flatten(2), ahead], dim=2)
         features, state = self.decoder.read_vectors(self.vectors(inputs), state)
-        found = self.decoder.write(features.hidden) + self.direct(stretches)
-        return found.unflatten(2, (self.aim.columns, self.aim.edges)), state
+        written = self.decoder.write(features.hidden)
+        shape = self.aim.columns, self.aim.edges
+        return written.unflatten(2, shape) + self.direct(stretches), state
 
 
 def _perceptron(inputs: int, inner: int, outputs: int, dropout: Dropout) -> nn.Sequential:

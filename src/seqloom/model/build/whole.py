@@ -183,15 +183,15 @@ def _stepped(
 ) -> SteppedForecast:
     """A decoder that is fed back."""
     source, target = series
-    if target.lags > source.steps:
+    if config.lags > source.steps:
         raise ConfigError(
-            f"target.lags = {target.lags} reaches further back than source.window = "
+            f"model.lags = {config.lags} reaches further back than source.window = "
             f"{source.steps}: make it at most as long"
         )
     aim = Aim.of(target)
-    vectors = Projection(target.lags * target.count + source.known, config.embedding)
+    vectors = Projection(config.lags * target.count + source.known, config.embedding)
     decoder = _plain_decoder(config, part, encoded, Target(vectors, aim.columns * aim.edges))
-    return SteppedForecast(decoder, vectors, aim, lags=target.lags, forced=target.forced)
+    return SteppedForecast(decoder, vectors, aim, lags=config.lags, forced=target.forced)
 
 
 def build_writer(config: ModelConfig, *, source: Items, target: Items) -> SequenceModel:
