@@ -95,6 +95,18 @@ def test_month_ends_are_forecast_as_month_ends(tmp_path: Path) -> None:
     assert forecaster(tmp_path / "run").after(data).times == tuple(map(str, ends[122:]))
 
 
+def test_forecasts_of_every_kind_can_be_asked_together(tmp_path: Path) -> None:
+    """At once or fed back, by whatever parts: the mean of what each says alone."""
+    data = write(tmp_path / "a.csv", noise=0.5)
+    presets = ("auto", "gru", "transformer")
+    for preset in presets:
+        train(data, tmp_path / preset, model=preset, options=SMALL)
+    both = load(*(tmp_path / preset for preset in presets))
+    assert isinstance(both, Forecaster)
+    alone = [forecaster(tmp_path / preset).after(data).mean for preset in presets]
+    assert both.after(data).mean == pytest.approx(np.mean(alone, axis=0), rel=1e-5)
+
+
 @pytest.mark.parametrize("preset", ["auto", "gru"])
 def test_steps_past_the_horizon_are_rolled_by_hand(tmp_path: Path, preset: str) -> None:
     """SPEC S1.2: what is forecast is appended to what was observed, and read in turn."""
