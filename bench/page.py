@@ -269,6 +269,7 @@ HEADLINES = {  # a result, the words for it, and the score that is told
     "task-ewt": ("English EWT, the part of speech of every word", "accuracy"),
     "pronounce-fre": ("French words and how they sound; 5 models", "WER"),
     "ptb": ("Penn Treebank, the next word", "perplexity"),
+    "shakespeare": ("tinyshakespeare, the next character", "perplexity"),
     "strings-heard": ("3 to 7 spoken digits, written down", "WER"),
     "dialog": ("CamRest676, replies in a conversation", "BLEU"),
 }

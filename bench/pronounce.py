@@ -32,11 +32,17 @@ class Language(NamedTuple):
     options: tuple[str, ...] = ()
 
 
+LSTM = ("--model", "lstm", "--set", "training.precision=auto")
+LESS_DROPPED = ("--set", "model.encoder.dropout=0.2", "--set", "model.decoder.dropout=0.2")
 LANGUAGES = {
     "hun": Language("g2p_sigmorphon2021/hun_{}.tsv", 5),
     "fre": Language("g2p_sigmorphon2021/fre_{}.tsv", 5),
-    "eng_us": Language("g2p_sigmorphon2021/eng_us_{}.tsv", 3),
-    "cmudict": Language("cmudict/g2p_{}.tsv", 1),
+    "eng_us": Language(
+        "g2p_sigmorphon2021/eng_us_{}.tsv", 3, (*LSTM, "--set", "training.updates=2500")
+    ),
+    "cmudict": Language(
+        "cmudict/g2p_{}.tsv", 1, (*LSTM, *LESS_DROPPED, "--set", "training.updates=5200")
+    ),
 }
 
 
