@@ -31,9 +31,9 @@ import numpy as np
 import torch
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, shared, surroundings
 
+from seqloom.api.use import load_writer
 from seqloom.export import Exported, export_ctranslate2
 from seqloom.prediction import Model
-from seqloom.run import load_writer
 from seqloom.search import PER_TOKEN, PLAIN, Beam, Greedy, PatientBeam, Search
 
 RUN = RUNS / "bench-decode"

@@ -25,9 +25,9 @@ from typing import Any
 import multi30k
 from foundation import RESULTS, ROOT, surroundings, write_between
 
+from seqloom.api.train import train
 from seqloom.config import merge
-from seqloom.run import train
-from seqloom.run.watch import Silent
+from seqloom.runs.observer import Silent
 from seqloom.training import Update
 
 PAGE = ROOT / "docs" / "scale.md"

@@ -23,9 +23,10 @@ from typing import Any
 from decode import multi30k, trained
 from foundation import RESULTS, ROOT, surroundings
 
+from seqloom.api.search_errors import search_errors
+from seqloom.api.use import load_writer
 from seqloom.metrics import text_scores
 from seqloom.prediction import Model
-from seqloom.run import load_writer, search_errors
 from seqloom.search import (
     Beam,
     DiverseBeam,

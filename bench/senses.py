@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from uses import keep
 
-from seqloom.data.builtin.moved import PACES, WAYS, filmed
-from seqloom.data.builtin.moved import parted as combined
+from seqloom.datasets.shape_videos import PACES, WAYS, filmed
+from seqloom.datasets.shape_videos import parted as combined
 
 PLACE = RUNS / "senses"
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 from foundation import RESULTS, ROOT, SEQLOOM, surroundings
 
+from seqloom.api.use import load
 from seqloom.prediction import Model
-from seqloom.run import load
 from seqloom.search import Beam, Greedy, Ranking
 
 CLIENTS = (1, 4, 32)

@@ -24,10 +24,10 @@ from foundation import RESULTS, ROOT, RUNS, surroundings
 from multi30k import MODELS, OpenNMT, data, options
 from scale import WARM_UP, Meter
 
-from seqloom.run import train
-from seqloom.run.progress import Validation
-from seqloom.run.watch import Sample
-from seqloom.run.workers import cores
+from seqloom.api.train import train
+from seqloom.runs.observer import Sample
+from seqloom.runs.progress import Validation
+from seqloom.runs.workers import cores
 
 RATE = 5e-4
 AIMS = {"transformer": 1.4, "lstm": 1.3}

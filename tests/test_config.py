@@ -32,7 +32,7 @@ from seqloom.config import (
 )
 from seqloom.config.section import Positive, Width
 from seqloom.errors import ConfigError
-from seqloom.keys import key
+from seqloom.randomness import key
 from tests.counts import count
 
 SENTENCES = Side(

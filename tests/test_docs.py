@@ -15,16 +15,16 @@ import pytest
 import typer.main
 from typer.core import TyperGroup
 
-from seqloom.cli import app
+from seqloom.api.diagnosis import judge
+from seqloom.api.use import Evaluation
+from seqloom.cli.app import app
 from seqloom.config import ModelConfig, option_names
 from seqloom.data import Report
 from seqloom.errors import ConfigError
 from seqloom.fields import Symbols
 from seqloom.metrics import perplexity, target_scores
 from seqloom.model import build
-from seqloom.run import Evaluation
-from seqloom.run.progress import Validation
-from seqloom.run.verdict import judge
+from seqloom.runs.progress import Validation
 from tests.data.kinds import KINDS
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqloom.keys import key
+from seqloom.randomness import key
 
 NAMES = st.lists(st.one_of(st.text(max_size=8), st.integers()), max_size=4).map(tuple)
 
@@ -52,7 +52,7 @@ def test_every_bit_is_set_about_half_the_time() -> None:
 
 def test_another_process_gives_the_same_keys() -> None:
     """Hashes of strings differ between processes; keys do not (RELIABILITY, randomness)."""
-    program = "from seqloom.keys import key; print(key(7, 'mask', 3, 1))"
+    program = "from seqloom.randomness import key; print(key(7, 'mask', 3, 1))"
     for salt in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": salt}
         command = [sys.executable, "-c", program]

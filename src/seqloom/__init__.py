@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from seqloom.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from seqloom.api.train import Trained, train
+    from seqloom.api.use import evaluate, load
     from seqloom.errors import SeqloomError
     from seqloom.prediction import Conversation, Model, Output, Wishes, together
-    from seqloom.run import Trained, evaluate, load, train
     from seqloom.search import (
         Beam,
         Completions,
@@ -71,12 +72,12 @@ _HOMES = {
     "Sample": "seqloom.search",
     "SeqloomError": "seqloom.errors",
     "StochasticBeam": "seqloom.search",
-    "Trained": "seqloom.run",
+    "Trained": "seqloom.api.train",
     "Wishes": "seqloom.prediction",
-    "evaluate": "seqloom.run",
-    "load": "seqloom.run",
+    "evaluate": "seqloom.api.use",
+    "load": "seqloom.api.use",
     "together": "seqloom.prediction",
-    "train": "seqloom.run",
+    "train": "seqloom.api.train",
 }
 
 

@@ -1,6 +1,6 @@
 """`python -m seqloom` is the `seqloom` command."""
 
-from seqloom.cli import main
+from seqloom.cli.app import main
 
 __all__: list[str] = []
 

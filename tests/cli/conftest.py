@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from seqloom.cli import main
+from seqloom.cli.app import main
 from tests.cli.support import Command, Result
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seqloom
-from seqloom.run import load_writer
+from seqloom.api.use import load_writer
 from tests.cli.support import Command
 from tests.run.finished import make_run
 

@@ -7,7 +7,7 @@ import pytest
 import tomli_w
 
 import seqloom
-from seqloom.cli import app
+from seqloom.cli.app import app
 from tests.cli.support import Command
 from tests.run.finished import make_run
 from tests.run.support import PAIRS, options, write_pairs

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from seqloom.api.compare import compare
+from seqloom.api.train import train
+from seqloom.api.use import load
 from seqloom.errors import ConfigError, RunError
-from seqloom.run import compare, load, train
 from tests.cli.support import Command
 from tests.run.support import PAIRS, at, history, interrupt, options, trained
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from seqloom.api.use import describe, load
 from seqloom.errors import RunError, SeqloomError
-from seqloom.keys import key
-from seqloom.run import describe, load
+from seqloom.randomness import key
 from tests.counts import count
 from tests.run.finished import make_run
 from tests.run.support import last

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.by import By
 
+from seqloom.api.report import write_report
+from seqloom.api.train import train
 from seqloom.config import merge
 from seqloom.fields import Values
 from seqloom.prediction import Model, Output
-from seqloom.run import train, write_report
 from tests.cli.support import Command
 from tests.insight.browser import browser, complaints
 from tests.run.finished import make_run

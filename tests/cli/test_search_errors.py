@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.run import load_writer, search_errors
+from seqloom.api.search_errors import search_errors
+from seqloom.api.use import load_writer
 from tests.cli.support import Command
 from tests.run.finished import make_run
 from tests.run.support import PAIRS, write_pairs

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.run import train
+from seqloom.api.train import train
 from tests.cli.support import Command
 
 OPTIONS = {

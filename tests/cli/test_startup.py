@@ -12,7 +12,7 @@ SHOW = f"import sys; print([name for name in {HEAVY!r} if name in sys.modules])"
 HELP = f"""
 import sys
 sys.argv = ["seqloom", "--help"]
-from seqloom.cli import main
+from seqloom.cli.app import main
 try:
     main()
 except SystemExit as ending:

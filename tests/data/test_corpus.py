@@ -16,7 +16,8 @@ from PIL import Image
 from seqloom.config import DataConfig, PictureConfig, TextConfig
 from seqloom.data import Columns, Corpus, Data, Place, Reason, Report, Row, fingerprint, read_rows
 from seqloom.errors import DataError, RunError
-from seqloom.fields import EMPTY, END, PictureField, TextField, named
+from seqloom.fields import EMPTY, END, PictureField, TextField
+from seqloom.fields import file_fields as named
 
 Pairs = list[tuple[str, str]]
 words = st.text("abc é", min_size=1, max_size=12).filter(str.strip)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from seqloom.config import DataConfig
 from seqloom.data import Report, data_files, read_lines, read_rows
-from seqloom.data.files import count_lines
+from seqloom.data.readers.lines import count_lines
 from seqloom.errors import DataError
 
 

@@ -19,7 +19,7 @@ from seqloom.data import (
     source_rows,
     windows,
 )
-from seqloom.data.clock import Clock, Unit
+from seqloom.data.time_steps import Clock, Unit
 from seqloom.errors import DataError
 
 HOURS = [datetime(2026, 3, 1) + timedelta(hours=number) for number in range(12)]

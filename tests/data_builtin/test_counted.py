@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from seqloom.data.builtin import Splits, counting, missing, places, sizes
-from seqloom.data.builtin.counted import GAP, THEN, in_words
+from seqloom.datasets.number_words import GAP, THEN, counting, in_words, missing, places, sizes
+from seqloom.datasets.splits import Splits
 
 
 def all_rows(splits: Splits) -> list[tuple[str, str]]:

@@ -4,9 +4,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from seqloom.data.builtin import dates
-from seqloom.data.builtin.dates import LOCALES, Style, spell, styles
-from seqloom.data.builtin.splits import Splits
+from seqloom.datasets.dates import LOCALES, Style, dates, spell, styles
+from seqloom.datasets.splits import Splits
 
 
 @pytest.fixture(scope="module")

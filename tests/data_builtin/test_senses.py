@@ -9,10 +9,10 @@ import pytest
 import soundfile  # type: ignore[import-untyped]
 from PIL import Image
 
-from seqloom.data.builtin import Splits, clips, digits, melody, write_splits
-from seqloom.data.builtin.drawn import HEIGHT, WIDTH, strip
-from seqloom.data.builtin.moved import FRAMES, PACES, SIDE, WAYS, filmed
-from seqloom.data.builtin.played import NOTES, RATE, C, played
+from seqloom.datasets.digit_images import HEIGHT, WIDTH, digits, strip
+from seqloom.datasets.melodies import NOTES, RATE, C, melody, played
+from seqloom.datasets.shape_videos import FRAMES, PACES, SIDE, WAYS, clips, filmed
+from seqloom.datasets.splits import Splits, write_splits
 
 
 def few(name: str, seed: int = 0) -> Splits:

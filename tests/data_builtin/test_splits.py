@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.data.builtin import BUILTIN, Splits, write_splits
+from seqloom.datasets import BUILTIN
+from seqloom.datasets.splits import Splits, write_splits
 from seqloom.errors import DataError
 
 SPLITS = Splits(

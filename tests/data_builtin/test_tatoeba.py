@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.data.builtin.archive import Archive, cache_folder
-from seqloom.data.builtin.indexes import Indexes, pip_indexes
-from seqloom.data.builtin.tatoeba import Sentences, cut, tatoeba, tokens
+from seqloom.datasets.archive import Archive, cache_folder
+from seqloom.datasets.package_indexes import Indexes, pip_indexes
+from seqloom.datasets.tatoeba import Sentences, cut, tatoeba, tokens
 from seqloom.errors import DataError
 
 NOUNS = ("cat", "dog", "bird", "fish", "horse", "tree", "house", "river")

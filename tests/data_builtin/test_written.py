@@ -5,9 +5,9 @@ from datetime import date
 
 import pytest
 
-from seqloom.data.builtin import Splits, languages, parts
-from seqloom.data.builtin.dates import Style
-from seqloom.data.builtin.written import OTHER, PARTS, words_of
+from seqloom.datasets.date_formats import OTHER, PARTS, languages, parts, words_of
+from seqloom.datasets.dates import Style
+from seqloom.datasets.splits import Splits
 
 
 def all_rows(splits: Splits) -> list[tuple[str, str]]:

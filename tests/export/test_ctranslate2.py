@@ -13,9 +13,9 @@ from seqloom.config import TextConfig, validate
 from seqloom.errors import ConfigError, RunError
 from seqloom.export import Exported, compare, export_ctranslate2, token_names
 from seqloom.fields import END, SPECIAL_SYMBOLS, Symbols, TextField, load_text
-from seqloom.keys import key
 from seqloom.model import build_writer
 from seqloom.prediction import Model
+from seqloom.randomness import key
 from seqloom.search import PLAIN, Beam, Greedy
 
 ctranslate2: Any = pytest.importorskip(

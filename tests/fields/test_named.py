@@ -11,7 +11,7 @@ from seqloom.config import DataConfig, PictureConfig, TextConfig
 from seqloom.data import Columns, Report, read_rows, usable
 from seqloom.errors import DataError
 from seqloom.fields import PictureField, TextField, Values
-from seqloom.fields.named import Recent
+from seqloom.fields.file_fields import Recent
 
 
 class Counted:

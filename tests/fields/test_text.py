@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from seqloom.config import TextConfig
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import EMPTY, END, SPECIAL_SYMBOLS, START, UNK, TextField
-from seqloom.fields.normal import normalise
+from seqloom.fields.normalization import normalise
 
 STRINGS = 10_000 if os.environ.get("SEQLOOM_FAULTS") == "full" else 500
 

@@ -10,9 +10,9 @@ from PIL import Image
 
 from seqloom.config import Config, GapsConfig, validate
 from seqloom.fields import Field, GapsField, SeriesField, TextField, learn_field
-from seqloom.keys import key
 from seqloom.model import HeadedModel, SequenceModel, build
 from seqloom.prediction import Filler, Forecaster, Judge, Model, Predictor
+from seqloom.randomness import key
 
 __all__ = ["KINDS", "Case", "case"]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from seqloom.insight.pairs import Pair
-from seqloom.keys import key
+from seqloom.explain.explained_output import Pair
 from seqloom.model import SequenceModel
+from seqloom.randomness import key
 from tests.model.models import NAMED, model_of
 
 __all__ = ["KINDS", "PAIR", "named"]

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seqloom.drawing.views import write
 from seqloom.errors import ConfigError, DataError
-from seqloom.insight import Alignment, align, alignment_errors, parse_gold, write
-from seqloom.insight.alignments import Gold
+from seqloom.explain.alignment import Alignment, Gold, align, alignment_errors, parse_gold
 from tests.insight.test_attention import WORKED, texts
 from tests.prediction.untrained import untrained
 
@@ -36,7 +36,7 @@ def test_tokens_are_gathered_into_the_words_they_make(unit: str) -> None:
     assert (found.weights.sum(axis=1) <= 1 + 1e-9).all()
     if unit == "word":
         return
-    from seqloom.insight import attention_of
+    from seqloom.explain.attention_heads import attention_of
 
     tokens = attention_of(model, "cab  ab", "abc cab x").chosen().weights
     by_hand = [[tokens[rows, columns].sum(axis=1).mean() for columns in (slice(0, 3), slice(5, 7))]

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from seqloom.drawing.fonts import families_for, without_missing
 from seqloom.errors import ConfigError, DataError
-from seqloom.insight import AttentionMap, draw, render_text
-from seqloom.insight.fonts import families_for, without_missing
+from seqloom.explain.attention_map import AttentionMap, draw, render_text
 
 WORKED = AttentionMap(
     source=("we", "love", "deep", "learning", "<stop>"),
@@ -222,5 +222,5 @@ def test_other_suffixes_and_places_are_refused(tmp_path: Path) -> None:
 
 
 def test_matplotlib_waits_until_something_is_drawn() -> None:
-    code = "import sys, seqloom.insight; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, seqloom.explain.attention_map; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from seqloom.insight import Curves, draw_curves
+from seqloom.drawing.curves import Curves, draw_curves
 
 EVENTS: list[dict[str, Any]] = [
     {"event": "begun", "step": 0, "from": "runs/old, step 9"},

@@ -5,8 +5,9 @@ import torch
 
 from seqloom.config import Config, DataConfig, TextConfig
 from seqloom.errors import DataError
+from seqloom.explain.examples import example_of
+from seqloom.explain.gradients import gradient_flow
 from seqloom.fields import Symbols, TextField
-from seqloom.insight import example_of, gradient_flow
 from seqloom.model import build_writer
 from seqloom.prediction import Model
 from tests.model.models import NAMED

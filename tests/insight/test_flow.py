@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from seqloom.drawing.views import write
 from seqloom.errors import DataError
-from seqloom.insight import Place, UnitGates, flow_of, write
-from seqloom.insight.gates import gates_of, gates_over
-from seqloom.insight.passes import Stretch, pass_over
+from seqloom.explain.flow import flow_of
+from seqloom.explain.gates import UnitGates, gates_of, gates_over
+from seqloom.explain.instrumented_copy import Place
+from seqloom.explain.tracing import Stretch, pass_over
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru
 from tests.insight.looked import PAIR, named
 from tests.insight.test_attention import texts

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqloom.insight import draw_forecast
+from seqloom.drawing.forecast import draw_forecast
 from seqloom.prediction import Forecast
 
 

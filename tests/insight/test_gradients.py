@@ -13,16 +13,16 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.errors import DataError
-from seqloom.fields import EMPTY, END, Symbols
-from seqloom.insight import (
+from seqloom.explain.gradients import (
     GradientFlow,
-    Place,
     UnitFlow,
     draw_flows,
     gradient_flow,
     mean_cross_entropy,
     spectral_radii,
 )
+from seqloom.explain.instrumented_copy import Place
+from seqloom.fields import EMPTY, END, Symbols
 from seqloom.model import Memory, SequenceModel, Source, build_writer
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit, UnitState
 from seqloom.training import Example

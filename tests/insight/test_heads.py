@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from seqloom.drawing.views import write
 from seqloom.errors import ConfigError, DataError
-from seqloom.insight import AttentionMap, Attentions, Threads, attention_of, write
-from seqloom.insight.passes import pass_over, written_over
+from seqloom.explain.attention_heads import Attentions, attention_of
+from seqloom.explain.attention_map import AttentionMap
+from seqloom.explain.threads import Threads
+from seqloom.explain.tracing import pass_over, written_over
 from seqloom.model.transformer import TransformerEncoder
-from seqloom.nn.mixing import SelfAttention
+from seqloom.nn.token_mixing import SelfAttention
 from tests.insight.looked import KINDS, PAIR, named
 from tests.insight.test_attention import WORKED, pixels, texts
 from tests.prediction.untrained import untrained

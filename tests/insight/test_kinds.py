@@ -8,24 +8,23 @@ import numpy as np
 import pytest
 import torch
 
-from seqloom.commands.look import SHOWS, Wanted
+from seqloom.cli.look import SHOWS, Wanted
+from seqloom.drawing.views import write
 from seqloom.errors import ConfigError, DataError
-from seqloom.insight import (
+from seqloom.explain.attention_heads import attention_of
+from seqloom.explain.attribution import CLOSE, ScaledVectors, explain
+from seqloom.explain.attribution_views import (
     MatteredInPicture,
     MatteredInSeries,
     MatteredInSound,
-    attends,
-    attention_of,
-    flow_of,
     mattered,
-    state_map,
-    steps_of,
-    write,
 )
-from seqloom.insight.pairs import said_of
-from seqloom.insight.passes import pass_over
-from seqloom.insight.saliency import CLOSE, ScaledVectors, explain
-from seqloom.insight.twins import twin
+from seqloom.explain.explained_output import said_of
+from seqloom.explain.flow import flow_of
+from seqloom.explain.instrumented_copy import twin
+from seqloom.explain.states import state_map
+from seqloom.explain.steps import steps_of
+from seqloom.explain.tracing import attends, pass_over
 from seqloom.model.forecast import SteppedForecast
 from seqloom.prediction import Forecaster, Judge, Model
 from tests.insight.kinds import KINDS, case
@@ -80,7 +79,7 @@ def test_what_mattered_takes_one_pass(
         return made[-1]
 
     model, cell = case(name, tmp_path)
-    monkeypatch.setattr("seqloom.insight.passes.twin", counted)
+    monkeypatch.setattr("seqloom.explain.tracing.twin", counted)
     mattered(model, cell)
     assert len(made) == 1
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.insight import rolled, unrolled, write
-from seqloom.insight.graph import Net
-from seqloom.insight.pairs import said_of
-from seqloom.insight.passes import pass_over
+from seqloom.drawing.views import write
+from seqloom.explain.explained_output import said_of
+from seqloom.explain.net_graph import Net
+from seqloom.explain.nets import rolled, unrolled
+from seqloom.explain.tracing import pass_over
 from tests.insight.kinds import case
 from tests.insight.looked import KINDS, PAIR, named
 from tests.insight.test_attention import texts

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from seqloom.drawing.views import write
 from seqloom.errors import ConfigError
-from seqloom.insight import positions_of, write
-from seqloom.insight.places import PositionMap, table_of
+from seqloom.explain.positions import PositionMap, positions_of, table_of
 from seqloom.nn.positions import OneHotAppended, SinusoidsAdded, SinusoidsAppended
 from tests.insight.kinds import case
 from tests.insight.looked import named

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from seqloom.insight import AttentionMap, Curves, Judged, RunReport
+from seqloom.drawing.curves import Curves
+from seqloom.explain.attention_map import AttentionMap
 from seqloom.metrics import Score
+from seqloom.reports.pages import Judged, RunReport
 from tests.insight.test_attention import WORKED
 
 

@@ -13,8 +13,9 @@ import torch
 from captum.attr import IntegratedGradients  # type: ignore[import-untyped]
 from torch import Tensor
 
-from seqloom.insight import Mattered, mattered, write
-from seqloom.insight.saliency import CLOSE, ROWS, ScaledVectors, explain
+from seqloom.drawing.views import write
+from seqloom.explain.attribution import CLOSE, ROWS, Mattered, ScaledVectors, explain
+from seqloom.explain.attribution_views import mattered
 from seqloom.model import SequenceModel
 from seqloom.nn.embedding import Embedding
 from tests.insight.looked import KINDS, PAIR, named
@@ -109,7 +110,7 @@ def test_long_pairs_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
     """How many rows are computed at once changes nothing."""
     model = named("lstm form e")
     whole = explain(model, PAIR)
-    monkeypatch.setattr("seqloom.insight.saliency.ROWS", 3)
+    monkeypatch.setattr("seqloom.explain.attribution.ROWS", 3)
     assert ROWS > 3
     parts = explain(model, PAIR)
     for name, table in whole.tables().items():

@@ -9,16 +9,16 @@ import torch
 from PIL import Image
 
 from seqloom.config import Config, PictureConfig, SoundConfig, TextConfig, VideoConfig
+from seqloom.drawing.views import write
 from seqloom.errors import DataError
-from seqloom.fields import TextField, learn_field
-from seqloom.insight import (
+from seqloom.explain.media_attention import (
     PictureAttention,
     SoundAttention,
     VideoAttention,
     is_seen,
     seen_in,
-    write,
 )
+from seqloom.fields import TextField, learn_field
 from seqloom.model import build_writer
 from seqloom.prediction import Model
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seqloom.drawing.views import write
 from seqloom.errors import ConfigError, DataError
-from seqloom.insight import StateMap, state_map, write
-from seqloom.insight.states import flatten
+from seqloom.explain.states import StateMap, flatten, state_map
 from tests.insight.test_attention import texts
 from tests.insight.voices import active, passive, statements, trained
 from tests.prediction.untrained import untrained

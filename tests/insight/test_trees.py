@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from seqloom.drawing.views import write
 from seqloom.errors import DataError
-from seqloom.insight import BeamTree, beam_tree, write
-from seqloom.insight.trees import Found
+from seqloom.explain.trees import BeamTree, Found, beam_tree
 from seqloom.prediction import Branch
 from tests.insight.test_attention import texts
 from tests.prediction.untrained import untrained

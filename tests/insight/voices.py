@@ -5,8 +5,9 @@ from itertools import permutations, product
 import torch
 
 from seqloom.config import Config, ModelConfig, TextConfig
+from seqloom.explain.examples import example_of
+from seqloom.explain.gradients import mean_cross_entropy
 from seqloom.fields import TextField
-from seqloom.insight import example_of, mean_cross_entropy
 from seqloom.model import build_writer
 from seqloom.prediction import Model
 

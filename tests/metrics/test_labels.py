@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from seqloom.config import TagsConfig
 from seqloom.fields import TagsField
-from seqloom.keys import key
 from seqloom.metrics import label_scores, tag_scores
 from seqloom.metrics.score import INTERVAL, RESAMPLES
+from seqloom.randomness import key
 
 NAMES = ("N", "proper\u00a0noun", "x\u2009y", "\u3000", "V\tW")
 rows = st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=5), min_size=1, max_size=5)

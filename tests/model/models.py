@@ -13,8 +13,8 @@ from seqloom.config import (
     TransformerDecoderConfig,
 )
 from seqloom.fields import END, Symbols
-from seqloom.keys import key
 from seqloom.model import SequenceModel, Source, build_writer
+from seqloom.randomness import key
 from tests.nn.parts import stirred
 
 __all__ = ["NAMED", "VARIANTS", "Case", "attends", "case", "model_of", "sources"]

@@ -11,7 +11,7 @@ from seqloom.fields import Items, Numbers, Pixels, Symbols
 from seqloom.model import SequenceModel, Source, build_writer
 from seqloom.model.encoders import ReversedEncoder
 from seqloom.model.ensemble import ensemble
-from seqloom.model.fronts import FrontedEncoder
+from seqloom.model.front_ends import FrontedEncoder
 from seqloom.training import freeze
 from tests.encoder_checks import assert_same
 

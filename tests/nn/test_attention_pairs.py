@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqloom.nn.attention import pairs
-from seqloom.nn.attention.pairs import Network, ReluPairs, TanhPairs, over_pairs
+from seqloom.nn.attention import pairwise as pairs
+from seqloom.nn.attention.pairwise import Network, ReluPairs, TanhPairs, over_pairs
 from tests.nn.parts import values
 
 pytestmark = pytest.mark.faults

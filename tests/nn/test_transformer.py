@@ -10,7 +10,14 @@ from torch import Tensor, nn
 
 from seqloom.errors import ConfigError
 from seqloom.nn.embedding import OutputLayer
-from seqloom.nn.mixing import Cache, HeadSizes, SelfAttention, SimpleAttention, Steps, next_steps
+from seqloom.nn.token_mixing import (
+    Cache,
+    HeadSizes,
+    SelfAttention,
+    SimpleAttention,
+    Steps,
+    next_steps,
+)
 from seqloom.nn.transformer import Block, BlockOptions, CrossAttention
 from tests.nn.parts import stirred, values
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqloom.nn.mixing import next_steps
+from seqloom.nn.token_mixing import next_steps
 from seqloom.nn.transformer import Block, BlockOptions
 from tests.counts import count
 from tests.nn.parts import stirred, values

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.config import ModelConfig
-from seqloom.keys import key
+from seqloom.engine.decoder import Engine, fast
+from seqloom.engine.encoder import Reader, fast_reader
+from seqloom.engine.packing import Gathered, gathered
 from seqloom.model import Decoder, Features, Memory, SequenceModel, Source
-from seqloom.prediction.engine import Engine, Reader, fast, fast_reader
-from seqloom.prediction.engine.places import Gathered, gathered
+from seqloom.randomness import key
 from seqloom.search import (
     Beam,
     DiverseBeam,

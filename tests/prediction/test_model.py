@@ -11,9 +11,9 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 import seqloom
+from seqloom.api.use import load_writer
 from seqloom.errors import ConfigError
 from seqloom.prediction import Model, Output
-from seqloom.run import load_writer
 from tests.counts import count
 from tests.run.finished import make_run
 from tests.run.support import PAIRS, PRESETS

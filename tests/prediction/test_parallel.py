@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from seqloom.errors import DivergedError
-from seqloom.prediction import model as model_module
+from seqloom.prediction import text_predictor as model_module
 from seqloom.prediction.parallel import side_by_side
 from seqloom.search import Beam, Exact, Greedy, PatientBeam, Search
 from tests.prediction.untrained import SOURCES, untrained

@@ -8,8 +8,8 @@ from PIL import Image
 from seqloom.config import PictureConfig, TextConfig
 from seqloom.errors import InputError
 from seqloom.fields import PictureField, TextField, Values
-from seqloom.fields.named import Recent
-from seqloom.prediction.reading import Reader
+from seqloom.fields.file_fields import Recent
+from seqloom.prediction.inputs import Reader
 
 COUNT, ROW = 10, 6  # pictures, and the bytes of each
 

@@ -4,9 +4,9 @@ import torch
 
 from seqloom.config import Config, TextConfig, validate
 from seqloom.fields import Symbols, TextField
-from seqloom.keys import key
 from seqloom.model import build_writer
 from seqloom.prediction import Model
+from seqloom.randomness import key
 
 __all__ = ["SOURCES", "untrained"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from seqloom.run import train
+from seqloom.api.train import train
 from tests.run.support import PAIRS, options
 
 __all__ = ["make_run"]

@@ -10,7 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from seqloom.cli import main
+from seqloom.cli.app import main
 from seqloom.store import durable
 
 __all__: list[str] = []

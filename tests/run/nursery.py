@@ -99,7 +99,7 @@ def _watch(fault: dict[str, Any]) -> None:
 
 def _command(job: dict[str, Any], rank: int) -> None:
     """Become the command, with nothing of this process but its imports."""
-    from seqloom.cli import main
+    from seqloom.cli.app import main
 
     os.setsid()
     for stream, path in ((1, os.devnull), (2, job["errors"][rank]), (0, os.devnull)):
@@ -147,7 +147,7 @@ def _kin(process: int) -> list[int]:
 def _serve() -> None:
     import torch
 
-    import seqloom.run
+    import seqloom.api
     from seqloom.metrics import text_scores
 
     torch.set_num_threads(1)
@@ -155,7 +155,7 @@ def _serve() -> None:
     # Whatever is imported at first use; backward is left out, since it would start a thread.
     torch.optim.AdamW([torch.zeros(1, requires_grad=True)], fused=True).zero_grad()
     text_scores(["a"], ["a"], seed=None)
-    seqloom.run.check_data  # noqa: B018
+    seqloom.api.check_data  # noqa: B018
     for line in sys.stdin:
         job = json.loads(line)
         with socket.create_server(("127.0.0.1", 0)) as free:

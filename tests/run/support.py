@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from seqloom.api.train import Trained, train
 from seqloom.data import Data
 from seqloom.errors import Interrupted
-from seqloom.run import Trained, train
-from seqloom.run.watch import Silent
+from seqloom.runs.observer import Silent
 from seqloom.store import RunDirectory, Step
 from seqloom.training import Update
 

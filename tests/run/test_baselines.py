@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seqloom.baselines.labels import Known, baselines
 from seqloom.config import (
     ColumnConfig,
     DataConfig,
@@ -18,7 +19,6 @@ from seqloom.config import (
 from seqloom.data import Columns, Corpus, Report, read_rows
 from seqloom.errors import RunError
 from seqloom.fields import learn_field
-from seqloom.run.baselines import Known, baselines
 
 WORDS = TextConfig(unit="symbol")
 REVIEWS = [

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from seqloom.api.train import train
 from seqloom.errors import ConfigError
-from seqloom.run import train
 from seqloom.store import RunDirectory
 from tests.run.support import PAIRS, history, options, sitting, trained
 

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 import pytest
 
 import seqloom
+from seqloom.api.check import check_data
+from seqloom.api.report import report
+from seqloom.api.train import train
+from seqloom.api.use import describe, evaluate, load, load_writer
 from seqloom.config import merge
 from seqloom.errors import ConfigError, DataError
 from seqloom.prediction import Judge, Model
-from seqloom.run import check_data, describe, evaluate, load, load_writer, report, train
-from seqloom.run.prepare import Request
+from seqloom.runs.prepare import Request
 from tests.run.support import assert_same, options, sitting
 
 WORDS = ("red", "green", "blue", "old", "new")

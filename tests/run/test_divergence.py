@@ -11,9 +11,11 @@ import pytest
 import torch
 from torch.utils.hooks import RemovableHandle
 
+from seqloom.api.train import train
+from seqloom.api.use import load
 from seqloom.errors import DivergedError, RunError
 from seqloom.model import SequenceModel
-from seqloom.run import learner, load, train
+from seqloom.runs import learner
 from seqloom.store import RunDirectory
 from seqloom.training import Update
 from tests.counts import count

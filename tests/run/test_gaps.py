@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 import torch
 
+from seqloom.api.check import check_data
+from seqloom.api.train import train
+from seqloom.api.use import Evaluation, describe, evaluate, load, score_rows
+from seqloom.baselines.bigrams import PAIRED, Bigrams
 from seqloom.config import GapsConfig, merge
 from seqloom.data import Corpus, Data
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import EMPTY, END, GAP, GapsField
 from seqloom.model import HeadedModel, Source
 from seqloom.prediction import Filler, Wishes, together
-from seqloom.run import Request, check_data, describe, evaluate, load, train
-from seqloom.run.bigrams import PAIRED, Bigrams
-from seqloom.run.learner import masking_of
-from seqloom.run.use import Evaluation, score_rows
+from seqloom.runs.learner import masking_of
+from seqloom.runs.prepare import Request
 from seqloom.search import Greedy
 from seqloom.training import Example, measure
 from seqloom.training.loss import backward

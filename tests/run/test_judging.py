@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from seqloom.api.report import report
+from seqloom.api.train import train
+from seqloom.api.use import Evaluation, evaluate, load
 from seqloom.config import Facts, Side, plan
 from seqloom.errors import DataError
-from seqloom.run import Evaluation, evaluate, load, report, train
 
 SHORT: dict[str, Any] = {"workers": 1, "curves": False, "average": "none", "samples": 0}
 ENDINGS = {"ly": "ADV", "ing": "VERB", "ness": "NOUN", "ful": "ADJ"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 
-from seqloom.keys import key
+from seqloom.randomness import key
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.run.nursery import Ended, Nursery, nursery

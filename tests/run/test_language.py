@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqloom.api.report import report
+from seqloom.api.train import train
+from seqloom.api.use import Evaluation, evaluate, load
+from seqloom.baselines import ngrams
 from seqloom.config import merge
 from seqloom.errors import ConfigError
 from seqloom.prediction import Model
-from seqloom.run import Evaluation, evaluate, load, ngrams, report, train
-from seqloom.run.watch import Plan, Silent
+from seqloom.runs.observer import Plan, Silent
 from seqloom.search import Greedy, Sample
 from tests.run.support import Watching, assert_same, at, interrupt, last, tensors
 

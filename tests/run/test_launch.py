@@ -14,10 +14,10 @@ import pytest
 import tomli_w
 import torch
 
+from seqloom.api.train import Trained
 from seqloom.errors import ConfigError
-from seqloom.keys import key
-from seqloom.run import Trained
-from seqloom.run.launcher import Launch, launch
+from seqloom.randomness import key
+from seqloom.runs.torchrun_environment import Launch, launch
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.run.nursery import ROOT, Nursery, nursery

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqloom.run.ngrams import NGrams
+from seqloom.baselines.ngrams import NGrams
 
 TEXTS = st.lists(st.integers(0, 4), min_size=1, max_size=40)
 

@@ -6,7 +6,7 @@ import torch
 from seqloom.config import ModelConfig
 from seqloom.fields import Symbols
 from seqloom.model import build_writer
-from seqloom.run.parts import part_lines
+from seqloom.runs.parameter_table import part_lines
 from tests.counts import count
 from tests.model.models import VARIANTS
 from tests.model.test_forecast import MODELS as FORECASTS

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqloom.api.train import train
+from seqloom.api.use import load
 from seqloom.config import PRESETS, merge, parse, validate
 from seqloom.data import Corpus, Data
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import load_text
-from seqloom.run import load, train
 from tests.run.support import PAIRS, options, trained, write_pairs
 
 

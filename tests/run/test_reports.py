@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqloom.api.report import report
+from seqloom.api.train import train
+from seqloom.api.use import evaluate, load
 from seqloom.config import merge
 from seqloom.prediction import Filler
-from seqloom.run import evaluate, load, report, train
 from tests.run import test_gaps as gaps
 from tests.run import test_senses as senses
 from tests.run import test_series as series

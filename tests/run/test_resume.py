@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from seqloom.run import load, train
-from seqloom.run.watch import Plan, Silent
+from seqloom.api.train import train
+from seqloom.api.use import load
+from seqloom.runs.observer import Plan, Silent
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.run.support import (

@@ -2,9 +2,9 @@
 
 import pytest
 
+from seqloom.api.search_errors import Result, compare, search_errors
+from seqloom.api.use import load_writer
 from seqloom.prediction import Model
-from seqloom.run import load_writer, search_errors
-from seqloom.run.search_errors import Result, compare
 from seqloom.search import PLAIN, Beam, Exact
 from tests.run.finished import make_run
 from tests.run.support import PAIRS

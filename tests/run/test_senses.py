@@ -10,11 +10,16 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
+from seqloom.api import check
+from seqloom.api.check import check_data
+from seqloom.api.train import train
+from seqloom.api.use import describe, evaluate, load
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import SoundField, Values, VideoField, named
+from seqloom.fields import SoundField, Values, VideoField
+from seqloom.fields import file_fields as named
 from seqloom.nn.resnet import ResNet
-from seqloom.run import Request, check, check_data, describe, evaluate, load, train
-from seqloom.run.saved import best_step, used_weights
+from seqloom.runs.contents import best_step, used_weights
+from seqloom.runs.prepare import Request
 from seqloom.store import RunDirectory
 
 QUICK: dict[str, Any] = {

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqloom.api.check import check_data
+from seqloom.api.train import train
+from seqloom.api.use import evaluate, load
 from seqloom.config import merge
 from seqloom.errors import ConfigError, DataError, Interrupted
 from seqloom.fields import SeriesField
 from seqloom.prediction import Forecaster
-from seqloom.run import Request, SeriesEvaluation, check_data, evaluate, load, train
+from seqloom.runs.prepare import Request
+from seqloom.tasks.series_evaluation import SeriesEvaluation
 from tests.run.support import assert_same, at, interrupt
 
 ROWS = 260

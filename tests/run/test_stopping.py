@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqloom.api.diagnosis import guessing_loss, judge
+from seqloom.api.train import train
+from seqloom.api.use import load
 from seqloom.data import Corpus
 from seqloom.errors import DivergedError
-from seqloom.run import load, train
-from seqloom.run.progress import Monitor, Validation
-from seqloom.run.verdict import guessing_loss, judge
-from seqloom.run.watch import Silent
+from seqloom.runs.observer import Silent
+from seqloom.runs.progress import Monitor, Validation
 from seqloom.store import RunDirectory
 from tests.run.support import PAIRS, history, last, options, trained
 
@@ -122,7 +123,7 @@ def test_guessing_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     tokens = [token for row in asked.batch(np.arange(len(asked))).target for token in row]
     expected = -sum(np.log(counts[token] / sum(counts)) for token in tokens) / len(tokens)
     assert guessing_loss(learnt, asked, items) == pytest.approx(expected)
-    monkeypatch.setattr("seqloom.run.verdict.STRETCH", 7)
+    monkeypatch.setattr("seqloom.api.diagnosis.STRETCH", 7)
     assert guessing_loss(learnt, asked, items) == pytest.approx(expected)
 
 

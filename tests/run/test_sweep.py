@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from seqloom.api.sweep import Swept, sweep
+from seqloom.api.sweep_sampler import assignments, next_setting
+from seqloom.api.train import train
 from seqloom.config import Range, Space, load_space
 from seqloom.errors import ConfigError
-from seqloom.run import Swept, sweep, train
-from seqloom.run.sampling import assignments, next_setting
 from tests.run.support import PAIRS, Crash, assert_same, options
 
 SPACE = """

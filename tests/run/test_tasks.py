@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from seqloom.api.train import train
+from seqloom.api.use import load
 from seqloom.config import merge
-from seqloom.run import load, train
 from tests.counts import count
 
 pytestmark = pytest.mark.faults

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import torch
 
+from seqloom.api.train import train
+from seqloom.api.use import describe, load
 from seqloom.errors import ConfigError, Interrupted, RunError
 from seqloom.fields import load_text
-from seqloom.run import describe, load, train
-from seqloom.run.watch import Plan, Silent
+from seqloom.runs.observer import Plan, Silent
 from seqloom.store import RunDirectory, Step
 from tests.run.support import PAIRS, Options, assert_same, at, interrupt, last, options, trained
 

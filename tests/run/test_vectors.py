@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from seqloom.api.train import train
+from seqloom.api.use import load
+from seqloom.api.vectors import Corpus, Learning, learn_vectors
 from seqloom.config import merge
 from seqloom.data import WordVectors, write_vectors
 from seqloom.errors import ConfigError, DataError
 from seqloom.model import token_table
-from seqloom.run import load, train
-from seqloom.run.learner import new_network
-from seqloom.run.vectors import Corpus, Learning, learn_vectors
-from seqloom.run.watch import Silent
+from seqloom.runs.learner import new_network
+from seqloom.runs.observer import Silent
 from seqloom.store import RunDirectory
 from tests.run.support import PAIRS, Crash, assert_same, at, crash, last, options, tensors
 

@@ -8,14 +8,14 @@ import torch
 from seqloom.config import Config
 from seqloom.fields import Symbols
 from seqloom.model import build
-from seqloom.run.weights import without_memory
+from seqloom.runs.weights import without_memory
 
 SCRIPT = """
 import sys
 from seqloom.config import Config
 from seqloom.fields import Symbols
 from seqloom.model import build
-from seqloom.run.weights import give_memory, without_memory
+from seqloom.runs.weights import give_memory, without_memory
 with without_memory():
     model = build(Config().model, source=Symbols(9), target=Symbols(9))
 give_memory(model)

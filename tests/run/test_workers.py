@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import tomli_w
 
+from seqloom.api.train import train
 from seqloom.errors import DivergedError, RunError
-from seqloom.run import train
 from seqloom.training import Update
 from tests.run.nursery import Ended, Nursery, nursery
 from tests.run.support import (

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from seqloom.fields import EMPTY, END, START
-from seqloom.keys import key
 from seqloom.model import Features, Memory, State
+from seqloom.randomness import key
 from seqloom.search import Hypothesis, Limits, Search, run_to_end
 
 __all__ = [

@@ -8,7 +8,7 @@ import torch
 from seqloom.model import Memory
 from seqloom.search import Limits
 from seqloom.search.beam import candidates
-from seqloom.search.blocks import forks_by_blocks
+from seqloom.search.block_topk import forks_by_blocks
 from seqloom.search.frontier import Choices, Forks, Frontier, Notes
 from tests.search.stubs import Scripted
 

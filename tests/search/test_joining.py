@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from seqloom.engine.decoder import Engine, fast
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder, SequenceModel, Source
 from seqloom.model.ensemble import ensemble
-from seqloom.prediction.engine import Engine, fast
 from seqloom.search import (
     Beam,
     Completions,

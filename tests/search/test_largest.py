@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqloom.search.largest import FEW, MANY, largest, likeliest, log_sum
+from seqloom.search.topk import FEW, MANY, largest, likeliest, log_sum
 
 WIDTHS = [1, 2, 63, 64, 65, FEW, FEW + 1, 1_500, 5_000, 8_003]
 

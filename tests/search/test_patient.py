@@ -8,7 +8,7 @@ import torch
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START
 from seqloom.search import Beam, PatientBeam, Ranking
-from seqloom.search.largest import log_sum
+from seqloom.search.topk import log_sum
 from tests.counts import count
 from tests.search.stubs import Script, every_output, random_script, search_all
 

@@ -10,7 +10,7 @@ import torch
 
 from seqloom.errors import ConfigError
 from seqloom.fields import END
-from seqloom.keys import key
+from seqloom.randomness import key
 from seqloom.search import Beam, Ranking
 from tests.counts import count
 from tests.search.stubs import (

@@ -10,7 +10,7 @@ import torch
 
 from seqloom.errors import ConfigError
 from seqloom.fields import END
-from seqloom.nn.chance import gumbels, mixed, uniforms
+from seqloom.nn.counter_rng import gumbels, mixed, uniforms
 from seqloom.search import Greedy, Limits, Sample
 from tests.search.stubs import (
     Script,

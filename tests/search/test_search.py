@@ -20,7 +20,7 @@ from seqloom.search import (
     Search,
     run_to_end,
 )
-from seqloom.search.largest import log_sum
+from seqloom.search.topk import log_sum
 from tests.counts import count
 from tests.search.stubs import (
     Script,

@@ -37,10 +37,10 @@ from seqloom.fields import (
     TurnsField,
     VectorField,
 )
-from seqloom.keys import key
 from seqloom.model import build
 from seqloom.prediction import Predictor
-from seqloom.run.predictor import predictor
+from seqloom.randomness import key
+from seqloom.runs.predictor import predictor
 
 __all__ = ["HORIZON", "KINDS", "RATE", "WINDOW", "made", "picture", "recording", "series"]
 

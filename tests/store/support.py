@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.keys import key
+from seqloom.randomness import key
 from seqloom.store import RunDirectory, Step, durable
 
 __all__ = [

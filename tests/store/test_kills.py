@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.keys import key
+from seqloom.randomness import key
 from seqloom.store import RunDirectory, Skipped
 from tests.counts import count
 from tests.store.support import (

@@ -12,7 +12,7 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import EMPTY, END, Numbers, Symbols
 from seqloom.model import Aligner, Memory, SequenceModel, Source, build_writer
 from seqloom.training import Example
-from seqloom.training.aligning import alignment_losses, steps_needed
+from seqloom.training.ctc import alignment_losses, steps_needed
 from seqloom.training.loss import backward, measure
 
 SYMBOLS = 7

@@ -9,7 +9,7 @@ import torch
 from pydantic import TypeAdapter
 
 from seqloom.config import ForcingConfig, FreeingOptions
-from seqloom.training.forcing import Forcing, Freedom, probability, temperature
+from seqloom.training.teacher_forcing import Forcing, Freedom, probability, temperature
 from tests.training.support import training
 
 UPDATES = 2_000

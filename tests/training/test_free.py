@@ -16,9 +16,9 @@ from seqloom.model import HeadedModel, SequenceModel, Source
 from seqloom.model.heads import TagsHead
 from seqloom.nn.dropout import Dropout
 from seqloom.search import Greedy, Limits, run_to_end
-from seqloom.training.forcing import Freedom, noise
-from seqloom.training.free import NEVER_WRITTEN, check_forcing, choose, read_freely
+from seqloom.training.free_running import NEVER_WRITTEN, check_forcing, choose, read_freely
 from seqloom.training.loss import Example, backward, measure
+from seqloom.training.teacher_forcing import Freedom, noise
 from tests.model.models import NAMED, model_of
 from tests.search.stubs import even_chances
 from tests.training.support import training

@@ -6,7 +6,7 @@ import torch
 from seqloom.config import ModelConfig
 from seqloom.fields import EMPTY, Symbols
 from seqloom.model import SequenceModel, build_writer, carries
-from seqloom.prediction.continuing import text_log_probabilities
+from seqloom.prediction.text_scoring import text_log_probabilities
 from seqloom.training import Carried, Cost, Sums, backward_stream, begun, measure_stream
 from seqloom.training.loss import backward
 from seqloom.training.streams import made_of, parts, selected, sourceless
@@ -93,7 +93,7 @@ def test_a_long_text_token_by_token(name: str, monkeypatch: pytest.MonkeyPatch) 
     model, target = language_model(name), text(1, 30)
     assert carries(model.decoder)
     whole = text_log_probabilities(model, target[0], window=5)
-    monkeypatch.setattr("seqloom.prediction.continuing.STEPS", 7)
+    monkeypatch.setattr("seqloom.prediction.text_scoring.STEPS", 7)
     torch.testing.assert_close(text_log_probabilities(model, target[0], window=5), whole)
     assert -float(whole.mean()) == pytest.approx(measure_stream(model.eval(), [target]))
 

@@ -12,7 +12,7 @@ from seqloom.fields import EMPTY, END
 from seqloom.model import SequenceModel, Source
 from seqloom.training import Example, Weighing
 from seqloom.training.loss import backward
-from seqloom.training.weighing import LossKind
+from seqloom.training.position_weights import LossKind
 from tests.training.support import network
 
 LENGTHS = np.array([2, 5, 3, 1, 4], np.int32)

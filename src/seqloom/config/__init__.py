@@ -25,7 +25,7 @@ from seqloom.config.architecture import (
     ValuesEncoderConfig,
     VectorsEncoderConfig,
 )
-from seqloom.config.auto import Facts, Side, items_per_row, plan, preset_kinds
+from seqloom.config.blank_defaults import check_gaps, one_column
 from seqloom.config.columns import (
     ColumnConfig,
     GapsConfig,
@@ -46,37 +46,15 @@ from seqloom.config.columns import (
     WindowConfig,
     split_column,
 )
-from seqloom.config.forcing import (
-    AlwaysForcingConfig,
-    ConstantForcingConfig,
-    ExponentialForcingConfig,
-    FallingForcing,
-    ForcingConfig,
-    FreeingOptions,
-    InverseSigmoidForcingConfig,
-    LinearForcingConfig,
-    NeverForcingConfig,
-    OwnChoice,
-)
-from seqloom.config.forecasting import forecasts
-from seqloom.config.fronts import (
+from seqloom.config.front_ends import (
     FrontConfig,
     NoFrontConfig,
     PictureFrontConfig,
     ResNetFrontConfig,
     SoundFrontConfig,
 )
-from seqloom.config.gaps import check_gaps, one_column
-from seqloom.config.language import check_stream
-from seqloom.config.learning import (
-    AdamConfig,
-    AdamWConfig,
-    Frozen,
-    MuonConfig,
-    OptimizerConfig,
-    SgdConfig,
-    TrainingConfig,
-)
+from seqloom.config.language_defaults import check_stream
+from seqloom.config.planning import Facts, Side, items_per_row, plan, preset_kinds
 from seqloom.config.positions import (
     AppendedSinusoidsConfig,
     JointPositionsConfig,
@@ -89,9 +67,7 @@ from seqloom.config.positions import (
 )
 from seqloom.config.presets import PRESETS
 from seqloom.config.schema import Config, DataConfig, SearchConfig
-from seqloom.config.serving import ServingConfig, serving_config
-from seqloom.config.space import Choice, Range, Space, load_space
-from seqloom.config.text import (
+from seqloom.config.serialization import (
     Overrides,
     check_names,
     dump,
@@ -104,6 +80,30 @@ from seqloom.config.text import (
     parse,
     parse_assignments,
     validate,
+)
+from seqloom.config.series_defaults import forecasts
+from seqloom.config.serving import ServingConfig, serving_config
+from seqloom.config.sweep_space import Choice, Range, Space, load_space
+from seqloom.config.teacher_forcing import (
+    AlwaysForcingConfig,
+    ConstantForcingConfig,
+    ExponentialForcingConfig,
+    FallingForcing,
+    ForcingConfig,
+    FreeingOptions,
+    InverseSigmoidForcingConfig,
+    LinearForcingConfig,
+    NeverForcingConfig,
+    OwnChoice,
+)
+from seqloom.config.training import (
+    AdamConfig,
+    AdamWConfig,
+    Frozen,
+    MuonConfig,
+    OptimizerConfig,
+    SgdConfig,
+    TrainingConfig,
 )
 from seqloom.config.units import ElmanConfig, GruConfig, LstmConfig, SsruConfig, UnitConfig
 

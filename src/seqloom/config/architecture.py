@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from seqloom.config.fronts import FrontConfig, NoFrontConfig
+from seqloom.config.front_ends import FrontConfig, NoFrontConfig
 from seqloom.config.positions import PositionsConfig, SinusoidsConfig
 from seqloom.config.section import (
     Count,

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from seqloom.config.architecture import ModelConfig
 from seqloom.config.columns import SourceConfig, TargetConfig, TextConfig
-from seqloom.config.learning import TrainingConfig
 from seqloom.config.section import Count, Positive, Section, Share
+from seqloom.config.training import TrainingConfig
 
 __all__ = [
     "Config",

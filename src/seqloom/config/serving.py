@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from seqloom.config.section import Positive, Section
-from seqloom.config.text import sentence_of
+from seqloom.config.serialization import sentence_of
 from seqloom.errors import ConfigError
 
 __all__ = ["ServingConfig", "serving_config"]

@@ -3,13 +3,14 @@
 from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share, spread
 from seqloom.data.corpus import Batch, Corpus, kind_in_batch
 from seqloom.data.encoding import Columns, fingerprint, usable
-from seqloom.data.files import file_name
-from seqloom.data.gettext import Gap, PoFile
-from seqloom.data.lanes import Chunk, Lanes
 from seqloom.data.masking import Masking
+from seqloom.data.readers.gettext import Gap, PoFile
+from seqloom.data.readers.lines import file_name
+from seqloom.data.readers.series import SeriesColumns, SeriesTable, read_series
+from seqloom.data.readers.word_vectors import WordVectors, read_vectors, vectors_size, write_vectors
 from seqloom.data.report import Dropped, Place, Reason, Report
-from seqloom.data.series import SeriesColumns, SeriesTable, read_series
 from seqloom.data.split import Split, Tail, hold_out
+from seqloom.data.stream_batches import Chunk, Lanes
 from seqloom.data.survey import Distribution, Overlap, Survey, overlap, survey
 from seqloom.data.table import (
     Data,
@@ -21,7 +22,6 @@ from seqloom.data.table import (
     read_lines,
     read_rows,
 )
-from seqloom.data.vectors import WordVectors, read_vectors, vectors_size, write_vectors
 from seqloom.data.windows import Shape, Windows, parts, source_rows, window_corpus, windows
 
 __all__ = [

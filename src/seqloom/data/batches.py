@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.errors import ConfigError
-from seqloom.keys import key
+from seqloom.randomness import key
 
 __all__ = ["Batches", "Indices", "Lengths", "in_order", "padding_share", "spread"]
 

@@ -10,7 +10,7 @@ from seqloom.config import GapsConfig
 from seqloom.data.batches import Indices
 from seqloom.data.corpus import Batch
 from seqloom.fields.specials import EMPTY, GAP
-from seqloom.keys import key
+from seqloom.randomness import key
 
 __all__ = ["Masking"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from seqloom.config import DataConfig
 from seqloom.data.survey import Survey, own_part, text_hash
 from seqloom.data.table import Row
-from seqloom.keys import key
+from seqloom.randomness import key
 
 __all__ = ["Split", "Tail", "hold_out"]
 

@@ -19,7 +19,7 @@ from seqloom.config import DataConfig, Facts, Side
 from seqloom.data.report import Report
 from seqloom.data.table import Data, is_stream, read_rows
 from seqloom.fields import parted, split_words
-from seqloom.keys import key
+from seqloom.randomness import key
 
 __all__ = [
     "Distribution",

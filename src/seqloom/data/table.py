@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.columns import Wanted
-from seqloom.data.delimited import Record, csv_records, pairs, tsv_records
-from seqloom.data.dialogs import turn_rows
-from seqloom.data.files import check_file, count_lines, text_lines
-from seqloom.data.gettext import po_rows
-from seqloom.data.report import Fault, Place, Reason, Report
-from seqloom.data.structured import (
+from seqloom.data.readers.delimited import Record, csv_records, pairs, tsv_records
+from seqloom.data.readers.dialogs import turn_rows
+from seqloom.data.readers.gettext import po_rows
+from seqloom.data.readers.lines import check_file, count_lines, text_lines
+from seqloom.data.readers.structured import (
     cell_text,
     json_pairs,
     number_text,
     parquet_pairs,
     turns_text,
 )
-from seqloom.data.tagged import column_rows, conllu_rows
-from seqloom.data.tmx import tmx_rows
+from seqloom.data.readers.tagged import column_rows, conllu_rows
+from seqloom.data.readers.tmx import tmx_rows
+from seqloom.data.report import Fault, Place, Reason, Report
 from seqloom.errors import DataError
 
 __all__ = [

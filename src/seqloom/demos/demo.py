@@ -10,14 +10,18 @@ from typing import Any
 from rich.console import Console as Terminal
 from rich.table import Table
 
-from seqloom.data.builtin import BUILTIN, Splits, write_splits
-from seqloom.data.builtin.drawn import HEIGHT, WIDTH
+from seqloom.api.console import Console
+from seqloom.api.train import Trained, train
+from seqloom.api.use import evaluate, load, load_writer
+from seqloom.datasets import BUILTIN
+from seqloom.datasets.digit_images import HEIGHT, WIDTH
+from seqloom.datasets.splits import Splits, write_splits
 from seqloom.demos.homophones import show_search
 from seqloom.demos.series import show_series
 from seqloom.errors import ConfigError, DataError
-from seqloom.insight import AttentionMap, draw, render_text, seen_in
+from seqloom.explain.attention_map import AttentionMap, draw, render_text
+from seqloom.explain.media_attention import seen_in
 from seqloom.prediction import Judge, Model, Output
-from seqloom.run import Console, Trained, evaluate, load, load_writer, train
 from seqloom.search import Greedy, Sample, Search
 
 __all__ = ["DEMOS", "run_demo"]

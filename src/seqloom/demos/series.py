@@ -9,11 +9,13 @@ import random
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from seqloom.api.console import Console
+from seqloom.api.train import train
+from seqloom.api.use import evaluate, load
+from seqloom.drawing.forecast import draw_forecast
 from seqloom.errors import DataError
-from seqloom.insight import draw_forecast
-from seqloom.keys import key
 from seqloom.prediction import Forecaster
-from seqloom.run import Console, evaluate, load, train
+from seqloom.randomness import key
 
 __all__ = ["NOISE", "show_series", "write_load"]
 

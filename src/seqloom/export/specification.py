@@ -15,9 +15,9 @@ from seqloom.model.transformer import (
     TransformerEncoder,
 )
 from seqloom.nn.embedding import Embedding
-from seqloom.nn.mixing import SelfAttention
 from seqloom.nn.modules import each
 from seqloom.nn.positions import LearnedAdded, NoPositions, SinusoidsAdded
+from seqloom.nn.token_mixing import SelfAttention
 from seqloom.nn.transformer import Block, CrossAttention, Gated
 
 __all__ = ["library", "transformer_specification"]

@@ -1,14 +1,14 @@
 """Columns of data as arrays of numbers and back."""
 
-from seqloom.fields.gaps import GapsField, MarkedText
+from seqloom.fields.blanks import GapsField, MarkedText
+from seqloom.fields.file_fields import Named
 from seqloom.fields.items import Items, Numbers, Pixels, Series, Symbols
-from seqloom.fields.kinds import learn_field, learn_target, load_field, load_text
 from seqloom.fields.labels import LabelField, TagsField
-from seqloom.fields.named import Named
-from seqloom.fields.nothing import NoField
+from seqloom.fields.no_source import NoField
 from seqloom.fields.numbers import NumberField, VectorField
 from seqloom.fields.pictures import PictureField
 from seqloom.fields.protocol import Field, Readable
+from seqloom.fields.registry import learn_field, learn_target, load_field, load_text
 from seqloom.fields.series import Past, SeriesField, column_names
 from seqloom.fields.sounds import SoundField
 from seqloom.fields.specials import EMPTY, END, GAP, SPECIAL_SYMBOLS, START, UNK

@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom.config.columns import LabelConfig, TagsConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.files import FACTS, Saved, Stored
+from seqloom.fields.field_files import FACTS, Saved, Stored
 from seqloom.fields.items import Symbols
 from seqloom.fields.specials import EMPTY, SPECIAL_SYMBOLS
 from seqloom.fields.tokenizers import split_symbols

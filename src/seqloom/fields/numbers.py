@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import NumberConfig, VectorConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.files import FACTS, Saved, Stored
+from seqloom.fields.field_files import FACTS, Saved, Stored
 from seqloom.fields.items import Numbers
 from seqloom.fields.values import Values
 

@@ -4,8 +4,8 @@ from io import BytesIO
 from typing import Any
 
 from seqloom.config.columns import PictureConfig
+from seqloom.fields.file_fields import SENT, Named
 from seqloom.fields.items import Pixels
-from seqloom.fields.named import SENT, Named
 from seqloom.fields.pixels import MOST_PIXELS, UPLOADED, Opening, picture_of
 from seqloom.fields.values import Values
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import HorizonConfig, SeriesConfig, WindowConfig
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields.files import FACTS, Saved, Stored
+from seqloom.fields.field_files import FACTS, Saved, Stored
 from seqloom.fields.items import Series
 from seqloom.fields.numbers import numbers_in, scales, write_numbers
 from seqloom.fields.values import Values

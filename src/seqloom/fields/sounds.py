@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import SoundConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.files import Saved
+from seqloom.fields.field_files import Saved
+from seqloom.fields.file_fields import SENT, Named
 from seqloom.fields.items import Numbers
-from seqloom.fields.named import SENT, Named
 from seqloom.fields.values import Values
 
 __all__ = ["SoundField", "log_mel", "mel_bands", "resampled"]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config.columns import TextConfig
-from seqloom.fields.files import Saved
+from seqloom.fields.field_files import Saved
 from seqloom.fields.specials import EMPTY, END, START
 from seqloom.fields.tokenizers import CharacterTokenizer, split_symbols
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields.files import FACTS, MODEL, Saved, Stored, read_file
+from seqloom.fields.field_files import FACTS, MODEL, Saved, Stored, read_file
 from seqloom.fields.items import Symbols
-from seqloom.fields.normal import normalise
+from seqloom.fields.normalization import normalise
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
 from seqloom.fields.spelling import Spelling
 from seqloom.fields.subwords import SubwordTokenizer

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
-from seqloom.fields.files import Saved
+from seqloom.fields.field_files import Saved
 from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
 
 __all__ = [

@@ -3,9 +3,9 @@
 from typing import Any
 
 from seqloom.config.columns import VideoConfig
+from seqloom.fields.file_fields import Named
 from seqloom.fields.frames import frames_of
 from seqloom.fields.items import Pixels
-from seqloom.fields.named import Named
 from seqloom.fields.values import Values
 
 __all__ = ["VideoField"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import RunError
-from seqloom.fields.files import Saved
+from seqloom.fields.field_files import Saved
 from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
 from seqloom.fields.tokenizers import (
     Ids,

@@ -1,14 +1,14 @@
 """Metrics: how good outputs are, each as a value with its 95 % interval."""
 
-from seqloom.metrics.baselines import find_season, linear_forecast, ridge, seasonal_naive
-from seqloom.metrics.edits import edit_scores, edits
+from seqloom.metrics.edit_rates import edit_scores, edits
 from seqloom.metrics.forecasts import Errors, error_scores, forecast_errors
-from seqloom.metrics.kinds import leading, target_scores, written_scores
 from seqloom.metrics.labels import label_scores, tag_scores
 from seqloom.metrics.likelihood import bits_per_character, nats_per_character, perplexity
 from seqloom.metrics.match import accuracy, share_right
 from seqloom.metrics.numbers import number_scores
+from seqloom.metrics.registry import leading, target_scores, written_scores
 from seqloom.metrics.score import Score
+from seqloom.metrics.series_baselines import find_season, linear_forecast, ridge, seasonal_naive
 from seqloom.metrics.text import text_scores
 
 __all__ = [

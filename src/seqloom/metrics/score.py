@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.errors import DataError
-from seqloom.keys import key
+from seqloom.randomness import key
 
 __all__ = ["Counts", "Score", "check_rows", "interval", "score_rows"]
 

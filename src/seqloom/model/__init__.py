@@ -1,7 +1,8 @@
 """Encoders, decoders, heads, and the values that move between them."""
 
-from seqloom.model.aligner import Aligner
 from seqloom.model.build import HeadedModel, Network, SequenceModel, build, build_writer
+from seqloom.model.ctc import Aligner
+from seqloom.model.embedding_tables import Reads, token_table
 from seqloom.model.recurrent import carries
 from seqloom.model.state import (
     Decoder,
@@ -16,7 +17,6 @@ from seqloom.model.state import (
     Taught,
     Writing,
 )
-from seqloom.model.tables import Reads, token_table
 
 __all__ = [
     "Aligner",

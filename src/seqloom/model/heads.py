@@ -10,9 +10,9 @@ from torch.nn import functional
 
 from seqloom.model.encoders import mean_state
 from seqloom.model.state import Memory
+from seqloom.nn.combine import Squashed
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import OutputLayer
-from seqloom.nn.joining import Squashed
 
 __all__ = [
     "CodePool",

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seqloom.model.first_state import FirstState
+from seqloom.model.initial_state import FirstState
 from seqloom.model.state import Features, Memory, State
 from seqloom.nn.attention import Attention, Prepared
+from seqloom.nn.combine import Concatenated, Squashed, Summed
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import OutputLayer, TokenVectors, Vectors
-from seqloom.nn.joining import Concatenated, Squashed, Summed
 from seqloom.nn.recurrent import RecurrentStack
 
 __all__ = ["Ends", "Looking", "RecurrentDecoder", "RecurrentState", "Wiring", "carries"]

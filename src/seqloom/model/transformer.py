@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from seqloom.model.state import Features, Memory, Source, State
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import OutputLayer, Vectors
-from seqloom.nn.mixing import Cache, Steps, next_steps
 from seqloom.nn.modules import each
 from seqloom.nn.positions import Positions
+from seqloom.nn.token_mixing import Cache, Steps, next_steps
 from seqloom.nn.transformer import Block, Keys
 
 __all__ = ["PositionedEmbedding", "TransformerDecoder", "TransformerEncoder", "TransformerState"]

@@ -11,7 +11,8 @@ from torch.nn import functional
 
 from seqloom.errors import ConfigError
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.mixing import (
+from seqloom.nn.positions import Rotary
+from seqloom.nn.token_mixing import (
     Cache,
     HeadSizes,
     Mixing,
@@ -20,7 +21,6 @@ from seqloom.nn.mixing import (
     SimpleAttention,
     Steps,
 )
-from seqloom.nn.positions import Rotary
 from seqloom.nn.units import Ssru
 
 __all__ = ["Block", "BlockOptions", "CrossAttention", "Gated", "Keys"]

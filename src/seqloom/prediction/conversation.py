@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from seqloom.errors import ConfigError
 from seqloom.fields import TurnsField
-from seqloom.prediction.model import Model
-from seqloom.prediction.running import Running, Waiting
-from seqloom.prediction.wishes import NOTHING_MORE, Wishes
+from seqloom.prediction.decoding import Running, Waiting
+from seqloom.prediction.output_options import NOTHING_MORE, Wishes
+from seqloom.prediction.text_predictor import Model
 from seqloom.search import Search
 
 __all__ = ["Conversation"]

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.search.banks import bank_choice, with_required
-from seqloom.search.blocks import forks_by_blocks
+from seqloom.search.block_topk import forks_by_blocks
+from seqloom.search.constraint_banks import bank_choice, with_required
 from seqloom.search.frontier import Choices, Forks, Frontier
-from seqloom.search.largest import largest
 from seqloom.search.limits import Limits
 from seqloom.search.ranking import PER_TOKEN, Ranking, coverage_of
 from seqloom.search.results import Hypothesis, check_outputs, hypotheses
+from seqloom.search.topk import largest
 
 __all__ = ["Beam", "best_forks", "candidates", "hopes_of", "ranks_of", "settled"]
 

@@ -17,9 +17,9 @@ from seqloom.errors import ConfigError, DivergedError
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder
 from seqloom.model.state import padded_to
-from seqloom.search.largest import largest, log_sum
 from seqloom.search.limits import Limits
 from seqloom.search.rules import Written
+from seqloom.search.topk import largest, log_sum
 
 __all__ = ["Choices", "Forks", "Frontier", "Left", "Notes", "Step"]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from seqloom.model import Decoder
 from seqloom.search.frontier import Forks, Frontier
-from seqloom.search.largest import likeliest
 from seqloom.search.limits import Limits
 from seqloom.search.results import Hypothesis, hypotheses
+from seqloom.search.topk import likeliest
 
 __all__ = ["Greedy"]
 

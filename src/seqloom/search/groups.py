@@ -6,8 +6,8 @@ from torch import Tensor
 
 from seqloom.search.beam import candidates, hopes_of, ranks_of, settled
 from seqloom.search.frontier import Choices, Forks, Frontier
-from seqloom.search.largest import largest
 from seqloom.search.ranking import Ranking
+from seqloom.search.topk import largest
 
 __all__ = ["group_forks", "leave_groups"]
 

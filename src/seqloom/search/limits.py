@@ -12,7 +12,7 @@ from torch import Tensor
 
 from seqloom.fields import EMPTY, END, START, UNK
 from seqloom.model.state import beside
-from seqloom.search.required import Required
+from seqloom.search.constraints import Required
 from seqloom.search.rules import Prefix, Rule, Written
 
 __all__ = ["Limits"]

@@ -9,13 +9,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.errors import ConfigError
-from seqloom.keys import key
 from seqloom.model import Decoder
-from seqloom.nn.chance import mixed, uniforms
+from seqloom.nn.counter_rng import mixed, uniforms
+from seqloom.randomness import key
 from seqloom.search.frontier import Forks, Frontier
-from seqloom.search.largest import largest
 from seqloom.search.limits import Limits
 from seqloom.search.results import Hypothesis, hypotheses
+from seqloom.search.topk import largest
 
 __all__ = ["Sample"]
 

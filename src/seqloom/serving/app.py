@@ -15,13 +15,13 @@ from starlette.exceptions import HTTPException
 from seqloom.config import ServingConfig
 from seqloom.errors import SeqloomError
 from seqloom.prediction import Output, Predictor
-from seqloom.serving.answers import ErrorAnswer, ModelsAnswer, PredictAnswer, ScoreAnswer
 from seqloom.serving.guard import Access, Guard, log
 from seqloom.serving.inputs import reads_files
 from seqloom.serving.jobs import Cancelled, Event, Job
 from seqloom.serving.metrics import Entry
 from seqloom.serving.processes import Process
 from seqloom.serving.requests import PredictRequest, ScoreRequest
+from seqloom.serving.responses import ErrorAnswer, ModelsAnswer, PredictAnswer, ScoreAnswer
 from seqloom.serving.service import Service
 from seqloom.version import __version__
 

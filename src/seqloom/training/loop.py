@@ -11,12 +11,12 @@ import torch
 from torch import nn
 
 from seqloom.errors import DivergedError, RunError
-from seqloom.keys import key
 from seqloom.model import SequenceModel
+from seqloom.randomness import key
+from seqloom.training.distributed.ranks import ALONE, Ranks, Summed
 from seqloom.training.loss import Cost, Example, Sums, backward
 from seqloom.training.optimizer import Optimizer
 from seqloom.training.precision import precision_of
-from seqloom.training.ranks import ALONE, Ranks, Summed
 from seqloom.training.truncated import backward_truncated
 
 __all__ = ["Portion", "Update", "fit"]

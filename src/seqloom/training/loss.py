@@ -13,9 +13,9 @@ from torch import Tensor
 
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder, Filling, HeadedModel, Network, Source, Taught, Writing
-from seqloom.training.aligning import alignment_losses
-from seqloom.training.forcing import Freedom
-from seqloom.training.free import Reading, read_freely, shifted, taught
+from seqloom.training.ctc import alignment_losses
+from seqloom.training.free_running import Reading, read_freely, shifted, taught
+from seqloom.training.teacher_forcing import Freedom
 
 __all__ = [
     "Cost",

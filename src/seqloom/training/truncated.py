@@ -16,7 +16,7 @@ from torch import Tensor
 from seqloom.fields import START
 from seqloom.model import SequenceModel, State
 from seqloom.model.state import each_tensor
-from seqloom.training.free import Fed, Reading, fed_freely, taught
+from seqloom.training.free_running import Fed, Reading, fed_freely, taught
 from seqloom.training.loss import (
     Cost,
     Example,

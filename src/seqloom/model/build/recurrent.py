@@ -16,14 +16,14 @@ from seqloom.config import (
     UnitConfig,
 )
 from seqloom.errors import ConfigError
-from seqloom.model.build.looking import looking
+from seqloom.model.build.attention import looking
 from seqloom.model.build.output import output_layer
 from seqloom.model.build.sizes import Encoded, Target
 from seqloom.model.encoders import RecurrentEncoder
-from seqloom.model.first_state import Bridge, Copied, FirstState, OwnState, ReadState
+from seqloom.model.initial_state import Bridge, Copied, FirstState, OwnState, ReadState
 from seqloom.model.recurrent import Ends, Looking, RecurrentDecoder, Wiring
+from seqloom.nn.combine import Concatenated, Squashed, Summed
 from seqloom.nn.embedding import Vectors
-from seqloom.nn.joining import Concatenated, Squashed, Summed
 from seqloom.nn.recurrent import AroundStack, Direction, RecurrentStack, StackOptions
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit
 

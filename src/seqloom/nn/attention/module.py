@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seqloom.errors import DataError
-from seqloom.nn.attention.focus import Focus, Reach
 from seqloom.nn.attention.heads import Heads
+from seqloom.nn.attention.local import Focus, Reach
 from seqloom.nn.attention.scores import Score
 
 __all__ = ["Attention", "Prepared"]

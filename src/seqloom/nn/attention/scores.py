@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seqloom.nn.attention.pairs import ReluPairs, TanhPairs, over_pairs
+from seqloom.nn.attention.pairwise import ReluPairs, TanhPairs, over_pairs
 
 __all__ = ["Additive", "Concatenation", "Dot", "General", "Perceptron", "Score"]
 

@@ -7,9 +7,9 @@ no gradient is wanted, as in search, the same steps are taken and nothing else i
 """
 
 from seqloom.nn.units.elman import Activation, Elman
-from seqloom.nn.units.first import FirstWeights
-from seqloom.nn.units.gates import hard_gate
 from seqloom.nn.units.gru import Gru, Reset, Update
+from seqloom.nn.units.hard_gate import hard_gate
+from seqloom.nn.units.initialization import FirstWeights
 from seqloom.nn.units.lstm import Lstm
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.ssru import Ssru

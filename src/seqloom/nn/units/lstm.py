@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from seqloom.nn.by_hand import apply_by_hand
+from seqloom.nn.autograd_functions import apply_by_hand
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.units.first import FirstWeights, draw_input_weights, draw_recurrent_weights
+from seqloom.nn.units.initialization import FirstWeights, draw_input_weights, draw_recurrent_weights
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import (
     added,

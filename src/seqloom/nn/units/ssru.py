@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear, pad
 
-from seqloom.nn.by_hand import apply_by_hand
-from seqloom.nn.units.first import FirstWeights, draw_input_weights
+from seqloom.nn.autograd_functions import apply_by_hand
+from seqloom.nn.units.initialization import FirstWeights, draw_input_weights
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import before, walk, walk_states
 

@@ -1,0 +1,34 @@
+"""What `import seqloom` offers: train, load, evaluate, check, describe, compare, sweep, export."""
+
+from seqloom.api.check import check_data
+from seqloom.api.compare import Comparison, compare
+from seqloom.api.console import Console
+from seqloom.api.export import export
+from seqloom.api.report import report, write_report
+from seqloom.api.search_errors import SearchErrors, search_errors
+from seqloom.api.sweep import Swept, Trial, sweep
+from seqloom.api.train import Trained, train
+from seqloom.api.use import Evaluation, describe, evaluate, load, load_writer, score_rows
+
+__all__ = [
+    "Comparison",
+    "Console",
+    "Evaluation",
+    "SearchErrors",
+    "Swept",
+    "Trained",
+    "Trial",
+    "check_data",
+    "compare",
+    "describe",
+    "evaluate",
+    "export",
+    "load",
+    "load_writer",
+    "report",
+    "score_rows",
+    "search_errors",
+    "sweep",
+    "train",
+    "write_report",
+]

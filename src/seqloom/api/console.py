@@ -1,0 +1,140 @@
+"""Training on a terminal: a bar while it goes, a few plain lines at each validation."""
+
+import math
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console as Terminal
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from seqloom.config import ColumnConfig, Config, NoColumnConfig, TextConfig
+from seqloom.runs.observer import Plan, Sample
+from seqloom.runs.progress import Validation
+from seqloom.runs.torchrun_environment import launch
+from seqloom.training import Update
+
+__all__ = ["Console"]
+
+SMOOTH = 0.95  # of what was shown before, in the running figures
+
+
+class Console:
+    """A watcher that writes to the terminal; where there is none, only the lines are written.
+
+    Of ranks that a launcher has started, only the first speaks.
+    """
+
+    def __init__(self) -> None:
+        place = launch()
+        self.speaks = place is None or place.rank == 0
+        self.terminal = Terminal(stderr=True, highlight=False, soft_wrap=True)
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("{task.fields[figures]}"),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            console=self.terminal,
+            transient=True,
+            disable=not (self.terminal.is_terminal and self.speaks),
+        )
+        self.task = self.bar.add_task("training", total=None, visible=False, figures="")
+        self.loss = self.speed = math.nan
+        self.held_out = ""
+        self.target = "text"
+        self.began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bar.stop()
+
+    def says(self, sentence: str) -> None:
+        self.terminal.print(Text(sentence, style="dim"))
+
+    def warns(self, sentence: str) -> None:
+        self.terminal.print(Text(sentence, style="bold red"))
+
+    def starts(self, plan: Plan) -> None:
+        self.target = plan.config.target.kind
+        for note in plan.notes:
+            self.terminal.print(Text(note, style="yellow"))
+        self.terminal.print(Text(_summary(plan)))
+        if plan.start:
+            self.terminal.print(Text(f"going on after update {plan.start:,}"))
+        updates = plan.config.training.updates
+        self.bar.update(self.task, total=updates, completed=plan.start, visible=True)
+
+    def updated(self, update: Update) -> None:
+        self.loss = _blend(self.loss, update.loss)
+        self.speed = _blend(self.speed, update.tokens / update.seconds)
+        figures = f"loss {self.loss:.3f}{self.held_out}  {self.speed:,.0f} tokens/s"
+        self.bar.update(self.task, completed=update.step, figures=figures)
+
+    def validated(self, validation: Validation, samples: list[Sample], *, best: bool) -> None:
+        first = next(iter(validation.scores.items()), ("loss", validation.loss))
+        self.held_out = f"  held-out {first[0]} {first[1]:.2f}"
+        minutes = (time.monotonic() - self.began) / 60
+        self.terminal.print(
+            Text.assemble(
+                (f"update {validation.step:,}", "bold"),
+                f" · {minutes:.1f} min · training loss {self.loss:.3f} · held-out: "
+                f"{validation.words(self.target)}",
+                (" · best so far", "green") if best else "",
+            )
+        )
+        for sample in samples:
+            self.terminal.print(Text(f"    {sample.source}", style="dim"))
+            right = sample.output == sample.reference
+            self.terminal.print(Text(f"      → {sample.output}", style="green" if right else ""))
+            if not right:
+                self.terminal.print(Text(f"      = {sample.reference}", style="dim"))
+
+    def ends(self, sentence: str) -> None:
+        self.bar.update(self.task, visible=False)
+        self.terminal.print(Text(sentence, style="bold"))
+
+
+def _blend(before: float, now: float) -> float:
+    return now if math.isnan(before) else SMOOTH * before + (1 - SMOOTH) * now
+
+
+def _summary(plan: Plan) -> str:
+    config = plan.config
+    return (
+        f"{plan.rows:,} rows to learn from, {plan.held_out_rows:,} held out · "
+        f"{_units(config)} · {_kinds(config)} model of "
+        f"{plan.parameters:,} parameters · {config.training.updates:,} updates "
+        f"of {config.training.batch_tokens:,} positions"
+    )
+
+
+def _kinds(config: Config) -> str:
+    """The kinds of encoder and decoder, in one word where they are the same."""
+    kinds = config.model.encoder.kind, config.model.decoder.kind
+    return "-to-".join(dict.fromkeys(kind for kind in kinds if kind != "none"))
+
+
+def _units(config: Config) -> str:
+    source, target = _unit(config.source), _unit(config.target)
+    return source if source == target else f"{source} to {target}"
+
+
+def _unit(column: ColumnConfig) -> str:
+    """What a column is made of, in a word."""
+    match column:
+        case TextConfig(unit=unit):
+            return f"{unit}s"
+        case NoColumnConfig():
+            return "nothing"
+        case _:
+            return f"{column.kind.rstrip('s')}s"

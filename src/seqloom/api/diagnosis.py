@@ -1,0 +1,88 @@
+"""What is wrong with a model that has learnt nothing, and what to try (SPEC S6.6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.data import Corpus
+from seqloom.fields import Items, Numbers, Pixels, Series, Symbols
+from seqloom.runs.progress import Validation
+
+__all__ = ["Verdict", "guessing_loss", "judge"]
+
+STRETCH = 1 << 20  # symbols that are counted at a time
+RISEN = 1.3, 0.3  # the training loss has risen if it is above its lowest by this factor and summand
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A failing that has a name, and a sentence about it with what to try."""
+
+    name: str
+    sentence: str
+
+
+def judge(validations: Sequence[Validation], guessing: float) -> Verdict | None:
+    """The gravest failing of a run with these results, if any.
+
+    `guessing` is the held-out loss of a model that looks at nothing.
+    """
+    newest, lowest = validations[-1], min(validations, key=lambda each: each.training)
+    if newest.training > RISEN[0] * lowest.training + RISEN[1]:
+        return Verdict(
+            "diverged",
+            f"the training loss rose from {lowest.training:.2f} at update {lowest.step:,} to "
+            f"{newest.training:.2f}: training diverges; lower training.rate, lengthen "
+            "training.warmup, or lower training.clip_norm",
+        )
+    if newest.outputs == 1:
+        return Verdict(
+            "same output",
+            "the model gives the same output to every input: it does not use its source; train "
+            "longer (training.updates), try another training.rate, and check that source and "
+            "target belong together",
+        )
+    best = min(each.loss for each in validations)
+    if best >= guessing:
+        return Verdict(
+            "no better than guessing",
+            f"the held-out loss of {best:.2f} is no better than {guessing:.2f}, that of guessing "
+            "by what is usual; train longer (training.updates), raise "
+            "training.rate, or give more rows",
+        )
+    return None
+
+
+def guessing_loss(train: Corpus, valid: Corpus, items: Items) -> float:
+    """The loss per held-out item of guessing it: a symbol by its share of the training symbols, in
+    nats, or numbers by their mean there, as a squared error."""
+    match items:
+        case Symbols(count):
+            learnt, asked = (_counted(each.targets, count) for each in (train, valid))
+            learnt += 1.0
+            return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
+        case Series(quantiles=quantiles):
+            return _guessed_bands(train.targets, valid.targets, quantiles)
+        case Numbers() | Pixels():
+            return float(np.square(valid.targets - train.targets.mean(axis=0)).sum(axis=1).mean())
+
+
+def _counted(symbols: NDArray[np.integer], kinds: int) -> NDArray[np.float64]:
+    """How often each symbol comes, a stretch at a time, since counting widens what it counts."""
+    found = np.zeros(kinds)
+    for start in range(0, len(symbols), STRETCH):
+        found += np.bincount(symbols[start : start + STRETCH], minlength=kinds)
+    return found
+
+
+def _guessed_bands(
+    learnt: NDArray[np.float32], asked: NDArray[np.float32], quantiles: Sequence[float]
+) -> float:
+    """The loss of forecasting the training rows' mean and quantiles, whatever came before."""
+    loss = np.square(asked - learnt.mean(axis=0))
+    for share in quantiles:
+        off = asked - np.quantile(learnt, share, axis=0)
+        loss = loss + np.maximum(share * off, (share - 1) * off)
+    return float(loss.mean())

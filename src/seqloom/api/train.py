@@ -1,0 +1,354 @@
+"""Training a run: where data, model, loop, metrics and store meet."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seqloom.api.diagnosis import guessing_loss, judge
+from seqloom.config import GapsConfig, HorizonConfig
+from seqloom.data import Data, data_files
+from seqloom.drawing.curves import Curves, draw_curves
+from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
+from seqloom.model import Network
+from seqloom.runs.contents import best_step, used_weights
+from seqloom.runs.fine_tuning import Base, open_base
+from seqloom.runs.held_out import HeldOut
+from seqloom.runs.learner import Learner, masking_of, new_network
+from seqloom.runs.observer import Plan, Silent, Watch
+from seqloom.runs.prepare import Prepared, Request, prepare
+from seqloom.runs.pretrained_embeddings import VectorsBase
+from seqloom.runs.pretrained_front_end import FrontBase
+from seqloom.runs.progress import Progress, Validation, surroundings
+from seqloom.runs.signals import StopRequest, stop_signals
+from seqloom.runs.tensorboard import Board, board
+from seqloom.runs.torchrun import READY, follow, launched, leading
+from seqloom.runs.torchrun_environment import launch
+from seqloom.runs.workers import cores, local_workers, threads
+from seqloom.store import RunDirectory, average
+from seqloom.tasks.blanks_evaluation import HeldOutGaps
+from seqloom.tasks.series_data import is_series, prepare_series
+from seqloom.tasks.series_evaluation import HeldOutSeries
+from seqloom.training import Ranks, Update
+
+__all__ = ["Trained", "train"]
+
+EVENT_EVERY = 20  # updates
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What `seqloom.train` gives back: where the run is and how good it became."""
+
+    run: Path
+    steps: int
+    seconds: float
+    best: Validation
+    verdict: str = ""  # what is wrong with it and what to try, if it has learnt nothing
+
+    @classmethod
+    def of(cls, directory: RunDirectory) -> "Trained":
+        """What a finished run's own directory tells of it."""
+        step, latest = best_step(directory), directory.latest()
+        progress = Progress.from_dict((latest or step).progress())
+        best = next((each for each in progress.validations if each.step == step.number), None)
+        if best is None:
+            raise _not_validated(directory)
+        last = {"event": "verdict", "step": progress.step}
+        verdicts = [each for each in directory.events() if last.items() <= each.items()]
+        sentence = str(verdicts[-1]["sentence"]) if verdicts else ""
+        return cls(directory.path, progress.step, progress.seconds, best, sentence)
+
+
+def train(
+    data: Data,
+    run: str | Path,
+    *,
+    valid: Data | None = None,
+    model: str = "auto",
+    options: Mapping[str, Any] | None = None,
+    base: str | Path | None = None,
+    until: int | None = None,
+    watch: Watch | None = None,
+) -> Trained:
+    """Learn to turn the source column into the target column; on an existing run, go on with it.
+
+    `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. A new run
+    begins with the fields and the weights of the run `base`, where one is given (SPEC S6.7). After
+    `until` updates it rests, validated and saved, and can go on later as if it had not.
+    Under torchrun all ranks call this alike; the first reads the data, and the others only the run.
+    """
+    directory, place = RunDirectory(Path(run)), launch()
+    first = place is None or place.rank == 0
+    with stop_signals(first=first) as stop, launched(place, stop) as ranks:
+        if ranks is not None and ranks.rank:
+            follow(directory, ranks)
+            return Trained.of(directory)
+        with leading(ranks):
+            held_out = None if valid is None else _kept(valid)
+            request = Request(_kept(data), held_out, model, options or {})
+            request = request if base is None else _begun_from(Path(base), directory, request)
+            if not directory.exists:
+                request.checked()
+                data_files(request.data)
+            with directory.lock(), torch.random.fork_rng():
+                prepares = prepare_series if is_series(directory, request) else prepare
+                prepared = prepares(directory, request, watch or Silent())
+                training = _Training(directory, prepared, watch or Silent(), until)
+                stop.can_wait()
+                return training.run(stop, ranks)
+
+
+def _kept(data: Data) -> Data:
+    """Data that can be read more than once."""
+    return data if isinstance(data, str | Path) else list(data)
+
+
+def _begun_from(base: Path, directory: RunDirectory, request: Request) -> Request:
+    """The request for a new run; one that goes on must have begun there, and needs it no more."""
+    latest = directory.latest() if directory.exists else None
+    if latest is None:
+        return request.begun_from(open_base(base))
+    origin = Progress.from_dict(latest.progress()).origin
+    if origin.rpartition(", step ")[0] != str(base):
+        begun = f"from {origin}" if origin else "without another run"
+        raise ConfigError(
+            f"{directory.path} was begun {begun}: leave --from {base} out to go on, or choose "
+            "another --run"
+        )
+    return request
+
+
+def _not_validated(directory: RunDirectory) -> RunError:
+    return RunError(f"{directory.path}: no step was validated; remove it, train again")
+
+
+def _held_out(prepared: Prepared, network: Network) -> HeldOut:
+    """Held-out rows and what is asked of them, by the kind of the target."""
+    match prepared.config.target:
+        case HorizonConfig():
+            return HeldOutSeries(prepared, network)
+        case GapsConfig():
+            return HeldOutGaps(prepared, network)
+        case _:
+            return HeldOut(prepared, network)
+
+
+class _Training:
+    """One sitting of a run, as the first of its workers sees it."""
+
+    def __init__(
+        self, directory: RunDirectory, prepared: Prepared, watch: Watch, until: int | None
+    ) -> None:
+        fields = prepared.source, prepared.target
+        self.directory = directory
+        self.prepared = prepared
+        self.watch = watch
+        self.rest = min(until or prepared.config.training.updates, prepared.config.training.updates)
+        self.config = prepared.config
+        masking = masking_of(self.config, prepared.target)
+        network = new_network(self.config, *fields)
+        self.learner = Learner(self.config, network, prepared.train, masking)
+        measured = new_network(self.config, *fields)
+        self.held_out = _held_out(prepared, measured)
+        self.board: Board | None = None
+
+    def run(self, stop: StopRequest, ranks: Ranks | None) -> Trained:
+        """Go on from the newest sound step to the end, or to where a signal stops it.
+
+        `ranks` are those that a launcher has started; without one, local workers are.
+        """
+        notes = self.learner.resume(self.directory)
+        measured_on = self.prepared.valid.fingerprint
+        self.learner.progress = replace(self.learner.progress, held_out=measured_on)
+        self.directory.cut_events(self.learner.progress.step)
+        if self.prepared.base is not None:
+            self._begin_from(self.prepared.base)
+        self.watch.starts(self._plan(notes))
+        if not self._finished:
+            after, training = self.learner.progress.step, self.config.training
+            with (
+                board(self.directory.path, training, after=after) as self.board,
+                self._ranks(stop, ranks) as together,
+            ):
+                self._compare_surroundings(together)
+                self._go_on(together, stop)
+            self._draw()
+        return self._trained()
+
+    def _ranks(self, stop: StopRequest, launched: Ranks | None) -> AbstractContextManager[Ranks]:
+        """Those that share each batch, all ready to begin."""
+        if launched is None:
+            return local_workers(self.directory, self.config.training, stop)
+        launched.agree(READY)
+        return nullcontext(launched)
+
+    def _begin_from(self, base: Base | FrontBase | VectorsBase) -> None:
+        """Save the other's weights as step 0, from which this one goes on as from any other."""
+        learner = self.learner
+        learner.begin(base.first_weights(learner.network), place=str(base))
+        learner.progress = replace(learner.progress, origin=str(base))
+        self.directory.save_step(0, learner.files(), progress=learner.progress.as_dict())
+        self.directory.append_event({"event": "begun", "step": 0, "from": str(base)})
+        self.watch.says(f"begins from {base}")
+
+    def _go_on(self, ranks: Ranks, stop: StopRequest) -> None:
+        for update in self._updates(ranks):
+            self.watch.updated(update)
+            if update.step % EVENT_EVERY == 0:
+                self._record({"event": "update", **update.figures()})
+            if self._is_due(update.step):
+                with threads(cores()):
+                    self._validate()
+                if self._finished:
+                    return
+            if stop.asked or update.stop:
+                raise self._interrupted()
+
+    def _record(self, event: dict[str, Any]) -> None:
+        self.directory.append_event(event)
+        if self.board is not None:
+            self.board.show(event)
+
+    def _updates(self, ranks: Ranks) -> Iterator[Update]:
+        """The updates to make; one that leaves the finite numbers is an event too."""
+        try:
+            yield from self.learner.updates(ranks)
+        except DivergedError as error:
+            step = self.learner.progress.step + 1
+            self.directory.append_event({"event": "diverged", "step": step, "why": str(error)})
+            raise
+
+    def _is_due(self, step: int) -> bool:
+        training = self.config.training
+        return step % training.validate_every == 0 or step == self.rest or self._late
+
+    @property
+    def _late(self) -> bool:
+        return 0 < 60 * self.config.training.minutes <= self.learner.progress.seconds
+
+    @property
+    def _finished(self) -> str:
+        """Why training is over; empty while it is not."""
+        training, progress = self.config.training, self.learner.progress
+        best = progress.best(training.monitor)
+        if best is not None and best.reaches(training.target, training.monitor):
+            return f"the target of {training.target:g} is reached"
+        if progress.step >= training.updates:
+            return "all updates are made"
+        if progress.step >= self.rest:
+            return f"{progress.step:,} of {training.updates:,} updates are made"
+        if 0 < training.patience <= progress.without_progress(training.monitor):
+            return "no more progress on held-out data"
+        return f"the time of {training.minutes:g} minutes is used up" if self._late else ""
+
+    def _compare_surroundings(self, ranks: Ranks) -> None:
+        before = self.learner.progress.surroundings
+        here = surroundings(self.config.training, ranks.world)
+        changed = [name for name, value in here.items() if before.get(name, value) != value]
+        if changed and self.learner.progress.step:
+            self.watch.says(
+                f"{', '.join(changed)} differ from the earlier sitting: the run goes on, "
+                "though not bit for bit as it would have there"
+            )
+
+    def _plan(self, notes: list[str]) -> Plan:
+        return Plan(
+            run=str(self.directory.path),
+            config=self.config,
+            rows=len(self.prepared.train),
+            held_out_rows=len(self.prepared.valid),
+            parameters=sum(each.numel() for each in self.learner.network.parameters()),
+            start=self.learner.progress.step,
+            notes=(*self.prepared.notes, *notes),
+        )
+
+    def _validate(self) -> None:
+        """Measure the weights that would be used, save the step, and keep only the steps needed."""
+        training, progress = self.config.training, self.learner.progress
+        choice = training.monitor, training.average, training.average_steps
+        files = self.learner.files()
+        held_out = self.held_out
+        loss = held_out.loss(files.get("average", files["model"]))
+        mates = self._saved_weights(progress.averaged_with(*choice))
+        if mates:
+            mean = average([*mates, files["model"]])
+            averaged = held_out.loss(mean)
+            if averaged < loss:
+                loss, files["average"] = averaged, mean
+            else:
+                held_out.take(files["model"])
+        samples = held_out.samples()
+        validation = held_out.validation(progress, loss, samples)
+        progress = replace(progress, validations=(*progress.validations, validation))
+        self.learner.progress = progress
+        self.directory.save_step(progress.step, files, progress=progress.as_dict())
+        figures = {**dataclasses.asdict(validation), "seconds": progress.seconds}
+        self._record({"event": "validation", **figures})
+        best = progress.best(training.monitor) or validation
+        before = replace(progress, validations=progress.validations[:-1])  # should this step fail
+        keep = {*progress.averaged_with(*choice), *before.averaged_with(*choice)}
+        self.directory.prune({best.step, *keep})
+        self.watch.validated(validation, samples[: training.samples], best=best == validation)
+
+    def _saved_weights(self, numbers: list[int]) -> list[dict[str, Tensor]]:
+        """The weights of these steps, as far as they can be read."""
+        found = []
+        for step in self.directory.steps():
+            if step.number in numbers:
+                try:
+                    found.append(step.load("model"))
+                except RunError as error:
+                    self.watch.says(f"{error}; the average goes without it")
+        return found
+
+    def _interrupted(self) -> Interrupted:
+        progress, path = self.learner.progress, self.directory.path
+        step = progress.step
+        if not any(each.step == step for each in progress.validations):  # else it was just saved
+            self.directory.save_step(step, self.learner.files(), progress=progress.as_dict())
+        return Interrupted(
+            f"stopped; step {step} is saved in {path}: give the same command again to go on"
+        )
+
+    def _trained(self) -> Trained:
+        progress = self.learner.progress
+        best = progress.best(self.config.training.monitor)
+        if best is None:
+            raise _not_validated(self.directory)
+        self.watch.ends(f"{self._finished}; the best step is {best.step}")
+        verdict = self._judged()
+        return Trained(self.directory.path, progress.step, progress.seconds, best, verdict)
+
+    def _draw(self) -> None:
+        """Put a picture of the run's history beside it, and what the best step makes of held-out
+        rows; training does not fail for want of them."""
+        best = self.learner.progress.best(self.config.training.monitor)
+        if not self.config.training.curves or best is None:
+            return
+        path = self.directory.path / "curves.png"
+        try:
+            draw_curves(Curves.of(self.directory.events()), path, best=best.step)
+            self.held_out.take(used_weights(best_step(self.directory)))
+            self.held_out.draw(self.directory.path)
+        except SeqloomError as error:
+            self.watch.says(str(error))
+
+    def _judged(self) -> str:
+        """What is wrong with the model, if something is: said, and put among the events once."""
+        train, valid = self.prepared.train, self.prepared.valid
+        progress = self.learner.progress
+        guessing = guessing_loss(train, valid, self.prepared.target.items)
+        verdict = judge(progress.validations, guessing)
+        if verdict is None:
+            return ""
+        self.watch.warns(verdict.sentence)
+        event = {"event": "verdict", "step": progress.step, **dataclasses.asdict(verdict)}
+        if event not in self.directory.events():
+            self.directory.append_event(event)
+        return verdict.sentence

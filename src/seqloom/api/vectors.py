@@ -1,0 +1,111 @@
+"""Word vectors learnt from texts, by gensim's word2vec (SPEC S1.5)."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from seqloom.config import DataConfig
+from seqloom.data import Data, Report, WordVectors, describe_data, read_rows
+from seqloom.errors import ConfigError, DataError
+from seqloom.fields import split_words
+from seqloom.fields.normalization import normalise
+from seqloom.fields.tokenizers import split_symbols
+
+__all__ = ["KINDS", "Corpus", "Learning", "learn_vectors"]
+
+KINDS = ("skip-gram", "cbow")
+LONGEST = 10_000  # words that gensim reads at a time
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The words of a column, text by text, read anew each time."""
+
+    data: Data
+    config: DataConfig
+    unit: Literal["word", "symbol"] = "word"
+    lowercase: bool = False
+
+    @classmethod
+    def of(cls, data: Data, column: str, *, skip_bad: bool = False) -> "Corpus":
+        """A column by name or position; a text file has only one."""
+        return cls(data, DataConfig(source="", target=column, skip_bad=skip_bad))
+
+    def __iter__(self) -> Iterator[list[str]]:
+        """The words of each text, cut as a field of this unit cuts them."""
+        return self.texts(Report())
+
+    def texts(self, report: Report) -> Iterator[list[str]]:
+        """The same, with what was read and left out put in the report."""
+        cut = split_words if self.unit == "word" else split_symbols
+        for row in read_rows(self.data, self.config, report):
+            words = list(cut(normalise(row.target, form="NFC", lowercase=self.lowercase)))
+            for start in range(0, len(words), LONGEST):
+                yield words[start : start + LONGEST]
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How vectors are learnt."""
+
+    kind: str = "skip-gram"
+    size: int = 100  # numbers in a vector
+    window: int = 5  # neighbours that count, on either side
+    least: int = 5  # times that a word comes, or it has no vector
+    negative: int = 5  # words drawn against each true one
+    passes: int = 10
+    seed: int = 1
+
+
+def learn_vectors(corpus: Corpus, learning: Learning, tell: Tell) -> WordVectors:
+    """A vector for each word that comes often enough, the commonest first.
+
+    The same texts, options and seed give the same vectors on one machine.
+    """
+    if learning.kind not in KINDS:
+        raise ConfigError(f"--kind {learning.kind}: choose {' or '.join(KINDS)}")
+    word2vec = _word2vec()
+    report = Report()
+    counts = Counter(word for text in corpus.texts(report) for word in text)
+    kept = sum(count >= learning.least for count in counts.values())
+    if report.lost:
+        tell("\n".join(report.lines()))
+    tell(
+        f"{report.kept:,} texts, {counts.total():,} words, {len(counts):,} different ones; "
+        f"{kept:,} come {learning.least:,} times or more"
+    )
+    if kept < 2:
+        raise DataError(
+            f"{describe_data(corpus.data)}: {'one word comes' if kept else 'no word comes'} "
+            f"{learning.least:,} times or more; lower --least, or give more text"
+        )
+    model = word2vec(
+        corpus,
+        sg=int(learning.kind == "skip-gram"),
+        vector_size=learning.size,
+        window=learning.window,
+        min_count=learning.least,
+        negative=learning.negative,
+        epochs=learning.passes,
+        seed=learning.seed,
+        workers=1,  # so that the order of updates is always the same
+    )
+    return WordVectors(tuple(model.wv.index_to_key), np.asarray(model.wv.vectors, np.float32))
+
+
+def _word2vec() -> Callable[..., Any]:
+    try:
+        from gensim.models import Word2Vec  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ConfigError(
+            f"learning word vectors needs {error.name}, which is not installed: "
+            "pip install 'seqloom[vectors]'"
+        ) from None
+    logging.getLogger("gensim").setLevel(logging.ERROR)
+    found: Callable[..., Any] = Word2Vec
+    return found

@@ -1,0 +1,78 @@
+"""What `seqloom predict` does with a series: forecast what follows the end of a table."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from seqloom.errors import ConfigError
+
+if TYPE_CHECKING:
+    from seqloom.prediction import Forecaster
+
+__all__ = ["ForecastOptions", "try_it", "write_forecast"]
+
+EXAMPLES = {  # of inputs that are not text
+    "label": "a label",
+    "vector": "0.5 -1 3",
+    "picture": "picture.png",
+    "sound": "recording.wav",
+    "video": "video.mp4",
+    "none": "a beginning",
+}
+
+
+class ForecastOptions(NamedTuple):
+    """What is asked of a forecast."""
+
+    file: Path | None
+    assignments: list[str]
+    picture: Path | None
+    as_json: bool
+    skip_bad: bool
+
+
+def write_forecast(model: "Forecaster", options: ForecastOptions) -> None:
+    """Print the forecast as CSV, or a JSON object a step, and draw it if so wished."""
+    if options.file is None:
+        raise ConfigError("a forecast goes on from a table: name its CSV file after the run")
+    steps = _steps(options.assignments)
+    forecast = model.after(options.file, steps=steps, skip_bad=options.skip_bad)
+    if options.as_json:
+        for step in forecast.as_dicts():
+            print(json.dumps(step, ensure_ascii=False))
+    else:
+        print("\n".join(forecast.lines()))
+    if options.picture is not None:
+        from seqloom.drawing.forecast import draw_forecast
+
+        draw_forecast(forecast, options.picture)
+
+
+def try_it(run: Path, data: str) -> str:
+    """The command that uses a finished run."""
+    from seqloom.config import GapsConfig, HorizonConfig, TextConfig, TurnsConfig
+    from seqloom.runs.contents import load_config
+    from seqloom.store import RunDirectory
+
+    config = load_config(RunDirectory(run))
+    if isinstance(config.target, HorizonConfig):
+        return f"seqloom predict {run} {data} --picture forecast.png"
+    if isinstance(config.source, TurnsConfig) and isinstance(config.target, TextConfig):
+        return f"seqloom chat {run}"
+    example = EXAMPLES.get(config.source.kind, "your text")
+    if isinstance(config.target, GapsConfig):
+        example = f"your {config.target.marker} text"
+    return f"echo '{example}' | seqloom predict {run}"
+
+
+def _steps(assignments: list[str]) -> int | None:
+    """How many steps are wanted, where the options say so."""
+    from seqloom.config import leaves, parse_assignments
+
+    chosen = dict(leaves(parse_assignments(assignments)))
+    steps = chosen.pop("target.horizon", None)
+    if chosen or not (steps is None or isinstance(steps, int)):
+        raise ConfigError(
+            "a forecast can be set to another number of steps alone: --set target.horizon=48"
+        )
+    return steps

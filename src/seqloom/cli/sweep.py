@@ -1,0 +1,32 @@
+"""What `seqloom sweep` prints at its end: every trial, the last ones side by side, a command."""
+
+import shlex
+
+from seqloom.api.sweep import Swept, Trial
+
+__all__ = ["command", "report"]
+
+
+def report(swept: Swept) -> list[str]:
+    """A line for each trial from the best to the worst, the finalists' table, and the picture."""
+    width = max(len(each.run.name) for each in swept.trials)
+    updates = [0, *(end for _, end in swept.space.rungs)]
+    lines = [
+        f"{each.run.name:<{width}}  {updates[each.rungs]:>9,} updates  {_result(each):>8}  "
+        + " ".join(each.assignments)
+        for each in swept.trials
+    ]
+    return [*lines, "", *swept.finalists.lines(), "", str(swept.picture)]
+
+
+def _result(trial: Trial) -> str:
+    return "failed" if trial.value is None else f"{trial.value:.3f}"
+
+
+def command(swept: Swept, data: str, given: list[str]) -> str:
+    """The command that trains the best setting anew, and for as long as the last trial."""
+    best = swept.best
+    length = f"training.updates={swept.space.rungs[-1][1]}"
+    chosen = [word for each in (length, *best.assignments) for word in ("--set", each)]
+    run = str(best.run.parent.with_name(f"{best.run.parent.name}-best"))
+    return shlex.join(["seqloom", "train", data, "--run", run, *given, *chosen])

@@ -1,0 +1,170 @@
+"""The options of training: losses, update rules, rates, when to stop (SPEC S6)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from seqloom.config.section import Count, Positive, Section, Share, kind_or_table
+from seqloom.config.teacher_forcing import AlwaysForcingConfig, ForcingConfig
+
+__all__ = [
+    "AdamConfig",
+    "AdamWConfig",
+    "Frozen",
+    "MuonConfig",
+    "OptimizerConfig",
+    "SgdConfig",
+    "TrainingConfig",
+]
+
+Least = Annotated[float, Field(ge=0)]
+Frozen = Literal["front", "encoder", "decoder", "embeddings", "all-but-output"]
+"""A part of the model whose weights stay as they are (SPEC S6.7)."""
+
+
+def one_or_several(value: Any) -> Any:
+    """Lets a list be written as its only member."""
+    return [value] if isinstance(value, str) else value
+
+
+RULE = "the update rule: adamw, adam, sgd or muon"
+MEANS = "adamw, adam, muon: decay factors of the running means of gradient and square"
+PULL = "adamw, muon: decoupled weight decay, for matrices"
+MOMENTUM = "sgd, muon: share of the last step that is made again; 0.95 for muon"
+
+
+class AdamWConfig(Section):
+    """Adam with decoupled weight decay (SPEC S6.6)."""
+
+    kind: Literal["adamw"] = Field("adamw", description=RULE)
+    betas: tuple[Share, Share] = Field((0.9, 0.98), description=MEANS)
+    weight_decay: Least = Field(0.01, description=PULL)
+
+
+class AdamConfig(Section):
+    """Adam (SPEC S6.6)."""
+
+    kind: Literal["adam"] = Field("adam", description=RULE)
+    betas: tuple[Share, Share] = Field((0.9, 0.98), description=MEANS)
+
+
+class SgdConfig(Section):
+    """Gradient descent, with momentum if so wished (SPEC S6.6)."""
+
+    kind: Literal["sgd"] = Field("sgd", description=RULE)
+    momentum: Share = Field(0.0, description=MOMENTUM)
+
+
+class MuonConfig(Section):
+    """Momentum made orthogonal for matrices, AdamW for tables, vectors and all else."""
+
+    kind: Literal["muon"] = Field("muon", description=RULE)
+    momentum: Share = Field(0.95, description=MOMENTUM)
+    betas: tuple[Share, Share] = Field((0.9, 0.98), description=MEANS)
+    weight_decay: Least = Field(0.01, description=PULL)
+
+
+OptimizerConfig = Annotated[
+    Annotated[AdamWConfig | AdamConfig | SgdConfig | MuonConfig, Field(discriminator="kind")],
+    BeforeValidator(kind_or_table("adamw")),
+]
+
+
+class TrainingConfig(Section):
+    """How weights are found (SPEC S6)."""
+
+    updates: Positive = Field(10_000, description="number of updates, unless stopped earlier")
+    batch_tokens: Positive = Field(
+        4_096, description="largest number of positions a side in one batch, padding included"
+    )
+    batch_rows: Count = Field(
+        0, description="largest number of rows in one batch; 0 sets no limit, 1 is incremental"
+    )
+    accumulate: Positive = Field(1, description="batches whose gradients make one update")
+    loss: Literal["tokens", "mean", "sum"] = Field(
+        "tokens",
+        description="mean over all tokens of a batch; or mean or sum over the steps of each row, "
+        "and then the mean over rows",
+    )
+    label_smoothing: Share = Field(0.1, description="probability spread over the whole vocabulary")
+    one_position: bool = Field(
+        False, description="take the loss of each row at one output position, drawn anew each time"
+    )
+    forcing: ForcingConfig = AlwaysForcingConfig()
+    truncate: Count = Field(
+        0, description="target steps that a gradient goes back through; 0 goes back to the first"
+    )
+    l1: Least = Field(0.0, description="λ of the penalty λ/n Σ|w| on matrices, n training rows")
+    l2: Least = Field(0.0, description="λ of the penalty λ/n Σw² on matrices, n training rows")
+    optimizer: OptimizerConfig = AdamWConfig()
+    rate: Annotated[float, Field(gt=0)] = Field(1e-3, description="highest learning rate")
+    warmup: Count = Field(400, description="updates over which the rate rises to its highest")
+    decay: Literal["cosine", "linear", "inverse-sqrt", "plateau", "constant"] = Field(
+        "cosine", description="how the rate falls afterwards"
+    )
+    final_rate: Share = Field(
+        0.02, description="share of the rate left at the end of a cosine or linear decay"
+    )
+    plateau_patience: Positive = Field(
+        2, description="plateau: validations without improvement before the rate falls"
+    )
+    plateau_factor: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.5, description="plateau: what the rate is multiplied with"
+    )
+    clip_norm: Least = Field(1.0, description="largest norm of the gradient; 0 leaves it alone")
+    clip_value: Least = Field(
+        0.0, description="largest value of the gradient, of either sign; 0 leaves it alone"
+    )
+    precision: Literal["float32", "bfloat16", "auto"] = Field(
+        "float32",
+        description="bfloat16 computes products in half the bits; auto does so where the "
+        "processor has a unit for it",
+    )
+    freeze: Annotated[tuple[Frozen, ...], BeforeValidator(one_or_several)] = Field(
+        (),
+        description="parts that stay: front (its convolutions), encoder, decoder, embeddings, "
+        "all-but-output",
+    )
+    extend_vocabulary: bool = Field(
+        False, description="with --from: add symbols of the new data that the old run lacks"
+    )
+    validate_every: Positive = Field(500, description="updates between two looks at held-out data")
+    monitor: Literal["loss", "metric"] = Field(
+        "metric", description="what decides which step is best: held-out loss or metric"
+    )
+    patience: Count = Field(
+        5, description="validations without improvement before stopping; 0 never stops"
+    )
+    target: Least = Field(
+        0.0, description="stop when the monitored result is as good as this; 0 has no target"
+    )
+    minutes: Least = Field(
+        0.0, description="stop after so many minutes, over all sittings; 0 sets no limit"
+    )
+    average: Literal["none", "last", "best", "moving"] = Field(
+        "last",
+        description="use the mean of the last or the best saved steps, or a moving average that "
+        "follows every update",
+    )
+    average_steps: Positive = Field(4, description="last, best: how many steps are averaged")
+    average_decay: Share = Field(
+        0.999, description="moving: share of the old average in the new, less in the beginning"
+    )
+    skip_nonfinite: Count = Field(
+        0, description="updates with a non-finite gradient to leave out before stopping"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where the model learns; auto takes a GPU where torch finds one"
+    )
+    workers: Count = Field(
+        0, description="processes that share each batch; 0 chooses: one a core where it pays"
+    )
+    samples: Count = Field(3, description="held-out examples shown at each validation")
+    curves: bool = Field(
+        True,
+        description="draw the learning curves into curves.png when training is over, and a "
+        "held-out forecast of a series into forecast.png",
+    )
+    tensorboard: bool = Field(
+        False, description="also write the figures for TensorBoard, into the run directory"
+    )

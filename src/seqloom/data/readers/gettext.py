@@ -1,0 +1,237 @@
+"""Gettext PO: translated entries as rows, and entries without a translation filled in.
+
+Babel reads the entries. Before that each line is held against the form it must have, since babel
+would cut letters off one that lacks its quotes. What is written is the file itself with only the
+lines of filled entries changed, so that nothing else differs by a byte.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from seqloom.data.columns import Wanted
+from seqloom.data.readers.delimited import Record
+from seqloom.data.readers.lines import open_text, text_lines
+from seqloom.data.report import Fault, Place, Reason
+from seqloom.errors import DataError
+
+if TYPE_CHECKING:
+    from babel.messages.catalog import Catalog, Message
+
+__all__ = ["Gap", "PoFile", "po_rows"]
+
+COLUMNS = ("msgid", "msgstr", "msgctxt")
+KEYWORD = r"msgctxt|msgid|msgid_plural|msgstr(?:\[\d\])?"
+LINE = re.compile(rf'(?:({KEYWORD})\s*)?("(?:[^"\\]|\\.)*")')
+FORMS = re.compile(r"Plural-Forms:[^\\]*?nplurals\s*=\s*(\d+)[^\\]*")
+MOST_FORMS = 10
+CURE = "mend it; msgfmt -c tells more"
+
+
+class Gap(NamedTuple):
+    """An entry without a translation: the texts to translate, one for each form it needs."""
+
+    line: int  # of its msgid, from 0
+    texts: tuple[str, ...]
+    plural: bool
+
+
+@dataclass(frozen=True)
+class PoFile:
+    """A PO file as lines and as what babel made of them."""
+
+    path: Path
+    lines: list[str]
+    faults: dict[int, Fault]  # lines that cannot be read, by their number from 0
+    catalog: "Catalog"
+
+    @classmethod
+    def read(cls, path: Path, *, max_line: int) -> "PoFile":
+        """All entries; DataError with the line where it is no PO file."""
+        lines: list[str] = []
+        faults: dict[int, Fault] = {}
+        for number, line in enumerate(text_lines(path, max_line=max_line)):
+            if isinstance(line, Fault):
+                faults[number] = line
+            lines.append(_neat(line, Place(str(path), number + 1)))
+        return cls(path, lines, faults, _parsed(path, lines))
+
+    def messages(self) -> Iterator["Message"]:
+        """The entries that are in use, in order, without the header."""
+        return (message for message in self.catalog if message.id)
+
+    def fault(self, message: "Message") -> Fault | None:
+        """The first line of an entry that cannot be read."""
+        line = (message.lineno or 1) - 1
+        own = range(self._start(line), self._end(line))  # without comments
+        return next((self.faults[number] for number in own if number in self.faults), None)
+
+    def gaps(self) -> list[Gap]:
+        """The entries that have no translation at all."""
+        found = []
+        for message in self.messages():
+            if self.fault(message) is None and not any(_forms(message.string)):
+                ids = _forms(message.id)
+                forms = self.catalog.num_plurals if message.pluralizable else 1
+                texts = (ids[0], *ids[1:] * (forms - 1)) if forms > 1 else ids[-1:]
+                found.append(Gap((message.lineno or 1) - 1, texts, message.pluralizable))
+        return found
+
+    def filled(self, suggestions: Sequence[tuple[Gap, Sequence[str]]]) -> bytes:
+        """The file with these translations, each marked fuzzy; all other bytes are as they were."""
+        with open_text(self.path) as stream:
+            lines = stream.read().split(b"\n")
+        ending = b"\r" if lines[0].endswith(b"\r") else b""
+        for gap, texts in reversed(suggestions):
+            first, last = self._translation(gap.line)
+            written = "\n".join(_written(gap, texts)).encode()
+            lines[first:last] = [line + ending for line in written.split(b"\n")]
+            self._mark(lines, self._start(gap.line), ending)
+        return b"\n".join(lines)
+
+    def _mark(self, lines: list[bytes], start: int, ending: bytes) -> None:
+        """Put the flag `fuzzy` among an entry's own, or before it."""
+        place = start
+        for number in range(start - 1, -1, -1):
+            if not self.lines[number].startswith("#") or self.lines[number].startswith("#~"):
+                break
+            if self.lines[number].startswith("#,"):
+                if "fuzzy" not in self.lines[number]:
+                    lines[number] = b"#, fuzzy," + lines[number].removeprefix(b"#,")
+                return
+            place = number if self.lines[number].startswith("#|") else place
+        lines.insert(place, b"#, fuzzy" + ending)
+
+    def _start(self, line: int) -> int:
+        """The first line of an entry: that of its context, where it has one."""
+        start = line - 1
+        while start > 0 and self.lines[start].lstrip().startswith('"'):
+            start -= 1
+        return start if start >= 0 and self.lines[start].startswith("msgctxt") else line
+
+    def _end(self, line: int) -> int:
+        """The line after an entry."""
+        end = line + 1
+        while end < len(self.lines) and self.lines[end].lstrip().startswith(
+            ('"', "msgid_plural", "msgstr")
+        ):
+            end += 1
+        return end
+
+    def _translation(self, line: int) -> tuple[int, int]:
+        """The first line of an entry's translations, and the line after them."""
+        end = self._end(line)
+        own = range(line, end)
+        return next(number for number in own if self.lines[number].startswith("msgstr")), end
+
+
+def po_rows(path: Path, wanted: Wanted, *, max_line: int) -> Iterator[Record | Fault]:
+    """A row for each translated entry, and for each form of one with plurals.
+
+    Its columns are msgid, msgstr and msgctxt. Entries that are fuzzy, obsolete or without a
+    translation are passed by and counted. The singular goes with the first form, the plural with
+    each of the others, or with the only one.
+    """
+    file = PoFile.read(path, max_line=max_line)
+    chosen = wanted.find_all(COLUMNS, str(path))
+    for message in file.messages():
+        fault = file.fault(message)
+        place = Place(str(path), message.lineno or 1)
+        if fault is not None:
+            yield fault
+        elif message.fuzzy:
+            yield Fault(Reason.FUZZY, place, "the translation is fuzzy; check it")
+        else:
+            for pair in _pairs(message):
+                cells = [text.strip("\n") for text in (*pair, message.context or "")]
+                if cells[1]:
+                    yield Record(place, [cells[index] for index in chosen])
+                else:
+                    yield Fault(Reason.UNTRANSLATED, place, "there is no translation; add it")
+    for message in file.catalog.obsolete.values():
+        place = Place(str(path), message.lineno or 1)
+        yield Fault(Reason.OBSOLETE, place, "the entry is obsolete; remove it")
+
+
+def _pairs(message: "Message") -> Iterator[tuple[str, str]]:
+    """What each form translates, and how."""
+    ids, strings = _forms(message.id), _forms(message.string)
+    yield ids[0], strings[0]
+    if len(ids) > 1:
+        yield from ((ids[1], string) for string in strings[1:] or strings)
+
+
+def _forms(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, tuple | list) else (str(value or ""),)
+
+
+def _neat(line: str | Fault, place: Place) -> str:
+    """A line without the spaces around it; DataError unless it is a comment, blank, or a keyword
+    and a text in quotes, as far as it can be read."""
+    text = (line if isinstance(line, str) else line.text or "").strip()
+    if text.startswith("#") or not (text or isinstance(line, Fault)):
+        return text
+    found = LINE.fullmatch(text)
+    if found is None and isinstance(line, Fault):
+        raise DataError(f"{place}: {line.message}")
+    if found is None:
+        raise DataError(f'{place}: is no line of a PO file, such as msgid "text"; {CURE}')
+    return " ".join(filter(None, found.groups()))
+
+
+def _parsed(path: Path, lines: Sequence[str]) -> "Catalog":
+    from babel.messages.pofile import PoFileError, read_po
+
+    try:
+        return read_po(_needed(path, lines), abort_invalid=True)
+    except PoFileError as error:
+        cause = str(error).rpartition(" on ")[0]
+        raise DataError(f"{path}:{error.lineno + 1}: {cause}; {CURE}") from None
+    except (ValueError, LookupError) as error:
+        raise DataError(f"{path}: is no PO file that can be read ({error}); {CURE}") from None
+
+
+def _needed(path: Path, lines: Sequence[str]) -> Iterator[str]:
+    """The lines with all blank that tells nothing of translations, and might yet be refused: most
+    comments, and of headers all but the number of plural forms."""
+    skipped = 0
+    for number, line in enumerate(lines):
+        if number < skipped or (line.startswith("#") and not line.startswith(("#,", "#~ "))):
+            yield ""
+        elif line.startswith("msgstr ") and _is_header(lines, number):
+            rest = range(number + 1, len(lines))
+            skipped = next((each for each in rest if lines[each][:1] != '"'), len(lines))
+            whole = "".join(each.partition('"')[2][:-1] for each in lines[number:skipped])
+            yield f'msgstr "{_plural_forms(whole, Place(str(path), number + 1))}"'
+        else:
+            yield line
+
+
+def _is_header(lines: Sequence[str], number: int) -> bool:
+    """Whether the translation on a line is that of an empty text."""
+    start = number - 1
+    while start > 0 and lines[start] in {"", '""'}:
+        start -= 1
+    return start >= 0 and lines[start] == 'msgid ""'
+
+
+def _plural_forms(header: str, place: Place) -> str:
+    found = FORMS.search(header)
+    if found is None:
+        return ""
+    if not 1 <= int(found[1][:9]) <= MOST_FORMS:
+        raise DataError(f"{place}: no language has {found[1][:9]} plural forms; mend the header")
+    return f"{found[0]}\\n"
+
+
+def _written(gap: Gap, texts: Sequence[str]) -> Iterator[str]:
+    """The lines of a translation, with the line ends around it that the original has."""
+    from babel.messages.pofile import normalize
+
+    for number, (text, original) in enumerate(zip(texts, gap.texts, strict=True)):
+        before = original[: len(original) - len(original.lstrip("\n"))]
+        after = original[len(original.rstrip("\n")) :]
+        keyword = f"msgstr[{number}]" if gap.plural else "msgstr"
+        yield f"{keyword} {normalize(before + text.strip() + after)}"

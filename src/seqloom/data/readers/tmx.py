@@ -1,0 +1,180 @@
+"""TMX translation memories: units whose variants in two languages are the columns of a row.
+
+The XML is read in a stream by a parser that refuses entities and whatever lies outside the file.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.sax import ContentHandler, SAXParseException
+
+from seqloom.data.columns import Wanted
+from seqloom.data.readers.delimited import Record
+from seqloom.data.readers.lines import READ_ERRORS, open_text, read_error
+from seqloom.data.report import Fault, Place, Reason
+from seqloom.errors import DataError
+
+__all__ = ["tmx_rows"]
+
+CHUNK = 1 << 16
+SPACE = " \t\r\n"  # of XML
+CODES = ("bpt", "ept", "it", "ph", "ut")  # whose content is markup of another format
+
+
+def tmx_rows(path: Path, wanted: Wanted, *, max_line: int) -> Iterator[Record | Fault]:
+    """A row for each unit that has the wanted languages; those without are passed by and counted.
+
+    A language is asked for as the file writes it (`en-GB`) or by its beginning (`en`), whatever the
+    case; by position, as the first unit that has so many.
+    """
+    units = _Units(str(path), max_line)
+    chosen: list[str] = []
+    languages: dict[str, None] = {}
+    found = False
+    for unit in _units(path, units):
+        if isinstance(unit, Fault):
+            yield unit
+            continue
+        chosen = chosen or _languages(wanted, list(unit.texts))
+        languages |= dict.fromkeys(unit.texts)
+        texts = [text for text in map(unit.text, chosen) if text is not None]
+        whole = len(texts) == len(wanted.columns)
+        found = found or whole
+        if whole:
+            yield Record(unit.place, texts)
+        else:
+            yield Fault(Reason.LANGUAGE, unit.place, "a language is missing; add it")
+    for language in [] if found else chosen:
+        if not any(_is_of(language, each) for each in languages):
+            wanted.find(language, list(languages), str(path))
+
+
+class _Unit:
+    """One unit while it is read, and afterwards."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.texts: dict[str, str] = {}
+
+    def text(self, language: str) -> str | None:
+        """The text in a language: that of its very name, or of the first that begins with it."""
+        exact = [each for each in self.texts if _folded(each) == _folded(language)]
+        near = [each for each in self.texts if _is_of(language, each)]
+        return self.texts[(exact or near)[0]] if near else None
+
+
+class _Units(ContentHandler):
+    """Collects units as their elements come in."""
+
+    def __init__(self, file: str, most: int) -> None:
+        super().__init__()
+        self.file = file
+        self.most = most
+        self.done: list[_Unit | Fault] = []
+        self.line: Callable[[], int] = int  # where the parser is
+        self._begun = False
+        self._unit: _Unit | None = None
+        self._fault: Fault | None = None
+        self._language: str | None = None
+        self._variant = Place(file, 1)
+        self._text: list[str] | None = None  # of the segment that is open
+        self._length = 0
+        self._codes = 0  # elements of markup that are open
+
+    def startElement(self, name: str, attrs: Any) -> None:
+        """An element opens."""
+        if not self._begun and name.lower() != "tmx":
+            raise DataError(
+                f"{self.file}: is XML and no TMX: it begins with <{name}>; name another"
+            )
+        self._begun = True
+        match name.lower():
+            case "tu":
+                self._unit, self._fault = _Unit(self._place()), None
+            case "tuv":
+                self._language = attrs.get("xml:lang") or attrs.get("lang")
+                self._variant = self._place()
+            case "seg" if self._unit is not None:
+                self._text, self._length = [], 0
+            case code if code in CODES:
+                self._codes += 1
+
+    def characters(self, content: str) -> None:
+        """A piece of text."""
+        if self._text is not None and not self._codes and self._length <= self.most:
+            self._text.append(content)
+            self._length += len(content)
+
+    def endElement(self, name: str) -> None:
+        """An element closes."""
+        match name.lower():
+            case "seg" if self._unit is not None and self._text is not None:
+                self._add("".join(self._text))
+                self._text = None
+            case "tu" if self._unit is not None:
+                self.done.append(self._fault or self._unit)
+                self._unit = None
+            case code if code in CODES:
+                self._codes -= 1
+
+    def skippedEntity(self, name: str) -> None:
+        """An entity that is declared nowhere in the file, whose text would be lost."""
+        if self._unit is not None:
+            message = f"the entity &{name}; is not declared; write its text"
+            self._fault = self._fault or Fault(Reason.VALUE, self._place(), message)
+
+    def _add(self, text: str) -> None:
+        unit, language = self._unit, self._language
+        if unit is not None and language is None:
+            message = "a variant has no xml:lang; say its language"
+            self._fault = self._fault or Fault(Reason.MISSING, self._variant, message)
+        elif unit is not None and language is not None:
+            unit.texts.setdefault(language, text.strip(SPACE))
+
+    def _place(self) -> Place:
+        return Place(self.file, self.line())
+
+
+def _units(path: Path, units: _Units) -> Iterator[_Unit | Fault]:
+    """The units of a file, as soon as each is whole."""
+    from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped]
+    from defusedxml.expatreader import create_parser  # type: ignore[import-untyped]
+
+    parser = create_parser(forbid_external=False)  # the DTD that most files name; none is read
+    parser.setContentHandler(units)
+    units.line = parser.getLineNumber
+    try:
+        with open_text(path) as stream:
+            while chunk := stream.read(CHUNK):
+                parser.feed(chunk)
+                yield from units.done
+                units.done.clear()
+        parser.close()
+    except READ_ERRORS as error:
+        raise read_error(error, str(path)) from None
+    except SAXParseException as error:
+        place, cause = f"{path}:{error.getLineNumber()}", error.getMessage()
+        raise DataError(f"{place}: is not well-formed XML ({cause}); write it again") from None
+    except DefusedXmlException:
+        line = parser.getLineNumber()
+        cure = "write their text in their place"
+        raise DataError(f"{path}:{line}: declares entities, which are refused; {cure}") from None
+    except (LookupError, ValueError) as error:
+        raise DataError(f"{path}: cannot be decoded ({error}); save it as UTF-8") from None
+
+
+def _languages(wanted: Wanted, names: list[str]) -> list[str]:
+    """The languages that are asked for; none where a unit has fewer than a position counts."""
+    positions = [int(each) for each in wanted.columns if each.isdecimal()]
+    if not all(1 <= position <= len(names) for position in positions):
+        return []
+    return [names[int(each) - 1] if each.isdecimal() else each for each in wanted.columns]
+
+
+def _is_of(language: str, name: str) -> bool:
+    """Whether `en` or `en-gb` is asked for and `en-GB` is there."""
+    return f"{_folded(name)}-".startswith(f"{_folded(language)}-")
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("_", "-")

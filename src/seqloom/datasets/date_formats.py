@@ -1,0 +1,107 @@
+"""Dates with the names of their days and months: which language it is, and what each word is.
+
+Both are made from CLDR's facts and need no download.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from babel.dates import format_date
+
+from seqloom.datasets.dates import (
+    FIRST,
+    INVISIBLE,
+    LAST,
+    LOCALES,
+    Style,
+    language_name,
+    styles,
+)
+from seqloom.datasets.splits import Splits, cut
+from seqloom.randomness import key
+
+__all__ = ["PARTS", "languages", "parts", "words_of"]
+
+PARTS = {"E": "weekday", "c": "weekday", "d": "day", "M": "month", "L": "month", "y": "year"}
+OTHER = "other"  # the tag of a word that is no part of a date
+QUOTED = re.compile(r"'[^']*'")
+CHUNK = re.compile(r"(?:'[^']*'|[^\s'])+")
+
+
+class Word(NamedTuple):
+    """A word of a written date, and what it is."""
+
+    text: str
+    part: str
+
+
+Made = Callable[[date, Style], tuple[str, str] | None]
+
+
+def languages(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
+    """Written dates and the English names of their languages; no text is in two splits."""
+    named = {locale: language_name(locale) for locale in LOCALES}
+
+    def made(day: date, style: Style) -> tuple[str, str] | None:
+        text = " ".join(word.text for word in words_of(day, style))
+        return text, named[style.locale]
+
+    return _splits("languages", made, (seed, train, held_out), columns=("date", "language"))
+
+
+def parts(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
+    """Written dates, and for each of their words whether it is weekday, day, month or year."""
+
+    def made(day: date, style: Style) -> tuple[str, str] | None:
+        words = words_of(day, style)
+        if not set(PARTS.values()) <= {word.part for word in words}:
+            return None  # several parts are written as one word
+        return " ".join(word.text for word in words), " ".join(word.part for word in words)
+
+    return _splits("parts", made, (seed, train, held_out), columns=("date", "parts"))
+
+
+def words_of(day: date, style: Style) -> list[Word]:
+    """The words of a day in a style; one that holds several parts is the first of them."""
+    words = []
+    for chunk in CHUNK.findall(style.pattern):
+        letters = QUOTED.sub("", chunk)
+        part = next((PARTS[letter] for letter in letters if letter in PARTS), OTHER)
+        text = format_date(day, chunk, locale=style.locale).translate(INVISIBLE)
+        words += [Word(word, part) for word in text.split()]
+    return words
+
+
+def _splits(
+    name: str, made: Made, sizes: tuple[int, int, int], *, columns: tuple[str, str]
+) -> Splits:
+    """Rows drawn with a seed: so many to learn from, and so many for each of the other splits."""
+    seed, train, held_out = sizes
+    rows: dict[str, str] = {}
+    unclear = set()
+    for day, style in _draws(seed, name):
+        found = made(day, style)
+        if found is not None and rows.setdefault(*found) != found[1]:
+            unclear.add(found[0])
+        if len(rows) - len(unclear) >= train + 2 * held_out:
+            break
+    pairs = [pair for pair in rows.items() if pair[0] not in unclear]
+    return cut(name, pairs, held_out, columns)
+
+
+def _draws(seed: int, name: str) -> Iterator[tuple[date, Style]]:
+    """An endless row of days, each in a style of a language that names weekday and month."""
+    span = (LAST - FIRST).days + 1
+    spelt = {
+        locale: [s for s in styles(locale) if re.search("E|c", s.pattern) and "MMM" in s.pattern]
+        for locale in LOCALES
+    }
+    known = [locale for locale in LOCALES if spelt[locale]]
+    number = 0
+    while True:
+        of_locale = spelt[known[key(seed, name, "locale", number) % len(known)]]
+        style = of_locale[key(seed, name, "style", number) % len(of_locale)]
+        yield FIRST + timedelta(days=key(seed, name, "day", number) % span), style
+        number += 1

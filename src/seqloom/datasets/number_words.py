@@ -1,0 +1,88 @@
+"""Numbers in English words: how large they are, and what comes after them; and names of places.
+
+Nothing here is downloaded: numbers are written by rule, and names are CLDR's facts.
+"""
+
+import math
+from random import Random
+
+from babel import Locale
+
+from seqloom.datasets.dates import LOCALES, language_name
+from seqloom.datasets.splits import Splits, cut
+from seqloom.randomness import key
+
+__all__ = ["counting", "in_words", "missing", "places", "sizes"]
+
+LARGEST = 9_999
+COUNTED = 3  # numbers in a line
+HIGHEST = 997  # first number of a line: the last is below a thousand
+THEN = "then"
+GAP = "___"
+SMALL = [
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    "nineteen",
+]
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+
+
+def in_words(number: int) -> str:
+    """A number from 0 to 9,999: 342 is three hundred and forty-two."""
+    if number < len(SMALL):
+        return SMALL[number]
+    if number < 100:
+        tens, rest = TENS[number // 10 - 2], number % 10
+        return f"{tens}-{SMALL[rest]}" if rest else tens
+    size, name = (100, "hundred") if number < 1_000 else (1_000, "thousand")
+    whole, rest = divmod(number, size)
+    joined = " and " if 0 < rest < 100 else " "
+    return f"{SMALL[whole]} {name}{joined + in_words(rest) if rest else ''}"
+
+
+def sizes(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
+    """Numbers in words, and their logarithms to base ten."""
+    numbers = _drawn(LARGEST, train + 2 * held_out, Random(key(seed, "sizes")))
+    pairs = [(in_words(number), f"{math.log10(number):.4f}") for number in numbers]
+    return cut("sizes", pairs, held_out, ("number", "logarithm"))
+
+
+def counting(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
+    """A number in words, and a line that counts on from it; no line is in two splits."""
+    numbers = _drawn(HIGHEST, train + 2 * held_out, Random(key(seed, "counting")))
+    pairs = [(f"{in_words(number)} {THEN}", _line(number)) for number in numbers]
+    return cut("counting", pairs, held_out, ("beginning", "line"))
+
+
+def missing(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
+    """Such lines with one of their words missing, and whole."""
+    chance = Random(key(seed, "missing"))
+    numbers = _drawn(HIGHEST, train + 2 * held_out, chance)
+    pairs = [(_with_gap(_line(number), chance), _line(number)) for number in numbers]
+    return cut("missing", pairs, held_out, ("with a gap", "whole"))
+
+
+def places(*, seed: int = 0, held_out: int = 200) -> Splits:
+    """Languages, and names of countries and other places in them; no pair is in two splits."""
+    rows = dict.fromkeys(
+        (language_name(locale), name)
+        for locale in LOCALES
+        for name in Locale.parse(locale).territories.values()
+    )
+    pairs = list(rows)
+    Random(key(seed, "places")).shuffle(pairs)
+    return cut("places", pairs, held_out, ("language", "a real name"))
+
+
+def _drawn(largest: int, count: int, chance: Random) -> list[int]:
+    return chance.sample(range(1, largest + 1), count)
+
+
+def _line(number: int) -> str:
+    return f" {THEN} ".join(map(in_words, range(number, number + COUNTED)))
+
+
+def _with_gap(line: str, chance: Random) -> str:
+    words = line.split()
+    words[chance.randrange(len(words))] = GAP
+    return " ".join(words)

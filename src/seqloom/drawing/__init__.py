@@ -1,0 +1,1 @@
+"""Pictures, pages and tables: what every view is drawn with."""

@@ -1,0 +1,97 @@
+"""Pictures as files: PNG or SVG by the name's ending, the same bytes for the same picture."""
+
+import io
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seqloom.drawing.fonts import legible
+from seqloom.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Drawing", "kind_of", "save", "write_bytes"]
+
+METADATA = {"png": {"Software": "Seqloom"}, "svg": {"Creator": "Seqloom", "Date": None}}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that is yet to be drawn: its labels, and what puts them on a figure.
+
+    `fill` is given the labels as the picture can show them, in the same order.
+    """
+
+    labels: tuple[str, ...]
+    fill: Callable[["Figure", Sequence[str]], None]
+    dots: int = 150
+
+    def save(self, path: Path) -> None:
+        """Write it as PNG or SVG, by the path's ending."""
+        write_bytes(path, self.rendered(kind_of(path)))
+
+    def svg(self) -> str:
+        """The picture as a piece of a page."""
+        text = self.rendered("svg").decode("utf-8")
+        return text[text.index("<svg") :]
+
+    def rendered(self, kind: str) -> bytes:
+        """The bytes of such a file."""
+        labels, families = legible(self.labels, kind)
+        return _rendered(kind, lambda figure: self.fill(figure, labels), families, self.dots)
+
+
+def kind_of(path: Path) -> str:
+    """The kind of picture that a path asks for: png or svg."""
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in METADATA:
+        raise ConfigError(
+            f"{path}: a picture is written as PNG or SVG; end its name in .png or .svg"
+        )
+    return kind
+
+
+def save(
+    path: Path,
+    fill: Callable[["Figure"], None],
+    *,
+    families: Sequence[str] = ("DejaVu Sans",),
+    dots: int = 150,
+) -> None:
+    """Have a figure filled and write it, with `dots` to the inch if it is a PNG."""
+    write_bytes(path, _rendered(kind_of(path), fill, families, dots))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file and the folders it lies in; DataError where that cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be written ({error.strerror}); choose another place"
+        ) from error
+
+
+def _rendered(
+    kind: str, fill: Callable[["Figure"], None], families: Sequence[str], dots: int
+) -> bytes:
+    from matplotlib import rc, rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    stream = io.BytesIO()
+    with rc_context(), warnings.catch_warnings():
+        rc("font", family=list(families))
+        rc("text", parse_math=False, usetex=False)
+        rc("savefig", bbox="tight", pad_inches=0.15)
+        rc("svg", fonttype="none", hashsalt="seqloom")
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure = Figure()
+        FigureCanvasAgg(figure)
+        fill(figure)
+        figure.savefig(stream, format=kind, dpi=dots, metadata=METADATA[kind])
+    return stream.getvalue()

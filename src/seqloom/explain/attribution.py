@@ -1,0 +1,304 @@
+"""What mattered for each thing that a model says: gradients, integrated gradients, and erasure.
+
+All looks explain one quantity for each row: log p(y_t | x, y_1 … y_{t−1}) of a token, log p of a
+label, a number, or a forecast. All but attention speak of what the model read: the vectors v of
+symbols, or numbers as they are less what stands for nothing. Gradient × input is v · ∂ log p / ∂v.
+Integrated gradients average that gradient on the straight way from 0 to v, so that over all parts
+they add up to the quantity with them minus that without them. Erasure is the check: what the
+quantity loses when one part is 0.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from seqloom.explain.attention_map import fitted, rounded, terminal_label
+from seqloom.explain.attention_summary import attention_beside
+from seqloom.explain.explained_output import Said
+from seqloom.explain.instrumented_copy import twin
+from seqloom.explain.tracing import Pass, pass_over
+from seqloom.model import Network, Source
+from seqloom.model.encoders import ReversedEncoder
+from seqloom.nn.embedding import Embedding, Forgetful, OneHot, SpeltVectors
+
+__all__ = ["METHODS", "Mattered", "ScaledVectors", "explain", "unread"]
+
+CLOSE = 0.01  # of the whole, that integrated gradients may be short of it
+FIRST, MOST = 16, 256  # points on the way from 0 to the vectors
+ROWS = 64  # computed at once
+LEAST = 0.005  # that is named in the terminal: nats, or a share of the largest
+LONGEST = 28  # cells of a name there
+SHOWN = 4  # parts that each look names in the terminal
+METHODS = {
+    "attention": "attention",
+    "gradient": "gradient × input",
+    "integrated": "integrated gradients",
+    "erasure": "erasure",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Mattered:
+    """What each thing that is said owes to each part of the source and of the output before it.
+
+    Tables are (T, S + T): the source, then what the decoder read, of which step t sees the first t;
+    (T, S) where no decoder is.
+    """
+
+    source: tuple[str, ...]
+    inputs: tuple[str, ...]  # `<start>` and the output without its last token; or nothing
+    target: tuple[str, ...]
+    explained: np.ndarray  # (T,): log p of each, or the number itself
+    attention: np.ndarray | None  # 0 for what was not looked at; None where the model has none
+    gradient: np.ndarray
+    integrated: np.ndarray
+    erasure: np.ndarray
+    without: np.ndarray  # (T,): the same when all vectors are 0
+    points: int  # that integrated gradients were computed at
+    quantity: str = "log p"
+
+    @property
+    def gap(self) -> np.ndarray:
+        """How far integrated gradients are from adding up, for each thing that is said."""
+        gap: np.ndarray = self.integrated.sum(axis=1) - (self.explained - self.without)
+        return gap
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether it is probabilities that are explained."""
+        return self.quantity == "log p"
+
+    def tables(self) -> dict[str, np.ndarray]:
+        """The looks by their names."""
+        return {name: found for name in METHODS if (found := getattr(self, name)) is not None}
+
+    def agreement(self) -> dict[str, float]:
+        """Spearman's rank correlation of the size of each look with that of erasure."""
+        read = ~unread(self)
+        looked = read & np.any(self.attention, axis=0) if self.attention is not None else read
+        return {
+            name: _rank_correlation(*(np.abs(each[shown]) for each in (table, self.erasure)))
+            for name, table in self.tables().items()
+            if name != "erasure"
+            for shown in (looked if name == "attention" else read,)
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "source": list(self.source),
+            "inputs": list(self.inputs),
+            "target": list(self.target),
+            "quantity": self.quantity,
+            "explained": rounded(self.explained),
+            "without": rounded(self.without),
+            **{name: rounded(table) for name, table in self.tables().items()},
+            "gap": rounded(self.gap),
+            "points": self.points,
+            "agreement_with_erasure": self.agreement(),
+        }
+
+    def text(self, width: int = 80) -> str:
+        """For each thing that is said the parts that each look holds for the weightiest."""
+        names = (*self.source, *(f"({name})" for name in self.inputs))
+        lines = []
+        for row, token in enumerate(self.target):
+            value = self.explained[row]
+            size = f"p {np.exp(value):.3f}" if self.is_likely else f"{self.quantity} {value:.4g}"
+            lines.append(f"{terminal_label(token)}  {size}")
+            for name, table in self.tables().items():
+                words = self._weightiest(names, table[row])
+                lines.append(fitted(f"  {METHODS[name]:<21}{words}", width))
+        lines += ["", "rank correlation with erasure"]
+        lines += [f"  {METHODS[name]:<21}{value:.2f}" for name, value in self.agreement().items()]
+        off = np.abs(self.gap).max()
+        unit = " nats" if self.is_likely else ""
+        lines.append(f"integrated gradients: {self.points} points, {off:.3f}{unit} off at most")
+        if self.inputs:
+            lines.append("in brackets: what the model had written before")
+        return "\n".join(lines)
+
+    def _weightiest(self, names: tuple[str, ...], row: np.ndarray) -> str:
+        """A few parts that count, the weightiest first."""
+        least = LEAST if self.is_likely else LEAST * float(np.abs(row).max())
+        order = np.argsort(-np.abs(row), kind="stable")[:SHOWN]
+        parts = [
+            f"{_name(names[i])} {row[i]:{'+.2f' if self.is_likely else '+.3g'}}"
+            for i in order
+            if abs(row[i]) > least
+        ]
+        return "  ".join(parts) or f"none counts for {LEAST} or more"
+
+
+def explain(network: Network, said: Said, passed: Pass | None = None) -> Mattered:
+    """All looks at what a network says of an input; a pass over it is made where none is given."""
+    passed = pass_over(network, said) if passed is None else passed
+    vectors = ScaledVectors(network, said)
+    whole = torch.ones(vectors.length, dtype=torch.float64)
+    plain, without = vectors.scores(torch.stack([whole, 0 * whole]))
+    points, integrated = _integrated(vectors, (plain - without).numpy())
+    kept = 1 - whole.diag()
+    left = torch.cat([vectors.scores(rows) for rows in kept.split(ROWS)])  # (S + T, T)
+    return Mattered(
+        said.evidence,
+        said.inputs,
+        said.target,
+        plain.numpy(),
+        attention_beside(network, passed),
+        vectors.gradients(np.ones(1), np.ones(1)),
+        integrated,
+        (plain - left).T.numpy(),
+        without.numpy(),
+        points,
+        said.quantity,
+    )
+
+
+def _name(part: str) -> str:
+    """A part for a terminal; spaces between words are no symbols of their own."""
+    label = terminal_label(part, LONGEST)
+    return label.replace("␣", " ") if part == part.strip() else label
+
+
+def _integrated(vectors: "ScaledVectors", whole: np.ndarray) -> tuple[int, np.ndarray]:
+    """Gauss's rule with twice the points until the parts add up to the whole.
+
+    Layer norms turn within a hair's breadth of 0, so the way is walked as u⁴, slowly at first.
+    """
+    points = FIRST
+    while True:
+        places, shares = np.polynomial.legendre.leggauss(points)
+        along = (places + 1) / 2
+        found = vectors.gradients(along**4, 2 * shares * along**3)
+        off = np.abs(found.sum(axis=1) - whole).max()
+        if off <= CLOSE * max(1e-6, np.abs(whole).max()) or points >= MOST:
+            return points, found
+        points *= 2
+
+
+class _Read(NamedTuple):
+    """Vectors as a model read them, scaled, and as they were; and their parts in a table."""
+
+    scaled: Float[Tensor, "N t E"]
+    vectors: Float[Tensor, "#N t E"]
+    columns: Int[Tensor, "t"] | Int[Tensor, "t E"]
+
+    def parts(self, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """The columns of a table, and v · gradient (N, c) for each."""
+        products = gradient * self.vectors
+        if self.columns.ndim == 1:
+            return self.columns, products.sum(dim=2)
+        return self.columns.flatten(), products.flatten(1)
+
+
+class ScaledVectors:
+    """What a model reads, source then prefix, to be scaled part by part and differentiated.
+
+    A scale is a number for each part, in as many rows as are to be computed.
+    """
+
+    def __init__(self, network: Network, said: Said) -> None:
+        self.said, self.twin = said, twin(network)
+        self.length = len(said.evidence) + len(said.inputs)
+        self._scale = torch.ones(1, self.length)
+        self._pending = torch.arange(0)
+        self._inside = 0  # vectors may be made of others, which are left as they are
+        self._reads: list[_Read] = []
+        for module in self.twin.modules():
+            if isinstance(module, Embedding | OneHot | SpeltVectors | Forgetful):
+                module.register_forward_pre_hook(self._enter)
+                module.register_forward_hook(self._scaled)
+
+    def scores(self, scale: Float[Tensor, "N L"]) -> Float[Tensor, "N T"]:
+        """The quantity of each thing that is said when every part is so scaled."""
+        with torch.no_grad():
+            return self._run(scale).double()
+
+    def gradients(self, scales: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """Σ share · v · ∂ log p / ∂v at v times each scale, as (T, S + T)."""
+        total = torch.zeros(len(self.said.target), self.length, dtype=torch.float64)
+        rows = max(1, ROWS * 32 // max(32, self.length))
+        for some in np.array_split(np.arange(len(scales)), -(-len(scales) // rows)):
+            scale, share = torch.from_numpy(scales[some]), torch.from_numpy(shares[some])
+            with torch.enable_grad():
+                scores = self._run(scale[:, None].expand(-1, self.length))
+                for row, score in enumerate(scores.sum(dim=0)):
+                    self._add(score, share, total[row])
+        found: np.ndarray = total.numpy()
+        return found
+
+    def _add(self, score: Tensor, share: Tensor, row: Tensor) -> None:
+        """Share · v · gradient of one thing that is said, v as it was before it was scaled."""
+        scaled = [read.scaled for read in self._reads]
+        found = torch.autograd.grad(score, scaled, retain_graph=True, materialize_grads=True)
+        for gradient, read in zip(found, self._reads, strict=True):
+            columns, parts = read.parts(gradient)
+            row.index_add_(0, columns, share @ parts.double())
+
+    def _run(self, scale: Float[Tensor, "N L"]) -> Float[Tensor, "N T"]:
+        """One pass; what is read on the way is noted."""
+        source, encoder = len(self.said.evidence), self.twin.encoder
+        self._scale, self._reads = scale, []
+        self._pending = torch.arange(source)
+        if isinstance(encoder, ReversedEncoder):
+            self._pending[:-1] = self._pending[:-1].flip(0)
+        memory = encoder.encode(self._source(len(scale)))
+        self._pending = torch.arange(source, self.length)
+        return self.said.explained(self.twin, memory)
+
+    def _source(self, rows: int) -> Source:
+        """The input so many times; numbers are scaled here, the vectors of symbols later."""
+        units = self.said.units
+        if units is None:
+            return self.said.read(rows)
+        kind = next(self.twin.parameters()).dtype
+        base = torch.from_numpy(units.base).to(kind)
+        plain = torch.tensor(np.asarray(self.said.values), dtype=kind) - base  # (S, C)
+        scaled = self._noted(plain[None], torch.from_numpy(units.groups))
+        return Source(scaled + base, torch.full((rows,), len(plain)))
+
+    def _noted(self, plain: Tensor, columns: Tensor) -> Tensor:
+        """Vectors scaled by their parts, from which gradients can be had."""
+        scale = self._scale[:, columns].to(plain)
+        scaled = plain * (scale if columns.ndim == 2 else scale[..., None])
+        if torch.is_grad_enabled():
+            scaled.requires_grad_()
+        self._reads.append(_Read(scaled, plain, columns))
+        return scaled
+
+    def _enter(self, _module: nn.Module, _inputs: Any) -> None:
+        self._inside += 1
+
+    def _scaled(self, _module: nn.Module, _inputs: Any, vectors: Tensor) -> Tensor:
+        self._inside -= 1
+        if self._inside:
+            return vectors
+        steps = vectors.shape[1]
+        columns, self._pending = self._pending[:steps], self._pending[steps:]
+        return self._noted(vectors.detach(), columns)
+
+
+def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Spearman's; 0 where one of them does not vary."""
+    mine, theirs = (_ranks(values) - (values.size + 1) / 2 for values in (one, other))
+    size = np.linalg.norm(mine) * np.linalg.norm(theirs)
+    return float(mine @ theirs / size) if size else 0.0
+
+
+def _ranks(values: np.ndarray) -> NDArray[np.float64]:
+    """The rank of each value, equal ones sharing theirs."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    found: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    return found
+
+
+def unread(found: Mattered) -> np.ndarray:
+    """Where a step cannot have looked: at what comes after it."""
+    count = len(found.target)
+    source = np.zeros((count, len(found.source)), dtype=bool)
+    return np.hstack([source, ~np.tri(count, len(found.inputs), dtype=bool)])

@@ -1,0 +1,20 @@
+"""Pairs of texts as the tensors that a finished model's network reads."""
+
+from collections.abc import Sequence
+
+from seqloom.errors import DataError
+from seqloom.prediction import Model
+from seqloom.prediction.inputs import padded
+from seqloom.training import Example
+
+__all__ = ["example_of"]
+
+
+def example_of(model: Model, pairs: Sequence[tuple[str, str]]) -> Example:
+    """Sources and targets as one batch; a source too long for the model is cut as in use."""
+    if not pairs:
+        raise DataError("there is nothing to look at: give at least one pair of source and target")
+    reader = model.inputs
+    sources = [reader.encoded(0, row).values for row in model.source.rows([s for s, _ in pairs])]
+    targets = model.target.rows([target for _, target in pairs])
+    return Example(padded(sources), padded(targets).values)

@@ -1,0 +1,115 @@
+"""What the gates of recurrent units let through over time, and how long each unit remembers.
+
+A unit of an LSTM keeps the share f of its cell at a step, one of a GRU z of its state (or 1 − z, as
+it is configured), one of an SSRU f. After n steps the product of n such shares is left; a unit's
+half-life is the number of steps after which that is a half, `ln ½ / mean ln share`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.functional import linear
+
+from seqloom.explain.attention_map import rounded
+from seqloom.explain.instrumented_copy import Place
+from seqloom.explain.tracing import Pass, Stretch
+from seqloom.nn.units import Gru, Lstm, Ssru
+
+__all__ = ["UnitGates", "gates_of", "gates_over"]
+
+LIVELIEST = 5  # units that are named
+LEAST = 1e-30  # share that counts as nothing
+
+
+@dataclass(frozen=True, eq=False)
+class UnitGates:
+    """The gates of one unit at every step of every input, by name; each table is (T, D)."""
+
+    place: Place
+    symbols: tuple[tuple[str, ...], ...]  # what was read, for each input
+    gates: Mapping[str, tuple[np.ndarray, ...]]
+    kept: tuple[np.ndarray, ...]  # the share of the state that is kept
+
+    def means(self) -> dict[str, np.ndarray]:
+        """The mean of each gate over all steps of all inputs, for each unit of the state."""
+        return {name: np.concatenate(each).mean(axis=0) for name, each in self.gates.items()}
+
+    def half_lives(self) -> np.ndarray:
+        """Steps after which half of what a unit held is left, by its mean share in logarithms."""
+        logs = np.log(np.maximum(np.concatenate(self.kept), LEAST)).mean(axis=0)
+        with np.errstate(divide="ignore"):
+            lives: np.ndarray = np.log(2) / np.maximum(-logs, 0)
+        return lives
+
+    def longest_lived(self, count: int = LIVELIEST) -> list[tuple[int, float]]:
+        """The units that remember longest, counted from 0, with their half-lives."""
+        lives = self.half_lives()
+        order = np.argsort(-lives, kind="stable")[:count]
+        return [(int(unit), float(lives[unit])) for unit in order]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a half-life without end is None."""
+        return {
+            **self.place._asdict(),
+            "symbols": [list(each) for each in self.symbols],
+            "gates": {name: [rounded(table) for table in t] for name, t in self.gates.items()},
+            "means": {name: rounded(mean) for name, mean in self.means().items()},
+            "half_lives": [
+                None if np.isinf(life) else round(float(life), 4) for life in self.half_lives()
+            ],
+        }
+
+    def lines(self) -> list[str]:
+        """The means over all units, and the units that live longest."""
+        means = ", ".join(f"{name} {mean.mean():.2f}" for name, mean in self.means().items())
+        lives = ", ".join(f"{unit} ({life:.1f})" for unit, life in self.longest_lived())
+        return [f"{self.place}: mean {means}", f"  longest half-lives in steps: unit {lives}"]
+
+
+def gates_over(passes: Sequence[Pass]) -> tuple[UnitGates, ...]:
+    """The gates of every gated unit, over passes of one model."""
+    found = []
+    for stretches in zip(*(each.stretches for each in passes), strict=True):
+        tables = [gates_of(stretch) for stretch in stretches]
+        if all(tables):
+            found.append(_together(stretches, tables))
+    return tuple(found)
+
+
+def gates_of(stretch: Stretch) -> dict[str, np.ndarray]:
+    """The gates of a unit at each of its steps; none where it has no gates."""
+    unit, inputs, before = stretch.unit, stretch.inputs, stretch.before[0]
+    names: tuple[str, ...]
+    with torch.no_grad():
+        match unit:
+            case Lstm():
+                names = ("input", "forget", "output")
+                sums = unit.project(inputs) + before @ unit.recur.t()
+            case Gru():
+                names = ("reset", "update")
+                sums = unit.project(inputs) + before @ unit.recur.t()
+            case Ssru():
+                names = ("forget",)
+                sums = linear(inputs, unit.project.weight[: unit.width], unit.bias)
+            case _:
+                return {}
+        # What lies beside the gates is the candidate, which is none.
+        parts = sums.sigmoid().double().split(unit.width, dim=1)
+    return {name: part.numpy() for name, part in zip(names, parts, strict=False)}
+
+
+def _together(
+    stretches: Sequence[Stretch], tables: Sequence[Mapping[str, np.ndarray]]
+) -> UnitGates:
+    """One unit over several inputs."""
+    unit = stretches[0].unit
+    gates = {name: tuple(table[name] for table in tables) for name in tables[0]}
+    if isinstance(unit, Gru):
+        kept = tuple(each if unit.keep else 1 - each for each in gates["update"])
+    else:
+        kept = gates["forget"]
+    symbols = tuple(stretch.symbols for stretch in stretches)
+    return UnitGates(stretches[0].place, symbols, gates, kept)

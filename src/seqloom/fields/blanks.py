@@ -1,0 +1,160 @@
+"""Gaps of a text: a target that is the source's own tokens, and inputs in which some are marked."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from seqloom.config.columns import GapsConfig, TextConfig
+from seqloom.errors import RunError
+from seqloom.fields.field_files import FACTS, Saved, Stored
+from seqloom.fields.items import Symbols
+from seqloom.fields.protocol import Values
+from seqloom.fields.specials import END, GAP, SPECIAL_SYMBOLS
+from seqloom.fields.text import TextField
+
+__all__ = ["GapsField", "MarkedText"]
+
+BLANK = "\U00010600"  # in place of a marker while a text is cut: a letter that nobody can read
+
+
+class GapsField(Stored[GapsConfig]):
+    """A cell is a text; its row has the source's tokens, which nothing closes."""
+
+    def __init__(self, config: GapsConfig, text: TextField) -> None:
+        """Use `beside` or `restore`."""
+        self.config = config
+        self.text = text
+
+    @classmethod
+    def beside(cls, config: GapsConfig, source: TextField) -> Self:
+        """The gaps of texts that are cut as the source's are."""
+        return cls(config, source)
+
+    @classmethod
+    def restore(cls, config: GapsConfig, facts: Mapping[str, Any], directory: Path) -> Self:
+        """The field with these facts."""
+        try:
+            cut = TextConfig.model_validate(facts.get("text"))
+        except ValidationError:
+            raise RunError(
+                f"{directory / FACTS}: does not say how its text is cut; restore it from a copy"
+            ) from None
+        return cls(config, TextField.restore(cut, facts, directory))
+
+    @property
+    def items(self) -> Symbols:
+        """Those of the source."""
+        return self.text.items
+
+    @cached_property
+    def fillable(self) -> NDArray[np.bool_]:
+        """Which ids can stand in a gap: not the special ones, nor spacing between words."""
+        words = self.text.config.unit != "character"
+        found = np.zeros(self.text.size, np.bool_)
+        for token in range(len(SPECIAL_SYMBOLS), len(found)):
+            shown = self.text.decode([token])
+            found[token] = bool(shown.strip() if words else shown)
+        return found
+
+    def fault(self, cell: str) -> str | None:
+        """Every text can be cut."""
+        return None
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """The ids of each text."""
+        return list(self.text.encode_many(cells))
+
+    def cell(self, row: Any) -> str:
+        """The text of a row."""
+        return self.text.decode(row)
+
+    def tokens(self, row: Any) -> list[str]:
+        """A readable form of each id."""
+        return self.text.tokens(row)
+
+    def describe(self) -> str:
+        """What a gap stands for, and how it is marked."""
+        return f"gaps for one {self.text.config.unit} each, marked {self.config.marker}"
+
+    def _saved(self) -> Saved:
+        return Saved({**self.text.saved().facts, "text": self.text.config.model_dump(mode="json")})
+
+
+class MarkedText:
+    """Texts with marked gaps, as a model reads them: a gap is one token, and has the id `GAP`.
+
+    A marker of equal characters may be drawn with any two or more of them. After a backslash it is
+    plain text.
+    """
+
+    closing = 1  # `<end>`
+
+    def __init__(self, text: TextField, marker: str) -> None:
+        self.text = text
+        self.marker = marker
+        drawn = len(marker) > 1 and len(set(marker)) == 1
+        mark = f"{re.escape(marker[0])}{{2,}}" if drawn else re.escape(marker)
+        self._pattern = re.compile(rf"\\({mark})|{mark}")
+
+    def fault(self, cell: str) -> str | None:
+        """An input without a gap, or with one that is not a token by itself."""
+        marks = sum(match[1] is None for match in self._pattern.finditer(cell))
+        if not marks:
+            return f"there is no gap to fill in: write {self.marker} where a token is missing"
+        (row,) = self.rows([cell])
+        if int((row == GAP).sum()) != marks:
+            return (
+                f"a gap stands for a whole {self.text.config.unit}: put spaces around each "
+                f"{self.marker}, or \\{self.marker} if it is plain text"
+            )
+        return None
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """The ids of each text, closed."""
+        rows: list[Values] = []
+        for ids in self._reading.encode_many([self._blanked(cell) for cell in cells]):
+            marked = np.where(ids >= self.text.size, np.int32(GAP), ids)
+            rows.append(np.append(marked, np.int32(END)))
+        return rows
+
+    def shortened(self, row: Values, most: int) -> Values:
+        """The first items of a row, `most` of them at most, and those that close it."""
+        return self.text.shortened(row, most)
+
+    def describe(self) -> str:
+        """The text, and how gaps are marked in it."""
+        return f"{self.text.describe()}, with gaps marked {self.marker}"
+
+    def filled(self, cell: str, ids: Sequence[int]) -> str:
+        """The text as it was given, with the tokens of these ids in its first gaps."""
+        tokens = map(self.text.decode, ([token] for token in ids))
+        return self._pattern.sub(lambda mark: mark[1] or next(tokens, mark[0]), cell)
+
+    def cell(self, row: Any) -> str:
+        """The text of a row, with markers at its gaps."""
+        ids = [self._blank if token == GAP else token for token in np.asarray(row).tolist()]
+        return self._reading.decode(ids).replace(BLANK, self.marker)
+
+    def tokens(self, row: Any) -> list[str]:
+        """A readable form of each id, with markers at the gaps."""
+        pairs = zip(np.asarray(row).tolist(), self.text.tokens(row), strict=True)
+        return [self.marker if token == GAP else shown for token, shown in pairs]
+
+    @cached_property
+    def _reading(self) -> TextField:
+        """The text's field with one symbol more, the blank."""
+        return self.text.extended([BLANK] * self.text.config.min_count)
+
+    @property
+    def _blank(self) -> int:
+        return self.text.size
+
+    def _blanked(self, cell: str) -> str:
+        clean = cell.replace(BLANK, " ")
+        return self._pattern.sub(lambda mark: mark[1] or BLANK, clean)

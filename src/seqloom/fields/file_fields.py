@@ -1,0 +1,105 @@
+"""Columns whose cells name files, each of which is read once while it is in use."""
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple, Self, TypeVar
+
+from seqloom.config.section import Section
+from seqloom.errors import DataError
+from seqloom.fields.field_files import Stored
+from seqloom.fields.values import Values
+
+__all__ = ["SENT", "Named", "Recent"]
+
+SENT = "the file"  # what errors call one that was sent rather than named
+KEPT = 128 * 2**20  # bytes of rows that are remembered
+
+Kind = TypeVar("Kind", bound=Section)
+
+
+class _Seen(NamedTuple):
+    """A row, and the state that its file was in."""
+
+    state: tuple[int, ...]
+    row: Values
+
+
+class Recent:
+    """The rows of the files that were asked for last, up to so many bytes; the last in any case.
+
+    A file that has changed is read again; a folder has when its list of files has.
+    """
+
+    def __init__(self, read: Callable[[str], Values], most: int) -> None:
+        self._read = read
+        self._most = most
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def __call__(self, name: str) -> Values:
+        """The row of a file, as it is now."""
+        state = _state(name)
+        with self._lock:
+            seen = self._seen.get(name)
+            if seen is not None and seen.state == state:
+                self._seen.move_to_end(name)
+                return seen.row
+        row = self._read(name)
+        if state is not None:
+            self._remember(name, _Seen(state, row))
+        return row
+
+    def _remember(self, name: str, seen: _Seen) -> None:
+        with self._lock:
+            before = self._seen.pop(name, None)
+            self._bytes += seen.row.nbytes - (before.row.nbytes if before else 0)
+            self._seen[name] = seen
+            while self._bytes > self._most and len(self._seen) > 1:
+                self._bytes -= self._seen.popitem(last=False)[1].row.nbytes
+
+
+class Named(Stored[Kind]):
+    """A field whose cells name files: it says how one is read, and where one cannot be, why."""
+
+    def __init__(self, config: Kind) -> None:
+        self.config = config
+        self._recent = Recent(self._row, KEPT)
+
+    @classmethod
+    def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
+        """There is nothing to learn."""
+        return cls(config)
+
+    @classmethod
+    def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:
+        """Nothing is saved beyond the configuration."""
+        return cls(config)
+
+    def fault(self, cell: str) -> str | None:
+        """A file that is not there, or that is not what the column holds."""
+        try:
+            self._recent(cell)
+        except DataError as error:
+            return str(error)
+        return None
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """Each file as its items."""
+        return [self._recent(cell) for cell in cells]
+
+    def _row(self, cell: str) -> Values:
+        """The items of a file; DataError where it has none."""
+        raise NotImplementedError
+
+
+def _state(name: str) -> tuple[int, ...] | None:
+    """What differs once a file has changed; None where there is no such file."""
+    try:
+        found = os.stat(name.strip())
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,59 @@
+"""No column at all: what a language model reads before it writes (SPEC S1.2)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from seqloom.config.columns import NoColumnConfig
+from seqloom.fields.field_files import Stored
+from seqloom.fields.items import Symbols
+from seqloom.fields.specials import END, SPECIAL_SYMBOLS
+from seqloom.fields.values import Values
+
+__all__ = ["NoField"]
+
+
+class NoField(Stored[NoColumnConfig]):
+    """Every cell is empty, and its row is `<end>` alone."""
+
+    closing = 1  # `<end>`
+
+    def __init__(self, config: NoColumnConfig) -> None:
+        self.config = config
+
+    @classmethod
+    def learn(cls, config: NoColumnConfig, cells: Iterable[str], *, seed: int) -> Self:
+        """There is nothing to learn."""
+        return cls(config)
+
+    @classmethod
+    def restore(cls, config: NoColumnConfig, facts: Mapping[str, Any], directory: Path) -> Self:
+        """Nothing is saved beyond the kind."""
+        return cls(config)
+
+    @property
+    def items(self) -> Symbols:
+        """The special symbols."""
+        return Symbols(len(SPECIAL_SYMBOLS))
+
+    def fault(self, cell: str) -> str | None:
+        """Nothing can be wrong with nothing."""
+        return None
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """`<end>` for each."""
+        return [np.array([END], dtype=np.int32) for _ in cells]
+
+    def tokens(self, row: Any) -> list[str]:
+        """The special symbols of these ids."""
+        return [SPECIAL_SYMBOLS[token] for token in row]
+
+    def cell(self, row: Any) -> str:
+        """Empty."""
+        return ""
+
+    def describe(self) -> str:
+        """In a word."""
+        return "none"

@@ -1,0 +1,47 @@
+"""The metrics that fit each kind of target (SPEC S8)."""
+
+from collections.abc import Callable, Sequence
+
+from seqloom.metrics.edit_rates import edit_scores
+from seqloom.metrics.labels import label_scores, tag_scores
+from seqloom.metrics.numbers import number_scores
+from seqloom.metrics.score import Score
+from seqloom.metrics.text import text_scores
+
+__all__ = ["leading", "target_scores", "written_scores"]
+
+
+def written_scores(
+    outputs: Sequence[str],
+    references: Sequence[str],
+    *,
+    lowercase: bool = False,
+    seed: int | None = 1,
+) -> list[Score]:
+    """What is said of texts: how much of them is right, and how much has to be edited."""
+    return [
+        *text_scores(outputs, references, lowercase=lowercase, seed=seed),
+        *edit_scores(outputs, references, lowercase=lowercase, seed=seed),
+    ]
+
+
+Measured = Callable[..., list[Score]]
+KINDS: dict[str, Measured] = {
+    "text": written_scores,
+    "label": label_scores,
+    "tags": tag_scores,
+    "number": number_scores,
+}
+LEADING = {"text": "chrF", "series": "R²"}  # elsewhere the first
+
+
+def target_scores(
+    kind: str, outputs: Sequence[str], references: Sequence[str], *, seed: int | None = 1
+) -> list[Score]:
+    """What is said of outputs of this kind; without a seed no intervals are drawn."""
+    return KINDS[kind](outputs, references, seed=seed)
+
+
+def leading(kind: str, scores: Sequence[Score]) -> Score:
+    """The score that a run is judged by; larger is better."""
+    return next((each for each in scores if each.name == LEADING.get(kind)), scores[0])

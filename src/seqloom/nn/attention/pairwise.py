@@ -1,0 +1,134 @@
+"""Small networks over the sum of every query with every key, without holding all pairs at once.
+
+B·Q·S·A values are many in training (80 MB for 64 sentences of 25 words and a width of 512), so
+pairs are made in blocks that stay in the processor's cache and are made again for the gradient:
+less memory than one large tensor, and faster too.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from seqloom.nn.autograd_functions import apply_by_hand
+
+__all__ = ["Network", "ReluPairs", "TanhPairs", "over_pairs"]
+
+BLOCK = 2**18  # values of a block: 1 MB in float32
+
+
+@runtime_checkable
+class Network(Protocol):
+    """From one vector for each pair to a score; `pairs` is its own to overwrite."""
+
+    @staticmethod
+    def score(pairs: Float[Tensor, "B Q S A"], *weights: Tensor) -> Float[Tensor, "B Q S"]: ...
+
+    @staticmethod
+    def gradients(
+        change: Float[Tensor, "B Q S"], pairs: Float[Tensor, "B Q S A"], *weights: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Of the pairs and of each weight, given the gradient of the scores."""
+        ...
+
+
+class TanhPairs:
+    """`wᵀ tanh(pair)`."""
+
+    @staticmethod
+    def score(pairs: Float[Tensor, "B Q S A"], *weights: Tensor) -> Float[Tensor, "B Q S"]:
+        (weigh,) = weights
+        return pairs.tanh_() @ weigh
+
+    @staticmethod
+    def gradients(
+        change: Float[Tensor, "B Q S"], pairs: Float[Tensor, "B Q S A"], *weights: Tensor
+    ) -> tuple[Tensor, ...]:
+        (weigh,) = weights
+        squashed = pairs.tanh_()
+        of_weigh = change.flatten() @ squashed.flatten(0, 2)
+        slope = torch.addcmul(weigh.new_ones(()), squashed, squashed, value=-1, out=squashed)
+        return slope.mul_(change[..., None]).mul_(weigh), of_weigh
+
+
+class ReluPairs:
+    """`wᵀ relu(W relu(pair) + b)`."""
+
+    @staticmethod
+    def score(pairs: Float[Tensor, "B Q S A"], *weights: Tensor) -> Float[Tensor, "B Q S"]:
+        weigh, matrix, bias = weights
+        inner = torch.addmm(bias, pairs.relu_().flatten(0, 2), matrix.t()).relu_()
+        return (inner @ weigh).view(pairs.shape[:3])
+
+    @staticmethod
+    def gradients(
+        change: Float[Tensor, "B Q S"], pairs: Float[Tensor, "B Q S A"], *weights: Tensor
+    ) -> tuple[Tensor, ...]:
+        weigh, matrix, bias = weights
+        outer = pairs.relu_().flatten(0, 2)
+        inner = torch.addmm(bias, outer, matrix.t()).relu_()
+        flat = change.flatten()
+        of_weigh = flat @ inner
+        of_inner = torch.outer(flat, weigh).mul_(inner > 0)
+        of_outer = (of_inner @ matrix).mul_(outer > 0)
+        return of_outer.view_as(pairs), of_weigh, of_inner.t() @ outer, of_inner.sum(0)
+
+
+def over_pairs(
+    network: type[Network],
+    queries: Float[Tensor, "B Q A"],
+    keys: Float[Tensor, "B S A"],
+    *weights: Tensor,
+) -> Float[Tensor, "B Q S"]:
+    """The network's score of `query + key`, for every pair."""
+    if torch.is_grad_enabled():
+        return apply_by_hand(_OverPairs, network, queries, keys, *weights)
+    return _scores(network, queries, keys, *weights)
+
+
+class _OverPairs(Function):
+    """The scores, with a gradient that makes the pairs a second time."""
+
+    @staticmethod
+    def forward(
+        context: Any, network: type[Network], queries: Tensor, keys: Tensor, *weights: Tensor
+    ) -> Tensor:
+        context.network = network
+        context.save_for_backward(queries, keys, *weights)
+        return _scores(network, queries, keys, *weights)
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, change: Tensor) -> tuple[Tensor | None, ...]:
+        queries, keys, *weights = context.saved_tensors
+        totals = [torch.zeros_like(tensor) for tensor in (queries, keys, *weights)]
+        for rows, columns in _blocks(queries, keys):
+            pairs = queries[rows, columns, None] + keys[rows, None]
+            of_pairs, *others = context.network.gradients(change[rows, columns], pairs, *weights)
+            totals[0][rows, columns] = of_pairs.sum(2)
+            totals[1][rows] += of_pairs.sum(1)
+            for total, more in zip(totals[2:], others, strict=True):
+                total += more
+        return None, *totals
+
+
+def _scores(network: type[Network], queries: Tensor, keys: Tensor, *weights: Tensor) -> Tensor:
+    scores = queries.new_empty(*queries.shape[:2], keys.shape[1])
+    for rows, columns in _blocks(queries, keys):
+        pairs = queries[rows, columns, None] + keys[rows, None]  # (b, q, S, A)
+        scores[rows, columns] = network.score(pairs, *weights)
+    return scores
+
+
+def _blocks(queries: Tensor, keys: Tensor) -> Iterator[tuple[slice, slice]]:
+    """Sentences and queries of each block: whole sentences, or some queries of a long one."""
+    (sentences, count, width), positions = queries.shape, keys.shape[1]
+    some = min(count, max(1, BLOCK // max(1, positions * width)))
+    whole = max(1, BLOCK // max(1, count * positions * width))
+    for sentence in range(0, sentences, whole):
+        for query in range(0, count, some):
+            yield slice(sentence, sentence + whole), slice(query, query + some)

@@ -1,0 +1,212 @@
+"""A finished model of gaps in use: texts with markers, fields, encoder, the tokens left out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from seqloom.errors import DataError
+from seqloom.fields import GAP, UNK, GapsField, MarkedText, TextField, Values
+from seqloom.model import Filling
+from seqloom.prediction.head_predictor import Judge
+from seqloom.prediction.inputs import Encoded, Group, Reader, batches, padded
+from seqloom.prediction.output import Likely, Output, Token
+from seqloom.prediction.output_options import Wishes
+from seqloom.prediction.parallel import side_by_side
+from seqloom.prediction.text_predictor import Scored
+
+__all__ = ["Filler", "Question", "Told"]
+
+ALTERNATIVES = 5  # of each gap, unless told otherwise
+ROWS = 256  # in a batch
+CHUNK = 1_024  # positions whose scores are held at a time
+
+Ids = NDArray[np.int64]
+
+
+class Question(NamedTuple):
+    """A text as it is read, closed, the positions that are asked for, and what is right there."""
+
+    values: Values
+    positions: Ids
+    tokens: Ids
+
+
+class Told(NamedTuple):
+    """What a model thinks of the positions it was asked for."""
+
+    tokens: Ids  # what is right
+    guesses: Ids
+    log_probabilities: NDArray[np.float64]  # of what is right; -inf where that is unknown
+
+
+@dataclass(frozen=True)
+class Filler(Judge):
+    """What `seqloom.load` gives for a target of gaps: inputs are texts in which some are marked."""
+
+    source: TextField
+    target: GapsField
+
+    @cached_property
+    def marked(self) -> MarkedText:
+        """How texts with gaps are read and filled in."""
+        return MarkedText(self.source, self.target.config.marker)
+
+    @property
+    def inputs(self) -> Reader:
+        """How raw inputs are read."""
+        return Reader(self.marked, self.config.data.max_source)
+
+    @property
+    def head(self) -> Filling:
+        """What tells the tokens."""
+        return self.network.filling
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
+        """The log-probability of each token of a text from all others; source and target are the
+        same text (SPEC S7.4)."""
+        for number, (source, target) in enumerate(pairs, 1):
+            if source != target:
+                raise DataError(
+                    f"pair {number}: a text is scored as it is, token by token; give it as source "
+                    "and target alike"
+                )
+        return self.scored((), [target for _, target in pairs])
+
+    def scored(self, encoded: Sequence[Encoded], outputs: Sequence[str]) -> list[Scored]:
+        """The same for texts alone; nothing else is read."""
+        return [
+            Scored(float(each.log_probabilities.sum()), tuple(self._tokens(each)))
+            for each in self.told(outputs)
+        ]
+
+    def scored_positions(self, texts: Sequence[str]) -> int:
+        """Positions that are read to score these texts; all of a text for each of its tokens, where
+        a token must be hidden to be asked for."""
+        reader, rows = self.inputs, self.source.rows(texts)
+        lengths = [len(reader.encoded(number, row).values) for number, row in enumerate(rows)]
+        return sum(length * (1 if self.head.around else length) for length in lengths)
+
+    def told(self, texts: Sequence[str]) -> list[Told]:
+        """What is thought of every token of texts, each from all the others."""
+        reader, questions, owners = self.inputs, [], []
+        for number, row in enumerate(self.source.rows(texts)):
+            values = reader.encoded(number, row).values
+            asked = self._one_by_one(values)
+            questions += asked
+            owners += [number] * len(asked)
+        parts: list[list[Told]] = [[] for _ in texts]
+        for number, found in zip(owners, self.guessed(questions), strict=True):
+            parts[number].append(found)
+        return [Told(*map(np.concatenate, zip(*each, strict=True))) for each in parts]
+
+    def guessed(self, questions: Sequence[Question]) -> list[Told]:
+        """An answer to each question."""
+        order = list(batches([len(each.values) for each in questions], most=ROWS))
+        shared = [[questions[index] for index in batch] for batch in order]
+        answers: dict[int, Told] = {}
+        for batch, found in zip(order, side_by_side(self._answered, shared), strict=True):
+            answers |= dict(zip(batch, found, strict=True))
+        return [answers[number] for number in range(len(questions))]
+
+    def _one_by_one(self, values: Values) -> list[Question]:
+        """Every token asked for while all others are read: in one question where no position is
+        shown itself, and else in as many as there are tokens."""
+        tokens = np.asarray(values[: len(values) - self.source.closing], np.int64)
+        asked = np.flatnonzero(self.target.fillable[tokens] | (tokens == UNK))
+        if self.head.around or not len(asked):
+            return [Question(values, asked, tokens[asked])]
+        questions = []
+        for place in asked:
+            gapped = values.copy()
+            gapped[place] = GAP
+            questions.append(Question(gapped, np.array([place]), tokens[[place]]))
+        return questions
+
+    @torch.inference_mode()
+    def _answered(self, batch: list[Question]) -> list[Told]:
+        hidden = self._hidden([each.values for each in batch])
+        counts = [len(each.positions) for each in batch]
+        rows = np.repeat(np.arange(len(batch)), counts)
+        asked = hidden[torch.from_numpy(rows), torch.from_numpy(_joined(batch, "positions"))]
+        tokens = torch.from_numpy(_joined(batch, "tokens"))
+        guesses, likely = [torch.empty(0, dtype=torch.int64)], [torch.empty(0)]
+        for part, own in zip(asked.split(CHUNK), tokens.split(CHUNK), strict=True):
+            scores = self._log_probabilities(part)
+            guesses.append(scores.argmax(-1))
+            likely.append(scores.gather(1, own[:, None]).squeeze(1))
+        ends = np.cumsum(counts)[:-1]
+        columns = (tokens, torch.cat(guesses), torch.cat(likely).double())
+        return [
+            Told(*each) for each in zip(*(np.split(c.numpy(), ends) for c in columns), strict=True)
+        ]
+
+    def _hidden(self, rows: list[Values]) -> Float[Tensor, "B S D"]:
+        self.network.eval()
+        return self.head.read(self.network.encoder.encode(padded(rows)))
+
+    def _log_probabilities(self, hidden: Float[Tensor, "N D"]) -> Float[Tensor, "N V"]:
+        """Of tokens that can fill a gap; no other can."""
+        barred = ~torch.from_numpy(self.target.fillable)
+        return self.head.write(hidden).masked_fill(barred, -torch.inf).log_softmax(-1)
+
+    def _tokens(self, told: Told) -> Iterator[Token]:
+        names = self.target.tokens(told.tokens)
+        yield from map(Token, names, told.log_probabilities.tolist())
+
+    def answers(self, group: Group, wishes: Wishes) -> Iterator[Output]:
+        """Texts as they were given, with their gaps filled in."""
+        likeliest = wishes.alternatives or ALTERNATIVES
+        outputs = self.outputs(group.encoded, len(group.lines), likeliest)
+        for cell, output in zip(group.cells, outputs, strict=True):
+            yield replace(output, text=self.marked.filled(cell, output.ids))
+
+    def _judged(self, encoded: Sequence[Encoded]) -> Iterator[tuple[Encoded, Float[Tensor, "N V"]]]:
+        """What may stand in the gaps of each input."""
+        shared = [
+            [encoded[index] for index in batch]
+            for batch in batches([len(each.values) for each in encoded], most=ROWS)
+        ]
+        for batch, judged in zip(shared, side_by_side(self._gaps, shared), strict=True):
+            yield from zip(batch, judged, strict=True)
+
+    @torch.inference_mode()
+    def _gaps(self, batch: list[Encoded]) -> list[Float[Tensor, "N V"]]:
+        rows = [each.values for each in batch]
+        hidden = self._hidden(rows)
+        places = [torch.from_numpy(np.flatnonzero(row == GAP)) for row in rows]
+        return [
+            self._log_probabilities(states[gaps])
+            for states, gaps in zip(hidden, places, strict=True)
+        ]
+
+    def _output(self, source: Encoded, judged: Float[Tensor, "N V"], likeliest: int) -> Output:
+        found = judged.topk(min(likeliest, int(self.target.fillable.sum())))
+        best = found.indices[:, 0].tolist()
+        tokens = []
+        for scores, ids in zip(found.values.tolist(), found.indices.tolist(), strict=True):
+            names = self.target.tokens(ids)
+            tokens.append(Token(names[0], scores[0], tuple(map(Likely, names, scores))))
+        total = sum(token.log_probability for token in tokens)
+        filled = source.values.copy()
+        filled[filled == GAP] = best
+        return Output(
+            self.source.cell(filled),
+            total,
+            total,
+            tuple(tokens),
+            "end",
+            source=tuple(self.marked.tokens(source.values)),
+            truncated=source.truncated,
+            ids=tuple(best),
+        )
+
+
+def _joined(batch: list[Question], name: str) -> Ids:
+    return np.concatenate([getattr(each, name) for each in batch])

@@ -1,0 +1,315 @@
+"""A finished model in use: raw input, fields, encoder, search, Output."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from seqloom.config import Config
+from seqloom.errors import ConfigError
+from seqloom.fields import END, Field, NoField, TextField, Values
+from seqloom.model import Decoder, Encoder, SequenceModel
+from seqloom.prediction.decoding import Running, Waiting, sharing
+from seqloom.prediction.inputs import GROUP, Encoded, Input, Reader, batches, check_cells, padded
+from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token, finite
+from seqloom.prediction.output_options import NOTHING_MORE, Demands, Wishes
+from seqloom.prediction.parallel import side_by_side
+from seqloom.prediction.request import Asked, Found
+from seqloom.prediction.search_setup import configured, fitted
+from seqloom.prediction.text_scoring import text_log_probabilities
+from seqloom.search import (
+    Completions,
+    Greedy,
+    Hypothesis,
+    Node,
+    Sample,
+    Search,
+)
+from seqloom.training import row_log_probabilities
+
+__all__ = ["ROWS", "Model", "Scored"]
+
+SENTENCES = 64  # decoded at once
+FEW = 8  # inputs that are not worth a thread of their own
+GREEDY = Greedy()
+ROWS = 320  # paths searched at once
+WINDOW = 128  # tokens of a text that a Transformer sees at once, where training sets no number
+
+
+class Scored(NamedTuple):
+    """How likely a given output is for a given input."""
+
+    log_probability: float
+    tokens: tuple[Token, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; what is not finite is None."""
+        tokens = [token.as_dict() for token in self.tokens]
+        return {"score": finite(self.log_probability), "tokens": tokens}
+
+
+@dataclass(frozen=True)
+class Model:
+    """What `seqloom.load` gives: call it with a text, or `predict` many."""
+
+    config: Config
+    source: Field
+    target: TextField
+    network: SequenceModel
+    engine: Decoder[Any] | None = None  # writes in place of the network's own decoder
+    reader: Encoder | None = None  # reads in place of its own encoder
+    known: Path | None = None  # the encoded rows that it learnt from, for baselines
+
+    @property
+    def encoder(self) -> Encoder:
+        """What reads inputs: the reader where there is one."""
+        return self.network.encoder if self.reader is None else self.reader
+
+    @property
+    def decoder(self) -> Decoder[Any]:
+        """What writes outputs: the engine where there is one."""
+        return self.network.decoder if self.engine is None else self.engine
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is no source: a language model, whose inputs are beginnings."""
+        return isinstance(self.source, NoField)
+
+    @property
+    def endless(self) -> bool:
+        """Whether it has learnt from a stream, where no text ends."""
+        return self.config.data.lines == "stream"
+
+    @property
+    def inputs(self) -> Reader:
+        """How raw inputs are read."""
+        return Reader(self.source, self.config.data.max_source)
+
+    def __call__(self, text: Input) -> Output:
+        """The best output for one input, a text or a list of turns, with its attention."""
+        return self.predict([text], attention=True)[0]
+
+    def predict(
+        self,
+        inputs: Iterable[Input],
+        *,
+        search: Search | None = None,
+        n_best: int = 1,
+        attention: bool = False,
+        wishes: Wishes = NOTHING_MORE,
+    ) -> list[Output]:
+        """An output for each input, in order."""
+        if attention:
+            wishes = replace(wishes, attention=True)
+        return list(self.stream(inputs, search=search, n_best=n_best, wishes=wishes))
+
+    def stream(
+        self,
+        inputs: Iterable[Input],
+        *,
+        search: Search | None = None,
+        n_best: int = 1,
+        wishes: Wishes = NOTHING_MORE,
+        group: int = GROUP,
+    ) -> Iterator[Output]:
+        """The same, with `group` inputs in memory at a time.
+
+        Where an input cannot be read, the outputs of those before it come first, then the error.
+        """
+        asked = self.asked(search, n_best, wishes)
+        for each in self.inputs.groups(inputs, group):
+            if self.alone:
+                asked = self.going_on(asked, each.lines, each.cells)
+            yield from self._outputs(each.encoded, each.lines, asked)
+            if each.fault is not None:
+                raise each.fault
+
+    def predict_rows(self, rows: Sequence[Values], *, search: Search = GREEDY) -> list[Output]:
+        """An output for each input that is already encoded."""
+        encoded = [Encoded(number, row) for number, row in enumerate(rows)]
+        asked = self.asked(search, 1, NOTHING_MORE)
+        return list(self._outputs(encoded, range(len(rows)), asked))
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
+        """The log-probability of each given output, token by token (SPEC S7.4)."""
+        check_cells("source", [source for source, _ in pairs], self.source)
+        reader = self.inputs
+        rows = self.source.rows([source for source, _ in pairs])
+        encoded = [reader.encoded(number, row) for number, row in enumerate(rows)]
+        return self.scored(encoded, [target for _, target in pairs])
+
+    def scored(self, encoded: Sequence[Encoded], outputs: Sequence[str]) -> list[Scored]:
+        """The same for inputs that are already encoded."""
+        check_cells("target", outputs, self.target)
+        sources = [each.values for each in encoded]
+        targets = self.target.rows(outputs)
+        lengths = [max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
+        results: dict[int, Scored] = {}
+        for batch in batches(lengths, most=ROWS):
+            wanted = [targets[number] for number in batch]
+            values = self._log_probabilities([sources[number] for number in batch], wanted)
+            for number, ids, row in zip(batch, wanted, values, strict=True):
+                names = self.target.tokens(ids.tolist())
+                tokens = tuple(Token(n, v) for n, v in zip(names, row, strict=False))
+                results[number] = Scored(sum(row[: len(ids)]), tokens)
+        return [results[number] for number in range(len(outputs))]
+
+    def scored_positions(self, outputs: Sequence[str]) -> int:
+        """Positions that are read to score these outputs.
+
+        Each looks at all before it: where an output is longer than those that the model has learnt
+        from, all its positions count once for each such length in it.
+        """
+        most = self.config.data.max_target + self.target.closing
+        lengths = [len(row) for row in self.target.rows(outputs)]
+        return sum(length * -(-length // most) for length in lengths)
+
+    def score_text(self, lines: Sequence[str]) -> list[Scored]:
+        """The same for the lines of one text, in which each goes on from those before it."""
+        rows = [row[: len(row) - self.target.closing] for row in self.target.rows(lines)]
+        ends = np.cumsum([len(row) for row in rows]).tolist()
+        tokens = torch.from_numpy(np.concatenate(rows)).long()
+        window = self.config.training.truncate or WINDOW
+        values = text_log_probabilities(self.network, tokens, window=window).tolist()
+        results = []
+        for row, end in zip(rows, ends, strict=True):
+            own = values[end - len(row) : end]
+            results.append(
+                Scored(sum(own), tuple(map(Token, self.target.tokens(row.tolist()), own)))
+            )
+        return results
+
+    @torch.inference_mode()
+    def _log_probabilities(self, sources: list[Values], targets: list[Values]) -> list[list[float]]:
+        self.network.eval()
+        state = self.network.decoder.start(self.network.encoder.encode(padded(sources)))
+        target = padded(targets).values
+        rows: list[list[float]] = row_log_probabilities(
+            self.network.decoder, state, target
+        ).tolist()
+        return rows
+
+    def asked(self, search: Search | None, n_best: int, wishes: Wishes) -> Asked:
+        """What the caller asks for, in the model's tokens; ConfigError where it cannot be.
+
+        A language model draws, unless told otherwise: its likeliest text says little.
+        """
+        if search is None:
+            search = Sample(draws=n_best) if self.alone else configured(self.config.search, n_best)
+        search = fitted(search, n_best)
+        demands = Demands.of(wishes, self.target, width=search.paths)
+        return Asked(search, wishes, demands, n_best)
+
+    def going_on(self, asked: Asked, lines: range, cells: Sequence[str]) -> Asked:
+        """The same for these inputs, each of which is the beginning of its output."""
+        prefix = asked.wishes.prefix
+        if not isinstance(prefix, str):
+            raise ConfigError("each input is the beginning of its output: leave the prefixes out")
+        beginnings = tuple(f"{prefix}{cell}" for cell in cells)
+        demands = asked.demands.going_on(
+            beginnings, self.target, first=lines.start, endless=self.endless
+        )
+        return replace(asked, demands=demands, beginnings=beginnings)
+
+    def _outputs(self, encoded: list[Encoded], lines: range, asked: Asked) -> Iterator[Output]:
+        """An output for each of these lines; those that were not encoded are blank."""
+        outputs = [Output("", 0.0, 0.0, (), "blank")] * len(lines)
+        if not encoded:
+            return iter(outputs)
+        waiting = [Waiting(each.number, each, lines[each.number], asked) for each in encoded]
+        waiting.sort(key=lambda each: -len(each.encoded.values))
+        shares = max(1, min(torch.get_num_threads(), len(waiting) // FEW))
+        parts = [waiting[share::shares] for share in range(shares)]
+        for found in side_by_side(self._written, parts):
+            for number, output in found.items():
+                outputs[number] = output
+        return iter(outputs)
+
+    def _written(self, inputs: list[Waiting[int]]) -> dict[int, Output]:
+        """The outputs for inputs given longest first, of which there is one at least.
+
+        When half of a batch is done it rests, until the halves of two that are equally far make a
+        whole one again: products of few rows are slow, and those of unlike lengths wasteful.
+        """
+        outputs, resting = dict[int, Output](), list[tuple[int, Running[int]]]()
+        asked = inputs[0].asked
+        most = max(1, min(SENTENCES, ROWS // asked.search.paths))
+        half = 0 if sharing(asked) is None else most // 2
+        for batch in batches([len(each.encoded.values) for each in inputs], most=most):
+            running, joins = Running[int](self), 0
+            outputs |= running.add([inputs[number] for number in batch])
+            outputs |= running.go_on(half)
+            while resting and resting[-1][0] == joins:
+                running, joins = resting.pop()[1].joined(running), joins + 1
+                outputs |= running.go_on(half)
+            resting.append((joins, running))
+        while resting:
+            _, running = resting.pop()
+            outputs |= running.go_on(half if resting else 0)
+            if resting:
+                joins, other = resting.pop()
+                resting.append((joins, other.joined(running)))
+        return outputs
+
+    def explained(self, source: Encoded, found: Found, asked: Asked) -> Output:
+        """The best output for an input, with whatever was asked for beside it."""
+        wanted = len(found.outputs) if isinstance(asked.search, Completions) else asked.n_best
+        read = self._read(source, found.seen)
+        ranked = [self._output(source, each, read, asked) for each in found.outputs[:wanted]]
+        return replace(
+            ranked[0],
+            n_best=tuple(ranked) if asked.several else (),
+            tree=tuple(self._branch(node) for node in found.tree),
+        )
+
+    def _read(self, source: Encoded, seen: int) -> tuple[str, ...]:
+        """The input as the model reads it: its items or, of a picture, the cells of its grid."""
+        items = self.source.tokens(source.values)
+        if len(items) >= seen:
+            return tuple(items[:: -(-len(items) // seen)])
+        return tuple(f"{number}" for number in range(1, seen + 1))
+
+    def _output(
+        self, source: Encoded, found: Hypothesis, read: tuple[str, ...], asked: Asked
+    ) -> Output:
+        wishes = asked.wishes
+        ids = [*found.tokens, END] if found.finished else list(found.tokens)
+        names, likely = self.target.tokens(ids), self._likely(found, wishes.alternatives)
+        attention = None
+        if found.attention is not None and wishes.attention:
+            attention = found.attention[:, : len(read)].numpy()
+        stopped: Stopped = "end" if found.finished else "length"
+        return Output(
+            text=self._text(source, found, asked),
+            score=found.score,
+            normalised=found.rank_score,
+            tokens=tuple(map(Token, names, found.token_scores, likely)),
+            stopped="limit" if found.limited else stopped,
+            source=read,
+            truncated=source.truncated,
+            attention=attention,
+            ids=tuple(ids),
+        )
+
+    def _text(self, source: Encoded, found: Hypothesis, asked: Asked) -> str:
+        """What was written; after a beginning, which stays as it was given."""
+        text = self.target.decode(found.tokens)
+        if not asked.beginnings:
+            return text
+        begun = self.target.decode(asked.demands.prefixes[source.number])
+        return asked.beginnings[source.number] + text.removeprefix(begun)
+
+    def _likely(self, found: Hypothesis, count: int) -> list[tuple[Likely, ...]]:
+        """The likeliest symbols of each step."""
+        if not count:
+            return [()] * len(found.token_scores)
+        steps = [step[:count] for step in found.alternatives]
+        names = iter(self.target.tokens([token for step in steps for token, _ in step]))
+        return [tuple(Likely(next(names), score) for _, score in step) for step in steps]
+
+    def _branch(self, node: Node) -> Branch:
+        (name,) = self.target.tokens([node.token])
+        return Branch(node.number, node.parent, name, node.log_probability, node.total, node.fate)

@@ -1,0 +1,1 @@
+"""Pages that report on a finished run."""

@@ -1,0 +1,252 @@
+"""A run on one page: its data, model, curves, held-out results, examples, and how to repeat it."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from seqloom.drawing.curves import Curves, fill_curves
+from seqloom.drawing.forecast import fill_forecast
+from seqloom.drawing.image_files import Drawing
+from seqloom.drawing.page import Picture, page, part, table
+from seqloom.drawing.views import View
+from seqloom.metrics import Score
+from seqloom.prediction import Forecast
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CHRF", "ForecastReport", "Judged", "RunReport", "Scale"]
+
+SHOWN = 8  # examples at either end
+BUCKETS = 6  # of lengths
+
+
+class Scale(NamedTuple):
+    """What rows are judged by, and what their lengths are counted in."""
+
+    name: str
+    length: str = "tokens of the source"  # empty where all are of one length
+    digits: int = 0
+    top: float | None = 100.0  # the best there is, if that is known
+    falling: bool = False  # whether less is better; qualities are then below 0
+
+
+CHRF = Scale("chrF")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One held-out row: what was wanted, what the model said, how good that is."""
+
+    source: str | Picture
+    reference: str
+    output: str
+    quality: float  # the larger, the better
+    length: int
+    score: float  # log-probability of the output
+
+
+@dataclass(frozen=True, eq=False)
+class RunReport:
+    """All that a page about a run says."""
+
+    run: str
+    facts: tuple[tuple[str, str], ...]
+    parts: tuple[tuple[str, str], ...]  # of the model: number of parameters, name
+    curves: Curves
+    best: int
+    scores: tuple[Score, ...]
+    judged: tuple[Judged, ...]
+    looks: tuple[View, ...]
+    options: tuple[tuple[str, str], ...]
+    repeat: tuple[str, ...]  # commands
+    scale: Scale = CHRF
+    looks_at: str = "Attention of three examples"  # what the looks show
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "run": self.run,
+            "facts": dict(self.facts),
+            "parts": [{"parameters": count, "part": name} for count, name in self.parts],
+            "scores": [asdict(score) for score in self.scores],
+            "judged_by": self.scale.name,
+            "rows": [{**asdict(each), "source": str(each.source)} for each in self.judged],
+            "lengths": [
+                {"length": middle, "quality": mean, "rows": count}
+                for middle, mean, count in self.by_length()
+            ],
+            "looks": [each.as_dict() for each in self.looks],
+            "options": dict(self.options),
+            "repeat": list(self.repeat),
+        }
+
+    def by_length(self) -> list[tuple[float, float, int]]:
+        """Mean length, mean quality and number of rows, from the shortest sixth to the longest."""
+        order = sorted(self.judged, key=lambda each: each.length)
+        if not order:
+            return []
+        different = len({each.length for each in order})
+        groups = np.array_split(np.arange(len(order)), min(BUCKETS, different))
+        return [
+            (
+                float(np.mean([order[i].length for i in group])),
+                float(np.mean([order[i].quality for i in group])),
+                len(group),
+            )
+            for group in groups
+        ]
+
+    def ranked(self) -> list[Judged]:
+        """The rows from the best to the worst; among equals, the one the model is surer of."""
+        return sorted(self.judged, key=lambda each: (-each.quality, -each.score))
+
+    def page(self) -> str:
+        """The whole HTML file; it opens without a network."""
+        return page(
+            f"{self.run}: a report",
+            [
+                part("Data and run", table((), self.facts)),
+                part("Model", table(("parameters", "part"), self.parts, numbers=(0,))),
+                part("Learning curves", _figure(self._curves())),
+                part("Held-out results", self._results()),
+                *self._examples(),
+                part(self.looks_at, *self._looks()),
+                part("How to repeat it", *self._repeat()),
+            ],
+        )
+
+    def _curves(self) -> Drawing:
+        return Drawing((), lambda figure, _: fill_curves(figure, self.curves, self.best))
+
+    def _lengths(self) -> str:
+        if not self.scale.length:
+            return f"<p>All sources have one length; {self.scale.name} does not depend on it.</p>"
+        return _figure(Drawing((), partial(_fill_lengths, self)))
+
+    def _results(self) -> str:
+        rows = [
+            (
+                score.name,
+                f"{score.value:.{score.digits}f}",
+                score.range,
+                score.signature,
+            )
+            for score in self.scores
+        ]
+        headings = ("metric", "value", "95 % interval", "how it is computed")
+        words = f'<p class="faint">{self.rows:,} rows that were not learnt from.</p>'
+        return words + table(headings, rows, numbers=(1, 2))
+
+    def _examples(self) -> list[str]:
+        """The best, the worst, and what lengths have to do with it."""
+        shown = min(SHOWN, (len(self.judged) + 1) // 2)
+        return [
+            part("Best examples", self._table(self.ranked()[:shown])),
+            part("Worst examples", self._table(self.ranked()[::-1][:shown])),
+            part("Length against quality", self._lengths()),
+        ]
+
+    def _table(self, rows: Sequence[Judged]) -> str:
+        columns: dict[str, list[object]] = {
+            "source": [each.source for each in rows],
+            "output": [each.output for each in rows],
+            "reference": [each.reference for each in rows],
+            self.scale.name: [self._quality(each) for each in rows],
+        }
+        there = {name: cells for name, cells in columns.items() if any(map(str, cells))}
+        return table(
+            tuple(there), list(zip(*there.values(), strict=True)), numbers=(len(there) - 1,)
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many rows were judged."""
+        return len(self.judged)
+
+    def _quality(self, each: Judged) -> str:
+        return f"{abs(each.quality) if self.scale.falling else each.quality:.{self.scale.digits}f}"
+
+    def _looks(self) -> list[str]:
+        if not self.looks:
+            return ["<p>There is nothing of the kind to show.</p>"]
+        return [_figure(each.drawing()) for each in self.looks]
+
+    def _repeat(self) -> list[str]:
+        commands = html.escape("\n".join(self.repeat))
+        options = table(("option", "value"), self.options)
+        return [
+            f"<pre><code>{commands}</code></pre>",
+            f"<details><summary>All options</summary>{options}</details>",
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastReport(RunReport):
+    """The same of a run that forecasts: its best and its worst window, and errors by step."""
+
+    forecasts: tuple[Forecast, ...] = ()  # from the best to the worst
+    by_step: tuple[float, ...] = ()
+    windows: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many windows were forecast."""
+        return self.windows
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**super().as_dict(), "error_by_step": list(self.by_step)}
+
+    def _examples(self) -> list[str]:
+        best, worst = self.forecasts[0], self.forecasts[-1]
+        return [
+            part("Best example", _figure(_forecast(best))),
+            part("Worst example", _figure(_forecast(worst))),
+            part("Steps ahead against error", _figure(Drawing((), partial(_fill_steps, self)))),
+        ]
+
+
+def _forecast(forecast: Forecast) -> Drawing:
+    return Drawing(forecast.columns, lambda figure, _: fill_forecast(figure, forecast))
+
+
+def _fill_steps(report: ForecastReport, figure: "Figure", _labels: Sequence[str]) -> None:
+    """The mean error of each step ahead."""
+    figure.set_size_inches(6.4, 2.8)
+    axes = figure.add_subplot()
+    steps = range(1, len(report.by_step) + 1)
+    axes.plot(steps, report.by_step, color="#c8641e", marker="o" if len(steps) < 40 else "")
+    axes.set_ylim(0, 1.08 * (max(report.by_step) or 1.0))
+    axes.set_xlabel("steps ahead")
+    axes.set_ylabel("mean |error|, standardised")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _figure(drawing: Drawing) -> str:
+    return f"<figure>{drawing.svg()}</figure>"
+
+
+def _fill_lengths(report: RunReport, figure: "Figure", _labels: Sequence[str]) -> None:
+    """A point for each row, and the mean of each sixth."""
+    figure.set_size_inches(6.4, 3.2)
+    axes = figure.add_subplot()
+    lengths = [each.length for each in report.judged]
+    scale, sign = report.scale, -1 if report.scale.falling else 1
+    qualities = [sign * each.quality for each in report.judged]
+    axes.scatter(lengths, qualities, s=8, alpha=0.35, color="#1f5fa8", lw=0)
+    middle = report.by_length()
+    axes.plot(
+        [each[0] for each in middle], [sign * each[1] for each in middle], color="#c8641e",
+        marker="o", label="mean of rows of like length",
+    )  # fmt: skip
+    if scale.top is not None:
+        axes.set_ylim(-0.03 * scale.top, 1.03 * scale.top)
+    axes.set_xlabel(scale.length)
+    axes.set_ylabel(f"{scale.name} of the row")
+    axes.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1))
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,1 @@
+"""One training run: its prepared data, learner, workers, progress and saved contents."""

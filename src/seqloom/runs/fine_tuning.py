@@ -1,0 +1,115 @@
+"""Fine-tuning: a new run that begins with the weights and the vocabulary of another (SPEC S6.7)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from seqloom.config import Config, Overrides, flatten, merge, validate
+from seqloom.errors import ConfigError, RunError
+from seqloom.fields import Field, GapsField, TextField
+from seqloom.runs.contents import best_step, load_config, load_fields, used_weights
+from seqloom.runs.weights import weights
+from seqloom.store import RunDirectory
+
+__all__ = ["Base", "open_base"]
+
+KEPT = ("source.", "target.", "model.")
+LIMITS = ("max_line", "max_source", "max_target", "overlong")
+GENTLER = 0.25  # of the rate that a new model would get
+
+
+@dataclass(frozen=True)
+class Base:
+    """The run that a new one begins from."""
+
+    path: Path
+    step: int
+    config: Config
+    source: Field
+    target: Field
+    weights: Mapping[str, Tensor]
+
+    def __str__(self) -> str:
+        return f"{self.path}, step {self.step}"
+
+    @property
+    def fields(self) -> tuple[Field, Field]:
+        """Source and target."""
+        return self.source, self.target
+
+    def options(self, own: Mapping[str, Any]) -> Overrides:
+        """The user's options, and what the new run has from the old one.
+
+        Fields and model are those of the old run; only dropout may be another.
+        """
+        old = self.config.model_dump(mode="json")
+        kept: Overrides = {name: old[name] for name in ("source", "target", "model", "search")}
+        kept["data"] = {name: old["data"][name] for name in LIMITS}
+        merged = merge(kept, own)
+        before, after = flatten(self.config), flatten(validate(merged, place="options"))
+        for name, value in after.items():
+            free = name.rpartition(".")[2] == "dropout"
+            if name.startswith(KEPT) and not free and before.get(name) != value:
+                raise ConfigError(
+                    f"--from {self.path} keeps {name} = {before.get(name)!r}: leave "
+                    f"{name} = {value!r} out, or train without --from"
+                )
+        return merged
+
+    def settled(self, config: Config, own: Mapping[str, Any]) -> Config:
+        """The planned configuration with a lower rate, unless the user has set one."""
+        training = config.training
+        if "rate" not in own.get("training", {}):
+            training = training.model_copy(update={"rate": GENTLER * training.rate})
+        return config.model_copy(update={"training": training})
+
+    def extended(self, sample: Sequence[tuple[str, str]]) -> tuple[Field, Field]:
+        """Its fields with what the new rows have and they lack; one object where they are one."""
+        sources, targets = ([row[side] for row in sample] for side in (0, 1))
+        if self.source is self.target:
+            both = _extended(self.source, [*sources, *targets])
+            return both, both
+        source = _extended(self.source, sources)
+        if isinstance(self.target, GapsField) and isinstance(source, TextField):
+            return source, GapsField.beside(self.target.config, source)
+        return source, _extended(self.target, targets)
+
+    def first_weights(self, network: nn.Module) -> dict[str, Tensor]:
+        """Its weights for a network that may have more symbols; new ones stay as they are there.
+
+        ConfigError where those would never learn, since the table they are in is frozen.
+        """
+        grown = {name: value.clone() for name, value in weights(network).items()}
+        frozen = {name for name, value in network.named_parameters() if not value.requires_grad}
+        for name in sorted(grown.keys() | self.weights.keys()):
+            new, old = grown.get(name), self.weights.get(name)
+            if new is None or old is None or not _holds(new.shape, old.shape):
+                raise RunError(f"{self}: {name} does not fit the new model; train without --from")
+            if name in frozen and new.shape != old.shape:
+                raise ConfigError(
+                    f"training.freeze keeps {name}, so the new symbols in it would never learn: "
+                    "freeze less, or leave training.extend_vocabulary out"
+                )
+            new[tuple(slice(size) for size in old.shape)] = old
+        return grown
+
+
+def _extended(field: Field, cells: Sequence[str]) -> Field:
+    """The field with new symbols, where it is one of text."""
+    return field.extended(cells) if isinstance(field, TextField) else field
+
+
+def _holds(large: Sequence[int], small: Sequence[int]) -> bool:
+    return len(large) == len(small) and all(a >= b for a, b in zip(large, small, strict=True))
+
+
+def open_base(path: str | Path) -> Base:
+    """What a new run takes from the best step of a finished one."""
+    directory = RunDirectory(Path(path))
+    config = load_config(directory)
+    source, target = load_fields(directory, config)
+    step = best_step(directory)
+    return Base(Path(path), step.number, config, source, target, used_weights(step))

@@ -1,0 +1,232 @@
+"""What one worker holds of a run: model, optimiser, its share of the data, how far it has come."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from seqloom.config import Config
+from seqloom.data import Batch, Batches, Corpus, Indices, Masking
+from seqloom.fields import EMPTY, Field, GapsField
+from seqloom.model import Network, Source, build
+from seqloom.randomness import key
+from seqloom.runs.contents import load_config, load_fields
+from seqloom.runs.device import learning_device
+from seqloom.runs.pretrained_embeddings import keep_vectors
+from seqloom.runs.progress import Progress, surroundings
+from seqloom.runs.streams import Stream
+from seqloom.runs.weights import load_weights, weights
+from seqloom.store import RunDirectory, Skipped
+from seqloom.training import (
+    Example,
+    Forcing,
+    Freedom,
+    MovingAverage,
+    Optimizer,
+    Portion,
+    Ranks,
+    Update,
+    Weighing,
+    fit,
+    freeze,
+)
+
+__all__ = ["Learner", "example", "masking_of", "new_network"]
+
+SMOOTH = 0.95  # of the running mean of the loss, in the next
+
+
+class Learner:
+    """Makes updates, from the newest sound step on."""
+
+    def __init__(
+        self, config: Config, network: Network, corpus: Corpus, masking: Masking | None = None
+    ) -> None:
+        self.config = config
+        self.device = learning_device(config.training)
+        self.network = network.to(self.device)
+        self.corpus = corpus
+        self.masking = masking  # where tokens are left out of the source and asked for
+        self.notes = freeze(network, config.training.freeze)
+        self.notes += keep_vectors(network, config.model)
+        self.optimizer = Optimizer(network, config.training, rows=len(corpus))
+        self.moving: MovingAverage | None = None
+        if config.training.average == "moving":
+            self.moving = MovingAverage(network, config.training.average_decay)
+        self.batches = Batches(
+            corpus.lengths,
+            tokens=config.training.batch_tokens,
+            rows=config.training.batch_rows,
+            seed=config.seed,
+        )
+        self.weighing = Weighing(
+            corpus.lengths.target,
+            corpus.weights,
+            loss=config.training.loss,
+            one_position=config.training.one_position,
+            seed=config.seed,
+        )
+        self.forcing = Forcing(config.training, seed=config.seed)
+        self.stream: Stream | None = None
+        if config.data.lines == "stream":
+            self.stream = Stream(corpus, network, config, device=self.device)
+        self.progress = Progress(data=corpus.fingerprint)
+
+    @classmethod
+    def open(cls, directory: RunDirectory) -> "Learner":
+        """The learner of a run that another process has prepared."""
+        config = load_config(directory)
+        source, target = load_fields(directory, config)
+        network = new_network(config, source, target)
+        corpus = Corpus.open(directory.cache_directory / "train")
+        learner = cls(config, network, corpus, masking_of(config, target))
+        learner.resume(directory)
+        return learner
+
+    def resume(self, directory: RunDirectory) -> list[str]:
+        """Take up the newest step that verifies; what a reader should know about that."""
+        skipped: list[Skipped] = []
+        step = directory.latest(skipped)
+        notes = [f"step {each.step} was passed over: {each.why}" for each in skipped]
+        if step is None:
+            return [*self.notes, *notes]
+        self.begin(step.load("model"), place=str(step.path))
+        self.optimizer.restore(step.load("optimizer"))
+        if self.moving is not None and "average" in step.names():
+            self.moving.restore(step.load("average"))
+        if self.stream is not None and "carried" in step.names():
+            note = self.stream.restore(step.load("carried"))
+            notes += [note] if note else []
+        self.progress = Progress.from_dict(step.progress())
+        self.optimizer.skipped = self.progress.skipped
+        return [*self.notes, *notes]
+
+    def begin(self, tensors: Mapping[str, Tensor], *, place: str) -> None:
+        """Take these weights, and let a moving average begin with them."""
+        load_weights(self.network, tensors, place=place)
+        if self.moving is not None:
+            self.moving.restore(tensors)
+
+    def updates(self, ranks: Ranks) -> Iterator[Update]:
+        """The updates still to make, each with this worker's share of its batch."""
+        here = surroundings(self.config.training, ranks.world)
+        self.progress = replace(self.progress, surroundings=here)
+        self.moving = None if ranks.rank else self.moving
+        self.optimizer.scale = self._scale()
+        loop = fit(
+            self.optimizer,
+            lambda step: self._portion(step, ranks),
+            seed=self.config.seed,
+            start=self.progress.step,
+            ranks=ranks,
+        )
+        earlier, began = self.progress.seconds, time.monotonic()
+        for update in loop:
+            if self.moving is not None and not update.skipped:
+                self.moving.follow(update.step)
+            self.progress = replace(
+                self.progress,
+                step=update.step,
+                seconds=earlier + time.monotonic() - began,
+                skipped=self.optimizer.skipped,
+                loss=self._mean_loss(update),
+            )
+            if self.stream is not None and not update.skipped:
+                self.stream.keep(ranks)
+            yield update
+            self.optimizer.scale = self._scale()
+
+    def files(self) -> dict[str, dict[str, Tensor]]:
+        """What a step saves, wherever it was learnt."""
+        files = {"model": weights(self.network), "optimizer": self.optimizer.tensors()}
+        if self.moving is not None:
+            files["average"] = self.moving.tensors()
+        if self.stream is not None and (carried := self.stream.tensors()):
+            files["carried"] = carried
+        return {
+            file: {name: value.cpu() for name, value in tensors.items()}
+            for file, tensors in files.items()
+        }
+
+    def _scale(self) -> float:
+        """What a plateau of held-out results has left of the rate."""
+        training = self.config.training
+        if training.decay != "plateau":
+            return 1.0
+        falls = self.progress.falls(training.monitor, training.plateau_patience)
+        return float(training.plateau_factor**falls)
+
+    def _mean_loss(self, update: Update) -> float:
+        if update.skipped:
+            return self.progress.loss
+        before = self.progress.loss if self.progress.step else update.loss
+        return SMOOTH * before + (1 - SMOOTH) * update.loss
+
+    def _portion(self, step: int, ranks: Ranks) -> Portion:
+        if self.stream is not None:
+            return self.stream.portion(step, ranks)
+        count = self.config.training.accumulate
+        whole = [self.batches.indices(step * count + number) for number in range(count)]
+        share = slice(ranks.rank, None, ranks.world)
+        shared, tokens = self._shared(step, whole, share)
+        all_factors = self.weighing.factors(step, whole)
+        examples = [
+            example(
+                batch,
+                None if factors is None else factors[share],
+                freedom=self.forcing.freedom(step, number, torch.arange(len(rows))[share]),
+                device=self.device,
+            )
+            for number, (rows, batch, factors) in enumerate(
+                zip(whole, shared, all_factors, strict=True)
+            )
+            if len(rows[share])
+        ]
+        return Portion(examples, tokens, lambda: self._places(np.concatenate(whole)))
+
+    def _shared(self, step: int, whole: list[Indices], share: slice) -> tuple[list[Batch], int]:
+        """This worker's rows of each batch, and what is asked for in all rows together."""
+        if self.masking is None:
+            tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)
+            return [self.corpus.batch(rows[share]) for rows in whole], tokens
+        masked = [self.masking.masked(self.corpus.batch(rows), step) for rows in whole]
+        asked = sum(int((batch.target != EMPTY).sum()) for batch in masked)
+        return [batch.part(share) for batch in masked], max(1, asked)
+
+    def _places(self, rows: np.ndarray) -> str:
+        places = [self.corpus.place(row) for row in rows[:5].tolist()]
+        lines = ", ".join(str(place.line) for place in places)
+        return f"{places[0].file}, lines {lines}{', ...' * (len(rows) > len(places))}"
+
+
+def new_network(config: Config, source: Field, target: Field) -> Network:
+    """The run's model with its first weights, a function of the seed."""
+    torch.manual_seed(key(config.seed, "weights"))
+    return build(config.model, source=source.items, target=target.items)
+
+
+def masking_of(config: Config, target: Field) -> Masking | None:
+    """How tokens are left out where the target is gaps of the source."""
+    if not isinstance(target, GapsField):
+        return None
+    return Masking(target.config, target.fillable, config.seed)
+
+
+def example(
+    batch: Batch,
+    factors: Tensor | None = None,
+    *,
+    freedom: Freedom | None = None,
+    device: torch.device | None = None,
+) -> Example:
+    """A batch as tensors, copied only to another device; factors may have more steps than its
+    targets."""
+    tokens, lengths, target = (
+        torch.from_numpy(each).to(device)
+        for each in (batch.source, batch.source_lengths, batch.target)
+    )
+    counts = None if factors is None else factors[:, : target.shape[1]].to(device)
+    return Example(Source(tokens, lengths), target, counts, freedom)

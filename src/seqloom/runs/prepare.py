@@ -1,0 +1,348 @@
+"""From raw data to what training needs: configuration, fields, encoded rows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, Literal
+
+from seqloom.config import (
+    ColumnConfig,
+    Config,
+    Facts,
+    HorizonConfig,
+    LabelConfig,
+    NumberConfig,
+    PictureConfig,
+    Side,
+    SoundConfig,
+    TagsConfig,
+    TextConfig,
+    VectorConfig,
+    VideoConfig,
+    WindowConfig,
+    check_gaps,
+    check_names,
+    check_stream,
+    dump,
+    flatten,
+    leaves,
+    merge,
+    plan,
+    preset_kinds,
+    validate,
+)
+from seqloom.data import (
+    Columns,
+    Corpus,
+    Data,
+    Report,
+    Row,
+    Survey,
+    describe_data,
+    fingerprint,
+    hold_out,
+    is_stream,
+    is_tagged,
+    read_rows,
+    survey,
+)
+from seqloom.errors import ConfigError, DataError
+from seqloom.fields import (
+    Field,
+    Items,
+    Numbers,
+    Series,
+    Symbols,
+    column_names,
+    learn_field,
+    learn_target,
+)
+from seqloom.model import build
+from seqloom.runs.contents import load_config, load_fields
+from seqloom.runs.ctc_checks import check_alignable, check_aligning
+from seqloom.runs.device import check_device
+from seqloom.runs.fine_tuning import Base
+from seqloom.runs.observer import Watch
+from seqloom.runs.pretrained_embeddings import VectorsBase, given_size, keep_vectors, open_vectors
+from seqloom.runs.pretrained_front_end import FrontBase, open_front
+from seqloom.runs.progress import Progress
+from seqloom.runs.tensorboard import check_board
+from seqloom.runs.weights import without_memory
+from seqloom.store import RunDirectory
+from seqloom.store.durable import remove_tree, run_errors
+from seqloom.training import check_forcing, check_precision, freeze
+
+__all__ = [
+    "ANY_SIDE",
+    "Prepared",
+    "Request",
+    "continued",
+    "learn_fields",
+    "prepare",
+    "same_data",
+    "save_fields",
+]
+
+CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on, ...
+SETTLED = ("training.extend_vocabulary",)  # ... and of that, what is settled at its beginning
+ANY_SIDE = Side(50.0, 10.0, 9.0, 50, 10_000, 1_000)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that training reads."""
+
+    config: Config
+    source: Field
+    target: Field
+    train: Corpus
+    valid: Corpus
+    notes: tuple[str, ...]
+    base: Base | FrontBase | VectorsBase | None = (
+        None  # what to begin from, where there is no step yet
+    )
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for: data, held-out data, a preset, and options of their own."""
+
+    data: Data
+    valid: Data | None = None
+    preset: str = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    base: Base | None = None  # the run that a new one begins from
+
+    def __post_init__(self) -> None:
+        """Files of words with their tags have tags as their target, unless it is said otherwise."""
+        if is_tagged(self.data):
+            object.__setattr__(self, "options", merge({"target": {"kind": "tags"}}, self.options))
+
+    def begun_from(self, base: Base) -> "Request":
+        """The same for a run that begins from another: its fields and its model are settled."""
+        check_names(self.options, place="options")
+        if self.preset != "auto":
+            raise ConfigError(f"--from {base.path} keeps its model: leave --model out")
+        return replace(self, options=base.options(self.options), base=base)
+
+    def checked(self) -> Config:
+        """What can be said of the configuration without data; ConfigError where it cannot be."""
+        check_names(self.options, place="options")
+        facts = Facts(1_000, ANY_SIDE, ANY_SIDE, stream=is_stream(self.data))
+        likely = self.planned(facts)
+        if likely.training.extend_vocabulary and self.base is None:
+            raise ConfigError(
+                "training.extend_vocabulary adds to the vocabulary of another run: name it with "
+                "--from, or leave the option out"
+            )
+        _check_model(likely)
+        return likely
+
+    def planned(self, facts: Facts) -> Config:
+        """The whole configuration for such data; vectors from a file settle their own size."""
+        return plan(merge(given_size(self.options), self.options), facts, preset=self.preset)
+
+    def survey(self) -> Survey:
+        """One look at the data, with the options checked before."""
+        likely = self.checked()
+        return survey(self.data, likely.data, seed=likely.seed)
+
+
+def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared:
+    """Make or find a run's configuration and fields, and its data in encoded form."""
+    found: Survey | None = None
+    base: Base | FrontBase | VectorsBase | None = None
+    latest = directory.latest() if directory.exists else None
+    if latest is None:
+        watch.says("reading the data")
+        found = request.survey()
+        config, fields = _new_fields(request.planned(found.facts), request, found, watch)
+        base = request.base or open_vectors(config, fields, open_front(config.model.front))
+        source, target = fields
+        save_fields(directory, source, target)
+        directory.create(dump(config))
+    else:
+        config = continued(directory, request, watch)
+        source, target = load_fields(directory, config)
+    parts = _Parts(request, Columns(source, target, config.data), config.seed, found)
+    reports = Report(), Report()
+    train = parts.corpus(directory, "train", reports[0], watch)
+    valid = parts.corpus(directory, "valid", reports[1], watch)
+    same_data(directory, request, train, valid)
+    for corpus in (train, valid):
+        check_alignable(config, corpus)
+    notes = [line for report in reports if report.lost for line in report.lines()]
+    return Prepared(config, source, target, train, valid, tuple(notes), base)
+
+
+def same_data(directory: RunDirectory, request: Request, train: Corpus, valid: Corpus) -> None:
+    """DataError where a run that goes on would go on with other data, or would be measured on other
+    held-out rows than so far, so that its results could not be compared."""
+    latest = directory.latest()
+    if latest is None:
+        return
+    before = Progress.from_dict(latest.progress())
+    if before.data != train.fingerprint:
+        raise DataError(
+            f"{describe_data(request.data)}: not the data that {directory.path} was trained on so "
+            "far; choose another --run, or bring the old data back"
+        )
+    if before.held_out not in ("", valid.fingerprint):
+        raise DataError(
+            f"{describe_data(request.valid or request.data)}: not the held-out rows that "
+            f"{directory.path} was measured on so far; bring them back, or begin another run with "
+            f"--from {directory.path}"
+        )
+
+
+def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Field]:
+    """New fields of surveyed data; one object where they share a vocabulary.
+
+    Labels and tags are those of all rows, everything else is learnt from the sampled ones.
+    """
+    sources, targets = _cells(0, config, data, found), _cells(1, config, data, found)
+    if config.model.share_vocabulary:
+        shared = learn_field(config.source, chain(sources, targets), seed=config.seed)
+        return shared, shared
+    source = learn_field(config.source, sources, seed=config.seed)
+    return source, learn_target(config.target, targets, source=source, seed=config.seed)
+
+
+def _cells(side: Literal[0, 1], config: Config, data: Data, found: Survey) -> Iterable[str]:
+    """What a column is learnt from; rows that cannot be used are passed by, since the survey has
+    told of them."""
+    labelled = isinstance((config.source, config.target)[side], LabelConfig | TagsConfig)
+    if not labelled or len(found.sample) == found.facts.rows:
+        return [row[side] for row in found.sample]
+    lenient = config.data.model_copy(update={"skip_bad": True})
+    return (row[side] for row in read_rows(data, lenient, Report()))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The rows to learn from and the rows held out, wherever each comes from."""
+
+    request: Request
+    columns: Columns
+    seed: int
+    survey: Survey | None  # where one was made in this sitting
+
+    def corpus(
+        self, directory: RunDirectory, side: Literal["train", "valid"], report: Report, watch: Watch
+    ) -> Corpus:
+        """One side in encoded form: what an earlier sitting left, or made now."""
+        place, request, columns = directory.cache_directory / side, self.request, self.columns
+        data = request.data
+        if side == "valid" and request.valid is not None:
+            data = request.valid
+            unweighed = columns.config.model_copy(update={"weight": ""})
+            columns = replace(columns, config=unweighed)
+        mark = fingerprint(data, columns, side, self.seed, request.valid is None)
+        corpus = Corpus.reuse(place, mark)
+        if corpus is not None:
+            return corpus
+        watch.says(f"encoding the {'training' if side == 'train' else 'held-out'} rows")
+        rows = self._rows(side, read_rows(data, columns.config, report), data)
+        return Corpus.build(rows, columns, directory=place, report=report, fingerprint=mark)
+
+    def _rows(self, side: str, rows: Iterable[Row], data: Data) -> Iterable[Row]:
+        config = self.columns.config
+        if self.request.valid is not None:
+            return rows
+        found = self.survey or survey(data, config, seed=self.seed)
+        split = hold_out(found, config, seed=self.seed)
+        if not split.held_out:
+            raise DataError(
+                f"{describe_data(data)}: nothing can be held out; give at least two different "
+                "sources, none of them in most of the rows, and a data.valid_share above 0, or "
+                "held-out data with --valid"
+            )
+        return split.train(rows) if side == "train" else split.valid(rows)
+
+
+def _check_model(config: Config) -> None:
+    """ConfigError where no model can be built, learn, or be computed as configured."""
+    check_stream(config)
+    check_gaps(config)
+    check_aligning(config)
+    with without_memory():
+        network = build(config.model, source=_some(config.source), target=_some(config.target))
+        freeze(network, config.training.freeze)
+        keep_vectors(network, config.model)
+    check_forcing(config.training, network)
+    check_precision(config.training)
+    check_board(config.training)
+    check_device(config.training)
+
+
+def _some(column: ColumnConfig) -> Items:
+    """Items of the kind that a column has."""
+    match column:
+        case WindowConfig(window=window, known=known):
+            ahead = len(column_names(known))
+            return Series(1 + ahead, window, known=ahead)
+        case HorizonConfig(horizon=horizon, quantiles=quantiles):
+            return Series(1, horizon, quantiles=quantiles)
+        case NumberConfig() | VectorConfig():
+            return Numbers(1)
+        case PictureConfig() | SoundConfig() | VideoConfig():
+            return learn_field(column, (), seed=0).items
+        case TextConfig(spelling=spelling):
+            return Symbols(8, spelling, 8)
+        case _:
+            return Symbols(8)
+
+
+def _new_fields(
+    config: Config, request: Request, found: Survey, watch: Watch
+) -> tuple[Config, tuple[Field, Field]]:
+    """New fields, or those of the run that is begun from; the configuration that goes with them."""
+    base = request.base
+    if base is None:
+        watch.says("learning the vocabulary")
+        return config, learn_fields(config, request.data, found)
+    fields = base.fields
+    if config.training.extend_vocabulary:
+        fields = base.extended(found.sample)
+        added = [
+            new.items.count - old.items.count for new, old in zip(fields, base.fields, strict=True)
+        ]
+        watch.says(f"added to the vocabulary: {added[0]} source and {added[1]} target symbols")
+    sizes = {"source": fields[0].config, "target": fields[1].config}
+    return base.settled(config.model_copy(update=sizes), request.options), fields
+
+
+def save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
+    folder = directory.fields_directory
+    with run_errors(folder):
+        remove_tree(folder)
+    source.save(folder / "source")
+    if target is not source:
+        target.save(folder / "target")
+
+
+def continued(directory: RunDirectory, request: Request, watch: Watch) -> Config:
+    """The run's configuration with what may change changed; anything else is an error."""
+    config = load_config(directory)
+    check_names(request.options, place="options")
+    asked = validate(merge(config.model_dump(mode="json"), request.options), place="options")
+    before, after = flatten(config), flatten(asked)
+    own = [name.removesuffix(".kind") for name, _ in leaves(request.options)]
+    for name, kind in preset_kinds(request.preset, before).items():
+        if before.get(name) != kind and not name.removesuffix(".kind").startswith(tuple(own)):
+            raise ConfigError(
+                f"{directory.path} was begun with {name} = {before.get(name)!r}: leave --model "
+                f"{request.preset} out to go on, or choose another --run"
+            )
+    changed = [name for name, value in after.items() if before.get(name) != value]
+    for name in changed:
+        if not name.startswith(CHANGEABLE) or name in SETTLED:
+            raise ConfigError(
+                f"{directory.path} was begun with {name} = {before.get(name)!r}: leave "
+                f"{name} = {after[name]!r} out to go on, or choose another --run"
+            )
+        watch.says(f"from here on {name} = {after[name]!r} in place of {before.get(name)!r}")
+    _check_model(asked)
+    if changed:
+        directory.create(dump(asked))
+    return asked

@@ -1,0 +1,73 @@
+"""Front ends that begin with convolutions learnt elsewhere (SPEC S3.4)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from seqloom.config import FrontConfig, NoFrontConfig
+from seqloom.errors import ConfigError, RunError
+from seqloom.runs.contents import best_step, used_weights
+from seqloom.runs.weights import weights
+from seqloom.store import RunDirectory
+from seqloom.store.tensors import unpack
+
+__all__ = ["FrontBase", "open_front"]
+
+CONVOLUTIONS = "encoder.front.convolutions."
+
+
+@dataclass(frozen=True)
+class FrontBase:
+    """Where a new run has its convolutions from."""
+
+    path: Path
+    weights: Mapping[str, Tensor]  # under the names they have within the convolutions
+
+    def __str__(self) -> str:
+        return f"the front end of {self.path}"
+
+    def first_weights(self, network: nn.Module) -> dict[str, Tensor]:
+        """The network's own weights, with these convolutions in place of its new ones."""
+        found = {}
+        for name, value in weights(network).items():
+            inner = name.removeprefix(CONVOLUTIONS)
+            old = value if inner == name else self.weights.get(inner)
+            if old is None or old.shape != value.shape:
+                kind = "is not there" if old is None else f"is of shape {tuple(old.shape)}"
+                raise ConfigError(
+                    f"model.front.weights = {str(self.path)!r}: {inner} {kind}, where the front "
+                    f"end needs {tuple(value.shape)}; give model.front the options of the one that "
+                    "learnt them"
+                )
+            found[name] = old.to(value.dtype, copy=True)
+        return found
+
+
+def open_front(part: FrontConfig) -> FrontBase | None:
+    """The convolutions of the run or the file that the options name, if they name one."""
+    if isinstance(part, NoFrontConfig) or not part.weights:
+        return None
+    path = Path(part.weights)
+    if path.is_dir():
+        used = used_weights(best_step(RunDirectory(path)))
+        inner = {
+            name.removeprefix(CONVOLUTIONS): value
+            for name, value in used.items()
+            if name.startswith(CONVOLUTIONS)
+        }
+        return FrontBase(path, inner)
+    try:
+        return FrontBase(path, unpack(path.read_bytes(), place=path))
+    except OSError as error:
+        why = error.strerror or "its name is not one"
+        raise ConfigError(
+            f"model.front.weights = {part.weights!r}: cannot be read ({why}); name a run directory "
+            "or a safetensors file"
+        ) from None
+    except RunError:
+        raise ConfigError(
+            f"model.front.weights = {part.weights!r}: is not a safetensors file; convert it, or "
+            "name a run directory"
+        ) from None

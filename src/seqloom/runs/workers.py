@@ -1,0 +1,138 @@
+"""One worker per core: further processes that read the run directory and share each batch.
+
+A worker is `python -m seqloom worker DIR MEETING RANK WORLD`, so a caller's script is never
+imported twice. It ends when the first process says so, or is gone.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import torch
+
+from seqloom.config import TrainingConfig
+from seqloom.errors import Interrupted, RunError, SeqloomError
+from seqloom.runs.device import learning_device
+from seqloom.runs.learner import Learner
+from seqloom.runs.signals import STOPPING, StopRequest
+from seqloom.store import RunDirectory
+from seqloom.training import ALONE, Ranks, meeting
+
+__all__ = ["cores", "local_workers", "threads", "work", "worker_count"]
+
+WORTH_WORKERS = 1_000_000  # target positions in a whole run, below which starting costs more
+
+
+def worker_count(config: TrainingConfig) -> int:
+    """As many as configured, or one for each core where the run is long enough to repay it."""
+    if config.workers or config.batch_rows == 1:
+        return config.workers or 1
+    if learning_device(config).type != "cpu":
+        return 1
+    positions = config.updates * config.batch_tokens * config.accumulate
+    return cores() if positions >= WORTH_WORKERS else 1
+
+
+def cores() -> int:
+    """The processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def local_workers(
+    directory: RunDirectory, config: TrainingConfig, stop: StopRequest
+) -> Iterator[Ranks]:
+    """Start the other workers, be the first of them, and wait for them at the end."""
+    world = worker_count(config)
+    if world == 1:
+        yield ALONE
+        return
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="seqloom-"))
+        place = Path(folder) / "meeting"
+        workers = [
+            stack.enter_context(_started([str(directory.path), str(place), str(rank), str(world)]))
+            for rank in range(1, world)
+        ]
+        _wait_until_ready(place, workers, stop)
+        stack.enter_context(threads(1))
+        yield stack.enter_context(meeting(place.absolute().as_uri(), 0, world))
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """So many threads for torch within the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker process that imports this very package and nothing from the current folder.
+
+    It is out of reach of the terminal's signals, and ends when its standard input does.
+    """
+    here = Path(__file__).parents[2]
+    paths = [str(here), *filter(None, [os.environ.get("PYTHONPATH")])]
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "seqloom", "worker", "--", *arguments],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
+        stdin=subprocess.PIPE,
+        process_group=0,
+    )
+    try:
+        yield process
+    finally:
+        with process:  # closes its standard input, then waits for it
+            pass
+
+
+def _wait_until_ready(
+    place: Path, workers: list[subprocess.Popen[bytes]], stop: StopRequest
+) -> None:
+    """Until every worker has said that it can begin; RunError if one has ended instead."""
+    while not all(_ready(place, rank).exists() for rank in range(1, len(workers) + 1)):
+        if any(worker.poll() is not None for worker in workers):
+            raise RunError("a worker could not be started; set training.workers=1 to do without")
+        if stop.asked:
+            raise Interrupted("stopped before an update was made; the same command goes on")
+        time.sleep(0.02)
+
+
+def _ready(place: Path, rank: int) -> Path:
+    return place.with_name(f"ready-{rank}")
+
+
+def work(directory: Path, place: Path, rank: int, world: int) -> None:
+    """Be one of the further workers."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_first, daemon=True).start()
+    torch.set_num_threads(1)
+    learner = Learner.open(RunDirectory(directory))
+    _ready(place, rank).touch()
+    with (
+        suppress(SeqloomError),
+        meeting(place.absolute().as_uri(), rank, world) as ranks,
+    ):  # the first tells of it
+        for _ in learner.updates(ranks):
+            pass
+
+
+def _end_with_the_first() -> None:
+    """Wait until the first process has closed our standard input, or is gone."""
+    sys.stdin.buffer.read()
+    os._exit(0)

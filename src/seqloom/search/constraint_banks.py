@@ -1,0 +1,63 @@
+"""Room in a beam for required phrases: paths compete with those as far on in them.
+
+Without it, paths that put required words off would fill the beam until the end of the output, where
+they must be written whatever comes out (after Post and Vilar, 2018).
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from seqloom.search.constraints import Required
+from seqloom.search.frontier import Choices, Frontier
+from seqloom.search.topk import largest
+
+__all__ = ["Options", "bank_choice", "with_required"]
+
+Options = tuple[Float[Tensor, "B K C"], Int[Tensor, "B K C"]]
+"""Log-probabilities of tokens that may come next, and the tokens."""
+
+
+def with_required(
+    frontier: Frontier, choices: Choices, required: Required, options: Options
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The options and, beside them, the tokens that go on with a required phrase; (B, K, N) each.
+
+    The third is the bank of each: how many tokens of the phrases a path has that goes on so.
+    """
+    written = frontier.written
+    missing = required.missing(written)
+    words, gained = required.steps(written, missing)  # (A), (R, A)
+    extra = words.expand_as(gained)
+    gains, tokens = (part.flatten(0, 1) for part in options)  # (R, C)
+    value = choices.logits.gather(1, extra) - choices.norms[:, None]
+    known = (extra[:, :, None] == tokens[:, None]).any(dim=2)
+    twice = (words[:, None] == words).tril(-1)  # (A, A): the same token earlier in the list
+    known |= (twice & (gained > 0)[:, None]).any(dim=2)
+    idle = known | (gained == 0) | frontier.finished.flatten()[:, None]
+    gains = torch.cat([gains, value.masked_fill(idle, -torch.inf)], dim=1)
+    tokens = torch.cat([tokens, extra], dim=1)
+    reached = ((tokens[:, :, None] == words) * gained[:, None]).amax(dim=2)
+    banks = required.met(missing)[:, None] + reached
+    shape = frontier.totals.shape
+    return gains.unflatten(0, shape), tokens.unflatten(0, shape), banks.unflatten(0, shape)
+
+
+def bank_choice(
+    totals: Float[Tensor, "B N"], banks: Int[Tensor, "B N"], count: int
+) -> Int[Tensor, "B C"]:
+    """Of forks in banks, the best of each bank, then the second of each, until there are `count`.
+
+    A bank holds the forks with equally many required tokens; the fullest bank comes first.
+    """
+    order = totals.argsort(dim=1, descending=True, stable=True)
+    order = order.gather(1, banks.gather(1, order).argsort(dim=1, descending=True, stable=True))
+    sorted_banks, values = banks.gather(1, order), totals.gather(1, order)
+    places = torch.arange(totals.shape[1], device=totals.device).expand_as(order)
+    first = torch.ones_like(order, dtype=torch.bool)
+    first[:, 1:] = sorted_banks[:, 1:] != sorted_banks[:, :-1]
+    turns = places - (places * first).cummax(dim=1).values
+    turns = turns.masked_fill(values == -torch.inf, totals.shape[1])
+    chosen = turns.argsort(dim=1, stable=True)[:, :count]
+    _, best = largest(values.gather(1, chosen), count)
+    return order.gather(1, chosen.gather(1, best))

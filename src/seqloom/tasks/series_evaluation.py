@@ -1,0 +1,191 @@
+"""Forecasts of a run beside what came, and beside forecasts that need no training (SPEC S8)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.config import merge, validate
+from seqloom.data import Data, Report, SeriesTable, Windows, parts, source_rows, windows
+from seqloom.drawing.forecast import draw_forecast
+from seqloom.errors import DataError
+from seqloom.metrics import (
+    Errors,
+    Score,
+    error_scores,
+    forecast_errors,
+    leading,
+    linear_forecast,
+    seasonal_naive,
+)
+from seqloom.prediction import Forecaster
+from seqloom.runs.held_out import HeldOut
+from seqloom.runs.observer import Sample
+from seqloom.runs.progress import Progress, Validation
+
+__all__ = ["HeldOutSeries", "SeriesEvaluation", "Variate", "evaluate_series"]
+
+PICTURE = "forecast.png"
+GROUP = 512  # windows forecast together
+SAMPLED_WINDOWS = 2_000  # that are forecast at a validation
+
+
+@dataclass(frozen=True)
+class Variate:
+    """How one column is forecast: standardised, and in its own units."""
+
+    name: str
+    mse: float
+    mae: float
+    mae_own: float
+
+
+@dataclass(frozen=True)
+class SeriesEvaluation:
+    """How a model forecasts a table, and how two simple forecasts do."""
+
+    report: Report
+    scores: tuple[Score, ...]
+    baselines: Mapping[str, tuple[Score, ...]]
+    variates: tuple[Variate, ...]
+    place: str  # which rows were forecast
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "rows": self.report.kept,
+            "forecast": self.place,
+            "scores": [asdict(score) for score in self.scores],
+            "baselines": {
+                name: [asdict(score) for score in scores] for name, scores in self.baselines.items()
+            },
+            "variates": [asdict(each) for each in self.variates],
+        }
+
+    def lines(self) -> list[str]:
+        """A line for each metric, then one for each simple forecast."""
+        lines = [*(self.report.lines() if self.report.lost else []), self.place]
+        lines += [f"{score!s:<32} {score.signature}" for score in self.scores]
+        for name, scores in self.baselines.items():
+            lines.append(f"{name}: " + ", ".join(map(str, scores)))
+        return lines
+
+    def variate_lines(self) -> list[str]:
+        """A line for each column."""
+        return [
+            f"{each.name}: MSE {each.mse:.4f}, MAE {each.mae:.4f} standardised; MAE "
+            f"{each.mae_own:.4g} in its own units"
+            for each in self.variates
+        ]
+
+
+def evaluate_series(
+    model: Forecaster, data: Data, *, options: Mapping[str, Any] | None = None
+) -> SeriesEvaluation:
+    """Every window of a table forecast; of the test part alone, where `data.parts` names one that
+    the table has."""
+    report = Report()
+    tables = merge(model.config.model_dump(mode="json"), options or {})
+    config = validate(tables, place="options").data
+    table = model.read(data, report, skip_bad=config.skip_bad)
+    tested = len(config.parts) == 3 and len(table) >= sum(config.parts)
+    rows = parts(table, config)[2] if tested else range(len(table))
+    chosen = windows(table, model.shape, rows)
+    if not len(chosen.starts):
+        window, horizon = model.shape
+        raise DataError(
+            f"{table.file}: {len(rows):,} rows hold no whole window of {window:,} steps and "
+            f"forecast of {horizon:,}; give more rows"
+        )
+    errors = _all_errors(model, table, chosen)
+    horizon = model.shape.horizon
+    scores = {name: error_scores(each, block=horizon) for name, each in errors.items()}
+    place = (
+        f"{len(chosen.starts):,} window{'s' * (len(chosen.starts) != 1)} of rows "
+        f"{rows.start + 1:,} to {rows.stop:,}, each forecast {horizon:,} steps ahead"
+    )
+    season = model.target.past.repeated if model.target.past else 1
+    names = {"naive": f"seasonal naive (season of {season:,})", "linear": "linear (ridge)"}
+    baselines = {words: tuple(scores[name][:2]) for name, words in names.items() if name in scores}
+    return SeriesEvaluation(
+        report, tuple(scores["model"]), baselines, _variates(model, errors["model"]), place
+    )
+
+
+def _all_errors(model: Forecaster, table: SeriesTable, chosen: Windows) -> dict[str, Errors]:
+    """The errors of the model and of the simple forecasts, window by window."""
+    starts, (window, horizon) = chosen
+    columns = len(model.target.names)
+    read = model.source.scaled(source_rows(table, horizon))
+    targets = model.target.scaled(table.values[:, :columns])
+    found: dict[str, list[Errors]] = {}
+    for first in range(0, len(starts), GROUP):
+        group = starts[first : first + GROUP, None]
+        pasts = read[group - window + np.arange(window)]
+        wanted = targets[group + np.arange(horizon)]
+        forecasts = {"model": model.windows(pasts)[..., 0], **_simple(model, pasts[..., :columns])}
+        for name, forecast in forecasts.items():
+            found.setdefault(name, []).append(forecast_errors(forecast, wanted))
+    return {name: np.concatenate(each) for name, each in found.items()}
+
+
+def _simple(model: Forecaster, pasts: NDArray[np.float32]) -> dict[str, NDArray[np.floating]]:
+    past, horizon = model.target.past, model.shape.horizon
+    if past is None:
+        return {}
+    naive = seasonal_naive(pasts, past.repeated, horizon)
+    return {"naive": naive, "linear": linear_forecast(pasts, past.linear)}
+
+
+def _variates(model: Forecaster, errors: Errors) -> tuple[Variate, ...]:
+    means = errors.mean(axis=0)
+    return tuple(
+        Variate(name, float(mse), float(mae), float(mae * spread))
+        for name, (mse, mae, _), spread in zip(
+            model.target.names, means, model.target.spread, strict=True
+        )
+    )
+
+
+class HeldOutSeries(HeldOut):
+    """Measures weights by the forecasts of held-out windows, each fed back where it is."""
+
+    def samples(self) -> list[Sample]:
+        """None: a forecast is a picture."""
+        return []
+
+    def validation(self, progress: Progress, loss: float, samples: Sequence[Sample]) -> Validation:
+        """The results of the newest step, on windows spread over all of them."""
+        errors, model = [], self.forecaster
+        count = min(SAMPLED_WINDOWS, len(self.rows))
+        chosen = np.linspace(0, len(self.rows) - 1, count).astype(np.int64)
+        for first in range(0, count, GROUP):
+            batch = self.rows.batch(chosen[first : first + GROUP])
+            forecast = model.windows(np.asarray(batch.source, np.float32))[..., 0]
+            errors.append(forecast_errors(forecast, np.asarray(batch.target, np.float32)))
+        scores = error_scores(np.concatenate(errors), block=1, seed=None)
+        led = leading("series", scores)
+        ranked = sorted(scores, key=lambda each: each is not led)
+        return Validation(
+            step=progress.step,
+            loss=loss,
+            metric=led.value,
+            scores={each.name: each.value for each in ranked},
+            training=progress.loss,
+        )
+
+    def draw(self, directory: Path) -> None:
+        """The forecast of the last held-out window beside what came."""
+        last = self.rows.batch(np.array([len(self.rows) - 1]))
+        window, came = np.asarray(last.source[0]), np.asarray(last.target[0])
+        draw_forecast(self.forecaster.compared(window, came), directory / PICTURE)
+
+    @property
+    def forecaster(self) -> Forecaster:
+        """The model that is measured."""
+        if not isinstance(self.model, Forecaster):
+            raise TypeError("held-out windows are for forecasts")
+        return self.model
