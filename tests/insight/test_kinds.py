@@ -23,7 +23,7 @@ from seqloom.explain.explained_output import said_of
 from seqloom.explain.flow import flow_of
 from seqloom.explain.instrumented_copy import twin
 from seqloom.explain.states import state_map
-from seqloom.explain.steps import steps_of
+from seqloom.explain.prediction_steps import steps_of
 from seqloom.explain.tracing import attends, pass_over
 from seqloom.model.forecast import SteppedForecast
 from seqloom.prediction import Forecaster, Judge, Model

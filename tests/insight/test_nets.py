@@ -6,8 +6,8 @@ import pytest
 
 from seqloom.drawing.views import write
 from seqloom.explain.explained_output import said_of
-from seqloom.explain.net_graph import Net
-from seqloom.explain.nets import rolled, unrolled
+from seqloom.explain.graph import Net
+from seqloom.explain.network_graphs import rolled, unrolled
 from seqloom.explain.tracing import pass_over
 from tests.insight.kinds import case
 from tests.insight.looked import KINDS, PAIR, named

@@ -8,7 +8,7 @@ import torch
 
 from seqloom.drawing.views import write
 from seqloom.errors import ConfigError
-from seqloom.explain.positions import PositionMap, positions_of, table_of
+from seqloom.explain.position_vectors import PositionMap, positions_of, table_of
 from seqloom.nn.positions import OneHotAppended, SinusoidsAdded, SinusoidsAppended
 from tests.insight.kinds import case
 from tests.insight.looked import named

@@ -9,7 +9,7 @@ from selenium.webdriver.common.keys import Keys
 
 from seqloom.drawing.views import write
 from seqloom.explain.attention_heads import attention_of
-from seqloom.explain.steps import Steps, steps_of
+from seqloom.explain.prediction_steps import Steps, steps_of
 from seqloom.prediction import Likely, Wishes
 from tests.insight.browser import browser, complaints
 from tests.insight.test_attention import texts

@@ -204,7 +204,7 @@ def _states(model: "Predictor", wanted: Wanted) -> "View":
 
 
 def _positions(model: "Predictor", wanted: Wanted) -> "View":
-    from seqloom.explain.positions import positions_of
+    from seqloom.explain.position_vectors import positions_of
 
     return positions_of(model.network)
 
@@ -217,14 +217,14 @@ def _tree(model: "Predictor", wanted: Wanted) -> "View":
 
 
 def _steps(model: "Predictor", wanted: Wanted) -> "View":
-    from seqloom.explain.steps import steps_of
+    from seqloom.explain.prediction_steps import steps_of
 
     return steps_of(model, *wanted.one)
 
 
 def _net(model: "Predictor", wanted: Wanted) -> "View":
     from seqloom.explain.explained_output import said_of
-    from seqloom.explain.nets import rolled, unrolled
+    from seqloom.explain.network_graphs import rolled, unrolled
     from seqloom.explain.tracing import pass_over
 
     if not wanted.rows:

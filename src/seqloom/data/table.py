@@ -25,7 +25,7 @@ from seqloom.data.readers.structured import (
     parquet_pairs,
     turns_text,
 )
-from seqloom.data.readers.tagged import column_rows, conllu_rows
+from seqloom.data.readers.conll import column_rows, conllu_rows
 from seqloom.data.readers.tmx import tmx_rows
 from seqloom.data.report import Fault, Place, Reason, Report
 from seqloom.errors import DataError

@@ -39,11 +39,11 @@ from seqloom.explain.media_attention import (
     is_seen,
     seen_in,
 )
-from seqloom.explain.net_graph import Net
-from seqloom.explain.nets import rolled, unrolled
-from seqloom.explain.positions import PositionMap, PositionMaps, positions_of
+from seqloom.explain.graph import Net
+from seqloom.explain.network_graphs import rolled, unrolled
+from seqloom.explain.position_vectors import PositionMap, PositionMaps, positions_of
 from seqloom.explain.states import StateMap, state_map
-from seqloom.explain.steps import Step, Steps, steps_of
+from seqloom.explain.prediction_steps import Step, Steps, steps_of
 from seqloom.explain.threads import Threads
 from seqloom.explain.tracing import attends
 from seqloom.explain.trees import BeamTree, beam_tree

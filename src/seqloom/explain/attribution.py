@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from seqloom.explain.attention_map import fitted, rounded, terminal_label
-from seqloom.explain.attention_summary import attention_beside
+from seqloom.explain.attention_attribution import attention_beside
 from seqloom.explain.explained_output import Said
 from seqloom.explain.instrumented_copy import twin
 from seqloom.explain.tracing import Pass, pass_over

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.attribution_units import Units, units_of
+from seqloom.explain.feature_groups import Units, units_of
 from seqloom.fields import (
     EMPTY,
     END,

@@ -21,9 +21,9 @@ from typing import Any
 
 from seqloom.errors import RunError
 from seqloom.store import durable
-from seqloom.store.checked import read_plain
+from seqloom.store.safe_files import read_plain
 from seqloom.store.events import append_event, cut_events, read_events
-from seqloom.store.steps import Skipped, Step, step_name, write_step
+from seqloom.store.checkpoints import Skipped, Step, step_name, write_step
 from seqloom.store.tensors import Tensors
 
 __all__ = ["RunDirectory"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from seqloom.errors import RunError
 from seqloom.store import durable
-from seqloom.store.checked import LARGEST_JSON, encode_json, open_plain, parse_json
+from seqloom.store.safe_files import LARGEST_JSON, encode_json, open_plain, parse_json
 
 __all__ = ["append_event", "cut_events", "read_events"]
 

@@ -11,7 +11,7 @@ from safetensors import torch as safetensors
 from torch import Tensor
 
 from seqloom.errors import DivergedError, RunError
-from seqloom.store.checked import LARGEST_JSON, parse_json
+from seqloom.store.safe_files import LARGEST_JSON, parse_json
 
 __all__ = ["LARGEST_START", "Tensors", "check_start", "pack", "require_finite", "unpack"]
 

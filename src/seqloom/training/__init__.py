@@ -12,7 +12,7 @@ from seqloom.training.precision import check_precision, precision_of
 from seqloom.training.schedule import learning_rate
 from seqloom.training.streams import backward_stream, begun, measure_stream
 from seqloom.training.teacher_forcing import UNFORCED, Forcing, Freedom
-from seqloom.training.truncated import Carried, backward_truncated
+from seqloom.training.truncated_bptt import Carried, backward_truncated
 
 __all__ = [
     "ALONE",

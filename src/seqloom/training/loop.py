@@ -17,7 +17,7 @@ from seqloom.training.distributed.ranks import ALONE, Ranks, Summed
 from seqloom.training.loss import Cost, Example, Sums, backward
 from seqloom.training.optimizer import Optimizer
 from seqloom.training.precision import precision_of
-from seqloom.training.truncated import backward_truncated
+from seqloom.training.truncated_bptt import backward_truncated
 
 __all__ = ["Portion", "Update", "fit"]
 

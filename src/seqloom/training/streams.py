@@ -15,7 +15,7 @@ from seqloom.fields import EMPTY, END, START
 from seqloom.model import Memory, SequenceModel, Source, carries
 from seqloom.model.state import each_tensor
 from seqloom.training.loss import Cost, Example, Sums
-from seqloom.training.truncated import Carried, backward_truncated
+from seqloom.training.truncated_bptt import Carried, backward_truncated
 
 __all__ = [
     "backward_stream",

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from seqloom.errors import DivergedError, RunError
 from seqloom.store import durable
-from seqloom.store.checked import (
+from seqloom.store.safe_files import (
     LARGEST_JSON,
     encode_json,
     open_plain,

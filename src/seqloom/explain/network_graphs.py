@@ -8,7 +8,7 @@ from seqloom.explain.attention_heads import cross_map
 from seqloom.explain.attention_map import tick
 from seqloom.explain.explained_output import Filled, Foretold
 from seqloom.explain.instrumented_copy import layer_of, side_of
-from seqloom.explain.net_graph import Edge, Net, Node
+from seqloom.explain.graph import Edge, Net, Node
 from seqloom.explain.tracing import Pass, positions
 from seqloom.model import HeadedModel, Network, SequenceModel
 from seqloom.model.encoders import NoEncoder
