@@ -31,9 +31,9 @@ import numpy as np
 import torch
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, shared, surroundings
 
-from seqloom.api.use import load_writer
-from seqloom.export import Exported, export_ctranslate2
-from seqloom.prediction import Model
+from seqloom.api.use import load_text_predictor
+from seqloom.export import CTranslate2Model, export_ctranslate2
+from seqloom.prediction import TextPredictor
 from seqloom.search import PER_TOKEN, PLAIN, Beam, Greedy, PatientBeam, Search
 
 RUN = RUNS / "bench-decode"
@@ -83,16 +83,16 @@ def multi30k(part: str, *languages: str) -> str:
     return ",".join(str(shared("multi30k", f"{part}.{name}")) for name in languages)
 
 
-def trained() -> Model:
+def trained() -> TextPredictor:
     """The model, trained as far as it is not yet."""
     train, valid = (multi30k(part, "de", "en") for part in ("train", "val"))
     settings = [word for option in OPTIONS for word in ("--set", option)]
     command = ["train", train, "--valid", valid, "--model", "transformer", "--run", str(RUN)]
     subprocess.run([*SEQLOOM, *command, *settings], check=True)
-    return load_writer(RUN)
+    return load_text_predictor(RUN)
 
 
-def ours(model: Model, search: Search) -> Decode:
+def ours(model: TextPredictor, search: Search) -> Decode:
     """Token rows to texts, in batches of the model's own choosing."""
 
     def decode(rows: list[np.ndarray]) -> list[str]:
@@ -102,7 +102,9 @@ def ours(model: Model, search: Search) -> Decode:
     return decode
 
 
-def theirs(model: Model, exported: Exported, setting: Setting, batch: int) -> Decode:
+def theirs(
+    model: TextPredictor, exported: CTranslate2Model, setting: Setting, batch: int
+) -> Decode:
     """The same by CTranslate2, up to the greatest length that any of the rows may lead to."""
     options = model.config.search
 
@@ -167,10 +169,12 @@ def measure(
 
 
 def all_at_once(
-    model: Model, folder: Path, rows: list[np.ndarray], rounds: int
+    model: TextPredictor, folder: Path, rows: list[np.ndarray], rounds: int
 ) -> dict[str, dict[str, Any]]:
     """Every setting with batches as each likes best."""
-    exported = Exported(model, folder, compute_type="float32", inter_threads=CORES, intra_threads=1)
+    exported = CTranslate2Model(
+        model, folder, compute_type="float32", inter_threads=CORES, intra_threads=1
+    )
     found = {}
     for name, setting in SETTINGS.items():
         tries = {batch: theirs(model, exported, setting, batch) for batch in BATCHES}
@@ -182,7 +186,7 @@ def all_at_once(
 
 
 def one_at_a_time(
-    model: Model, folder: Path, rows: list[np.ndarray], rounds: int
+    model: TextPredictor, folder: Path, rows: list[np.ndarray], rounds: int
 ) -> dict[str, Any]:
     """Each of some sentences by itself: CTranslate2 with one thread, and afterwards with as many as
     there are cores, since these go on spinning and would slow whatever comes next; the faster of
@@ -190,7 +194,7 @@ def one_at_a_time(
     chosen = rows[:: max(1, len(rows) // ALONE)]
 
     def alone(threads: int) -> Decode:
-        exported = Exported(
+        exported = CTranslate2Model(
             model, folder, compute_type="float32", inter_threads=1, intra_threads=threads
         )
         return each(theirs(model, exported, ONE, 1))
@@ -216,7 +220,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path)
     arguments = parser.parse_args()
     rounds, few = arguments.rounds, arguments.sentences
-    model = trained() if arguments.run is None else load_writer(arguments.run)
+    model = trained() if arguments.run is None else load_text_predictor(arguments.run)
     lines = Path(multi30k("test_2016_flickr", "de")).read_text(encoding="utf-8").splitlines()[:few]
     rows = model.source.rows(lines)
     with tempfile.TemporaryDirectory() as folder:

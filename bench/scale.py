@@ -27,7 +27,7 @@ from foundation import RESULTS, ROOT, surroundings, write_between
 
 from seqloom.api.train import train
 from seqloom.config import merge
-from seqloom.runs.observer import Silent
+from seqloom.runs.observer import SilentObserver
 from seqloom.training import Update
 
 PAGE = ROOT / "docs" / "scale.md"
@@ -50,7 +50,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-class Meter(Silent):
+class Meter(SilentObserver):
     """Counts target tokens and seconds after the first updates."""
 
     def __init__(self) -> None:

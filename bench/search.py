@@ -24,9 +24,9 @@ from decode import multi30k, trained
 from foundation import RESULTS, ROOT, surroundings
 
 from seqloom.api.search_errors import search_errors
-from seqloom.api.use import load_writer
+from seqloom.api.use import load_text_predictor
 from seqloom.metrics import text_scores
-from seqloom.prediction import Model
+from seqloom.prediction import TextPredictor
 from seqloom.search import (
     Beam,
     DiverseBeam,
@@ -59,7 +59,7 @@ WARM = 16  # sentences decoded before the clock runs
 
 
 def measured(
-    model: Model, search: Search, sources: list[str], references: list[str]
+    model: TextPredictor, search: Search, sources: list[str], references: list[str]
 ) -> dict[str, Any]:
     """Quality and speed of one search."""
     model.predict(sources[:WARM], search=search)
@@ -76,7 +76,7 @@ def measured(
     }
 
 
-def errors(model: Model, pairs: list[tuple[str, str]]) -> dict[str, Any]:
+def errors(model: TextPredictor, pairs: list[tuple[str, str]]) -> dict[str, Any]:
     """What beams miss on these sentences."""
     found = search_errors(model, pairs, widest=WIDEST, search=Exact(expansions=EXPANSIONS))
     return found.as_dict()
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path)
     arguments = parser.parse_args()
     few = arguments.sentences
-    model = trained() if arguments.run is None else load_writer(arguments.run)
+    model = trained() if arguments.run is None else load_text_predictor(arguments.run)
     sources, references = (
         Path(multi30k("test_2016_flickr", name)).read_text(encoding="utf-8").splitlines()[:few]
         for name in ("de", "en")

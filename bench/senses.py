@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from uses import keep
 
-from seqloom.datasets.shape_videos import PACES, WAYS, filmed
-from seqloom.datasets.shape_videos import parted as combined
+from seqloom.datasets.shape_videos import PACES, WAYS, render_clip
+from seqloom.datasets.shape_videos import split_combinations as combined
 
 PLACE = RUNS / "senses"
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -244,7 +244,7 @@ def film(folder: Path) -> None:
             which, way, pace = part[number % len(part)]
             size = chance.randint(10, 12)
             small = pictures[which].resize((size, size), Image.Resampling.BOX)
-            write_clip(folder / name / f"{number}.mp4", filmed(small, way, pace, chance))
+            write_clip(folder / name / f"{number}.mp4", render_clip(small, way, pace, chance))
             rows.append((f"{name}/{number}.mp4", f"the {names[which]} moves {way} {pace}"))
         write_rows(folder / f"{name}.tsv", rows)
 

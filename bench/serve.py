@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from foundation import RESULTS, ROOT, SEQLOOM, surroundings
 
 from seqloom.api.use import load
-from seqloom.prediction import Model
+from seqloom.prediction import TextPredictor
 from seqloom.search import Beam, Greedy, Ranking
 
 CLIENTS = (1, 4, 32)
@@ -101,7 +101,7 @@ async def driven(port: int, sent: list[bytes], clients: int) -> Timed:
     return Timed(rate, 1_000 * statistics.median(ordered), 1_000 * tail)
 
 
-def predicted(model: Model, lines: list[str], beam: int) -> float:
+def predicted(model: TextPredictor, lines: list[str], beam: int) -> float:
     """Sentences a second of `predict`, in its own batches, on all cores."""
     ranking = Ranking.configured(model.config.search)
     began = time.perf_counter()
@@ -112,7 +112,7 @@ def predicted(model: Model, lines: list[str], beam: int) -> float:
 def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, Any]:
     """Every round's figures, and their medians."""
     model = load(run)
-    if not isinstance(model, Model):
+    if not isinstance(model, TextPredictor):
         raise SystemExit(f"bench/serve.py: {run} does not decode")
     predicted(model, lines[:ALONE], beam)  # not timed, as below: both begin warm
     sent = requests(lines, beam)

@@ -25,7 +25,7 @@ from multi30k import MODELS, OpenNMT, data, options
 from scale import WARM_UP, Meter
 
 from seqloom.api.train import train
-from seqloom.runs.observer import Sample
+from seqloom.runs.observer import ValidationSample
 from seqloom.runs.progress import Validation
 from seqloom.runs.workers import cores
 
@@ -57,7 +57,9 @@ class Losses(Meter):
         super().__init__()
         self.losses: list[float] = []
 
-    def validated(self, validation: Validation, samples: list[Sample], *, best: bool) -> None:
+    def validated(
+        self, validation: Validation, samples: list[ValidationSample], *, best: bool
+    ) -> None:
         self.losses.append(validation.loss)
 
 

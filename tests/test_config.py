@@ -15,10 +15,10 @@ from pydantic.fields import FieldInfo
 
 from seqloom.config import (
     PRESETS,
+    ColumnStatistics,
     Config,
     Facts,
     Overrides,
-    Side,
     TextConfig,
     dump,
     flatten,
@@ -35,13 +35,13 @@ from seqloom.errors import ConfigError
 from seqloom.randomness import key
 from tests.counts import count
 
-SENTENCES = Side(
+SENTENCES = ColumnStatistics(
     characters=60,
     words=12,
     spaces=10,
     distinct_characters=80,
     distinct_words=9_000,
-    sampled_rows=2_000,
+    sample_rows=2_000,
 )
 FACTS = Facts(rows=29_000, source=SENTENCES, target=SENTENCES)
 

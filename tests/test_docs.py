@@ -15,7 +15,7 @@ import pytest
 import typer.main
 from typer.core import TyperGroup
 
-from seqloom.api.diagnosis import judge
+from seqloom.api.diagnosis import diagnose
 from seqloom.api.use import Evaluation
 from seqloom.cli.app import app
 from seqloom.config import ModelConfig, option_names
@@ -245,7 +245,7 @@ def test_the_table_of_malformed_data_is_that_of_the_tests() -> None:
 
 def test_the_verdict_is_told_in_its_own_words() -> None:
     """docs/train.md shows the sentence that a model no better than guessing gets."""
-    verdict = judge([Validation(60, 2.60, 0.0)], guessing=2.37)
+    verdict = diagnose([Validation(60, 2.60, 0.0)], guessing=2.37)
     assert verdict is not None
     assert verdict.sentence in page_text("train.md").splitlines()
 

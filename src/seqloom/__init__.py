@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from seqloom.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from seqloom.api.train import Trained, train
+    from seqloom.api.train import TrainingResult, train
     from seqloom.api.use import evaluate, load
     from seqloom.errors import SeqloomError
-    from seqloom.prediction import Conversation, Model, Output, Wishes, together
+    from seqloom.prediction import Conversation, Output, OutputOptions, TextPredictor, ensemble
     from seqloom.search import (
         Beam,
         Completions,
@@ -40,18 +40,18 @@ __all__ = [
     "Exact",
     "Greedy",
     "MinimumRisk",
-    "Model",
     "Output",
+    "OutputOptions",
     "PatientBeam",
     "Ranking",
     "Sample",
     "SeqloomError",
     "StochasticBeam",
-    "Trained",
-    "Wishes",
+    "TextPredictor",
+    "TrainingResult",
+    "ensemble",
     "evaluate",
     "load",
-    "together",
     "train",
 ]
 
@@ -65,18 +65,18 @@ _HOMES = {
     "Exact": "seqloom.search",
     "Greedy": "seqloom.search",
     "MinimumRisk": "seqloom.search",
-    "Model": "seqloom.prediction",
+    "TextPredictor": "seqloom.prediction",
     "Output": "seqloom.prediction",
     "PatientBeam": "seqloom.search",
     "Ranking": "seqloom.search",
     "Sample": "seqloom.search",
     "SeqloomError": "seqloom.errors",
     "StochasticBeam": "seqloom.search",
-    "Trained": "seqloom.api.train",
-    "Wishes": "seqloom.prediction",
+    "TrainingResult": "seqloom.api.train",
+    "OutputOptions": "seqloom.prediction",
     "evaluate": "seqloom.api.use",
     "load": "seqloom.api.use",
-    "together": "seqloom.prediction",
+    "ensemble": "seqloom.prediction",
     "train": "seqloom.api.train",
 }
 

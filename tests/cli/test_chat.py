@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seqloom
-from seqloom.api.use import load_writer
+from seqloom.api.use import load_text_predictor
 from tests.cli.support import Command
 from tests.run.finished import make_run
 
@@ -35,7 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def replies(run: Path, *turns: str) -> list[str]:
     """What a conversation in Python gives."""
-    talk = seqloom.Conversation(load_writer(run))
+    talk = seqloom.Conversation(load_text_predictor(run))
     return [list(talk.reply(turn))[-1] for turn in turns]
 
 
@@ -79,7 +79,7 @@ def test_the_other_commands_take_dialogs(command: Command, run: Path, tmp_path: 
     """`predict` reads a list or a single turn a line, `evaluate` every reply, `look` separators."""
     lines = tmp_path / "lines.txt"
     lines.write_text('["ab", "b", "c"]\nab\n', encoding="utf-8")
-    model = load_writer(run)
+    model = load_text_predictor(run)
     wanted = [each.text for each in model.predict([["ab", "b", "c"], "ab"])]
     assert command("predict", run, lines).out.splitlines() == wanted
     refused = command("predict", run, stdin=b"[1, 2]\n")

@@ -13,7 +13,7 @@ from seqloom.api.report import write_report
 from seqloom.api.train import train
 from seqloom.config import merge
 from seqloom.fields import Values
-from seqloom.prediction import Model, Output
+from seqloom.prediction import Output, TextPredictor
 from tests.cli.support import Command
 from tests.insight.browser import browser, complaints
 from tests.run.finished import make_run
@@ -141,13 +141,13 @@ def test_an_output_is_searched_for_once(
     command: Command, transformer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For a look, and for a report: all its rows together, then each of the three it shows."""
-    searches, original = [], Model.predict_rows
+    searches, original = [], TextPredictor.predict_rows
 
-    def counted(model: Model, rows: Sequence[Values], **named: Any) -> list[Output]:
+    def counted(model: TextPredictor, rows: Sequence[Values], **named: Any) -> list[Output]:
         searches.append(len(rows))
         return original(model, rows, **named)
 
-    monkeypatch.setattr(Model, "predict_rows", counted)
+    monkeypatch.setattr(TextPredictor, "predict_rows", counted)
     command("look", transformer, "aei")
     assert searches == [1]
     command("report", transformer, "--to", tmp_path / "report.html")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import seqloom
-from seqloom.prediction import Wishes, together
+from seqloom.prediction import OutputOptions, ensemble
 from seqloom.search import (
     Beam,
     Completions,
@@ -67,7 +67,7 @@ def test_all_that_can_be_told(command: Command, run: Path) -> None:
     rules = ["--prefix", "l", "--require", "g", "--forbid", "a", "--forbid", "b", "--no-repeat", 2]
     result = command("predict", run, "--json", *told, *rules, stdin=LINES)
     assert result.code == 0, result.err
-    wishes = Wishes("l", ("g",), ("a", "b"), 2, attention=True, alternatives=3, tree=True)
+    wishes = OutputOptions("l", ("g",), ("a", "b"), 2, attention=True, alternatives=3, tree=True)
     wanted = seqloom.load(run).predict(SOURCES, n_best=2, wishes=wishes)
     found = [json.loads(line) for line in result.out.splitlines()]
     assert found == [output.as_dict() for output in wanted]
@@ -78,7 +78,7 @@ def test_each_line_has_its_prefix(command: Command, run: Path, tmp_path: Path) -
     begun = tmp_path / "begun.txt"
     begun.write_text("i\n\nk\nlg\n")
     result = command("predict", run, "--prefix-file", begun, stdin=LINES)
-    wanted = seqloom.load(run).predict(SOURCES, wishes=Wishes(prefix=["i", "", "k", "lg"]))
+    wanted = seqloom.load(run).predict(SOURCES, wishes=OutputOptions(prefix=["i", "", "k", "lg"]))
     assert result.out.splitlines() == [output.text for output in wanted]
 
 
@@ -86,7 +86,7 @@ def test_a_prefix_completed_in_several_ways(command: Command, run: Path) -> None
     arguments = ["--search", "completions", "--prefix", "i", "--n-best", 3, "--json"]
     result = command("predict", run, *arguments, stdin=b"aei\n")
     (wanted,) = seqloom.load(run).predict(
-        ["aei"], search=Completions(3, 5), n_best=3, wishes=Wishes(prefix="i")
+        ["aei"], search=Completions(3, 5), n_best=3, wishes=OutputOptions(prefix="i")
     )
     assert json.loads(result.out) == wanted.as_dict()
     assert len({each.tokens[1].text for each in wanted.n_best}) == 3
@@ -99,7 +99,7 @@ def test_two_runs_together(command: Command, run: Path, tmp_path: Path) -> None:
     seqloom.train(PAIRS, run=other, options=chosen)
     result = command("predict", run, "--with", other, "--beam", 3, stdin=LINES)
     assert result.code == 0, result.err
-    both = together([seqloom.load(run), seqloom.load(other)])
+    both = ensemble([seqloom.load(run), seqloom.load(other)])
     wanted = both.predict(SOURCES, search=Beam(3))
     assert result.out.splitlines() == [output.text for output in wanted]
     table = tmp_path / "pairs.tsv"

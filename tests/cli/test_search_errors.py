@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seqloom.api.search_errors import search_errors
-from seqloom.api.use import load_writer
+from seqloom.api.use import load_text_predictor
 from tests.cli.support import Command
 from tests.run.finished import make_run
 from tests.run.support import PAIRS, write_pairs
@@ -20,7 +20,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_search_errors_are_beside_the_scores(command: Command, run: Path, tmp_path: Path) -> None:
     """As JSON they are what Python gives; in words, a line for each width."""
     data = write_pairs(tmp_path / "pairs.tsv", PAIRS[::9])
-    expected = search_errors(load_writer(run), str(data), widest=2)
+    expected = search_errors(load_text_predictor(run), str(data), widest=2)
     found = json.loads(command("evaluate", run, data, "--search-errors", 2, "--json").out)
     assert found["search_errors"] == json.loads(json.dumps(expected.as_dict()))
     assert {score["name"] for score in found["scores"]} >= {"chrF", "perplexity"}

@@ -14,10 +14,10 @@ from seqloom.data import (
     Corpus,
     Lengths,
     Report,
-    in_order,
+    batches_by_length,
+    even_indices,
     padding_share,
     read_rows,
-    spread,
 )
 from seqloom.errors import ConfigError
 from seqloom.fields import TextField
@@ -50,7 +50,7 @@ def test_every_row_once_and_the_budget_kept(
     passes = [
         [batches.indices(step) for step in range(first)],
         [batches.indices(step) for step in range(first, first + second)],
-        in_order(lengths, tokens=tokens),
+        batches_by_length(lengths, tokens=tokens),
     ]
     for each in passes:
         assert sorted(np.concatenate(each).tolist()) == list(range(len(pairs)))
@@ -110,7 +110,7 @@ def test_padding_is_rare() -> None:
     lengths = like_multi30k()
     batches = Batches(lengths, tokens=4_096, seed=1)
     assert max(batches.padding(epoch) for epoch in range(6)) <= 0.08
-    assert padding_share(in_order(lengths, tokens=4_096), lengths) <= 0.06
+    assert padding_share(batches_by_length(lengths, tokens=4_096), lengths) <= 0.06
 
 
 def test_padding_share_of_a_case_worked_by_hand() -> None:
@@ -122,14 +122,14 @@ def test_padding_share_of_a_case_worked_by_hand() -> None:
 @given(st.integers(1, 500), st.integers(1, 100))
 def test_some_rows_are_spread_over_all(count: int, most: int) -> None:
     """From the first on, each once, evenly; all where there are no more, and none of nothing."""
-    chosen = spread(count, most)
+    chosen = even_indices(count, most)
     assert len(chosen) == min(count, most)
     assert chosen[0] == 0
     assert len(chosen) == 1 or chosen[-1] == count - 1
     gaps = np.diff(chosen)
     assert len(gaps) == 0 or gaps.max() - gaps.min() <= 1
     assert (gaps > 0).all()
-    assert len(spread(0, most)) == 0
+    assert len(even_indices(0, most)) == 0
 
 
 def test_no_rows_is_an_error() -> None:

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from seqloom.config import DataConfig, PictureConfig, TextConfig
-from seqloom.data import Columns, Corpus, Data, Place, Reason, Report, Row, fingerprint, read_rows
+from seqloom.data import (
+    Columns,
+    Corpus,
+    Data,
+    FileLocation,
+    Reason,
+    Report,
+    Row,
+    fingerprint,
+    read_rows,
+)
 from seqloom.errors import DataError, RunError
 from seqloom.fields import EMPTY, END, PictureField, TextField
 from seqloom.fields import file_fields as named
@@ -31,7 +41,7 @@ def columns(**options: object) -> Columns:
 
 
 def rows_of(pairs: Pairs) -> list[Row]:
-    return [Row(*pair, Place("pairs.tsv", number)) for number, pair in enumerate(pairs, 1)]
+    return [Row(*pair, FileLocation("pairs.tsv", number)) for number, pair in enumerate(pairs, 1)]
 
 
 def build(
@@ -69,7 +79,7 @@ def test_round_trip(folder: Path, pairs: Pairs, data: st.DataObject) -> None:
             assert (ids[row, lengths[row] :] == EMPTY).all()
             assert corpus.lengths[side][index] == lengths[row] == len(expected)
     assert batch.indices.tolist() == chosen
-    assert corpus.place(chosen[0]) == Place("pairs.tsv", chosen[0] + 1)
+    assert corpus.place(chosen[0]) == FileLocation("pairs.tsv", chosen[0] + 1)
 
 
 def test_more_rows_than_a_chunk(tmp_path: Path) -> None:
@@ -83,7 +93,7 @@ def test_memory_does_not_grow_with_the_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of files wait to be written by their bytes: twice as many take no more memory."""
-    monkeypatch.setattr(named, "KEPT", 1)
+    monkeypatch.setattr(named, "CACHE_BYTES", 1)
     Image.new("RGB", (1, 1)).save(tmp_path / "0.png")
     content = (tmp_path / "0.png").read_bytes()
     for number in range(1, 128):
@@ -116,7 +126,7 @@ def test_overlong_rows_are_dropped(tmp_path: Path) -> None:
     used = columns(max_source=2, max_target=2, overlong="drop")
     corpus, report = build(rows_of(OVERLONG), tmp_path / "corpus", used)
     assert len(corpus) == 1
-    assert corpus.place(0) == Place("pairs.tsv", 3)
+    assert corpus.place(0) == FileLocation("pairs.tsv", 3)
     assert set(report.dropped) == {Reason.LONG_SOURCE, Reason.LONG_TARGET}
 
 

@@ -9,17 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from seqloom.config import DataConfig, Facts, Side, TurnsConfig, plan
+from seqloom.config import ColumnStatistics, DataConfig, Facts, TurnsConfig, plan
 from seqloom.data import Data, Report, hold_out, read_rows, survey
 from seqloom.errors import ConfigError
-from seqloom.fields import joined, parted
+from seqloom.fields import join_turns, split_turns
 from tests.data.support import read, sentence
 
 SAID = ["hi", "hello", "who are you?", "a machine", "bye"]
 Options = dict[str, str | bool | int]
 DIALOG: Options = {"turns": True, "source": "1", "target": "1"}
 FACTS = Facts(
-    1_000, Side(50.0, 10.0, 9.0, 50, 10_000, 1_000), Side(50.0, 10.0, 9.0, 50, 9_000, 1_000)
+    1_000,
+    ColumnStatistics(50.0, 10.0, 9.0, 50, 10_000, 1_000),
+    ColumnStatistics(50.0, 10.0, 9.0, 50, 9_000, 1_000),
 )
 
 
@@ -31,13 +33,13 @@ def lines(path: Path, *rows: object) -> Path:
 @given(st.lists(st.text(alphabet='ab "[]\\\n', min_size=1).filter(str.strip), min_size=2))
 def test_every_reply_is_a_row(said: list[str]) -> None:
     """The second, the fourth, ... turn, each after all the turns before it."""
-    found = [(parted(source), target) for source, target in read([(said,)], **DIALOG)]
+    found = [(split_turns(source), target) for source, target in read([(said,)], **DIALOG)]
     assert found == [(said[:n], said[n]) for n in range(1, len(said), 2)]
 
 
 def test_one_dialog_in_every_format(tmp_path: Path) -> None:
     """JSON lines, Parquet, TSV, CSV and a list in memory give the same rows."""
-    wanted = [(joined(SAID[:n]), SAID[n]) for n in (1, 3)]
+    wanted = [(join_turns(SAID[:n]), SAID[n]) for n in (1, 3)]
     cell = json.dumps(SAID)
     parquet.write_table(pa.table({"turns": [SAID]}), tmp_path / "d.parquet")
     (tmp_path / "d.tsv").write_text(f"turns\n{cell}\n", encoding="utf-8")
@@ -66,15 +68,15 @@ def test_histories_and_several_columns(tmp_path: Path) -> None:
     """A column of lists beside one of replies; or columns that are a turn each."""
     path = lines(tmp_path / "h.jsonl", {"history": ["a", "b"], "reply": "c", "weight": 2})
     options: Options = {"turns": True, "source": "history", "target": "reply"}
-    assert read(path, **options) == [(joined(["a", "b"]), "c")]
+    assert read(path, **options) == [(join_turns(["a", "b"]), "c")]
     config = DataConfig.model_validate({**options, "weight": "weight"})
     assert [row.weight for row in read_rows(path, config, Report())] == [2.0]
     table = tmp_path / "c.tsv"
     table.write_text("q\tcontext\ta\nwho?\tI met Ada.\tAda\nwhy?\t\tno\n", encoding="utf-8")
     several: Options = {"turns": True, "source": "q, context", "target": "a", "header": "auto"}
     assert read(table, **several) == [
-        (joined(["who?", "I met Ada."]), "Ada"),
-        (joined(["why?", ""]), "no"),
+        (join_turns(["who?", "I met Ada."]), "Ada"),
+        (join_turns(["why?", ""]), "no"),
     ]
 
 
@@ -107,7 +109,7 @@ def test_what_is_wrong_with_a_dialog(
         report = Report()
         config = DataConfig.model_validate({**named, "skip_bad": True})
         assert len(list(read_rows(path, config, report))) == 2
-        assert report.lost == 1
+        assert report.total_dropped == 1
     else:
         path = lines(path, {"turns": turns})
         assert sentence(path, **named).startswith(f"{path}:1: {told}")
@@ -119,8 +121,8 @@ def test_a_dialog_is_held_out_whole() -> None:
     config = DataConfig.model_validate({**DIALOG, "valid_share": 0.2})
     split = hold_out(survey(data, config, seed=1), config, seed=1)
     rows = list(read_rows(data, config, Report()))
-    held = {parted(row.source)[0] for row in split.valid(rows)}
-    learnt = {parted(row.source)[0] for row in split.train(rows)}
+    held = {split_turns(row.source)[0] for row in split.valid(rows)}
+    learnt = {split_turns(row.source)[0] for row in split.train(rows)}
     assert held
     assert not held & learnt
     assert len(list(split.valid(rows))) == 3 * len(held)

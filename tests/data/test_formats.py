@@ -205,7 +205,7 @@ def test_a_bad_line_inside_quotes_spoils_its_row_only(tmp_path: Path) -> None:
     report = Report()
     rows = list(read_rows(path, DataConfig(skip_bad=True), report))
     assert [row[:2] for row in rows] == [("a", "b"), ("c", "d")]
-    assert report.lost == 3
+    assert report.total_dropped == 3
 
 
 def test_an_endless_line_with_quotes_ends_a_csv_file(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_translated_entries_are_rows_and_the_others_are_counted(path: Path) -> N
         Reason.UNTRANSLATED: (4, 20),
         Reason.OBSOLETE: (1, 39),
     }
-    assert report.malformed == 0
+    assert report.defect_count == 0
     packed = path.with_suffix(".po.gz")
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert read(packed) == ROWS
@@ -121,10 +121,10 @@ def test_suggestions_change_nothing_but_their_entries(path: Path, ending: str) -
     """Other lines keep their bytes; babel reads the suggestions back, all of them fuzzy."""
     path.write_bytes(FILE.replace("\n", ending).encode())
     file = PoFile.read(path, max_line=1_000)
-    gaps = file.gaps()
+    gaps = file.missing_translations()
     assert [gap.texts for gap in gaps] == [("Save %s\n",), ("one file", "%d files", "%d files")]
     long = "a word " * 30 + 'and "quotes" \\'
-    written = file.filled([(gaps[0], [long]), (gaps[1], ["1", "2", "3"])])
+    written = file.fill_translations([(gaps[0], [long]), (gaps[1], ["1", "2", "3"])])
     before, after = path.read_text().splitlines(), written.decode().splitlines()
     changes = [line for line in difflib.ndiff(before, after) if line[0] in "-+"]
     assert [line[2:] for line in changes if line[0] == "-"] == [
@@ -141,7 +141,7 @@ def test_suggestions_change_nothing_but_their_entries(path: Path, ending: str) -
     assert all(each is not None and each.fuzzy for each in filled)
     assert filled[0] is not None
     assert "c-format" in filled[0].flags
-    assert file.filled([]) == path.read_bytes()
+    assert file.fill_translations([]) == path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -187,4 +187,4 @@ def test_mutated_files_are_read_or_refused(
     found = read_or_refused(path)
     assert found
     if isinstance(found, list):
-        assert PoFile.read(path, max_line=1_000_000).filled([]) == path.read_bytes()
+        assert PoFile.read(path, max_line=1_000_000).fill_translations([]) == path.read_bytes()

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqloom.config import DataConfig, NoColumnConfig, TextConfig
-from seqloom.data import Columns, Corpus, Lanes, Report, hold_out, is_stream, read_rows, survey
+from seqloom.data import (
+    Columns,
+    Corpus,
+    Report,
+    StreamBatches,
+    hold_out,
+    is_stream,
+    read_rows,
+    survey,
+)
 from seqloom.errors import DataError
 from seqloom.fields import TextField, learn_field
 
@@ -19,7 +28,7 @@ TEXT = "First line\n\n  and, after a blank one,\nthe end"
 @given(st.integers(1, 500), st.integers(1, 20), st.integers(1, 60))
 def test_an_epoch_holds_every_token_once(tokens: int, lanes: int, steps: int) -> None:
     """And the chunks of a lane follow one another, within and never across its bounds."""
-    read = Lanes(tokens, lanes=lanes, steps=steps)
+    read = StreamBatches(tokens, lanes=lanes, steps=steps)
     seen: list[list[int]] = [[] for _ in range(read.count)]
     for number in range(read.per_epoch):
         starts, ends, first = read.chunk(number)
@@ -38,7 +47,7 @@ def test_an_epoch_holds_every_token_once(tokens: int, lanes: int, steps: int) ->
 def test_every_pass_cuts_the_text_elsewhere(tokens: int, lanes: int, steps: int, seed: int) -> None:
     """With a seed the text is a ring that each pass turns; it still holds every token once, and
     which chunk comes when follows from seed and number alone."""
-    read = Lanes(tokens, lanes=lanes, steps=steps, seed=seed)
+    read = StreamBatches(tokens, lanes=lanes, steps=steps, seed=seed)
     for epoch in range(3):
         numbers = range(epoch * read.per_epoch, (epoch + 1) * read.per_epoch)
         chunks = [read.chunk(number) for number in numbers]
@@ -48,9 +57,9 @@ def test_every_pass_cuts_the_text_elsewhere(tokens: int, lanes: int, steps: int,
         ]
         assert [p % tokens for p in order] == [(order[0] + p) % tokens for p in range(tokens)]
         assert [chunk.first for chunk in chunks] == [True] + [False] * (read.per_epoch - 1)
-    other = Lanes(tokens, lanes=lanes, steps=steps, seed=seed).chunk(2 * read.per_epoch)
+    other = StreamBatches(tokens, lanes=lanes, steps=steps, seed=seed).chunk(2 * read.per_epoch)
     assert (other.starts == read.chunk(2 * read.per_epoch).starts).all()
-    turned = Lanes(1_000, lanes=4, steps=10, seed=1)
+    turned = StreamBatches(1_000, lanes=4, steps=10, seed=1)
     assert len({turned.chunk(number).starts[0] for number in (0, 25, 50, 75)}) == 4
 
 
@@ -80,7 +89,7 @@ def test_a_bad_line_is_named_or_left_out(tmp_path: Path) -> None:
     report = Report()
     lenient = STREAM.model_copy(update={"skip_bad": True})
     assert [row.target for row in read_rows(path, lenient, report)] == ["good\n", "fine\n"]
-    assert report.lost == 1
+    assert report.total_dropped == 1
 
 
 @pytest.mark.parametrize("unit", ["character", "byte", "word", "symbol"])
@@ -101,7 +110,7 @@ def test_the_corpus_is_one_text(unit: str, tmp_path: Path) -> None:
         fingerprint="x",
     )
     tokens = np.asarray(corpus.targets)
-    assert field.decode(tokens) == field.normalise(f"{TEXT}\n")
+    assert field.decode(tokens) == field.normalize(f"{TEXT}\n")
     lines = [corpus.place_of(position).line for position in range(len(tokens))]
     assert lines == sorted(lines)
     assert lines.count(2) == 1
@@ -118,4 +127,4 @@ def test_the_end_of_a_stream_is_held_out(tmp_path: Path) -> None:
         train = [row.place.line for row in split.train(read_rows(path, config, Report()))]
         valid = [row.place.line for row in split.valid(read_rows(path, config, Report()))]
         assert train + valid == list(range(1, 21))
-        assert len(valid) == len(split.held_out) == held
+        assert len(valid) == len(split.holdout) == held

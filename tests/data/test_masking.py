@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from seqloom.config import GapsConfig
+from seqloom.config import BlanksConfig
 from seqloom.data import Batch, Masking
-from seqloom.fields import EMPTY, END, GAP, UNK
+from seqloom.fields import BLANK, EMPTY, END, UNK
 
 VOCABULARY = 40
 ROWS = 300
@@ -29,21 +29,21 @@ def batch(rows: list[int], shortest: int = 5) -> Batch:
 
 
 def masking(seed: int = 1, **options: float) -> Masking:
-    return Masking(GapsConfig.model_validate(options), FILLABLE, seed)
+    return Masking(BlanksConfig.model_validate(options), FILLABLE, seed)
 
 
 def test_neither_batch_mates_nor_their_order_matter() -> None:
     """A row has the same gaps alone and in any batch; seed and step change them."""
-    whole = masking().masked(batch(list(range(20))), 3)
+    whole = masking().mask(batch(list(range(20))), 3)
     for rows in ([7], [19, 2, 5]):
-        some = masking().masked(batch(rows), 3)
+        some = masking().mask(batch(rows), 3)
         for place, row in enumerate(rows):
             length = int(some.source_lengths[place])
             assert np.array_equal(some.source[place, :length], whole.source[row, :length])
             assert np.array_equal(some.target[place, : length - 1], whole.target[row, : length - 1])
     for other in (
-        masking().masked(batch(list(range(20))), 4),
-        masking(2).masked(batch([*range(20)]), 3),
+        masking().mask(batch(list(range(20))), 4),
+        masking(2).mask(batch([*range(20)]), 3),
     ):
         assert not np.array_equal(other.source, whole.source)
 
@@ -54,7 +54,7 @@ def test_neither_batch_mates_nor_their_order_matter() -> None:
 def test_shares_are_as_configured(share: float, kept: float, replaced: float) -> None:
     """Of tokens that can be asked for; the rest is read as it is and costs nothing."""
     clean = batch(list(range(ROWS)), shortest=40)
-    found = masking(share=share, kept=kept, replaced=replaced).masked(clean, 0)
+    found = masking(share=share, kept=kept, replaced=replaced).mask(clean, 0)
     asked = found.target != EMPTY
     read = found.source[:, :-1]
     assert np.array_equal(found.target[asked], clean.target[asked])
@@ -62,20 +62,20 @@ def test_shares_are_as_configured(share: float, kept: float, replaced: float) ->
     assert not (clean.target[asked] == UNK).any()
     possible = int(FILLABLE[clean.target].sum())
     assert abs(asked.sum() / possible - share) < 0.03
-    gaps = (read[asked] == GAP).mean()
+    gaps = (read[asked] == BLANK).mean()
     same = (read[asked] == clean.target[asked]).mean()
     assert abs(gaps - (1 - kept - replaced)) < 0.05
     assert abs(same - kept) < 0.05
-    assert (read[asked] > END).sum() == (~(read[asked] == GAP)).sum()
+    assert (read[asked] > END).sum() == (~(read[asked] == BLANK)).sum()
 
 
 def test_every_row_is_asked_for_something() -> None:
-    found = masking(share=1e-9).masked(batch(list(range(50))), 0)
+    found = masking(share=1e-9).mask(batch(list(range(50))), 0)
     assert ((found.target != EMPTY).sum(axis=1) == 1).all()
 
 
 def test_an_open_one_asks_for_all_and_hides_nothing() -> None:
     clean = batch(list(range(9)))
-    found = masking().open.masked(clean)
+    found = masking().all_positions.mask(clean)
     assert np.array_equal(found.source, clean.source)
     assert np.array_equal(found.target != EMPTY, FILLABLE[clean.target])

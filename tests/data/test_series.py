@@ -13,13 +13,13 @@ from seqloom.data import (
     Report,
     SeriesColumns,
     SeriesTable,
-    Shape,
-    parts,
+    WindowShape,
+    find_windows,
     read_series,
     source_rows,
-    windows,
+    split_ranges,
 )
-from seqloom.data.time_steps import Clock, Unit
+from seqloom.data.time_steps import Clock, TimeUnit
 from seqloom.errors import DataError
 
 HOURS = [datetime(2026, 3, 1) + timedelta(hours=number) for number in range(12)]
@@ -133,9 +133,9 @@ def test_bad_rows_are_refused_with_place_and_cure(
     assert str(refused.value).endswith("or pass --skip-bad")
     report = Report()
     found = table(tmp_path, hourly(row), report=report, skip_bad=True)
-    assert report.lost >= 1
-    shape = Shape(2, 1)
-    starts = windows(found, shape, range(12)).starts
+    assert report.total_dropped >= 1
+    shape = WindowShape(2, 1)
+    starts = find_windows(found, shape, range(12)).starts
     whole = found.usable & found.follows
     for start in range(2, 12):
         inside = found.usable[start - 2 : start + 1].all() and whole[start - 1 : start + 1].all()
@@ -180,7 +180,7 @@ def test_rows_before_the_first_time_are_counted_back(
     assert found.columns == whole.columns
     assert found.times.tolist() == whole.times.tolist()
     assert found.follows.all()
-    assert report.lost == (0 if rows is UNTIMED else len(rows))
+    assert report.total_dropped == (0 if rows is UNTIMED else len(rows))
 
 
 def test_a_time_among_numbers_makes_no_column_of_times(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_windows_cover_what_they_should(
     count = len(usable)
     rows = range(min(first, count), count)
     found = _made(usable)
-    starts = windows(found, Shape(window, horizon), rows).starts.tolist()
+    starts = find_windows(found, WindowShape(window, horizon), rows).starts.tolist()
     expected = [
         start
         for start in range(window, count - horizon + 1)
@@ -222,10 +222,10 @@ def test_windows_cover_what_they_should(
 @given(st.integers(10, 200), st.floats(0.05, 0.5))
 def test_nothing_held_out_is_learnt_from(count: int, share: float) -> None:
     """No training window reads or forecasts a row that a held-out window forecasts."""
-    found, shape = _made([True] * count), Shape(3, 2)
-    learnt, held_out, _ = parts(found, DataConfig(valid_share=share))
-    train = windows(found, shape, learnt).starts
-    valid = windows(found, shape, held_out).starts
+    found, shape = _made([True] * count), WindowShape(3, 2)
+    learnt, held_out, _ = split_ranges(found, DataConfig(valid_share=share))
+    train = find_windows(found, shape, learnt).starts
+    valid = find_windows(found, shape, held_out).starts
     if len(train) and len(valid):
         assert train.max() + shape.horizon <= valid.min()
     assert len(learnt) + len(held_out) == count
@@ -233,12 +233,12 @@ def test_nothing_held_out_is_learnt_from(count: int, share: float) -> None:
 
 def test_the_usual_parts_of_a_year_and_more() -> None:
     """12, 4 and 4 months of hours, horizon 96, window 336: the counts that others report."""
-    found, shape = _made([True] * 17_420), Shape(336, 96)
+    found, shape = _made([True] * 17_420), WindowShape(336, 96)
     config = DataConfig(parts=(8_640, 2_880, 2_880))
-    counts = [len(windows(found, shape, rows).starts) for rows in parts(found, config)]
+    counts = [len(find_windows(found, shape, rows).starts) for rows in split_ranges(found, config)]
     assert counts == [8_640 - 336 - 96 + 1, 2_880 - 96 + 1, 2_880 - 96 + 1]
     with pytest.raises(DataError, match="ask for less"):
-        parts(found, DataConfig(parts=(17_000, 1_000)))
+        split_ranges(found, DataConfig(parts=(17_000, 1_000)))
 
 
 def test_what_is_known_ahead_is_read_a_horizon_early(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_every_month_end_is_followed_by_another(day: date, months: int, count: i
 
 @given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31)))
 @pytest.mark.parametrize("unit", ["seconds", "months", "month ends"])
-def test_every_moment_is_written_as_it_was_read(unit: Unit, moment: datetime) -> None:
+def test_every_moment_is_written_as_it_was_read(unit: TimeUnit, moment: datetime) -> None:
     """To the second, in every unit, whether or not it lies on a step."""
     written = f"{moment:%Y-%m-%d %H:%M:%S}"
     clock = Clock("%Y-%m-%d %H:%M:%S", unit, 1.0)
@@ -337,7 +337,7 @@ def _made(usable: list[bool]) -> SeriesTable:
     return SeriesTable(
         file="made.csv",
         columns=SeriesColumns(("a",), (), ()),
-        clock=Clock.counting(),
+        clock=Clock.of_row_numbers(),
         time_name="row",
         times=np.arange(count, dtype=np.float64),
         values=np.where(np.array(usable)[:, None], 1.0, np.nan),

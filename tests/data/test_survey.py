@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from seqloom.config import DataConfig
 from seqloom.data import (
     Distribution,
+    FileLocation,
     Overlap,
-    Place,
     Row,
     Survey,
     hold_out,
@@ -32,7 +32,7 @@ def look(pairs: Pairs) -> Survey:
 
 
 def rows_of(pairs: Pairs) -> list[Row]:
-    return [Row(*pair, Place("pairs.tsv", number)) for number, pair in enumerate(pairs, 1)]
+    return [Row(*pair, FileLocation("pairs.tsv", number)) for number, pair in enumerate(pairs, 1)]
 
 
 @given(pairs=pair_lists)
@@ -46,7 +46,7 @@ def test_facts_by_a_plain_count(pairs: Pairs) -> None:
         assert facts.words == pytest.approx(np.mean([len(words) for words in split]))
         assert facts.distinct_characters == len(set("".join(texts)))
         assert facts.distinct_words == len({word for words in split for word in words})
-        assert facts.sampled_rows == len(pairs)
+        assert facts.sample_rows == len(pairs)
     assert found.duplicate_rows == len(pairs) - len(set(pairs))
     assert found.duplicate_sources == len(pairs) - len({source for source, _ in pairs})
     assert sorted(found.sample) == sorted(pairs)
@@ -65,9 +65,13 @@ def test_overlap_by_a_plain_count(train: Pairs, valid: Pairs) -> None:
 def test_quantiles_are_those_of_numpy(lengths: list[int]) -> None:
     found = Distribution.of(Counter(lengths))
     quantiles = np.quantile(lengths, [0, 0.5, 0.95, 0.99, 1], method="inverted_cdf")
-    assert [found.least, found.median, found.most_of_95, found.most_of_99, found.most] == list(
-        quantiles
-    )
+    assert [
+        found.minimum,
+        found.median,
+        found.percentile_95,
+        found.percentile_99,
+        found.maximum,
+    ] == list(quantiles)
     assert found.mean == pytest.approx(np.mean(lengths))
 
 
@@ -137,7 +141,7 @@ def test_few_sources_do_not_cost_half_of_the_rows() -> None:
     valid = list(split.valid(rows_of(pairs)))
     assert len(valid) == 5
     assert not {row[:2] for row in split.train(rows_of(pairs))} & {row[:2] for row in valid}
-    assert not hold_out(look(pairs[:2] * 50), DataConfig(), seed=1).held_out
+    assert not hold_out(look(pairs[:2] * 50), DataConfig(), seed=1).holdout
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_split_depends_on_the_seed_and_hardly_on_other_rows() -> None:
     """A row more does not reshuffle the rest."""
     pairs = [(f"s{n}", "t") for n in range(1_000)]
     config = DataConfig(valid_share=0.1)
-    before = hold_out(look(pairs), config, seed=1).held_out
-    assert hold_out(look(pairs[::-1]), config, seed=1).held_out == before
-    assert len(hold_out(look([*pairs, ("new", "t")]), config, seed=1).held_out & before) >= 99
-    assert len(hold_out(look(pairs), config, seed=2).held_out & before) < 30
+    before = hold_out(look(pairs), config, seed=1).holdout
+    assert hold_out(look(pairs[::-1]), config, seed=1).holdout == before
+    assert len(hold_out(look([*pairs, ("new", "t")]), config, seed=1).holdout & before) >= 99
+    assert len(hold_out(look(pairs), config, seed=2).holdout & before) < 30

@@ -65,7 +65,7 @@ def test_units_without_a_language_are_passed_by_and_counted(path: Path) -> None:
     rows = list(read_rows(path, DataConfig(source="en", target="fr"), report))
     assert [row.place.line for row in rows] == [6, 12]
     assert report.dropped[Reason.LANGUAGE].first.line == 11
-    assert report.malformed == 0
+    assert report.defect_count == 0
     assert sentence(path, source="en", target="de") == (
         f"{path}: there is no column 'de'; the columns are 'en-US', 'FR_fr', 'en-GB', 'en', 'fr'"
     )
@@ -127,7 +127,7 @@ def test_bad_units_are_skipped_alone(path: Path) -> None:
     config = DataConfig(source="en", target="fr", skip_bad=True)
     assert len(list(read_rows(path, config, report))) == 2
     assert report.dropped[Reason.VALUE].first.line == 11
-    assert report.malformed == 1
+    assert report.defect_count == 1
 
 
 @given(data=st.data())

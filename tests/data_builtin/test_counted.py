@@ -5,7 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from seqloom.datasets.number_words import GAP, THEN, counting, in_words, missing, places, sizes
+from seqloom.datasets.number_words import (
+    BLANK,
+    THEN,
+    counting,
+    missing,
+    places,
+    sizes,
+    spell_number,
+)
 from seqloom.datasets.splits import Splits
 
 
@@ -29,11 +37,11 @@ def all_rows(splits: Splits) -> list[tuple[str, str]]:
     ],
 )
 def test_known_numbers(number: int, words: str) -> None:
-    assert in_words(number) == words
+    assert spell_number(number) == words
 
 
 def test_no_two_numbers_are_written_alike() -> None:
-    assert len({in_words(number) for number in range(10_000)}) == 10_000
+    assert len({spell_number(number) for number in range(10_000)}) == 10_000
 
 
 @pytest.mark.parametrize("make", [sizes, counting, missing, places])
@@ -49,20 +57,20 @@ def test_no_row_is_there_twice_and_the_same_seed_gives_the_same(
 
 
 def test_a_size_is_the_logarithm_of_its_number() -> None:
-    numbers = {in_words(number): number for number in range(10_000)}
+    numbers = {spell_number(number): number for number in range(10_000)}
     for words, size in all_rows(sizes()):
         assert float(size) == pytest.approx(math.log10(numbers[words]), abs=1e-4)
 
 
 def test_a_line_counts_on_and_a_gap_is_one_word_of_it() -> None:
-    numbers = {in_words(number): number for number in range(10_000)}
+    numbers = {spell_number(number): number for number in range(10_000)}
     for begin, line in all_rows(counting()):
         first, *rest = (numbers[words] for words in line.split(f" {THEN} "))
         assert rest == [first + 1, first + 2]
         assert line.startswith(f"{begin} ")
     for open_line, line in all_rows(missing()):
         pairs = zip(open_line.split(), line.split(), strict=True)
-        assert [one for one, other in pairs if one != other] == [GAP]
+        assert [one for one, other in pairs if one != other] == [BLANK]
 
 
 def test_places_are_named_in_a_dozen_languages() -> None:

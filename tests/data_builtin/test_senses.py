@@ -10,8 +10,8 @@ import soundfile  # type: ignore[import-untyped]
 from PIL import Image
 
 from seqloom.datasets.digit_images import HEIGHT, WIDTH, digits, strip
-from seqloom.datasets.melodies import NOTES, RATE, C, melody, played
-from seqloom.datasets.shape_videos import FRAMES, PACES, SIDE, WAYS, clips, filmed
+from seqloom.datasets.melodies import NOTES, RATE, C, melody, synthesize
+from seqloom.datasets.shape_videos import FRAMES, PACES, SIDE, WAYS, clips, render_clip
 from seqloom.datasets.splits import Splits, write_splits
 
 
@@ -56,7 +56,7 @@ def test_a_strip_holds_its_digits() -> None:
 def test_a_note_sounds_at_its_pitch() -> None:
     """The strongest of the first overtones is near a multiple of the note's frequency."""
     for name, above in NOTES.items():
-        sound = played(name, np.random.default_rng(2))
+        sound = synthesize(name, np.random.default_rng(2))
         power = np.abs(np.fft.rfft(sound, 8 * RATE))
         loudest = power.argmax() / 8
         ratio = loudest / (C * 2 ** (above / 12))
@@ -69,7 +69,7 @@ def test_a_clip_goes_its_way(way: str, pace: str) -> None:
     """The middle of what is drawn moves by the pace from frame to frame and stays on the page."""
     chance = Random(3)
     for _ in range(20):
-        frames = filmed(Image.new("RGBA", (9, 9), "black"), way, pace, chance)
+        frames = render_clip(Image.new("RGBA", (9, 9), "black"), way, pace, chance)
         assert frames.shape == (FRAMES, SIDE, SIDE, 3)
         inked = [np.argwhere(frame[:, :, 0] < 128) for frame in frames]
         assert all(len(places) == 81 for places in inked)

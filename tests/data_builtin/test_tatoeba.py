@@ -17,7 +17,7 @@ import pytest
 
 from seqloom.datasets.archive import Archive, cache_folder
 from seqloom.datasets.package_indexes import Indexes, pip_indexes
-from seqloom.datasets.tatoeba import Sentences, cut, tatoeba, tokens
+from seqloom.datasets.tatoeba import SentencePair, filter_pairs, tatoeba, tokens
 from seqloom.errors import DataError
 
 NOUNS = ("cat", "dog", "bird", "fish", "horse", "tree", "house", "river")
@@ -25,17 +25,17 @@ VERBS = ("sees", "likes", "hears", "finds")
 FILE = "nmt-0.0.6.tar.gz"
 
 
-def made_up() -> list[Sentences]:
+def made_up() -> list[SentencePair]:
     """A few hundred sentences; the French ones are the English ones spelt backwards."""
     rows = []
     for number, (one, verb, two) in enumerate(itertools.product(NOUNS, VERBS, NOUNS)):
         english = f"The {one} {verb} the {two}."
         french = " ".join(word[::-1] for word in english.rstrip(".").split()) + "\u202f!"
-        rows.append(Sentences(french, english, f"#{number} (Author{number % 7})"))
+        rows.append(SentencePair(french, english, f"#{number} (Author{number % 7})"))
     return rows
 
 
-def packed(rows: list[Sentences]) -> bytes:
+def packed(rows: list[SentencePair]) -> bytes:
     """A source distribution with the table in a zip, as the real one has it."""
     table = "".join(f"{row.english}\t{row.french}\t{row.credit}\n" for row in rows)
     inner = io.BytesIO()
@@ -107,7 +107,7 @@ def use_only(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_fetched_once_and_announced_with_size_and_licence(index: Index, tmp_path: Path) -> None:
     archive = described(index.content)
     splits = tatoeba(tmp_path, archive=archive, announce=index.messages.append)
-    assert splits == cut(made_up())
+    assert splits == filter_pairs(made_up())
     assert tatoeba(tmp_path, archive=archive, announce=index.messages.append) == splits
     assert index.downloads == 1
     assert len(index.messages) == 1
@@ -226,7 +226,7 @@ def test_tokens_are_words_marks_and_elisions() -> None:
 def test_no_english_and_no_french_sentence_is_in_two_parts() -> None:
     rows = made_up()
     louder = [row._replace(french="ah, " + row.french, english=row.english.upper()) for row in rows]
-    splits = cut([*rows, *louder])
+    splits = filter_pairs([*rows, *louder])
     parts = (splits.train, splits.valid, splits.test)
     assert all(parts)
     assert sum(map(len, parts)) == 2 * len(rows)
@@ -236,9 +236,9 @@ def test_no_english_and_no_french_sentence_is_in_two_parts() -> None:
 
 
 def test_the_vocabulary_is_closed_and_the_length_bounded() -> None:
-    rows = [*made_up(), Sentences("un mot rare !", "A rare word.", "#1")]
-    long = Sentences("eht tac !", "The cat sees the dog the cat sees.", "#2")
-    splits = cut([*rows, long], words=12, longest=6)
+    rows = [*made_up(), SentencePair("un mot rare !", "A rare word.", "#1")]
+    long = SentencePair("eht tac !", "The cat sees the dog the cat sees.", "#2")
+    splits = filter_pairs([*rows, long], words=12, longest=6)
     kept = [*splits.train, *splits.valid, *splits.test]
     assert kept
     for side in (0, 1):
@@ -250,10 +250,10 @@ def test_the_vocabulary_is_closed_and_the_length_bounded() -> None:
 
 def test_one_pair_for_a_french_sentence_and_its_credit_is_kept() -> None:
     """The first pair stands; spacing, case and the form of an apostrophe do not make another."""
-    splits = cut(
+    splits = filter_pairs(
         [
-            Sentences("C’est\u00a0là\u202f!", "It's there!", "#1 (A)"),
-            Sentences("c'est là!", "That's there!", "#2 (B)"),
+            SentencePair("C’est\u00a0là\u202f!", "It's there!", "#1 (A)"),
+            SentencePair("c'est là!", "That's there!", "#2 (B)"),
         ]
     )
     assert [*splits.train, *splits.valid, *splits.test] == [("c'est là !", "it's there!")]
@@ -266,11 +266,11 @@ def test_the_real_cut_is_like_the_independent_one(shared_data: Path) -> None:
     """Its pairs were chosen by other code from the same table; most are the same."""
     folder = shared_data / "tatoeba_fra_eng"
     theirs = [
-        Sentences(*line.split("\t"))
+        SentencePair(*line.split("\t"))
         for name in ("train", "dev", "test")
         for line in (folder / f"small_top500_{name}.tsv").read_text("utf-8").splitlines()
     ]
-    splits = cut(theirs)
+    splits = filter_pairs(theirs)
     ours = {*splits.train, *splits.valid, *splits.test}
     assert len(ours) > 0.95 * len(theirs)
     assert 0.03 < len(splits.test) / len(ours) < 0.05

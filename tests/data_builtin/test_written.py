@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from seqloom.datasets.date_formats import OTHER, PARTS, languages, parts, words_of
+from seqloom.datasets.date_formats import OTHER, PARTS, date_words, languages, parts
 from seqloom.datasets.dates import Style
 from seqloom.datasets.splits import Splits
 
@@ -52,5 +52,5 @@ def test_every_word_has_a_part_and_every_part_a_word() -> None:
     ],
 )
 def test_known_words(style: Style, written: str) -> None:
-    words = words_of(date(2026, 3, 3), style)
+    words = date_words(date(2026, 3, 3), style)
     assert " ".join(f"{word.text}/{word.part}" for word in words) == written

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 
-from seqloom.demos.homophones import HEARD, TableDecoder, find, show_search
+from seqloom.demos.homophones import HOMOPHONES, TableDecoder, find, show_search
 from seqloom.fields import EMPTY, END, START, UNK
 from seqloom.model import Decoder, Memory
 from seqloom.search import PLAIN, Beam, Exact, Greedy
@@ -27,16 +27,18 @@ def test_greedy_finds_the_nose_and_a_beam_of_two_knows() -> None:
 
 def test_the_numbers_are_those_of_the_text() -> None:
     """After "he", nose .5 and knows .4; their best continuations .2 and .8; rows sum to 1."""
-    assert HEARD["he",]["nose"] == 0.5
-    assert HEARD["he",]["knows"] == 0.4
-    assert max(HEARD["he", "nose"].values()) == 0.2
-    assert max(HEARD["he", "knows"].values()) == 0.8
-    assert [sum(row.values()) for row in HEARD.values()] == pytest.approx([1.0] * len(HEARD))
+    assert HOMOPHONES["he",]["nose"] == 0.5
+    assert HOMOPHONES["he",]["knows"] == 0.4
+    assert max(HOMOPHONES["he", "nose"].values()) == 0.2
+    assert max(HOMOPHONES["he", "knows"].values()) == 0.8
+    assert [sum(row.values()) for row in HOMOPHONES.values()] == pytest.approx(
+        [1.0] * len(HOMOPHONES)
+    )
 
 
 def test_a_table_is_a_decoder() -> None:
     """It obeys the protocol: one read of T is T reads of one, and rows can be selected."""
-    decoder = TableDecoder(HEARD)
+    decoder = TableDecoder(HOMOPHONES)
     assert isinstance(decoder, Decoder)
     number = {word: place for place, word in enumerate(decoder.words)}
     paths = list(product(("he", "nose"), ("nose", "knows"), ("her", "it")))
@@ -48,12 +50,12 @@ def test_a_table_is_a_decoder() -> None:
         probabilities = decoder.write(features.hidden[:, -1]).exp()
         assert torch.equal(decoder.write(whole.hidden[:, step]).exp(), probabilities)
         for path, row in zip(paths, probabilities.tolist(), strict=True):
-            expected = HEARD.get(path[:step], {"<end>": 1.0})
+            expected = HOMOPHONES.get(path[:step], {"<end>": 1.0})
             assert row == pytest.approx([expected.get(word, 0.0) for word in decoder.words])
 
 
 def test_the_special_symbols_keep_their_numbers() -> None:
-    words = TableDecoder(HEARD).words
+    words = TableDecoder(HOMOPHONES).words
     assert [words[token] for token in (EMPTY, UNK, START, END)] == [
         "<empty>",
         "<unk>",

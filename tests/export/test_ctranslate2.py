@@ -11,10 +11,10 @@ import torch
 
 from seqloom.config import TextConfig, validate
 from seqloom.errors import ConfigError, RunError
-from seqloom.export import Exported, compare, export_ctranslate2, token_names
+from seqloom.export import CTranslate2Model, compare, export_ctranslate2, token_names
 from seqloom.fields import END, SPECIAL_SYMBOLS, Symbols, TextField, load_text
-from seqloom.model import build_writer
-from seqloom.prediction import Model
+from seqloom.model import build_sequence_model
+from seqloom.prediction import TextPredictor
 from seqloom.randomness import key
 from seqloom.search import PLAIN, Beam, Greedy
 
@@ -44,7 +44,7 @@ RECURRENT = {"kind": "recurrent", "width": 8, "layers": 1}
 
 def model_of(
     both: Mapping[str, Any], *, encoder: Any = None, decoder: Any = None, **tables: Any
-) -> Model:
+) -> TextPredictor:
     """A small untrained model over characters, with weights that let it choose."""
     sizes = {"kind": "transformer", "width": 16, "inner": 24, "heads": 2, "layers": 2, **both}
     config = validate(
@@ -65,18 +65,20 @@ def model_of(
     if not config.model.share_vocabulary:
         target = TextField.learn(TextConfig(unit="character"), ["other letters 123"], seed=1)
     torch.manual_seed(key(1, repr(config.model)))
-    network = build_writer(config.model, source=Symbols(source.size), target=Symbols(target.size))
+    network = build_sequence_model(
+        config.model, source=Symbols(source.size), target=Symbols(target.size)
+    )
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.25)
-    return Model(config, source, target, network.eval())
+    return TextPredictor(config, source, target, network.eval())
 
 
-def rows_of(model: Model) -> list[np.ndarray]:
+def rows_of(model: TextPredictor) -> list[np.ndarray]:
     return list(model.source.rows(TEXTS))
 
 
-def models() -> dict[str, Model]:
+def models() -> dict[str, TextPredictor]:
     """Every kind of Transformer that CTranslate2 has a form for."""
     small = {"kind": "transformer", "width": 16, "inner": 8, "heads": 4, "layers": 1}
     return {
@@ -95,8 +97,8 @@ def test_scores_and_outputs_are_equal(name: str, tmp_path: Path) -> None:
     export_ctranslate2(model, tmp_path / "out")
     agreement = compare(model, tmp_path / "out", rows_of(model))
     assert agreement.sentences == len(TEXTS)
-    assert agreement.furthest < 1e-4
-    exported = Exported(model, tmp_path / "out", compute_type="float32")
+    assert agreement.max_difference < 1e-4
+    exported = CTranslate2Model(model, tmp_path / "out", compute_type="float32")
     ours = model.predict_rows(rows_of(model), search=Greedy())
     for row, output in zip(rows_of(model), ours, strict=True):
         (ids,) = exported.search([row], Beam(1, PLAIN), longest=len(row) + 4)
@@ -112,7 +114,7 @@ def test_the_best_outputs_of_beams(tmp_path: Path) -> None:
         with torch.no_grad():  # that end
             dict(model.network.named_parameters())["decoder.output.bias"][END] += 2
         export_ctranslate2(model, tmp_path / str(number))
-        exported = Exported(model, tmp_path / str(number), compute_type="float32")
+        exported = CTranslate2Model(model, tmp_path / str(number), compute_type="float32")
         ours = model.predict_rows(rows_of(model), search=beam)
         for row, output in zip(rows_of(model), ours, strict=True):
             (ids,) = exported.search([row], beam, longest=len(row) + 4)

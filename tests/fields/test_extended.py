@@ -21,7 +21,7 @@ def learnt(unit: str, **options: int) -> TextField:
 @each_unit
 def test_old_texts_have_the_ids_they_had(unit: str) -> None:
     field = learnt(unit)
-    grown = field.extended(NEW)
+    grown = field.extend(NEW)
     for text in OLD:
         assert grown.encode(text).tolist() == field.encode(text).tolist()
     assert grown.tokens(range(field.size)) == field.tokens(range(field.size))
@@ -31,19 +31,19 @@ def test_old_texts_have_the_ids_they_had(unit: str) -> None:
 def test_new_texts_come_back(unit: str) -> None:
     """Bytes and subwords can write every text, so nothing is added to them."""
     field = learnt(unit)
-    grown = field.extended(NEW)
+    grown = field.extend(NEW)
     for text in NEW:
         assert grown.decode(grown.encode(text)) == text
         assert UNK not in grown.encode(text)
     assert (grown.size > field.size) == (unit in ("character", "word"))
-    assert grown.extended(NEW).fingerprint == grown.fingerprint
+    assert grown.extend(NEW).fingerprint == grown.fingerprint
 
 
 @each_unit
 def test_it_is_saved_like_any_other(unit: str, tmp_path: Path) -> None:
     """Also where it has outgrown the size that it was learnt with."""
     field = learnt(unit, **({} if unit in ("subword", "byte") else {"size": 12}))
-    grown = field.extended(NEW)
+    grown = field.extend(NEW)
     grown.save(tmp_path / "field")
     assert load_text(tmp_path / "field").fingerprint == grown.fingerprint
     assert grown.config.size >= grown.size
@@ -51,6 +51,6 @@ def test_it_is_saved_like_any_other(unit: str, tmp_path: Path) -> None:
 
 def test_rare_symbols_stay_unknown() -> None:
     """`min_count` holds for new symbols too."""
-    grown = learnt("word", min_count=4).extended(NEW)
+    grown = learnt("word", min_count=4).extend(NEW)
     assert UNK not in grown.encode("zebra")
     assert UNK in grown.encode("quick")

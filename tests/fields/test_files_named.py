@@ -10,7 +10,7 @@ from PIL import Image
 from seqloom.config import DataConfig, PictureConfig, SoundConfig
 from seqloom.data import Report, read_rows
 from seqloom.fields import PictureField, SoundField, load_field
-from seqloom.fields.sounds import log_mel, mel_bands, resampled
+from seqloom.fields.sounds import log_mel, mel_bands, resample
 
 SOUND = SoundConfig(rate=8_000, bands=20)
 OPEN = SoundConfig()
@@ -67,7 +67,7 @@ def test_every_point_between_the_corners_is_shared_by_two_bands() -> None:
 @pytest.mark.parametrize("rate", [4_000, 11_025, 16_000, 44_100])
 def test_a_tone_stays_what_it_is_at_another_rate(rate: int) -> None:
     """A sound that both rates can hold; compared away from its ends."""
-    found = resampled(tone(500.0, rate=rate), rate, 8_000)
+    found = resample(tone(500.0, rate=rate), rate, 8_000)
     expected = tone(500.0, seconds=len(found) / 8_000)
     np.testing.assert_allclose(found[400:-400], expected[400 : len(found) - 400], atol=2e-2)
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqloom.config import GapsConfig, TextConfig
+from seqloom.config import BlanksConfig, TextConfig
 from seqloom.errors import RunError
 from seqloom.fields import (
+    BLANK,
     END,
-    GAP,
     SPECIAL_SYMBOLS,
-    GapsField,
+    BlanksField,
     MarkedText,
     TextField,
     learn_target,
@@ -35,10 +35,12 @@ def test_the_three_inputs_of_the_text() -> None:
     for line in ("I am __", "I am __ very hungry.", "I am __ very hungry, I could eat half a pig."):
         (row,) = marked.rows([line])
         whole = field.rows([line.replace("__", "not")])[0]
-        places = np.flatnonzero(row == GAP)
+        places = np.flatnonzero(row == BLANK)
         assert places.tolist() == [2]
-        assert row.tolist() == [GAP if n == 2 else token for n, token in enumerate(whole.tolist())]
-        assert marked.filled(line, [int(whole[2])]) == line.replace("__", "not")
+        assert row.tolist() == [
+            BLANK if n == 2 else token for n, token in enumerate(whole.tolist())
+        ]
+        assert marked.fill(line, [int(whole[2])]) == line.replace("__", "not")
 
 
 @pytest.mark.parametrize("unit", ["character", "word", "symbol"])
@@ -50,14 +52,14 @@ def test_marking_tokens_and_filling_them_in_gives_the_text_back(
     field = text(unit)
     marked = MarkedText(field, "[?]")
     ids = field.encode(data.draw(st.sampled_from(TEXTS)))
-    fillable = GapsField.beside(GapsConfig(), field).fillable
+    fillable = BlanksField.from_source(BlanksConfig(), field).fillable
     places = [n for n, token in enumerate(ids) if fillable[token] and data.draw(st.booleans())]
     gapped = np.append(ids, END)
-    gapped[places] = GAP
+    gapped[places] = BLANK
     cell = marked.cell(gapped[:-1])
     assert (marked.fault(cell) is None) == bool(places)
     assert np.array_equal(marked.rows([cell])[0], gapped)
-    filled = marked.filled(cell, ids[places].tolist())
+    filled = marked.fill(cell, ids[places].tolist())
     assert filled.split() == field.decode(ids).split() or unit == "word"  # where marks stand apart
     assert "".join(filled.split()) == "".join(field.decode(ids).split())
     assert marked.tokens(gapped)[:-1].count("[?]") == len(places)
@@ -73,10 +75,9 @@ def test_what_counts_as_a_marker() -> None:
         ("<mask>", "I <mask> a", 1),
     ):
         (row,) = MarkedText(field, marker).rows([line])
-        assert int((row == GAP).sum()) == gaps, line
+        assert int((row == BLANK).sum()) == gaps, line
     assert (
-        MarkedText(field, "___").filled(r"a \___ ___", field.encode("pig.").tolist())
-        == "a ___ pig."
+        MarkedText(field, "___").fill(r"a \___ ___", field.encode("pig.").tolist()) == "a ___ pig."
     )
 
 
@@ -94,15 +95,15 @@ def test_rare_words_are_unknown_and_the_gap_is_not() -> None:
     """A gap is told from an unknown word where words must come several times."""
     marked = MarkedText(text("word", min_count=2), "___")
     (row,) = marked.rows(["I never ___"])
-    assert row.tolist()[-2:] == [GAP, END]
-    assert int((row == GAP).sum()) == 1
+    assert row.tolist()[-2:] == [BLANK, END]
+    assert int((row == BLANK).sum()) == 1
 
 
 def test_what_can_be_in_a_gap() -> None:
     """Neither special symbols nor the spacing between words; of characters, spaces too."""
     for unit, barred in (("word", 2), ("symbol", 0), ("character", 0)):
         field = text(unit)
-        fillable = GapsField.beside(GapsConfig(), field).fillable
+        fillable = BlanksField.from_source(BlanksConfig(), field).fillable
         assert not fillable[: len(SPECIAL_SYMBOLS)].any()
         blank = [n for n in range(len(SPECIAL_SYMBOLS), field.size) if not fillable[n]]
         assert len(blank) == barred
@@ -111,10 +112,10 @@ def test_what_can_be_in_a_gap() -> None:
 
 def test_a_saved_field_is_the_same(tmp_path: Path) -> None:
     """RELIABILITY, files: also its fingerprint; a damaged one is refused with its place."""
-    field = learn_target(GapsConfig(marker="?"), [], source=text("word"), seed=1)
+    field = learn_target(BlanksConfig(marker="?"), [], source=text("word"), seed=1)
     field.save(tmp_path)
     again = load_field(tmp_path)
-    assert isinstance(again, GapsField)
+    assert isinstance(again, BlanksField)
     assert again.fingerprint == field.fingerprint
     assert again.describe() == "gaps for one word each, marked ?"
     for mine, theirs in zip(field.rows(TEXTS), again.rows(TEXTS), strict=True):

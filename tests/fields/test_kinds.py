@@ -142,7 +142,7 @@ def scaled(table: list[list[float]], later: list[float]) -> list[list[float]]:
     """A later row in units of the spread of these, as a vector and as a step of a series."""
     names = [str(number) for number in range(len(later))]
     vector = learn_field(VectorConfig(), [" ".join(map(repr, row)) for row in table], seed=1)
-    series = SeriesField.of_rows(WindowConfig(), names, np.array(table))
+    series = SeriesField.from_rows(WindowConfig(), names, np.array(table))
     cell = " ".join(map(repr, later))
     return [np.ravel(field.rows([cell])[0]).tolist() for field in (vector, series)]
 
@@ -200,7 +200,7 @@ def test_symbols_stand_between_spaces() -> None:
     field = TextField.learn(TextConfig(unit="symbol"), ["don 't \u00a0x"], seed=1)
     assert field.tokens(field.encode("'t  don")) == ["'t", "don"]
     assert field.decode(field.encode(" 't   \u00a0x")) == "'t \u00a0x"
-    assert field.normalise(" 't   \u00a0x") == "'t \u00a0x"
+    assert field.normalize(" 't   \u00a0x") == "'t \u00a0x"
 
 
 def test_nothing_is_one_end() -> None:

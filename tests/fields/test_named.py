@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from seqloom.config import DataConfig, PictureConfig, TextConfig
-from seqloom.data import Columns, Report, read_rows, usable
+from seqloom.data import Columns, Report, read_rows, usable_rows
 from seqloom.errors import DataError
 from seqloom.fields import PictureField, TextField, Values
-from seqloom.fields.file_fields import Recent
+from seqloom.fields.file_fields import FileCache
 
 
 class Counted:
@@ -34,7 +34,7 @@ def files(folder: Path, sizes: dict[str, int]) -> list[str]:
 def test_a_file_is_read_again_only_when_it_has_changed(tmp_path: Path) -> None:
     """By its size or its time."""
     reader = Counted()
-    recent = Recent(reader, most=10)
+    recent = FileCache(reader, most=10)
     (name,) = files(tmp_path, {"a": 3})
     assert recent(name) is recent(name)
     (tmp_path / "a").write_bytes(b"other")
@@ -48,7 +48,7 @@ def test_a_file_is_read_again_only_when_it_has_changed(tmp_path: Path) -> None:
 def test_what_was_asked_for_longest_ago_is_forgotten_first(tmp_path: Path) -> None:
     """The rows that are kept have so many bytes at most, or are the last alone."""
     reader = Counted()
-    recent = Recent(reader, most=10)
+    recent = FileCache(reader, most=10)
     a, b, c, large = files(tmp_path, {"a": 4, "b": 4, "c": 4, "large": 11})
     for name in (a, b, a, c, a, b, large, large, b, b, large):
         recent(name)
@@ -82,8 +82,8 @@ def test_a_file_outside_of_the_folder_is_refused_where_that_is_asked(tmp_path: P
     with pytest.raises(
         DataError, match=r"rows\.tsv:2: source: .*secret\.png lies outside of the folder of"
     ):
-        list(usable(rows, columns, Report()))
+        list(usable_rows(rows, columns, Report()))
     lenient, report = DataConfig(files=True, inside=True, skip_bad=True), Report()
     assert [row.place.line for row in read_rows(table, lenient, report)] == [1, 5]
-    assert report.lost == 3
+    assert report.total_dropped == 3
     assert len(list(read_rows(table, DataConfig(files=True), Report()))) == len(names)

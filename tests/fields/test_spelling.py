@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqloom.config import DataConfig, TagsConfig, TextConfig
-from seqloom.data import Columns, Corpus, Place, Report, Row
+from seqloom.data import Columns, Corpus, FileLocation, Report, Row
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import EMPTY, END, START, UNK, Symbols, TextField, learn_field, load_field
 
@@ -24,7 +24,7 @@ def spelt() -> TextField:
 
 def letters(field: TextField, row: np.ndarray) -> str:
     """The letters of a row, by the file that the field writes."""
-    alphabet = ["", "?", "<", ">", *field._saved().facts["letters"]]
+    alphabet = ["", "?", "<", ">", *field._state().facts["letters"]]
     return "".join(alphabet[number] for number in row)
 
 
@@ -67,7 +67,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
 
 def test_an_extended_field_knows_new_letters_and_keeps_the_old_ids() -> None:
     field = spelt()
-    wider = field.extended(["zap zap"])
+    wider = field.extend(["zap zap"])
     old, new = field.rows(["cats"])[0], wider.rows(["cats"])[0]
     assert (old == new).all()
     assert letters(wider, wider.rows(["zap"])[0][0, 1:]) == "<zap>"
@@ -86,7 +86,7 @@ def test_a_corpus_gives_spelt_rows_back(tmp_path: Path) -> None:
     field = spelt()
     tags = learn_field(TagsConfig(), ["D N V"], seed=1)
     cells = [("the cat sat", "D N V"), ("sat", "V")]
-    rows = [Row(*each, Place("a.bio", number)) for number, each in enumerate(cells, 1)]
+    rows = [Row(*each, FileLocation("a.bio", number)) for number, each in enumerate(cells, 1)]
     used = Columns(field, tags, DataConfig())
     built = Corpus.build(rows, used, directory=tmp_path / "c", report=Report(), fingerprint="")
     batch = built.batch(np.array([1, 0]))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from seqloom.config import TextConfig
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import EMPTY, END, SPECIAL_SYMBOLS, START, UNK, TextField
-from seqloom.fields.normalization import normalise
+from seqloom.fields.normalization import normalize
 
 STRINGS = 10_000 if os.environ.get("SEQLOOM_FAULTS") == "full" else 500
 
@@ -75,7 +75,7 @@ def _unknown_apart(field: TextField, text: str) -> bool:
     """Whether decoding gives the text back with something in it replaced by each `<unk>`."""
     known = field.decode(field.encode(text)).split("<unk>")
     pattern = "(?s:.+?)".join(map(re.escape, known))
-    return re.fullmatch(pattern, field.normalise(text)) is not None
+    return re.fullmatch(pattern, field.normalize(text)) is not None
 
 
 def _fuzzed() -> Iterator[str]:
@@ -100,7 +100,7 @@ def test_fuzzed_strings_come_back(name: str) -> None:
         assert ids.max(initial=0) < field.size
         if name in LOSSLESS or UNK not in ids:
             assert UNK not in ids
-            assert field.decode(ids) == field.normalise(text)
+            assert field.decode(ids) == field.normalize(text)
         else:
             assert _unknown_apart(field, text)
 
@@ -112,15 +112,15 @@ def test_any_text_comes_back(name: str, text: str) -> None:
     """RELIABILITY B2: the same law for texts that hypothesis shrinks."""
     field = LEARNT[name]
     assert _unknown_apart(field, text)
-    assert name not in LOSSLESS or field.decode(field.encode(text)) == field.normalise(text)
+    assert name not in LOSSLESS or field.decode(field.encode(text)) == field.normalize(text)
 
 
 @given(text=st.text(), lowercase=st.booleans(), form=st.sampled_from(["none", "NFC", "NFKC"]))
 def test_normalising_twice_changes_nothing(text: str, lowercase: bool, form: str) -> None:
     """What `normalise` states is a normal form."""
     config = TextConfig.model_validate({"normalize": form, "lowercase": lowercase})
-    once = normalise(text, form=config.normalize, lowercase=lowercase)
-    assert normalise(once, form=config.normalize, lowercase=lowercase) == once
+    once = normalize(text, form=config.normalize, lowercase=lowercase)
+    assert normalize(once, form=config.normalize, lowercase=lowercase) == once
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC"])
@@ -131,7 +131,7 @@ def test_long_runs_of_marks_are_normalised_as_unicode_says(form: Literal["NFC", 
     field = TextField.learn(TextConfig(unit="byte", normalize=form), [], seed=1)
     for _ in range(20):
         text = "".join(draw.choices(marks, k=5_000))
-        assert field.normalise(text) == unicodedata.normalize(form, text)
+        assert field.normalize(text) == unicodedata.normalize(form, text)
 
 
 @pytest.mark.parametrize("name", LEARNT)

@@ -16,13 +16,13 @@ from seqloom.fields import (
     UNK,
     TextField,
     TurnsField,
-    joined,
+    join_turns,
     learn_field,
     load_field,
-    parted,
+    split_turns,
 )
 
-CELLS = [joined(["ab c", "c ba"]), "b a", joined(["", "a b", "c"])]
+CELLS = [join_turns(["ab c", "c ba"]), "b a", join_turns(["", "a b", "c"])]
 UNITS = ["character", "word", "symbol", "byte"]
 TURNS = st.lists(st.text(alphabet="abc ", max_size=6), min_size=1, max_size=5)
 
@@ -36,19 +36,19 @@ def field_of(unit: str, *, most: int = 0, spelling: int = 0) -> TurnsField:
 @cache
 def text_of(unit: str) -> TextField:
     config = TextConfig.model_validate({"unit": unit})
-    return TextField.learn(config, [turn for cell in CELLS for turn in parted(cell)], seed=1)
+    return TextField.learn(config, [turn for cell in CELLS for turn in split_turns(cell)], seed=1)
 
 
 @given(st.lists(st.text(), min_size=1))
 def test_turns_come_back_from_their_cell(turns: list[str]) -> None:
     """Whatever is in them: brackets, quotes, line ends, lists of their own."""
-    assert parted(joined(turns)) == turns
+    assert split_turns(join_turns(turns)) == turns
 
 
 @pytest.mark.parametrize("text", ["hello", "[value] is", "[", '["a"', "[a, b]", "", '{"a": 1}'])
 def test_what_is_no_list_is_one_turn(text: str) -> None:
     field = field_of("character")
-    assert parted(text) == [text]
+    assert split_turns(text) == [text]
     assert field.fault(text) is None
 
 
@@ -63,13 +63,13 @@ def test_a_row_is_the_rows_of_its_turns(unit: str, turns: list[str]) -> None:
     """With `<turn>` between them in place of `<end>`; one turn is read as the text that it is."""
     field = field_of(unit)
     text = text_of(unit)
-    (row,) = field.rows([joined(turns)])
+    (row,) = field.rows([join_turns(turns)])
     parts = [list(part) for mark, part in groupby(row[:-1].tolist(), START.__eq__) if not mark]
     assert row[-1] == END
     assert (row == START).sum() == len(turns) - 1
     wanted = [text.encode(turn).tolist() for turn in turns]
     assert parts == [ids for ids in wanted if ids]
-    assert field.encode(joined(turns)).tolist() == row[:-1].tolist()
+    assert field.encode(join_turns(turns)).tolist() == row[:-1].tolist()
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -78,42 +78,42 @@ def test_no_text_gives_a_separator_and_cells_come_back(unit: str, turns: list[st
     """`decode(encode(cell)) == normalise(cell)`; even where a text is `<turn>` to the letter."""
     field = field_of(unit)
     said = [*turns, "<turn>", "<start>"]
-    ids = field.encode(joined(said))
+    ids = field.encode(join_turns(said))
     assert (ids == START).sum() == len(said) - 1
     assert field.tokens(ids).count("<turn>") >= len(said) - 1
-    known = joined(turns)
+    known = join_turns(turns)
     if UNK not in field.encode(known):
-        assert field.decode(field.encode(known)) == field.normalise(known)
+        assert field.decode(field.encode(known)) == field.normalize(known)
 
 
 @given(turns=TURNS, most=st.integers(1, 12))
 def test_the_newest_turns_stay(turns: list[str], most: int) -> None:
     """As many whole ones as fit; of a last turn that does not fit, its end (SPEC S1.6)."""
     field = field_of("character")
-    (row,) = field.rows([joined(turns)])
-    kept = field.shortened(row, most)
+    (row,) = field.rows([join_turns(turns)])
+    kept = field.truncate(row, most)
     fitting = [turns[first:] for first in range(len(turns))]
     whole = next((some for some in fitting if len("|".join(some)) <= most), None)
-    wanted = field.rows([joined(whole)])[0] if whole is not None else row[-most - 1 :]
+    wanted = field.rows([join_turns(whole)])[0] if whole is not None else row[-most - 1 :]
     assert kept.tolist() == wanted.tolist()
 
 
 @given(turns=TURNS, most=st.integers(1, 4))
 def test_no_more_turns_are_read_than_configured(turns: list[str], most: int) -> None:
     every, newest = field_of("character"), field_of("character", most=most)
-    (row,), (wanted,) = newest.rows([joined(turns)]), every.rows([joined(turns[-most:])])
+    (row,), (wanted,) = newest.rows([join_turns(turns)]), every.rows([join_turns(turns[-most:])])
     assert row.tolist() == wanted.tolist()
 
 
 def test_separators_have_no_letters() -> None:
     """Where symbols are spelt, a row is a table, and `<turn>` is as empty in it as `<end>`."""
     field = field_of("symbol", spelling=6)
-    (row,) = field.rows([joined(["ab c", "c"])])
+    (row,) = field.rows([join_turns(["ab c", "c"])])
     assert row.shape == (5, 7)
     assert row[:, 0].tolist()[2::2] == [START, END]
     assert not row[2, 1:].any()
     assert field.tokens(row) == ["ab", "c", "<turn>", "c", "<end>"]
-    assert field.shortened(row, 2)[:, 0].tolist() == row[3:, 0].tolist()
+    assert field.truncate(row, 2)[:, 0].tolist() == row[3:, 0].tolist()
 
 
 def test_a_saved_field_is_the_same(tmp_path: Path) -> None:
@@ -131,8 +131,8 @@ def test_a_saved_field_is_the_same(tmp_path: Path) -> None:
 def test_further_words_come_from_every_turn() -> None:
     """The old ids stay, and so does the separator."""
     field = field_of("word")
-    more = field.extended([joined(["new", "words"])])
+    more = field.extend([join_turns(["new", "words"])])
     assert more.size == field.size + 2
     before = field.encode(CELLS[0])
     assert more.encode(CELLS[0]).tolist() == before.tolist()
-    assert more.tokens(more.encode(joined(["new", "words"]))) == ["new", "<turn>", "words"]
+    assert more.tokens(more.encode(join_turns(["new", "words"]))) == ["new", "<turn>", "words"]

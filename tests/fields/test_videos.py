@@ -14,7 +14,7 @@ from PIL import Image
 from seqloom.config import PictureConfig, VideoConfig
 from seqloom.fields import PictureField, Pixels, VideoField, load_field
 from seqloom.fields import frames as reading
-from seqloom.fields.frames import evenly
+from seqloom.fields.frames import frame_indices
 
 CONFIG = VideoConfig(height=6, width=8, frames=5)
 Clip = NDArray[np.uint8]
@@ -55,7 +55,7 @@ def as_array(path: Path, frames: NDArray[np.generic]) -> str:
 def test_frames_are_chosen_evenly(count: int, most: int) -> None:
     """All where there are few; else in order, equally far apart and as far from either end, give
     or take a frame."""
-    chosen = np.array(evenly(count, most))
+    chosen = np.array(frame_indices(count, most))
     assert len(chosen) == min(count, most)
     steps = np.diff(chosen)
     assert (steps >= 1).all()

@@ -7,7 +7,7 @@ import pytest
 
 from seqloom.config import TextConfig
 from seqloom.fields import UNK, TextField, split_words
-from seqloom.fields.tokenizers import bounded
+from seqloom.fields.tokenizers import prune_counts
 
 BY_HAND = {
     "Don't stop! It's Tom's.": "Don't|stop|!|It|'s|Tom|'s|.",
@@ -110,5 +110,5 @@ def test_the_order_of_texts_does_not_matter() -> None:
 def test_counting_is_bounded() -> None:
     """Too many different symbols to hold: the rarest go first."""
     counts = Counter({f"rare{number}": 1 for number in range(100)} | {"common": 5, "usual": 3})
-    assert bounded(counts, limit=50) == Counter({"common": 5, "usual": 3})
-    assert bounded(counts, limit=200) == counts
+    assert prune_counts(counts, limit=50) == Counter({"common": 5, "usual": 3})
+    assert prune_counts(counts, limit=200) == counts

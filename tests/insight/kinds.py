@@ -8,10 +8,10 @@ import soundfile  # type: ignore[import-untyped]
 import torch
 from PIL import Image
 
-from seqloom.config import Config, GapsConfig, validate
-from seqloom.fields import Field, GapsField, SeriesField, TextField, learn_field
-from seqloom.model import HeadedModel, SequenceModel, build
-from seqloom.prediction import Filler, Forecaster, Judge, Model, Predictor
+from seqloom.config import BlanksConfig, Config, validate
+from seqloom.fields import BlanksField, Field, SeriesField, TextField, learn_field
+from seqloom.model import HeadModel, SequenceModel, build
+from seqloom.prediction import Forecaster, HeadPredictor, MaskFiller, Predictor, TextPredictor
 from seqloom.randomness import key
 
 __all__ = ["KINDS", "Case", "case"]
@@ -109,15 +109,15 @@ def case(name: str, folder: Path) -> Case:
 
 
 def _predictor(
-    config: Config, source: Field, target: Field, network: SequenceModel | HeadedModel
+    config: Config, source: Field, target: Field, network: SequenceModel | HeadModel
 ) -> Predictor:
     if isinstance(network, SequenceModel) and isinstance(target, TextField):
-        return Model(config, source, target, network)
-    if isinstance(source, TextField) and isinstance(target, GapsField):
-        return Filler(config, source, target, network)  # type: ignore[arg-type]
+        return TextPredictor(config, source, target, network)
+    if isinstance(source, TextField) and isinstance(target, BlanksField):
+        return MaskFiller(config, source, target, network)  # type: ignore[arg-type]
     if isinstance(source, SeriesField) and isinstance(target, SeriesField):
         return Forecaster(config, source, target, network)  # type: ignore[arg-type]
-    return Judge(config, source, target, network)  # type: ignore[arg-type]
+    return HeadPredictor(config, source, target, network)  # type: ignore[arg-type]
 
 
 def _fields(kind: Kind) -> tuple[Field, Field]:
@@ -126,14 +126,14 @@ def _fields(kind: Kind) -> tuple[Field, Field]:
         return source, _field(kind.target)
     if not isinstance(source, TextField):
         raise TypeError("gaps are those of a text")
-    return source, GapsField.beside(GapsConfig(), source)
+    return source, BlanksField.from_source(BlanksConfig(), source)
 
 
 def _field(tables: dict[str, Any]) -> Field:
     side = "target" if "horizon" in tables or tables["kind"] in ("tags", "number") else "source"
     config = getattr(validate({side: tables}, place="test"), side)
     if tables["kind"] == "series":
-        return SeriesField.of_rows(config, ("up", "down"), np.array([[1.0, 2.0], [3.0, 5.0]]))
+        return SeriesField.from_rows(config, ("up", "down"), np.array([[1.0, 2.0], [3.0, 5.0]]))
     cells = {"label": ["no", "yes"], "tags": ["N V"], "number": ["1", "4"], "vector": ["1 2 3",
              "3 0 1"]}.get(tables["kind"], LINES)  # fmt: skip
     return learn_field(config, cells, seed=1)

@@ -3,14 +3,14 @@
 import numpy as np
 import torch
 
-from seqloom.explain.explained_output import Pair
+from seqloom.explain.explained_output import ExplainedText
 from seqloom.model import SequenceModel
 from seqloom.randomness import key
 from tests.model.models import NAMED, model_of
 
 __all__ = ["KINDS", "PAIR", "named"]
 
-PAIR = Pair(
+PAIR = ExplainedText(
     ("a", "b", "c", "d", "<end>"),
     ("v", "w", "x", "<end>"),
     np.array([4, 5, 6, 7, 3], np.int32),

@@ -38,7 +38,7 @@ def test_tokens_are_gathered_into_the_words_they_make(unit: str) -> None:
         return
     from seqloom.explain.attention_heads import attention_of
 
-    tokens = attention_of(model, "cab  ab", "abc cab x").chosen().weights
+    tokens = attention_of(model, "cab  ab", "abc cab x").select_map().weights
     by_hand = [[tokens[rows, columns].sum(axis=1).mean() for columns in (slice(0, 3), slice(5, 7))]
                for rows in (slice(0, 3), slice(4, 7), slice(8, 9))]  # fmt: skip
     np.testing.assert_allclose(found.weights, by_hand, atol=1e-12)

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from seqloom.drawing.fonts import families_for, without_missing
+from seqloom.drawing.fonts import families_for, replace_missing
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.attention_map import AttentionMap, draw, render_text
+from seqloom.explain.attention_map import AttentionMap, draw_attention, render_text
 
 WORKED = AttentionMap(
     source=("we", "love", "deep", "learning", "<stop>"),
@@ -133,7 +133,7 @@ def test_labels_cannot_steer_the_terminal() -> None:
 def test_a_picture_of_the_worked_example(tmp_path: Path) -> None:
     """SPEC S9, S10: source labels on top, output labels on the left, all weights, a bar 0..1."""
     path = tmp_path / "new" / "map.svg"
-    draw(WORKED, path)
+    draw_attention(WORKED, path)
     written = texts(path)
     assert set(written) >= {*WORKED.source, *WORKED.target, ".93", ".67", ".96", "0.00", "1.00"}
     root = ElementTree.fromstring(path.read_text("utf-8"))
@@ -149,8 +149,8 @@ def test_a_picture_of_the_worked_example(tmp_path: Path) -> None:
 def test_the_same_map_gives_the_same_bytes(tmp_path: Path) -> None:
     for suffix in ("png", "svg"):
         one, two = tmp_path / f"one.{suffix}", tmp_path / f"two.{suffix}"
-        draw(WORKED, one)
-        draw(WORKED, two)
+        draw_attention(WORKED, one)
+        draw_attention(WORKED, two)
         assert one.read_bytes() == two.read_bytes()
 
 
@@ -161,7 +161,7 @@ def test_the_darkest_cell_is_the_heaviest(tmp_path: Path) -> None:
     size = 24
     path = tmp_path / "map.png"
     weights = np.eye(size)[::-1]
-    draw(AttentionMap(("a",) * size, ("b",) * size, weights), path)
+    draw_attention(AttentionMap(("a",) * size, ("b",) * size, weights), path)
     dark = imread(path)[..., 0] < 0.2
     rows, columns = np.nonzero(dark)
     inside = columns < 0.8 * dark.shape[1]
@@ -174,19 +174,19 @@ def test_the_darkest_cell_is_the_heaviest(tmp_path: Path) -> None:
 )
 def test_any_script_is_drawn_without_a_warning(tmp_path: Path, source: tuple[str, ...]) -> None:
     """Warnings are errors here, so a missing glyph would fail; an SVG keeps the text itself."""
-    draw(evenly(source, ("शुक्र",)), tmp_path / "map.png")
-    draw(evenly(source, ("शुक्र",)), tmp_path / "map.svg")
+    draw_attention(evenly(source, ("शुक्र",)), tmp_path / "map.png")
+    draw_attention(evenly(source, ("शुक्र",)), tmp_path / "map.svg")
     assert set(texts(tmp_path / "map.svg")) >= {*source, "शुक्र"}
 
 
 def test_two_hundred_tokens_a_side_have_room_for_a_letter_each(tmp_path: Path) -> None:
     size = 200
-    draw(AttentionMap(("a",) * size, ("b",) * size, np.eye(size)), tmp_path / "map.png")
+    draw_attention(AttentionMap(("a",) * size, ("b",) * size, np.eye(size)), tmp_path / "map.png")
     assert all(side >= 14 * size for side in pixels(tmp_path / "map.png"))
 
 
 def test_a_very_long_source_is_still_a_picture(tmp_path: Path) -> None:
-    draw(evenly(("a",) * 3_000, ("b",)), tmp_path / "map.png")
+    draw_attention(evenly(("a",) * 3_000, ("b",)), tmp_path / "map.png")
     assert max(pixels(tmp_path / "map.png")) < 12_000
 
 
@@ -195,7 +195,7 @@ def test_characters_without_a_font_are_named() -> None:
     families, missing = families_for({"a", "\U0003fffd"})
     assert families[0] == "DejaVu Sans"
     assert missing == {"\U0003fffd"}
-    assert without_missing("a\U0003fffd", missing) == "aU+3FFFD"
+    assert replace_missing("a\U0003fffd", missing) == "aU+3FFFD"
 
 
 def test_a_second_font_joins_for_what_the_first_lacks() -> None:
@@ -215,10 +215,10 @@ def test_a_second_font_joins_for_what_the_first_lacks() -> None:
 
 def test_other_suffixes_and_places_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"\.png or \.svg"):
-        draw(WORKED, tmp_path / "map.jpg")
+        draw_attention(WORKED, tmp_path / "map.jpg")
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot be written"):
-        draw(WORKED, tmp_path / "file" / "map.png")
+        draw_attention(WORKED, tmp_path / "file" / "map.png")
 
 
 def test_matplotlib_waits_until_something_is_drawn() -> None:

@@ -8,22 +8,22 @@ from seqloom.errors import DataError
 from seqloom.explain.examples import example_of
 from seqloom.explain.gradients import gradient_flow
 from seqloom.fields import Symbols, TextField
-from seqloom.model import build_writer
-from seqloom.prediction import Model
+from seqloom.model import build_sequence_model
+from seqloom.prediction import TextPredictor
 from tests.model.models import NAMED
 
 PAIRS = [("abc", "cba"), ("a", "ab"), ("a source longer than eight", ""), ("éé", "年")]
 
 
-def model() -> Model:
+def model() -> TextPredictor:
     """A model of bytes whose sources end after eight."""
     field = TextField.learn(TextConfig(unit="byte"), [], seed=1)
     torch.manual_seed(1)
-    network = build_writer(
+    network = build_sequence_model(
         NAMED["lstm form e"], source=Symbols(field.size), target=Symbols(field.size)
     )
     config = Config(data=DataConfig(max_source=8), model=NAMED["lstm form e"])
-    return Model(config, field, field, network.eval())
+    return TextPredictor(config, field, field, network.eval())
 
 
 def test_costs_are_those_of_scoring_the_same_pairs() -> None:

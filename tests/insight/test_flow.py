@@ -11,9 +11,9 @@ import torch
 from seqloom.drawing.views import write
 from seqloom.errors import DataError
 from seqloom.explain.flow import flow_of
-from seqloom.explain.gates import UnitGates, gates_of, gates_over
-from seqloom.explain.instrumented_copy import Place
-from seqloom.explain.tracing import Stretch, pass_over
+from seqloom.explain.gates import UnitGates, collect_gates, compute_gates
+from seqloom.explain.instrumented_copy import UnitLocation
+from seqloom.explain.tracing import UnitTrace, trace_output
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru
 from tests.insight.looked import PAIR, named
 from tests.insight.test_attention import texts
@@ -32,10 +32,10 @@ KINDS = [
 ]
 
 
-def rebuilt(stretch: Stretch) -> torch.Tensor:
+def rebuilt(stretch: UnitTrace) -> torch.Tensor:
     """The state after each step, from the gates and the one before, as SPEC S2 writes it."""
     unit, x, before = stretch.unit, stretch.inputs, stretch.before
-    gates = {name: torch.from_numpy(table) for name, table in gates_of(stretch).items()}
+    gates = {name: torch.from_numpy(table) for name, table in compute_gates(stretch).items()}
     width = unit.width
     match unit:
         case Lstm():
@@ -61,7 +61,7 @@ def rebuilt(stretch: Stretch) -> torch.Tensor:
 @pytest.mark.parametrize("kind", KINDS)
 def test_gates_make_the_states(kind: str) -> None:
     """SPEC S2.3, S2.4: what the gates let through is the state that the unit came to."""
-    stretches = pass_over(named(kind), PAIR).stretches
+    stretches = trace_output(named(kind), PAIR).unit_traces
     assert stretches
     for stretch in stretches:
         with torch.no_grad():
@@ -73,21 +73,23 @@ def test_gates_make_the_states(kind: str) -> None:
 
 def test_each_step_goes_on_from_the_one_before() -> None:
     """A state after a step is the state before the next, in the order of reading."""
-    for stretch in pass_over(named("additive local-bell previous-fed"), PAIR).stretches:
+    for stretch in trace_output(named("additive local-bell previous-fed"), PAIR).unit_traces:
         for before, after in zip(stretch.before, stretch.after, strict=True):
             torch.testing.assert_close(before[1:], after[:-1], rtol=0, atol=0)
 
 
 def test_an_elman_unit_has_no_gates() -> None:
-    found = pass_over(named("elman form a"), PAIR)
-    assert all(isinstance(stretch.unit, Elman) for stretch in found.stretches)
-    assert gates_over([found]) == ()
+    found = trace_output(named("elman form a"), PAIR)
+    assert all(isinstance(stretch.unit, Elman) for stretch in found.unit_traces)
+    assert collect_gates([found]) == ()
 
 
 def test_half_lives_in_closed_form() -> None:
     """A share of 2^(−1/7) is a half after seven steps; one of 1 never is."""
     kept = np.tile([0.5, 2 ** (-1 / 7), 1.0], (4, 1))
-    unit = UnitGates(Place("encoder", 1, "forward"), (("a",) * 4,), {"forget": (kept,)}, (kept,))
+    unit = UnitGates(
+        UnitLocation("encoder", 1, "forward"), (("a",) * 4,), {"forget": (kept,)}, (kept,)
+    )
     np.testing.assert_allclose(unit.half_lives()[:2], [1, 7])
     assert unit.longest_lived(2) == [(2, math.inf), (1, pytest.approx(7))]
     np.testing.assert_allclose(unit.means()["forget"], kept[0])

@@ -21,9 +21,9 @@ from seqloom.explain.gradients import (
     mean_cross_entropy,
     spectral_radii,
 )
-from seqloom.explain.instrumented_copy import Place
+from seqloom.explain.instrumented_copy import UnitLocation
 from seqloom.fields import EMPTY, END, Symbols
-from seqloom.model import Memory, SequenceModel, Source, build_writer
+from seqloom.model import Memory, SequenceModel, Source, build_sequence_model
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit, UnitState
 from seqloom.training import Example
 from tests.model.models import NAMED, model_of, recurrent, sources
@@ -94,7 +94,7 @@ def sentence(flow: GradientFlow, row: int) -> GradientFlow:
 
 def assert_equal(one: GradientFlow, two: GradientFlow) -> None:
     np.testing.assert_allclose(one.costs, two.costs, rtol=0, atol=1e-12)
-    assert [unit.place for unit in one.units] == [unit.place for unit in two.units]
+    assert [unit.location for unit in one.units] == [unit.location for unit in two.units]
     for mine, other in zip(one.units, two.units, strict=True):
         assert_rows_equal(mine.gradients, other.gradients)
     assert (one.memory is None) == (two.memory is None)
@@ -165,7 +165,7 @@ def test_every_gradient_is_the_numerical_one(kind: str) -> None:
     names = [name for name, part in model.named_modules() if isinstance(part, Unit)]
     assert names
     for name, unit in zip(names, flow.units, strict=True):
-        real = source if unit.place.side == "encoder" else target
+        real = source if unit.location.side == "encoder" else target
         width = unit.gradients[0].shape[1]
         ways = torch.randn(*real.shape, width, dtype=torch.float64)
         expected = [
@@ -207,7 +207,7 @@ def test_a_backward_unit_is_a_forward_one_on_the_turned_source() -> None:
     example = alone(Example(sources(1, size=WORDS), sources(1, size=WORDS).values), 0)
     turned = Example(Source(example.source.values.flip(1), example.source.lengths), example.target)
     one, two = gradient_flow(forward, example), gradient_flow(backward, turned)
-    assert [flow.units[0].place.direction for flow in (one, two)] == ["forward", "backward"]
+    assert [flow.units[0].location.direction for flow in (one, two)] == ["forward", "backward"]
     assert_rows_equal(one.units[0].gradients, two.units[0].gradients)
 
 
@@ -242,7 +242,7 @@ def reader(unit: dict[str, Any], *, width: int) -> tuple[SequenceModel, Any]:
     """A model that reads forward, and its encoder's unit."""
     config = recurrent({"unit": unit, "direction": "forward", "width": width}, {})
     torch.manual_seed(width)
-    model = build_writer(config, source=Symbols(WORDS), target=Symbols(WORDS)).double()
+    model = build_sequence_model(config, source=Symbols(WORDS), target=Symbols(WORDS)).double()
     read = next(part for part in model.modules() if isinstance(part, Unit))
     return model, read
 
@@ -350,7 +350,7 @@ def test_spectral_radii_are_those_of_each_gate() -> None:
 
 def test_sizes_by_distance_are_means_over_the_sentences_so_long() -> None:
     rows = (np.array([[3.0, 4.0], [0.0, 1.0]]), np.array([[6.0, 8.0], [0.0, 2.0], [0.0, 3.0]]))
-    flow = UnitFlow(Place("encoder", 1, "forward"), rows, {"state": 0.5})
+    flow = UnitFlow(UnitLocation("encoder", 1, "forward"), rows, {"state": 0.5})
     assert [norms.tolist() for norms in flow.norms] == [[5, 1], [10, 2, 3]]
     assert flow.by_distance().tolist() == [2, 3.5, 10]
 
@@ -374,7 +374,7 @@ def test_a_flow_is_plain_values_in_json() -> None:
 def test_a_picture_names_its_lines_and_axes(tmp_path: Path) -> None:
     """Against a logarithmic axis, from the last step back; the same bytes each time."""
     model, example = model_and_example("both both")
-    flows = gradient_flow(model, example).named()
+    flows = gradient_flow(model, example).by_location()
     one, two = tmp_path / "one.svg", tmp_path / "two.svg"
     draw_flows(flows, one)
     draw_flows(flows, two)
@@ -388,7 +388,7 @@ def test_a_picture_names_its_lines_and_axes(tmp_path: Path) -> None:
 
 def test_a_vanished_or_single_gradient_is_still_drawn(tmp_path: Path) -> None:
     """Zeros have no logarithm and leave a gap; one step is a picture too."""
-    place = Place("encoder", 1, "forward")
+    place = UnitLocation("encoder", 1, "forward")
     for number, steps in enumerate(([0.0, 1e-40, 1.0], [0.0, 0.0], [2.0], [0.5] * 99)):
         flow = UnitFlow(place, (np.array(steps)[:, None],), {})
         draw_flows({"$a_b$ 年": flow}, tmp_path / f"{number}.png")

@@ -11,7 +11,7 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.explain.attention_heads import Attentions, attention_of
 from seqloom.explain.attention_map import AttentionMap
 from seqloom.explain.threads import Threads
-from seqloom.explain.tracing import pass_over, written_over
+from seqloom.explain.tracing import trace_decoder, trace_output
 from seqloom.model.transformer import TransformerEncoder
 from seqloom.nn.token_mixing import SelfAttention
 from tests.insight.looked import KINDS, PAIR, named
@@ -23,19 +23,19 @@ from tests.prediction.untrained import untrained
 def test_a_pass_is_what_the_model_does_and_leaves_it_alone(kind: str) -> None:
     """The same features and probabilities, the mean of the last layer as traced, and no hook."""
     model = named(kind)
-    found = written_over(model, PAIR)
+    found = trace_decoder(model, PAIR)
     with torch.no_grad():
-        state = model.decoder.start(model.encoder.encode(PAIR.read()), trace=True)
-        features, _ = model.decoder.read(PAIR.fed(), state)
+        state = model.decoder.start(model.encoder.encode(PAIR.source_batch()), trace=True)
+        features, _ = model.decoder.read(PAIR.decoder_input_ids(), state)
     torch.testing.assert_close(found.hidden, features.hidden[0], rtol=0, atol=1e-12)
-    attention = Attentions.seen(found)
+    attention = Attentions.from_trace(found)
     if features.attention is None:
         with pytest.raises(
             ConfigError, match=r"has no attention(: --show| to the source: look at)"
         ):
-            attention.chosen()
+            attention.select_map()
     else:
-        shown = attention.chosen()
+        shown = attention.select_map()
         assert (shown.source, shown.target) == (PAIR.source, PAIR.target)
         np.testing.assert_allclose(shown.weights, features.attention[0].numpy(), atol=1e-12)
     assert not any(module._forward_hooks for module in model.modules())
@@ -44,10 +44,10 @@ def test_a_pass_is_what_the_model_does_and_leaves_it_alone(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_of_every_head_sums_to_one(kind: str) -> None:
     """SPEC S9; and what a decoder has not read yet it cannot look at (SPEC S5.2)."""
-    for layer in Attentions.seen(pass_over(named(kind), PAIR)).layers:
+    for layer in Attentions.from_trace(trace_output(named(kind), PAIR)).layers:
         assert layer.weights.shape[1:] == (len(layer.rows), len(layer.columns))
         np.testing.assert_allclose(layer.weights.sum(axis=2), 1, atol=1e-12)
-        if layer.of == "decoder":
+        if layer.kind == "decoder":
             assert np.triu(layer.weights, 1).max(initial=0) == 0
 
 
@@ -59,10 +59,10 @@ def test_self_attention_by_hand() -> None:
     mixing = encoder.blocks[0].attention
     assert isinstance(mixing, SelfAttention)
     with torch.no_grad():
-        read = encoder.embed(PAIR.read()[0], torch.arange(5)[None])[0].numpy()
+        read = encoder.embed(PAIR.source_batch()[0], torch.arange(5)[None])[0].numpy()
     heads, size, _ = mixing.sizes
     matrix = mixing.project.weight.detach().numpy()
-    first = Attentions.seen(pass_over(model, PAIR)).of("encoder")[0]
+    first = Attentions.from_trace(trace_output(model, PAIR)).select_layers("encoder")[0]
     for head in range(heads):
         query = read @ matrix[head * size : (head + 1) * size].T
         key = read @ matrix[(heads + head) * size : (heads + head + 1) * size].T
@@ -73,19 +73,19 @@ def test_self_attention_by_hand() -> None:
 
 def test_layers_and_heads_are_chosen_by_number() -> None:
     """Counted from 1; what is not there is refused with what is."""
-    attention = Attentions.seen(pass_over(named("after sinusoids"), PAIR))
-    layers = attention.of("cross")
+    attention = Attentions.from_trace(trace_output(named("after sinusoids"), PAIR))
+    layers = attention.select_layers("cross")
     assert [layer.layer for layer in layers] == [1, 2]
-    first = attention.chosen(layer=1, head=2)
+    first = attention.select_map(layer=1, head=2)
     np.testing.assert_array_equal(first.weights, layers[0].weights[1])
     np.testing.assert_allclose(
-        attention.chosen(layer=1).weights, layers[0].weights.mean(axis=0), atol=1e-12
+        attention.select_map(layer=1).weights, layers[0].weights.mean(axis=0), atol=1e-12
     )
     for layer, head in ((3, None), (None, 0), (None, 3)):
         with pytest.raises(ConfigError, match="choose"):
-            attention.chosen(layer=layer, head=head)
+            attention.select_map(layer=layer, head=head)
     with pytest.raises(ConfigError, match="choose cross, encoder, decoder"):
-        attention.of("nothing")
+        attention.select_layers("nothing")
 
 
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
@@ -96,7 +96,7 @@ def test_a_look_at_a_text_is_the_attention_of_its_output(kind: str) -> None:
     assert output.attention is not None
     found = attention_of(model, "abc")
     assert found.target == tuple(token.text for token in output.tokens)
-    np.testing.assert_allclose(found.chosen().weights, output.attention, atol=1e-6)
+    np.testing.assert_allclose(found.select_map().weights, output.attention, atol=1e-6)
     forced = attention_of(model, "abc", "ab")
     assert forced.target == ("a", "b", "<end>")
     with pytest.raises(DataError, match="blank"):
@@ -105,7 +105,7 @@ def test_a_look_at_a_text_is_the_attention_of_its_output(kind: str) -> None:
 
 def test_every_head_has_a_labelled_picture(tmp_path: Path) -> None:
     """SPEC S9: layers down and heads across, source below and output on the left."""
-    heads = Attentions.seen(pass_over(named("after sinusoids"), PAIR)).each()
+    heads = Attentions.from_trace(trace_output(named("after sinusoids"), PAIR)).head_maps()
     write(heads, tmp_path / "heads.svg", title="")
     written = texts(tmp_path / "heads.svg")
     assert set(written) >= {*PAIR.source, *PAIR.target, "layer 2, head 1"}

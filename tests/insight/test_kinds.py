@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 import torch
 
-from seqloom.cli.look import SHOWS, Wanted
+from seqloom.cli.look import VIEWS, ViewRequest
 from seqloom.drawing.views import write
 from seqloom.errors import ConfigError, DataError
 from seqloom.explain.attention_heads import attention_of
-from seqloom.explain.attribution import CLOSE, ScaledVectors, explain
+from seqloom.explain.attribution import TOLERANCE, ScaledVectors, compute_attribution
 from seqloom.explain.attribution_views import (
-    MatteredInPicture,
-    MatteredInSeries,
-    MatteredInSound,
-    mattered,
+    PictureAttributionView,
+    SeriesAttributionView,
+    SoundAttributionView,
+    attribution_view,
 )
-from seqloom.explain.explained_output import said_of
+from seqloom.explain.explained_output import output_to_explain
 from seqloom.explain.flow import flow_of
-from seqloom.explain.instrumented_copy import twin
+from seqloom.explain.instrumented_copy import instrument
+from seqloom.explain.prediction_steps import explain_steps
 from seqloom.explain.states import state_map
-from seqloom.explain.prediction_steps import steps_of
-from seqloom.explain.tracing import attends, pass_over
-from seqloom.model.forecast import SteppedForecast
-from seqloom.prediction import Forecaster, Judge, Model
+from seqloom.explain.tracing import has_attention, trace_output
+from seqloom.model.forecast import AutoregressiveForecast
+from seqloom.prediction import Forecaster, HeadPredictor, TextPredictor
 from tests.insight.kinds import KINDS, case
 from tests.insight.test_attention import texts
 
@@ -46,13 +46,13 @@ MISSING = {
 def test_every_look_works_or_names_one_that_does(name: str, tmp_path: Path) -> None:
     """A sentence with another --show, or words, plain values and a picture."""
     model, cell = case(name, tmp_path)
-    for show, look in SHOWS.items():
+    for show, look in VIEWS.items():
         rows = ((cell, None),) * (2 if show == "states" else 1)
         if name in MISSING.get(show, ()):
             with pytest.raises(ConfigError, match=r"--show \w+|try --show"):
-                look(model, Wanted(rows))
+                look(model, ViewRequest(rows))
             continue
-        view = look(model, Wanted(rows))
+        view = look(model, ViewRequest(rows))
         assert all(len(line) <= 60 for line in view.text(60).splitlines())
         json.dumps(view.as_dict(), allow_nan=False)
         if show in ("gradients", "net", "steps"):
@@ -64,7 +64,7 @@ def test_every_look_works_or_names_one_that_does(name: str, tmp_path: Path) -> N
 def test_attention_is_told_without_a_pass(name: str, tmp_path: Path) -> None:
     """A model attends where a pass over an input notes a look, and only there."""
     model, cell = case(name, tmp_path)
-    assert attends(model.network) == bool(attention_of(model, cell).kinds)
+    assert has_attention(model.network) == bool(attention_of(model, cell).kinds)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -75,12 +75,12 @@ def test_what_mattered_takes_one_pass(
     made = []
 
     def counted(*given: Any) -> Any:
-        made.append(twin(*given))
+        made.append(instrument(*given))
         return made[-1]
 
     model, cell = case(name, tmp_path)
     monkeypatch.setattr("seqloom.explain.tracing.twin", counted)
-    mattered(model, cell)
+    attribution_view(model, cell)
     assert len(made) == 1
 
 
@@ -88,7 +88,7 @@ def test_what_mattered_takes_one_pass(
 def test_gradients_are_what_small_changes_do(name: str, tmp_path: Path) -> None:
     """v · ∂f/∂v is the slope of f as a part is scaled; together the slopes of all parts at once."""
     model, cell = case(name, tmp_path)
-    said = said_of(model, cell)
+    said = output_to_explain(model, cell)
     network = model.network.double()
     vectors = ScaledVectors(network, said)
     found = vectors.gradients(np.ones(1), np.ones(1))
@@ -104,16 +104,16 @@ def test_gradients_are_what_small_changes_do(name: str, tmp_path: Path) -> None:
 def test_integrated_gradients_add_up(name: str, tmp_path: Path) -> None:
     """Over all parts they are what is said with them minus what is said without them."""
     model, cell = case(name, tmp_path)
-    found = explain(model.network, said_of(model, cell))
-    whole = np.abs(found.explained - found.without).max()
-    assert found.points == 256 or np.abs(found.gap).max() <= CLOSE * whole
+    found = compute_attribution(model.network, output_to_explain(model, cell))
+    whole = np.abs(found.scores - found.baseline_scores).max()
+    assert found.points == 256 or np.abs(found.convergence_delta).max() <= TOLERANCE * whole
 
 
 def test_what_is_explained_is_what_predict_says(tmp_path: Path) -> None:
     """Log-probabilities of labels, numbers in their own units, means of forecasts."""
     for name in ("label", "tags", "gaps", "gaps by blocks", "number", "series"):
         model, cell = case(name, tmp_path)
-        explained = explain(model.network, said_of(model, cell)).explained
+        explained = compute_attribution(model.network, output_to_explain(model, cell)).scores
         output = model.predict([cell])[0]
         if isinstance(model, Forecaster):
             steps = [[float(x) for x in step.split()] for step in output.text.split(";")]
@@ -139,21 +139,21 @@ def test_what_flows_back_is_from_what_predict_says(tmp_path: Path) -> None:
 def test_a_text_with_gaps_is_read_with_its_gaps(tmp_path: Path) -> None:
     """Marked, filled in by the likeliest tokens, and refused where there is none."""
     model, cell = case("gaps", tmp_path)
-    said = said_of(model, cell)
+    said = output_to_explain(model, cell)
     assert [*said.source] == ["a", "___", "c", "___", "<end>"]
     assert [*said.target] == [token.text for token in model.predict([cell])[0].tokens]
-    assert [step.read for step in steps_of(model, cell).steps] == ["___", "___"]
+    assert [step.read for step in explain_steps(model, cell).steps] == ["___", "___"]
     with pytest.raises(DataError, match="there is no gap to fill in"):
-        said_of(model, "a b")
+        output_to_explain(model, "a b")
     with pytest.raises(DataError, match="no gap is among the first 256 tokens"):
-        said_of(model, "a " * 256 + "___")
+        output_to_explain(model, "a " * 256 + "___")
 
 
 def test_erasing_a_number_is_reading_its_mean(tmp_path: Path) -> None:
     """The second of three numbers, whose mean in the data is 1."""
     model, _ = case("vector", tmp_path)
-    assert isinstance(model, Judge)
-    found = explain(model.network, said_of(model, "1 2 3", "yes"))
+    assert isinstance(model, HeadPredictor)
+    found = compute_attribution(model.network, output_to_explain(model, "1 2 3", "yes"))
     before, after = model.score([("1 2 3", "yes"), ("1 1 3", "yes")])
     lost = before.log_probability - after.log_probability
     assert found.erasure[0, 1] == pytest.approx(lost, abs=1e-5)
@@ -162,9 +162,11 @@ def test_erasing_a_number_is_reading_its_mean(tmp_path: Path) -> None:
 def test_what_mattered_is_drawn_over_what_was_read(tmp_path: Path) -> None:
     """Each kind has a picture of its own, with every look named in it."""
     for name, kind in (
-        ("picture", MatteredInPicture), ("sound", MatteredInSound), ("series", MatteredInSeries),
-    ):  # fmt: skip
-        found = mattered(*case(name, tmp_path))
+        ("picture", PictureAttributionView),
+        ("sound", SoundAttributionView),
+        ("series", SeriesAttributionView),
+    ):
+        found = attribution_view(*case(name, tmp_path))
         assert isinstance(found, kind)
         write(found, tmp_path / "look.svg", title="")
         assert {"gradient × input", "integrated gradients", "erasure"} <= {
@@ -179,15 +181,15 @@ def test_a_forecaster_is_seen_while_it_looks_at_its_past(tmp_path: Path) -> None
     model, cell = case("series by blocks", tmp_path)
     assert isinstance(model, Forecaster)
     head = model.network.head
-    assert isinstance(head, SteppedForecast)
-    memory = model.network.encoder.encode(said_of(model, cell).read())
+    assert isinstance(head, AutoregressiveForecast)
+    memory = model.network.encoder.encode(output_to_explain(model, cell).source_batch())
     assert memory.past is not None
     ahead = head(memory).unflatten(2, (2, -1))[..., 0] - memory.past.last[:, None]
     fed = head.vectors(torch.cat([torch.zeros_like(ahead[:, :1]), ahead[:, :-1]], dim=1))
     start = head.decoder.start(memory, trace=True)  # type: ignore[call-arg]
     features, _ = head.decoder.read_vectors(fed, start)
     assert features.attention is not None
-    found = attention_of(model, cell).chosen("cross")
+    found = attention_of(model, cell).select_map("cross")
     np.testing.assert_allclose(found.weights, features.attention[0], atol=1e-5)
     assert [*found.target] == ["+1", "+2", "+3"]
 
@@ -196,9 +198,9 @@ def test_steps_have_the_names_of_what_was_read(tmp_path: Path) -> None:
     """Back to front, the last value of a series comes first: there is no `<end>` to stay behind."""
     for name, step in (("series", 1), ("series backwards", -1)):
         model, cell = case(name, tmp_path)
-        said = said_of(model, cell)
-        first = pass_over(model.network, said).stretches[0]
-        assert str(first.place) == "encoder layer 1 forward"
+        said = output_to_explain(model, cell)
+        first = trace_output(model.network, said).unit_traces[0]
+        assert str(first.location) == "encoder layer 1 forward"
         assert first.symbols == said.source[::step]
 
 
@@ -206,7 +208,7 @@ def test_a_label_is_followed_item_by_item(tmp_path: Path) -> None:
     """Each step says what the model would say of the input up to there."""
     model, cell = case("label", tmp_path)
     parts = ["a", "a b", "a b c"]
-    found = steps_of(model, cell)
+    found = explain_steps(model, cell)
     assert [step.wrote for step in found.steps] == [each.text for each in model.predict(parts)]
     assert found.text().startswith("step 1: reads a, says ")
     assert {layer.place for layer in found.steps[0].layers} == {
@@ -217,12 +219,12 @@ def test_a_label_is_followed_item_by_item(tmp_path: Path) -> None:
 def test_a_language_model_is_seen_while_it_reads(tmp_path: Path) -> None:
     """Steps and states are of the text that is given; there is no other output."""
     model, cell = case("language", tmp_path)
-    assert isinstance(model, Model)
-    found = steps_of(model, cell)
+    assert isinstance(model, TextPredictor)
+    found = explain_steps(model, cell)
     (scored,) = model.score([("", cell)])
     assert sum(step.log_probability or 0 for step in found.steps) == pytest.approx(
         scored.log_probability, abs=1e-5
     )
     assert state_map(model, [("a b", None), ("c", None)]).states.shape == (2, 8)
     with pytest.raises(ConfigError, match="leave --output out"):
-        steps_of(model, cell, "b")
+        explain_steps(model, cell, "b")

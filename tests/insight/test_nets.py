@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from seqloom.drawing.views import write
-from seqloom.explain.explained_output import said_of
-from seqloom.explain.graph import Net
-from seqloom.explain.network_graphs import rolled, unrolled
-from seqloom.explain.tracing import pass_over
+from seqloom.explain.explained_output import output_to_explain
+from seqloom.explain.graph import NetworkGraph
+from seqloom.explain.network_graphs import architecture_graph, unroll_graph
+from seqloom.explain.tracing import trace_output
 from tests.insight.kinds import case
 from tests.insight.looked import KINDS, PAIR, named
 from tests.insight.test_attention import texts
 
 
-def counts(net: Net) -> dict[str, int]:
+def counts(net: NetworkGraph) -> dict[str, int]:
     kinds = [edge.kind for edge in net.edges]
     return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
 
@@ -23,7 +23,7 @@ def counts(net: Net) -> dict[str, int]:
 def test_every_edge_leads_from_a_node_to_a_node(kind: str) -> None:
     """And what is written can be reached from what was read."""
     model = named(kind)
-    for net in (rolled(model), unrolled(model, pass_over(model, PAIR))):
+    for net in (architecture_graph(model), unroll_graph(model, trace_output(model, PAIR))):
         names = [node.name for node in net.nodes]
         assert len(names) == len(set(names))
         assert {edge.begin for edge in net.edges} | {edge.end for edge in net.edges} <= set(names)
@@ -36,25 +36,25 @@ def test_every_edge_leads_from_a_node_to_a_node(kind: str) -> None:
 def test_a_deep_bidirectional_net_by_its_numbers() -> None:
     """Two layers of two directions over five symbols: 2 · 2 · 4 steps; two over four: 2 · 3."""
     model = named("deep both")
-    net = unrolled(model, pass_over(model, PAIR))
+    net = unroll_graph(model, trace_output(model, PAIR))
     found = counts(net)
     assert found["time"] == 2 * 2 * 4 + 2 * 3
     assert found["up"] == 2 * 5 + 3 * 4
     assert found["feedback"] == 3
-    assert counts(rolled(model))["time"] == 4
+    assert counts(architecture_graph(model))["time"] == 4
 
 
 def test_a_transformer_meets_all_before_and_all_around() -> None:
     """Two blocks: each position of five at four others, each of four at those before it."""
     model = named("after sinusoids")
-    assert counts(unrolled(model, pass_over(model, PAIR)))["meet"] == 2 * (5 * 4 + 6)
+    assert counts(unroll_graph(model, trace_output(model, PAIR)))["meet"] == 2 * (5 * 4 + 6)
 
 
 def test_a_gap_is_told_by_what_is_around_it(tmp_path: Path) -> None:
     """No position is shown itself: what stands before it and after it leads to its token."""
     model, cell = case("gaps", tmp_path)
-    assert "output [a token for each gap]" in rolled(model.network).text()
-    net = unrolled(model.network, pass_over(model.network, said_of(model, cell)))
+    assert "output [a token for each gap]" in architecture_graph(model.network).text()
+    net = unroll_graph(model.network, trace_output(model.network, output_to_explain(model, cell)))
     names = [node.name for node in net.nodes]
     assert len(names) == len(set(names))
     assert {(edge.begin[-1], edge.end) for edge in net.edges if edge.end.startswith("output")} == {
@@ -64,10 +64,10 @@ def test_a_gap_is_told_by_what_is_around_it(tmp_path: Path) -> None:
 
 def test_a_net_is_drawn_with_its_labels(tmp_path: Path) -> None:
     model = named("lstm form e")
-    write(rolled(model), tmp_path / "net.svg", title="")
+    write(architecture_graph(model), tmp_path / "net.svg", title="")
     shown = set(texts(tmp_path / "net.svg"))
     assert shown >= {"source", "token vectors", "LSTM of 7", "attention", "probabilities"}
-    net = unrolled(model, pass_over(model, PAIR))
+    net = unroll_graph(model, trace_output(model, PAIR))
     write(net, tmp_path / "net.svg", title="")
     assert set(texts(tmp_path / "net.svg")) >= {*PAIR.source, *PAIR.target}
     assert "decoder layers.0 0 [LSTM]" in net.text()

@@ -8,8 +8,8 @@ import torch
 
 from seqloom.drawing.views import write
 from seqloom.errors import ConfigError
-from seqloom.explain.position_vectors import PositionMap, positions_of, table_of
-from seqloom.nn.positions import OneHotAppended, SinusoidsAdded, SinusoidsAppended
+from seqloom.explain.position_vectors import PositionMap, position_maps, position_table
+from seqloom.nn.positions import AddedSinusoids, AppendedSinusoids, OneHotPositions
 from tests.insight.kinds import case
 from tests.insight.looked import named
 from tests.insight.test_attention import texts
@@ -17,18 +17,18 @@ from tests.insight.test_attention import texts
 
 def test_the_numbers_of_the_texts() -> None:
     """SPEC S10: p_e = 4 at t = 1; ‖r_51 − r_50‖ = 4.523235 and ‖r_t‖² = 384 for 768 values."""
-    first = table_of(SinusoidsAppended(4), 6, 3)[0]
+    first = position_table(AppendedSinusoids(4), 6, 3)[0]
     np.testing.assert_allclose(first, [0.841471, 0.540302, 0.00999983, 0.99995], atol=1e-6)
-    found = PositionMap("encoder", "", table_of(SinusoidsAdded(), 768, 60))
-    assert found.steps()[49] == pytest.approx(4.523235, abs=1e-5)
+    found = PositionMap("encoder", "", position_table(AddedSinusoids(), 768, 60))
+    assert found.neighbor_distances()[49] == pytest.approx(4.523235, abs=1e-5)
     np.testing.assert_allclose(np.square(found.table).sum(axis=1), 384, rtol=1e-5)
 
 
 def test_one_hot_positions() -> None:
     """SPEC S10: 1 at its own place; past the last, that of the last, so neighbours are equal."""
-    found = PositionMap("encoder", "", table_of(OneHotAppended(4), 2, 6))
+    found = PositionMap("encoder", "", position_table(OneHotPositions(4), 2, 6))
     np.testing.assert_array_equal(found.table[:4], np.eye(4))
-    np.testing.assert_allclose(found.steps(), [2**0.5] * 3 + [0, 0])
+    np.testing.assert_allclose(found.neighbor_distances(), [2**0.5] * 3 + [0, 0])
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_one_hot_positions() -> None:
     ],
 )
 def test_every_kind_is_found_on_both_sides(kind: str, words: str, tmp_path: Path) -> None:
-    found = positions_of(named(kind), 7)
+    found = position_maps(named(kind), 7)
     assert [(each.side, each.kind) for each in found.maps] == [
         ("encoder", words),
         ("decoder", words),
@@ -57,15 +57,15 @@ def test_learnt_vectors_are_the_table() -> None:
     model = named("plain learned")
     table = model.encoder.embed.positions.table  # type: ignore[attr-defined]
     assert isinstance(table, torch.Tensor)
-    np.testing.assert_array_equal(positions_of(model, 5).maps[0].table, table.detach().numpy())
+    np.testing.assert_array_equal(position_maps(model, 5).maps[0].table, table.detach().numpy())
 
 
 def test_a_video_has_the_positions_of_its_transformer(tmp_path: Path) -> None:
     """A map of each whole frame tells no cells apart, so there is none of them to show."""
     model, _ = case("video by blocks", tmp_path)
-    assert [each.side for each in positions_of(model.network).maps] == ["encoder", "decoder"]
+    assert [each.side for each in position_maps(model.network).maps] == ["encoder", "decoder"]
 
 
 def test_a_model_without_positions_says_so() -> None:
     with pytest.raises(ConfigError, match="no positions to look at"):
-        positions_of(named("lstm form e"))
+        position_maps(named("lstm form e"))

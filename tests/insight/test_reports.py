@@ -5,11 +5,11 @@ import numpy as np
 from seqloom.drawing.curves import Curves
 from seqloom.explain.attention_map import AttentionMap
 from seqloom.metrics import Score
-from seqloom.reports.pages import Judged, RunReport
+from seqloom.reports.pages import ReportRow, RunReport
 from tests.insight.test_attention import WORKED
 
 
-def made(*judged: Judged, looks: tuple[AttentionMap, ...] = (WORKED,)) -> RunReport:
+def made(*judged: ReportRow, looks: tuple[AttentionMap, ...] = (WORKED,)) -> RunReport:
     return RunReport(
         run="runs/<x>",
         facts=(("source", "words"),),
@@ -17,20 +17,20 @@ def made(*judged: Judged, looks: tuple[AttentionMap, ...] = (WORKED,)) -> RunRep
         curves=Curves([(1, 2.0)], [(1, 2.5)], [(1, 50.0)], [(1, 0.1)], [(1, 1.0)]),
         best=1,
         scores=(Score("chrF", 50.0, 40.0, 60.0, "nc:6"),),
-        judged=judged,
-        looks=looks,
+        report_rows=judged,
+        views=looks,
         options=(("seed", "1"),),
         repeat=("seqloom evaluate runs/x TEST",),
     )
 
 
-def row(quality: float, length: int, score: float = -1.0) -> Judged:
-    return Judged(f"s{length}", "reference", f"<b>{quality}", quality, length, score)
+def row(quality: float, length: int, score: float = -1.0) -> ReportRow:
+    return ReportRow(f"s{length}", "reference", f"<b>{quality}", quality, length, score)
 
 
 def test_rows_are_ranked_by_quality_then_by_how_sure_the_model_is() -> None:
     best, sure, unsure, worst = row(90, 1), row(50, 2, -1), row(50, 3, -5), row(0, 4)
-    assert made(unsure, worst, best, sure).ranked() == [best, sure, unsure, worst]
+    assert made(unsure, worst, best, sure).rank_rows() == [best, sure, unsure, worst]
 
 
 def test_length_against_quality_by_hand() -> None:

@@ -14,8 +14,14 @@ from captum.attr import IntegratedGradients  # type: ignore[import-untyped]
 from torch import Tensor
 
 from seqloom.drawing.views import write
-from seqloom.explain.attribution import CLOSE, ROWS, Mattered, ScaledVectors, explain
-from seqloom.explain.attribution_views import mattered
+from seqloom.explain.attribution import (
+    ROWS,
+    TOLERANCE,
+    Attribution,
+    ScaledVectors,
+    compute_attribution,
+)
+from seqloom.explain.attribution_views import attribution_view
 from seqloom.model import SequenceModel
 from seqloom.nn.embedding import Embedding
 from tests.insight.looked import KINDS, PAIR, named
@@ -51,20 +57,23 @@ def test_gradients_are_what_small_changes_do(kind: str) -> None:
 )
 def test_integrated_gradients_add_up(kind: str) -> None:
     """Over all vectors they are log p with them minus log p without them."""
-    found = explain(named(kind), PAIR)
-    whole = found.explained - found.without
-    assert np.abs(found.gap).max() <= CLOSE * np.abs(whole).max()
+    found = compute_attribution(named(kind), PAIR)
+    whole = found.scores - found.baseline_scores
+    assert np.abs(found.convergence_delta).max() <= TOLERANCE * np.abs(whole).max()
 
 
 def test_integrated_gradients_are_those_of_captum() -> None:
     """Another implementation, which walks the same way at another pace."""
     model = named("gru form b")
     assert isinstance(model.encoder.embedding, Embedding)  # type: ignore[attr-defined]
-    found = explain(model, PAIR)
+    found = compute_attribution(model, PAIR)
     sides = model.encoder.embedding, model.decoder.embedding  # type: ignore[attr-defined]
     with torch.no_grad():
         read = tuple(
-            side(ids) for side, ids in zip(sides, (PAIR.read()[0], PAIR.fed()), strict=True)
+            side(ids)
+            for side, ids in zip(
+                sides, (PAIR.source_batch()[0], PAIR.decoder_input_ids()), strict=True
+            )
         )
 
     def forward(*vectors: Tensor) -> Tensor:
@@ -73,12 +82,12 @@ def test_integrated_gradients_are_those_of_captum() -> None:
             for side, given in zip(sides, vectors, strict=True)
         ]
         rows = len(vectors[0])
-        memory = model.encoder.encode(PAIR.read(rows))
-        features, _ = model.decoder.read(PAIR.fed(rows), model.decoder.start(memory))
+        memory = model.encoder.encode(PAIR.source_batch(rows))
+        features, _ = model.decoder.read(PAIR.decoder_input_ids(rows), model.decoder.start(memory))
         for handle in handles:
             handle.remove()
         logs: Tensor = model.decoder.write(features.hidden).log_softmax(-1)
-        return logs[:, range(len(PAIR.target)), PAIR.written()]
+        return logs[:, range(len(PAIR.target)), PAIR.target_tensor()]
 
     for row in range(len(PAIR.target)):
         parts = IntegratedGradients(forward).attribute(
@@ -92,7 +101,7 @@ def test_integrated_gradients_are_those_of_captum() -> None:
 def test_erasure_is_a_zero_in_the_table(kind: str) -> None:
     """What log p loses when the row of one source symbol is 0; each occurs once here."""
     model = named(kind)
-    found = explain(model, PAIR)
+    found = compute_attribution(model, PAIR)
     table = next(module.table for module in model.modules() if isinstance(module, Embedding))
     ones = np.ones((1, LENGTH))
     for place, symbol in enumerate(PAIR.values.tolist()):
@@ -100,7 +109,7 @@ def test_erasure_is_a_zero_in_the_table(kind: str) -> None:
         with torch.no_grad():
             table[symbol] = 0
         np.testing.assert_allclose(
-            found.erasure[:, place], found.explained - scores(model, ones)[0], atol=1e-12
+            found.erasure[:, place], found.scores - scores(model, ones)[0], atol=1e-12
         )
         with torch.no_grad():
             table[symbol] = kept
@@ -109,18 +118,18 @@ def test_erasure_is_a_zero_in_the_table(kind: str) -> None:
 def test_long_pairs_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """How many rows are computed at once changes nothing."""
     model = named("lstm form e")
-    whole = explain(model, PAIR)
+    whole = compute_attribution(model, PAIR)
     monkeypatch.setattr("seqloom.explain.attribution.ROWS", 3)
     assert ROWS > 3
-    parts = explain(model, PAIR)
+    parts = compute_attribution(model, PAIR)
     for name, table in whole.tables().items():
         np.testing.assert_allclose(parts.tables()[name], table, atol=1e-12)
 
 
-def made(**changes: Any) -> Mattered:
+def made(**changes: Any) -> Attribution:
     """A table by hand: two tokens from a source of two."""
     table = np.array([[3.0, 1.0, 0.5, 0.0], [0.0, 2.0, 0.1, 1.0]])
-    plain = Mattered(
+    plain = Attribution(
         ("a", "b"), ("<start>", "x"), ("x", "y"), np.array([-0.1, -0.2]), None,
         table, table, table, np.array([-5.0, -4.0]), 16,
     )  # fmt: skip
@@ -139,7 +148,7 @@ def test_agreement_is_a_rank_correlation() -> None:
 
 def test_a_look_in_words_and_as_a_picture(tmp_path: Path) -> None:
     """Every look has its name, and every symbol its label."""
-    found = mattered(untrained("transformer"), "abc", "ab")
+    found = attribution_view(untrained("transformer"), "abc", "ab")
     text = found.text(70)
     assert all(len(line) <= 70 for line in text.splitlines())
     assert text.count("erasure") == 4

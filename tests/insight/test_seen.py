@@ -15,17 +15,17 @@ from seqloom.explain.media_attention import (
     PictureAttention,
     SoundAttention,
     VideoAttention,
-    is_seen,
-    seen_in,
+    attention_over_media,
+    is_media,
 )
 from seqloom.fields import TextField, learn_field
-from seqloom.model import build_writer
-from seqloom.prediction import Model
+from seqloom.model import build_sequence_model
+from seqloom.prediction import TextPredictor
 
 SMALL = {"width": 8, "inner": 16, "heads": 2, "layers": 1, "kind": "transformer"}
 
 
-def model(source: PictureConfig | SoundConfig | VideoConfig, **front: object) -> Model:
+def model(source: PictureConfig | SoundConfig | VideoConfig, **front: object) -> TextPredictor:
     """An untrained one, which looks about as well as any."""
     torch.manual_seed(7)
     config = Config.model_validate(
@@ -43,8 +43,8 @@ def model(source: PictureConfig | SoundConfig | VideoConfig, **front: object) ->
     )
     target = TextField.learn(TextConfig(unit="character"), ["abc"], seed=1)
     field = learn_field(source, [], seed=1)
-    network = build_writer(config.model, source=field.items, target=target.items)
-    return Model(config, field, target, network)
+    network = build_sequence_model(config.model, source=field.items, target=target.items)
+    return TextPredictor(config, field, target, network)
 
 
 @pytest.fixture(name="picture")
@@ -59,7 +59,7 @@ def picture_(tmp_path: Path) -> str:
 def test_every_token_looks_at_a_grid(picture: str, grid: str, shape: tuple[int, int]) -> None:
     """Weights over the cells of the front end sum to 1, row by row from the upper left."""
     source = PictureConfig(height=16, width=24, colour=False)
-    found = seen_in(model(source, widths=[4, 6], grid=grid), picture, "abca")
+    found = attention_over_media(model(source, widths=[4, 6], grid=grid), picture, "abca")
     assert isinstance(found, PictureAttention)
     assert found.target == ("a", "b", "c", "a", "<end>")
     assert found.weights.shape == (5, *shape)
@@ -72,9 +72,9 @@ def test_a_recording_and_its_files(tmp_path: Path) -> None:
     """Time across; the same in the terminal, as JSON and as pictures."""
     soundfile.write(tmp_path / "tone.wav", np.sin(np.arange(4_000) / 3), 8_000)
     reader = model(SoundConfig(rate=8_000, bands=10), width=8)
-    assert is_seen(reader.source)
-    assert not is_seen(reader.target)
-    found = seen_in(reader, str(tmp_path / "tone.wav"), "ab")
+    assert is_media(reader.source)
+    assert not is_media(reader.target)
+    found = attention_over_media(reader, str(tmp_path / "tone.wav"), "ab")
     assert isinstance(found, SoundAttention)
     assert found.attention.weights.shape == (3, 12)  # 48 frames, halved twice
     assert found.seconds == pytest.approx(0.48)
@@ -89,8 +89,8 @@ def test_a_video_and_its_files(grid: str, tmp_path: Path) -> None:
     """Every token's weights over the frames sum to 1, those of a frame's cells taken together."""
     np.save(tmp_path / "clip.npy", np.random.default_rng(1).integers(0, 256, (5, 8, 8), np.uint8))
     reader = model(VideoConfig(height=8, width=8), widths=[4], grid=grid)
-    assert is_seen(reader.source)
-    found = seen_in(reader, str(tmp_path / "clip.npy"), "ab")
+    assert is_media(reader.source)
+    found = attention_over_media(reader, str(tmp_path / "clip.npy"), "ab")
     assert isinstance(found, VideoAttention)
     assert found.frames.shape == (5, 8, 8, 3)
     assert found.attention.source == tuple(f"frame {number}" for number in range(1, 6))
@@ -107,14 +107,16 @@ def test_frames_that_become_their_mean_are_one_picture(tmp_path: Path) -> None:
     frames = np.random.default_rng(2).integers(0, 256, (4, 8, 8), np.uint8)
     np.save(tmp_path / "clip.npy", frames)
     reader = model(VideoConfig(height=8, width=8, colour=False), widths=[4], frames="mean")
-    found = seen_in(reader, str(tmp_path / "clip.npy"), "ab")
+    found = attention_over_media(reader, str(tmp_path / "clip.npy"), "ab")
     assert isinstance(found, PictureAttention)
     assert found.weights.shape == (3, 4, 4)
     np.testing.assert_allclose(found.picture[:, :, 0], frames.mean(axis=0))
 
 
 def test_pictures_are_drawn_with_a_panel_a_token(picture: str, tmp_path: Path) -> None:
-    found = seen_in(model(PictureConfig(height=8, width=8), widths=[4]), picture, "abcabcabc")
+    found = attention_over_media(
+        model(PictureConfig(height=8, width=8), widths=[4]), picture, "abcabcabc"
+    )
     write(found, tmp_path / "look.svg", title="look")
     drawn = (tmp_path / "look.svg").read_text()
     assert drawn.count("<image") == 10
@@ -122,10 +124,12 @@ def test_pictures_are_drawn_with_a_panel_a_token(picture: str, tmp_path: Path) -
 
 def test_its_own_output_is_looked_at_where_none_is_given(picture: str) -> None:
     reader = model(PictureConfig(height=8, width=8), widths=[4])
-    found = seen_in(reader, picture)
+    found = attention_over_media(reader, picture)
     assert len(found.as_dict()["target"]) == len(reader(picture).ids)
 
 
 def test_what_is_no_picture(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
-        seen_in(model(PictureConfig(height=8, width=8), widths=[4]), str(tmp_path / "none.png"))
+        attention_over_media(
+            model(PictureConfig(height=8, width=8), widths=[4]), str(tmp_path / "none.png")
+        )

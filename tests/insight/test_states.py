@@ -7,7 +7,7 @@ import pytest
 
 from seqloom.drawing.views import write
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.states import StateMap, flatten, state_map
+from seqloom.explain.states import StateMap, project_states, state_map
 from tests.insight.test_attention import texts
 from tests.insight.voices import active, passive, statements, trained
 from tests.prediction.untrained import untrained
@@ -26,7 +26,7 @@ def test_active_and_passive_fall_together() -> None:
     rows = [(form(each), None) for each in held_out for form in (active, passive)]
 
     def rank(updates: int) -> float:
-        nearest = state_map(trained(seen, updates=updates), rows).neighbours(len(rows) - 1)
+        nearest = state_map(trained(seen, updates=updates), rows).nearest_neighbors(len(rows) - 1)
         places = [[other for other, _ in near] for near in nearest]
         return float(np.mean([near.index(number ^ 1) + 1 for number, near in enumerate(places)]))
 
@@ -38,7 +38,7 @@ def test_active_and_passive_fall_together() -> None:
 def test_principal_axes_are_those_of_the_covariance() -> None:
     """Variances along both axes are its largest eigenvalues, and their shares of its trace."""
     states = np.random.default_rng(1).normal(size=(40, 6)) * [5, 3, 1, 1, 0.5, 0.1]
-    places, shares = flatten(states)
+    places, shares = project_states(states)
     values = np.sort(np.linalg.eigvalsh(np.cov(states.T)))[::-1]
     np.testing.assert_allclose(places.var(axis=0, ddof=1), values[:2])
     np.testing.assert_allclose(shares, values[:2] / values.sum())
@@ -46,7 +46,7 @@ def test_principal_axes_are_those_of_the_covariance() -> None:
 
 
 def test_one_dimension_is_still_a_map() -> None:
-    places, shares = flatten(np.array([[0.0], [2.0], [4.0]]))
+    places, shares = project_states(np.array([[0.0], [2.0], [4.0]]))
     np.testing.assert_allclose(places, [[-2, 0], [0, 0], [2, 0]])
     assert shares == (1.0,)
 
@@ -55,8 +55,8 @@ def test_neighbours_by_hand() -> None:
     """Distances in the states' own space, not on the map."""
     states = np.array([[0.0, 0, 0], [3, 4, 0], [0, 0, 1]])
     found = StateMap(("a", "b", "c"), (None,) * 3, states, np.zeros((3, 2)), "pca")
-    assert found.neighbours(1)[0] == [(2, 1.0)]
-    assert found.neighbours(9)[1] == [(0, 5.0), (2, pytest.approx(np.sqrt(26)))]
+    assert found.nearest_neighbors(1)[0] == [(2, 1.0)]
+    assert found.nearest_neighbors(9)[1] == [(0, 5.0), (2, pytest.approx(np.sqrt(26)))]
 
 
 @pytest.mark.parametrize("kind", ["lstm", "transformer"])
@@ -66,8 +66,10 @@ def test_a_map_of_texts(kind: str, method: str, tmp_path: Path) -> None:
     model = untrained(kind)
     found = state_map(model, TEXTS, method=method)
     assert found.texts == ("abc", "cab", "a b", "bb", "c")
-    assert found.places.shape == (5, 2)
-    np.testing.assert_array_equal(state_map(model, TEXTS, method=method).places, found.places)
+    assert found.coordinates.shape == (5, 2)
+    np.testing.assert_array_equal(
+        state_map(model, TEXTS, method=method).coordinates, found.coordinates
+    )
     assert not np.allclose(state_map(model, TEXTS, of="mean").states, found.states)
     write(found, tmp_path / "map.svg", title="")
     assert set(texts(tmp_path / "map.svg")) >= {"x", "y", "abc"}

@@ -9,8 +9,8 @@ from selenium.webdriver.common.keys import Keys
 
 from seqloom.drawing.views import write
 from seqloom.explain.attention_heads import attention_of
-from seqloom.explain.prediction_steps import Steps, steps_of
-from seqloom.prediction import Likely, Wishes
+from seqloom.explain.prediction_steps import PredictionSteps, explain_steps
+from seqloom.prediction import OutputOptions, TokenAlternative
 from tests.insight.browser import browser, complaints
 from tests.insight.test_attention import texts
 from tests.prediction.untrained import untrained
@@ -20,8 +20,8 @@ from tests.prediction.untrained import untrained
 def test_steps_say_what_predict_says(kind: str) -> None:
     """Tokens, probabilities, alternatives and attention are those of the output itself."""
     model = untrained(kind)
-    output = model.predict(["abc"], wishes=Wishes(attention=True, alternatives=5))[0]
-    found = steps_of(model, "abc")
+    output = model.predict(["abc"], wishes=OutputOptions(attention=True, alternatives=5))[0]
+    found = explain_steps(model, "abc")
     assert [step.wrote for step in found.steps] == [token.text for token in output.tokens]
     assert found.steps[0].read == "<start>"
     for step, token in zip(found.steps, output.tokens, strict=True):
@@ -29,13 +29,13 @@ def test_steps_say_what_predict_says(kind: str) -> None:
         assert [best.text for best in step.best][:1] == [token.alternatives[0].text]
         assert np.exp([best.log_probability for best in step.best]).sum() <= 1 + 1e-9
     weights = np.array([step.attention for step in found.steps])
-    np.testing.assert_allclose(weights, attention_of(model, "abc").chosen().weights, atol=1e-6)
+    np.testing.assert_allclose(weights, attention_of(model, "abc").select_map().weights, atol=1e-6)
     assert bool(found.steps[0].layers) == (kind == "lstm")
 
 
 def test_the_state_of_a_step_is_as_large_as_its_vector() -> None:
     """‖h‖ of an LSTM is at most √D, and its gates lie between 0 and 1."""
-    for step in steps_of(untrained("lstm"), "abc").steps:
+    for step in explain_steps(untrained("lstm"), "abc").steps:
         (layer,) = step.layers
         assert 0 < layer.norm <= 3
         assert set(layer.gates) == {"input", "forget", "output"}
@@ -43,7 +43,7 @@ def test_the_state_of_a_step_is_as_large_as_its_vector() -> None:
 
 
 def test_steps_in_words_and_as_a_picture(tmp_path: Path) -> None:
-    found = steps_of(untrained("lstm"), "abc", "ab")
+    found = explain_steps(untrained("lstm"), "abc", "ab")
     text = found.text()
     assert text.startswith("step 1: reads <start>, writes a with p ")
     assert text.count("best words") == 3
@@ -51,13 +51,15 @@ def test_steps_in_words_and_as_a_picture(tmp_path: Path) -> None:
     assert set(texts(tmp_path / "steps.svg")) >= {"a", "b", "<end>", "probability", "mean gate"}
 
 
-def hostile() -> Steps:
+def hostile() -> PredictionSteps:
     """Symbols that would break a page which did not take care."""
-    made = steps_of(untrained("lstm"), "abc", "ab")
+    made = explain_steps(untrained("lstm"), "abc", "ab")
     first = made.steps[0]
-    bad = (Likely("</script><b id='injected'>", -0.1), *first.best[1:])
+    bad = (TokenAlternative("</script><b id='injected'>", -0.1), *first.best[1:])
     changed = type(first)(**{**vars(first), "wrote": "<i>&", "best": bad})
-    return Steps(("מלך", "年", "<end>", "x")[: len(made.source)], (changed, *made.steps[1:]))
+    return PredictionSteps(
+        ("מלך", "年", "<end>", "x")[: len(made.source)], (changed, *made.steps[1:])
+    )
 
 
 def test_a_page_is_stepped_through_with_the_keyboard(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from seqloom.drawing.views import write
 from seqloom.errors import DataError
-from seqloom.explain.trees import BeamTree, Found, beam_tree
+from seqloom.explain.trees import BeamTree, SearchOutcome, beam_tree
 from seqloom.prediction import Branch
 from tests.insight.test_attention import texts
 from tests.prediction.untrained import untrained
@@ -20,8 +20,8 @@ HE = BeamTree(
         Branch(2, 0, "knows", -0.92, -0.92, "pruned"),
         Branch(3, 1, "it", -1.61, -2.3, "winner"),
     ),
-    Found("he nose it", -2.3, -2.3),
-    Found("he knows her", -1.14, -1.14),
+    SearchOutcome("he nose it", -2.3, -2.3),
+    SearchOutcome("he knows her", -1.14, -1.14),
     proved=True,
 )
 
@@ -37,7 +37,7 @@ def test_a_tree_in_words() -> None:
         "← the way to the winner ★   ■ ended   × dropped   (log-probability of the path)",
         "the beam missed a better output: 'he knows her' with -1.140 against -2.300",
     ]
-    assert HE.missed
+    assert HE.has_search_error
     assert HE.best_path() == {0, 1, 3}
 
 

@@ -8,8 +8,8 @@ from seqloom.config import Config, ModelConfig, TextConfig
 from seqloom.explain.examples import example_of
 from seqloom.explain.gradients import mean_cross_entropy
 from seqloom.fields import TextField
-from seqloom.model import build_writer
-from seqloom.prediction import Model
+from seqloom.model import build_sequence_model
+from seqloom.prediction import TextPredictor
 
 __all__ = ["Statement", "active", "passive", "statements", "trained"]
 
@@ -48,7 +48,7 @@ def english(statement: Statement) -> str:
     return f"the {NOUNS[who]} {ENGLISH[what]} the {NOUNS[whom]}"
 
 
-def trained(seen: list[Statement], *, updates: int) -> Model:
+def trained(seen: list[Statement], *, updates: int) -> TextPredictor:
     """A GRU whose code alone must hold what a sentence says, after so many updates."""
     everything = statements()
     source = TextField.learn(
@@ -66,8 +66,8 @@ def trained(seen: list[Statement], *, updates: int) -> Model:
     )
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        network = build_writer(config, source=source.items, target=target.items)
-        model = Model(Config(model=config), source, target, network)
+        network = build_sequence_model(config, source=source.items, target=target.items)
+        model = TextPredictor(Config(model=config), source, target, network)
         pairs = [(form(each), english(each)) for each in seen for form in (active, passive)]
         optimizer = torch.optim.Adam(network.parameters(), lr=8e-3)
         example = example_of(model, pairs)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqloom.metrics import edit_scores, edits, target_scores
+from seqloom.metrics import edit_distance, edit_scores, target_scores
 
 SHORT = st.text("ab ", max_size=6)
 
@@ -26,7 +26,7 @@ def by_definition(one: str, other: str) -> int:
 
 @given(SHORT, SHORT)
 def test_edits_are_the_fewest(one: str, other: str) -> None:
-    assert edits(one, other) == edits(other, one) == by_definition(one, other)
+    assert edit_distance(one, other) == edit_distance(other, one) == by_definition(one, other)
 
 
 def test_rates_are_of_all_rows_together() -> None:

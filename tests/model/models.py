@@ -13,7 +13,7 @@ from seqloom.config import (
     TransformerDecoderConfig,
 )
 from seqloom.fields import END, Symbols
-from seqloom.model import SequenceModel, Source, build_writer
+from seqloom.model import SequenceModel, Source, build_sequence_model
 from seqloom.randomness import key
 from tests.nn.parts import stirred
 
@@ -226,7 +226,7 @@ def attends(config: ModelConfig) -> bool:
 def model_of(config: ModelConfig, *, source_size: int, target_size: int) -> SequenceModel:
     """The model in float64 and in use, with weights far from their first values."""
     sizes = {"source": Symbols(source_size), "target": Symbols(target_size)}
-    return stirred(build_writer(config, **sizes)).eval()
+    return stirred(build_sequence_model(config, **sizes)).eval()
 
 
 def sources(count: int, *, size: int) -> Source:

@@ -8,7 +8,7 @@ import torch
 from seqloom.config import ModelConfig
 from seqloom.errors import ConfigError, SeqloomError
 from seqloom.fields import END, Symbols
-from seqloom.model import Decoder, Encoder, SequenceModel, Source, build_writer
+from seqloom.model import Decoder, Encoder, SequenceModel, Source, build_sequence_model
 from tests.counts import count
 from tests.model.models import NAMED, VARIANTS, model_of, recurrent
 
@@ -30,7 +30,7 @@ def test_a_transformer_has_the_sizes_of_the_texts() -> None:
     part["norm"] = "after"
     options = {"embedding": 512, "share_vocabulary": False, "tie_output": False}
     with torch.device("meta"):  # sizes without memory
-        model = build_writer(
+        model = build_sequence_model(
             configured(**options, encoder=part, decoder=part),
             source=Symbols(37_000),
             target=Symbols(37_000),
@@ -47,7 +47,7 @@ def test_a_recurrent_model_has_the_sum_of_its_parts(both: bool) -> None:
     """SPEC S2.7: a layer of width m over inputs of size p has 4m² + 4mp + 4m parameters."""
     embedding, m, width, directions = 6, 4, 7, 2 if both else 1
     reading = {"layers": 2, "width": m, "direction": "both" if both else "backward"}
-    model = build_writer(
+    model = build_sequence_model(
         recurrent(reading, {}, tie_output=both), source=Symbols(9), target=Symbols(6)
     )
 
@@ -69,7 +69,7 @@ def test_a_shared_vocabulary_is_one_table_and_a_tied_output_its_transpose() -> N
     part = {"kind": "transformer", "width": 8, "inner": 8, "heads": 2, "layers": 1}
     sizes = {
         (shared, tied): size(
-            build_writer(
+            build_sequence_model(
                 configured(
                     embedding=8,
                     share_vocabulary=shared,
@@ -94,7 +94,7 @@ def test_a_shared_vocabulary_is_one_table_and_a_tied_output_its_transpose() -> N
 def test_first_weights_follow_from_the_seed(config: ModelConfig) -> None:
     def first(seed: int) -> dict[str, torch.Tensor]:
         torch.manual_seed(seed)
-        return build_writer(config, source=Symbols(9), target=Symbols(6)).state_dict()
+        return build_sequence_model(config, source=Symbols(9), target=Symbols(6)).state_dict()
 
     one, again, other = first(1), first(1), first(2)
     assert all(torch.equal(one[name], again[name]) for name in one)
@@ -104,7 +104,7 @@ def test_first_weights_follow_from_the_seed(config: ModelConfig) -> None:
 
 @pytest.mark.parametrize("config", VARIANTS[:: count(12, 1)])
 def test_a_model_is_an_encoder_and_a_decoder_of_the_protocol(config: ModelConfig) -> None:
-    model = build_writer(config, source=Symbols(9), target=Symbols(6))
+    model = build_sequence_model(config, source=Symbols(9), target=Symbols(6))
     assert isinstance(model.encoder, Encoder)
     assert isinstance(model.decoder, Decoder)
 
@@ -142,7 +142,7 @@ def test_parts_that_do_not_fit_are_a_configuration_error(
 ) -> None:
     """SPEC S4.1: the plain dot needs equal sizes."""
     with torch.device("meta"), pytest.raises(ConfigError, match=problem):
-        build_writer(configured(**options), source=Symbols(9), target=Symbols(9))
+        build_sequence_model(configured(**options), source=Symbols(9), target=Symbols(9))
 
 
 @each_kind

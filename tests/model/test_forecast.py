@@ -10,8 +10,8 @@ from torch import Tensor
 from seqloom.config import ModelConfig, merge, validate
 from seqloom.errors import ConfigError
 from seqloom.fields import Series
-from seqloom.model import HeadedModel, Source, build
-from seqloom.model.forecast import SteppedForecast
+from seqloom.model import HeadModel, Source, build
+from seqloom.model.forecast import AutoregressiveForecast
 from seqloom.training import Example, measure
 
 WINDOW, HORIZON, COLUMNS, KNOWN, QUANTILES, LAGS = 6, 4, 2, 1, (0.1, 0.9), 3
@@ -34,7 +34,7 @@ MODELS: dict[str, dict[str, Any]] = {
 STEPPED = ["gru", "lstm without attention", "transformer", "one network"]
 
 
-def model(name: str, *, known: int = KNOWN, forced: float = 1.0) -> HeadedModel:
+def model(name: str, *, known: int = KNOWN, forced: float = 1.0) -> HeadModel:
     """A model in double precision with weights that are not zero."""
     plain = {"embedding": 8, "lags": LAGS, "share_vocabulary": False, "tie_output": False}
     options = merge(plain, MODELS[name])
@@ -43,14 +43,14 @@ def model(name: str, *, known: int = KNOWN, forced: float = 1.0) -> HeadedModel:
     source = Series(COLUMNS + 1 + known, WINDOW, known=known)
     target = Series(COLUMNS, HORIZON, quantiles=QUANTILES, forced=forced)
     built = build(config, source=source, target=target).double().eval()
-    assert isinstance(built, HeadedModel)
+    assert isinstance(built, HeadModel)
     with torch.no_grad():
         for parameter in built.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     return built
 
 
-def forecast(network: HeadedModel, values: Tensor) -> Tensor:
+def forecast(network: HeadModel, values: Tensor) -> Tensor:
     """(B, T, C, Q) of windows."""
     source = Source(values, torch.full((len(values),), values.shape[1]))
     judged: Tensor = network.head(network.encoder.encode(source))
@@ -80,8 +80,8 @@ def test_fed_back_is_rolled_by_hand(name: str) -> None:
     network, values = model(name), windows()
     free = forecast(network, values)
     memory = network.encoder.encode(Source(values, torch.full((3,), WINDOW)))
-    assert isinstance(network.head, SteppedForecast)
-    told = network.head.follow(memory, free[..., 0].detach())
+    assert isinstance(network.head, AutoregressiveForecast)
+    told = network.head.teacher_force(memory, free[..., 0].detach())
     assert torch.allclose(told.unflatten(2, (COLUMNS, -1)), free)
 
 
@@ -93,8 +93,11 @@ def test_a_step_does_not_know_what_comes(name: str) -> None:
     other = target.clone()
     other[:, 2] += 1
     memory = network.encoder.encode(Source(values, torch.full((3,), WINDOW)))
-    if isinstance(network.head, SteppedForecast):
-        one, two = network.head.follow(memory, target), network.head.follow(memory, other)
+    if isinstance(network.head, AutoregressiveForecast):
+        one, two = (
+            network.head.teacher_force(memory, target),
+            network.head.teacher_force(memory, other),
+        )
         assert torch.equal(one[:, :3], two[:, :3])
         assert not torch.equal(one[:, 3], two[:, 3])
     else:
@@ -126,7 +129,7 @@ def test_without_its_decoder_it_is_an_autoregression(name: str) -> None:
     """Each mean is the last value and a weighted sum of the column's last ones less that, its own
     forecasts among them."""
     network, values = model(name), windows()
-    assert isinstance(network.head, SteppedForecast)
+    assert isinstance(network.head, AutoregressiveForecast)
     with torch.no_grad():
         for path, parameter in network.head.named_parameters():
             parameter.mul_(not path.startswith("decoder.output"))
@@ -168,9 +171,9 @@ def test_teacher_forcing_is_drawn() -> None:
     target = torch.randn(3, HORIZON, COLUMNS, dtype=torch.float64)
     for forced in (0.0, 1.0):
         network = model("gru", forced=forced).train()
-        assert isinstance(network.head, SteppedForecast)
+        assert isinstance(network.head, AutoregressiveForecast)
         memory = network.encoder.encode(Source(values, torch.full((3,), WINDOW)))
-        told = network.head.follow(memory, target)
+        told = network.head.teacher_force(memory, target)
         assert torch.allclose(told, network.head(memory)) == (forced == 0.0)
 
 

@@ -8,10 +8,10 @@ import torch
 from seqloom.config import ModelConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import Items, Numbers, Pixels, Symbols
-from seqloom.model import SequenceModel, Source, build_writer
+from seqloom.model import SequenceModel, Source, build_sequence_model
 from seqloom.model.encoders import ReversedEncoder
-from seqloom.model.ensemble import ensemble
-from seqloom.model.front_ends import FrontedEncoder
+from seqloom.model.ensemble import network_ensemble
+from seqloom.model.front_ends import FrontEndEncoder
 from seqloom.training import freeze
 from tests.encoder_checks import assert_same
 
@@ -47,7 +47,7 @@ def model(
         "encoder": ENCODERS[encoder],
         "decoder": {"kind": "transformer", "inner": 16, "heads": 2, **SMALL},
     }
-    return build_writer(ModelConfig.model_validate(config), source=items, target=Symbols(7))
+    return build_sequence_model(ModelConfig.model_validate(config), source=items, target=Symbols(7))
 
 
 def source(front: str, *, padding: float = 0.0) -> Source:
@@ -95,7 +95,7 @@ def test_what_has_no_end_is_read_back_to_front_as_a_whole(front: str) -> None:
     """SPEC S1.7: `<end>` alone stays where it is, and numbers have none."""
     encoder = model(front, "recurrent", backwards=True).double().eval().encoder
     batch = source(front)
-    if isinstance(encoder, FrontedEncoder):
+    if isinstance(encoder, FrontEndEncoder):
         batch = encoder.front(batch)
         encoder = encoder.inner
     assert isinstance(encoder, ReversedEncoder)
@@ -116,12 +116,12 @@ def test_a_model_and_itself_are_the_model(front: str) -> None:
     network, batch = model(front).double().eval(), source(front)
     tokens = torch.randint(0, 7, (4, 3), generator=torch.Generator().manual_seed(7))
     found = []
-    for each in (network, ensemble([network, network])):
+    for each in (network, network_ensemble([network, network])):
         memory = each.encoder.encode(batch)
         features, _ = each.decoder.read(tokens, each.decoder.start(memory, trace=True))
         assert features.attention is not None
         scores = each.decoder.write(features.hidden).log_softmax(-1)
-        found.append([scores, features.attention, memory.seen(batch).double()])
+        found.append([scores, features.attention, memory.source_lengths(batch).double()])
     alone, both = found
     assert_same(both, alone)
 
@@ -130,7 +130,7 @@ def test_a_model_and_itself_are_the_model(front: str) -> None:
 def test_members_that_look_at_other_places_show_none() -> None:
     """Six cells and three columns have no mean; the probabilities have."""
     networks = [model("cells", grid=grid).double().eval() for grid in ("cells", "columns")]
-    both, batch = ensemble(networks), source("cells")
+    both, batch = network_ensemble(networks), source("cells")
     memory = both.encoder.encode(batch)
     assert memory.mask is None
     features, _ = both.decoder.read(
@@ -192,7 +192,7 @@ def test_a_frozen_front_is_its_convolutions(front: str) -> None:
 
 def test_only_a_front_can_be_frozen() -> None:
     config = ModelConfig.model_validate({"share_vocabulary": True})
-    network = build_writer(config, source=Symbols(5), target=Symbols(5))
+    network = build_sequence_model(config, source=Symbols(5), target=Symbols(5))
     with pytest.raises(ConfigError, match="no front end"):
         freeze(network, ["front"])
 
@@ -210,4 +210,4 @@ def test_fronts_that_do_not_fit(front: str, more: dict[str, Any], said: str) -> 
     chosen = {name: value for name, value in {**part, **more}.items() if value is not None}
     config = ModelConfig.model_validate({"share_vocabulary": False, "front": chosen})
     with pytest.raises(ConfigError, match=said):
-        build_writer(config, source=items, target=Symbols(7))
+        build_sequence_model(config, source=items, target=Symbols(7))

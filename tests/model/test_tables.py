@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 import torch
 
-from seqloom.config import Facts, Side, plan
+from seqloom.config import ColumnStatistics, Facts, plan
 from seqloom.errors import ConfigError
 from seqloom.fields import Symbols
 from seqloom.model import Network, build, token_table
 
-SIDE = Side(50.0, 10.0, 9.0, 50, 10_000, 1_000)
+SIDE = ColumnStatistics(50.0, 10.0, 9.0, 50, 10_000, 1_000)
 SOURCE, TARGET = 31, 17
 
 

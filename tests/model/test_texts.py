@@ -9,7 +9,7 @@ import torch
 from seqloom.config import LabelHeadConfig, ModelConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import END, Numbers, Symbols
-from seqloom.model import HeadedModel, Memory, Source, build, build_writer
+from seqloom.model import HeadModel, Memory, Source, build, build_sequence_model
 from seqloom.nn.dropout import Dropout
 from tests.model.models import FORMS, READING, UNITS, model_of, recurrent, sources, transformer
 
@@ -37,7 +37,7 @@ def language_model(unit: str, **options: Any) -> ModelConfig:
 @pytest.mark.parametrize(("unit", "parameters"), [("elman", 748), ("lstm", 2_488), ("gru", 1_908)])
 def test_toy_language_models_have_the_sizes_of_the_texts(unit: str, parameters: int) -> None:
     """SPEC S10: p = q = 8, m = 20."""
-    model = build_writer(language_model(unit), source=Symbols(8), target=Symbols(8))
+    model = build_sequence_model(language_model(unit), source=Symbols(8), target=Symbols(8))
     assert sum(each.numel() for each in model.parameters()) == parameters
 
 
@@ -45,7 +45,9 @@ def test_a_net_without_biases_has_none() -> None:
     """SPEC S10: without biases an Elman net over 22 words has m² + 44m, its class map apart."""
     config = language_model("elman", output_bias=False).model_dump()
     config["decoder"]["unit"]["bias"] = False
-    model = build_writer(ModelConfig.model_validate(config), source=Symbols(22), target=Symbols(22))
+    model = build_sequence_model(
+        ModelConfig.model_validate(config), source=Symbols(22), target=Symbols(22)
+    )
     assert sum(each.numel() for each in model.parameters()) == 20**2 + 44 * 20
 
 
@@ -166,7 +168,7 @@ def test_heads_judge_real_positions_only(encoder: str, head: dict[str, Any]) -> 
     config["decoder"] = head
     target = Numbers(1) if head["kind"] == "number" else Symbols(4)
     model = build(ModelConfig.model_validate(config), source=Symbols(9), target=target)
-    assert isinstance(model, HeadedModel)
+    assert isinstance(model, HeadModel)
     reader, judge = model.double().eval().encoder, model.head
     source = sources(3, size=9)
     together = judge(reader.encode(source))
@@ -218,4 +220,4 @@ def test_what_cannot_work_is_refused_with_the_sizes(name: str) -> None:
     """SPEC S4.1 and the sizes of every part: before any data is read."""
     config, problem = REFUSED[name]
     with torch.device("meta"), pytest.raises(ConfigError, match=problem):
-        build_writer(config, source=Symbols(9), target=Symbols(9))
+        build_sequence_model(config, source=Symbols(9), target=Symbols(9))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from seqloom.config import Config, ModelConfig, dump, parse, validate
 from seqloom.fields import START, Symbols
-from seqloom.model import SequenceModel, build_writer
+from seqloom.model import SequenceModel, build_sequence_model
 from seqloom.runs.weights import load_weights, weights
 from seqloom.store.tensors import pack, unpack
 from tests.counts import count
@@ -65,7 +65,7 @@ def test_a_model_is_the_same_after_its_weights_and_options_were_saved(config: Mo
     again = validate(parse(text, place="config.toml"), place="config.toml").model
     assert again == config
     with torch.device("meta"):  # as a run is loaded: nothing but what was saved is known
-        other = build_writer(again, source=Symbols(9), target=Symbols(6)).eval()
+        other = build_sequence_model(again, source=Symbols(9), target=Symbols(6)).eval()
     other.to_empty(device="cpu")
     data = pack(weights(model))
     load_weights(other, unpack(data, place=Path("model.safetensors")), place="model.safetensors")

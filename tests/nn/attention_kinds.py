@@ -10,16 +10,16 @@ import torch
 from numpy.typing import NDArray
 
 from seqloom.nn.attention import (
-    Additive,
+    AdditiveScore,
     Attention,
-    Concatenation,
-    Dot,
+    ConcatScore,
+    DotScore,
     Focus,
-    General,
-    Heads,
-    Perceptron,
+    GeneralScore,
+    HeadProjections,
+    MLPScore,
     PredictedFocus,
-    Score,
+    ScoreFunction,
     TimeFocus,
 )
 from tests.nn.parts import stirred
@@ -61,7 +61,9 @@ KINDS = [Kind(*choice) for choice in product(SCORES, (1, 2, 3), FOCI, (False, Tr
 def attention_of(kind: Kind, *, seed: int) -> Attention:
     """That kind in float64, with weights that are all far from zero."""
     torch.manual_seed(seed)
-    heads = Heads(kind.query, KEY, width=HEAD, count=kind.heads) if kind.heads > 1 else None
+    heads = (
+        HeadProjections(kind.query, KEY, width=HEAD, count=kind.heads) if kind.heads > 1 else None
+    )
     sizes = (HEAD, HEAD) if kind.heads > 1 else (kind.query, KEY)
     attention = Attention(
         score_of(kind.score, *sizes), heads=heads, focus=focus_of(kind), causal=kind.causal
@@ -69,16 +71,16 @@ def attention_of(kind: Kind, *, seed: int) -> Attention:
     return stirred(attention)
 
 
-def score_of(name: str, query: int, key: int) -> Score:
+def score_of(name: str, query: int, key: int) -> ScoreFunction:
     factor = 1 / math.sqrt(max(query, key)) if name.startswith("scaled") else 1.0
     if name in {"dot", "scaled"}:
-        return Dot(factor=factor)
+        return DotScore(factor=factor)
     if name in {"general", "scaled-general"}:
-        return General(query, key, factor=factor)
-    kinds: dict[str, Callable[[int, int, int], Score]] = {
-        "additive": Additive,
-        "concatenation": Concatenation,
-        "perceptron": Perceptron,
+        return GeneralScore(query, key, factor=factor)
+    kinds: dict[str, Callable[[int, int, int], ScoreFunction]] = {
+        "additive": AdditiveScore,
+        "concatenation": ConcatScore,
+        "perceptron": MLPScore,
     }
     return kinds[name](query, key, INNER)
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqloom.errors import DataError
-from seqloom.nn.attention import Additive, Attention, Dot, Heads, TimeFocus
+from seqloom.nn.attention import AdditiveScore, Attention, DotScore, HeadProjections, TimeFocus
 from tests.attention_checks import check_attention
 from tests.counts import count
 from tests.nn.attention_kinds import KEY, KINDS, Kind, attention_of, reference
@@ -58,7 +58,7 @@ def test_scores_of_ln_1_2_3_weigh_as_1_2_3() -> None:
     """SPEC S4: w = softmax(a), u = Σ w v; without the third position they weigh as 1 and 2."""
     states = torch.tensor([[[math.log(1), 6.0], [math.log(2), 12.0], [math.log(3), 0.0]]] * 2)
     queries = torch.tensor([[[1.0, 0.0]]] * 2)
-    attention = Attention(Dot())
+    attention = Attention(DotScore())
     context, weights = attention(
         queries, attention.prepare(states, mask_of(3, 2)), torch.zeros(2, dtype=torch.int64)
     )
@@ -83,7 +83,7 @@ def test_the_attention_matrix_of_the_texts_comes_back_from_its_logarithms() -> N
         dtype=torch.float64,
     )
     torch.testing.assert_close(matrix.sum(1), torch.ones(7, dtype=torch.float64))
-    words, attention = torch.eye(5, dtype=torch.float64)[None], Attention(Dot())
+    words, attention = torch.eye(5, dtype=torch.float64)[None], Attention(DotScore())
     context, weights = attention(matrix.log()[None], attention.prepare(words, mask_of(5)), FIRST)
     torch.testing.assert_close(weights[0], matrix)
     torch.testing.assert_close(context[0], matrix)
@@ -102,7 +102,7 @@ def test_causal_attention_starts_at_the_first_value(kind: Kind) -> None:
 def test_causal_attention_of_equal_scores_is_the_running_mean() -> None:
     """SPEC S4.4: the softmax is over positions ≤ t only."""
     states = torch.tensor([[[3.0], [5.0], [10.0], [100.0]]])
-    attention = Attention(Dot(factor=0.0), causal=True)
+    attention = Attention(DotScore(factor=0.0), causal=True)
     context, weights = attention(
         torch.ones(1, 5, 1), attention.prepare(states, mask_of(3, 4)[:1]), FIRST
     )
@@ -114,7 +114,7 @@ def test_causal_attention_of_equal_scores_is_the_running_mean() -> None:
 def test_scaled_dot_is_torch_s(causal: bool) -> None:
     """RELIABILITY C4: torch.nn.functional.scaled_dot_product_attention."""
     queries, states = values(2, 4, KEY), values(2, 6, KEY)
-    attention = Attention(Dot(factor=1 / math.sqrt(KEY)), causal=causal)
+    attention = Attention(DotScore(factor=1 / math.sqrt(KEY)), causal=causal)
     mask = mask_of(6, 2)
     positions = torch.zeros(2, dtype=torch.int64)
     context, _ = attention(queries, attention.prepare(states, mask), positions)
@@ -129,12 +129,12 @@ def test_heads_with_scaled_dot_weigh_as_torch_s() -> None:
     """RELIABILITY C4: torch.nn.MultiheadAttention with the same maps of queries and keys."""
     width, heads = 6, 3
     theirs = nn.MultiheadAttention(width, heads, bias=False, batch_first=True).double()
-    mine = Heads(width, width, width=width // heads, count=heads).double()
+    mine = HeadProjections(width, width, width=width // heads, count=heads).double()
     with torch.no_grad():
         from_query, from_key, _ = theirs.in_proj_weight.chunk(3)
         mine.from_query.weight.copy_(from_query)
         mine.from_key.weight.copy_(from_key)
-    attention = Attention(Dot(factor=1 / math.sqrt(width // heads)), heads=mine)
+    attention = Attention(DotScore(factor=1 / math.sqrt(width // heads)), heads=mine)
     queries, states, mask = values(2, 4, width), values(2, 5, width), mask_of(5, 3)
     positions = torch.zeros(2, dtype=torch.int64)
     _, weights = attention(queries, attention.prepare(states, mask), positions)
@@ -145,8 +145,8 @@ def test_heads_with_scaled_dot_weigh_as_torch_s() -> None:
 def test_heads_are_single_attentions_side_by_side() -> None:
     """SPEC S4.5: keys and queries for each head, one value set, contexts concatenated, and no
     weights beyond the maps and one score."""
-    heads = Heads(3, KEY, width=2, count=3)
-    attention = stirred(Attention(Additive(2, 2, 5), heads=heads))
+    heads = HeadProjections(3, KEY, width=2, count=3)
+    attention = stirred(Attention(AdditiveScore(2, 2, 5), heads=heads))
     assert sum(weight.numel() for weight in attention.parameters()) == 3 * 2 * (3 + KEY) + 25
     queries, states, mask = values(2, 3, 3), values(2, 5, KEY), mask_of(5, 2)
     positions = torch.zeros(2, dtype=torch.int64)
@@ -167,7 +167,7 @@ def test_heads_are_single_attentions_side_by_side() -> None:
 
 def test_non_causal_self_attention_without_positions_is_permutation_equivariant() -> None:
     """SPEC S10: queries, keys and values are the input itself; turned round, so is the output."""
-    inputs, attention = values(1, 6, KEY), Attention(Dot())
+    inputs, attention = values(1, 6, KEY), Attention(DotScore())
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     context, _ = attention(inputs, attention.prepare(inputs, mask_of(6)), FIRST)
     turned = inputs[:, order]
@@ -179,24 +179,24 @@ def test_non_causal_self_attention_without_positions_is_permutation_equivariant(
 def test_large_scores_neither_overflow_nor_vanish(size: float) -> None:
     """SPEC S4: the maximum is subtracted, so only differences count."""
     states = torch.tensor([[[size], [size + 1], [size + 2]]])
-    attention = Attention(Dot())
+    attention = Attention(DotScore())
     _, weights = attention(torch.ones(1, 1, 1), attention.prepare(states, mask_of(3)), FIRST)
     torch.testing.assert_close(weights[0, 0], torch.tensor([0.0, 1.0, 2.0]).softmax(0))
 
 
 def test_all_masked_row_is_refused() -> None:
     """RELIABILITY C4: it has no weights that sum to 1."""
-    attention, mask = Attention(Dot()), torch.tensor([[True, False], [False, False]])
+    attention, mask = Attention(DotScore()), torch.tensor([[True, False], [False, False]])
     with pytest.raises(DataError, match="without a single real position"):
         attention.prepare(values(2, 2, KEY), mask)
 
 
 @pytest.mark.parametrize(
-    "attention", [Attention(Dot(), causal=True), Attention(Dot(), focus=TimeFocus(1))]
+    "attention", [Attention(DotScore(), causal=True), Attention(DotScore(), focus=TimeFocus(1))]
 )
 def test_padding_before_the_source_is_refused_where_positions_count(attention: Attention) -> None:
     """RELIABILITY C4: a window or the past could hold nothing but padding."""
     mask = torch.tensor([[False, True, True]])
     with pytest.raises(DataError, match="padding at the end only"):
         attention.prepare(values(1, 3, KEY), mask)
-    Attention(Dot()).prepare(values(1, 3, KEY), mask)
+    Attention(DotScore()).prepare(values(1, 3, KEY), mask)

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from seqloom.errors import ConfigError
-from seqloom.nn.attention import Attention, Dot, Focus, PredictedFocus, TimeFocus
+from seqloom.nn.attention import Attention, DotScore, Focus, PredictedFocus, TimeFocus
 
 
 def weights_of(
     focus: Focus, *, queries: list[float], at: int, length: int = 5, causal: bool = False
 ) -> Tensor:
     """Of queries with one value each, over a source where every score is 0."""
-    attention = Attention(Dot(factor=0.0), focus=focus, causal=causal)
+    attention = Attention(DotScore(factor=0.0), focus=focus, causal=causal)
     mask = torch.ones(1, length, dtype=torch.bool)
     prepared = attention.prepare(torch.ones(1, length, 1), mask)
     asked = torch.tensor(queries)[None, :, None]
@@ -108,7 +108,7 @@ def test_predicted_centre_learns_where_to_look() -> None:
     """The bell curve carries a gradient to v and W: descent moves the centre to position 3 of 4."""
     torch.manual_seed(0)
     focus = PredictedFocus(1, 4, window=2)
-    attention = Attention(Dot(factor=0.0), focus=focus)
+    attention = Attention(DotScore(factor=0.0), focus=focus)
     prepared = attention.prepare(torch.ones(1, 5, 1), torch.ones(1, 5, dtype=torch.bool))
     optimizer = torch.optim.Adam(focus.parameters(), lr=0.1)
     for _ in range(100):

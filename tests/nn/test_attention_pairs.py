@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from seqloom.nn.attention import pairwise as pairs
-from seqloom.nn.attention.pairwise import Network, ReluPairs, TanhPairs, over_pairs
+from seqloom.nn.attention.pairwise import PairNetwork, ReluPairs, TanhPairs, score_pairs
 from tests.nn.parts import values
 
 pytestmark = pytest.mark.faults
@@ -16,7 +16,7 @@ WIDTH = 3
 NETWORKS = [TanhPairs, ReluPairs]
 
 
-def inputs_of(network: type[Network], *, sentences: int = 3) -> list[Tensor]:
+def inputs_of(network: type[PairNetwork], *, sentences: int = 3) -> list[Tensor]:
     """Queries, keys and the network's weights."""
     weights = [values(WIDTH)]
     if network is ReluPairs:
@@ -25,7 +25,7 @@ def inputs_of(network: type[Network], *, sentences: int = 3) -> list[Tensor]:
     return [tensor.requires_grad_() for tensor in drawn]
 
 
-def plain(network: type[Network], queries: Tensor, keys: Tensor, *weights: Tensor) -> Tensor:
+def plain(network: type[PairNetwork], queries: Tensor, keys: Tensor, *weights: Tensor) -> Tensor:
     """The formula on one tensor of all pairs."""
     whole = queries[:, :, None] + keys[:, None]
     if network is TanhPairs:
@@ -36,43 +36,43 @@ def plain(network: type[Network], queries: Tensor, keys: Tensor, *weights: Tenso
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("block", [1, 12, 24, 59, 60, 130, 2**18])
 def test_blocks_of_any_size_give_the_numbers_of_the_whole(
-    network: type[Network], block: int, monkeypatch: pytest.MonkeyPatch
+    network: type[PairNetwork], block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RELIABILITY C4: a sentence has 60 values here, a query 12; scores and every gradient."""
     monkeypatch.setattr(pairs, "BLOCK", block)
     inputs = inputs_of(network)
-    found, expected = over_pairs(network, *inputs), plain(network, *inputs)
+    found, expected = score_pairs(network, *inputs), plain(network, *inputs)
     torch.testing.assert_close(found, expected)
     change = values(*found.shape)
     torch.testing.assert_close(
         torch.autograd.grad(found, inputs, change), torch.autograd.grad(expected, inputs, change)
     )
     with torch.no_grad():
-        torch.testing.assert_close(over_pairs(network, *inputs), expected)
+        torch.testing.assert_close(score_pairs(network, *inputs), expected)
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_gradients_are_the_numerical_ones(
-    network: type[Network], monkeypatch: pytest.MonkeyPatch
+    network: type[PairNetwork], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RELIABILITY C4: gradcheck of every value, across blocks."""
     monkeypatch.setattr(pairs, "BLOCK", 25)
     inputs = inputs_of(network, sentences=2)
-    assert torch.autograd.gradcheck(lambda *given: over_pairs(network, *given), inputs)
+    assert torch.autograd.gradcheck(lambda *given: score_pairs(network, *given), inputs)
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_inputs_stay_as_they_were(network: type[Network]) -> None:
+def test_inputs_stay_as_they_were(network: type[PairNetwork]) -> None:
     """Blocks are written over; what they are made of is not."""
     inputs = inputs_of(network)
     before = [tensor.detach().clone() for tensor in inputs]
-    over_pairs(network, *inputs).sum().backward()
+    score_pairs(network, *inputs).sum().backward()
     for tensor, copy in zip(inputs, before, strict=True):
         assert torch.equal(tensor, copy)
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_training_keeps_only_what_pairs_are_made_of(network: type[Network]) -> None:
+def test_training_keeps_only_what_pairs_are_made_of(network: type[PairNetwork]) -> None:
     """What waits for the gradient grows with Q + S and not with Q · S."""
     inputs, kept = inputs_of(network), list[int]()
 
@@ -81,13 +81,13 @@ def test_training_keeps_only_what_pairs_are_made_of(network: type[Network]) -> N
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        over_pairs(network, *inputs)
+        score_pairs(network, *inputs)
     assert sum(kept) == sum(tensor.numel() for tensor in inputs)
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_blocks_are_no_larger_than_told(
-    network: type[Network], monkeypatch: pytest.MonkeyPatch
+    network: type[PairNetwork], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unless a single query of a sentence is."""
     sizes = list[int]()
@@ -106,6 +106,6 @@ def test_blocks_are_no_larger_than_told(
     for block, largest in [(1, 12), (30, 24), (60, 60), (121, 120)]:
         monkeypatch.setattr(pairs, "BLOCK", block)
         sizes.clear()
-        over_pairs(Watched, *inputs_of(network)).sum().backward()
+        score_pairs(Watched, *inputs_of(network)).sum().backward()
         assert max(sizes) == largest
         assert sum(sizes) == 2 * math.prod([3, 5, 4, WIDTH])

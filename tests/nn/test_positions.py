@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from seqloom.nn.positions import (
-    Joint,
-    LearnedAdded,
+    AddedSinusoids,
+    AppendedSinusoids,
+    JointPositions,
+    LearnedPositions,
     NoPositions,
-    OneHotAppended,
+    OneHotPositions,
     Positions,
     Rotary,
-    SinusoidsAdded,
-    SinusoidsAppended,
     sinusoids,
 )
 from tests.nn.parts import stirred, values
@@ -27,11 +27,11 @@ VECTORS, MOST = 6, 5
 
 KINDS: dict[str, Callable[[], Positions]] = {
     "none": NoPositions,
-    "one-hot": lambda: OneHotAppended(MOST),
-    "sinusoids-appended": lambda: SinusoidsAppended(4),
-    "sinusoids": SinusoidsAdded,
-    "learned": lambda: stirred(LearnedAdded(MOST, VECTORS)),
-    "joint": lambda: stirred(Joint(MOST, VECTORS, 8)),
+    "one-hot": lambda: OneHotPositions(MOST),
+    "sinusoids-appended": lambda: AppendedSinusoids(4),
+    "sinusoids": AddedSinusoids,
+    "learned": lambda: stirred(LearnedPositions(MOST, VECTORS)),
+    "joint": lambda: stirred(JointPositions(MOST, VECTORS, 8)),
 }
 each_kind = pytest.mark.parametrize("kind", KINDS)
 LIMITED = [kind for kind in KINDS if kind in ("one-hot", "learned", "joint")]
@@ -44,7 +44,7 @@ def close(actual: Tensor, expected: Tensor, tolerance: float = 1e-11) -> None:
 def test_one_hot_positions_of_the_texts() -> None:
     """SPEC S10: (.2, 1.3) with T = 4, at t = 1 and t = 4."""
     vectors = torch.tensor([[[0.2, 1.3], [0.2, 1.3]]])
-    placed = OneHotAppended(4)(vectors, torch.tensor([[0, 3]]))
+    placed = OneHotPositions(4)(vectors, torch.tensor([[0, 3]]))
     expected = [[0.2, 1.3, 1.0, 0.0, 0.0, 0.0], [0.2, 1.3, 0.0, 0.0, 0.0, 1.0]]
     assert torch.equal(placed[0], torch.tensor(expected))
 
@@ -77,7 +77,7 @@ def test_every_value_is_that_of_the_formula(width: int) -> None:
 
 def test_sinusoids_are_appended_or_added_from_position_one_on() -> None:
     """SPEC S5.3: t from 1 where `at` is from 0; the table grows when later positions come."""
-    added, appended, vectors = SinusoidsAdded(), SinusoidsAppended(4), values(2, 3, VECTORS)
+    added, appended, vectors = AddedSinusoids(), AppendedSinusoids(4), values(2, 3, VECTORS)
     for at in (torch.tensor([[0, 1, 2]]), torch.tensor([[7, 8, 9], [511, 512, 5_000]])):
         close(added(vectors, at), vectors + sinusoids(at + 1, VECTORS))
         expected = sinusoids(at + 1, 4).expand(2, -1, -1)
@@ -86,7 +86,7 @@ def test_sinusoids_are_appended_or_added_from_position_one_on() -> None:
 
 def test_known_sinusoids_follow_the_precision_of_the_vectors() -> None:
     """A model that is copied to another precision does not keep rows of the old one."""
-    added, at = SinusoidsAdded(), torch.tensor([[3, 4]])
+    added, at = AddedSinusoids(), torch.tensor([[3, 4]])
     exact = sinusoids(at + 1, VECTORS)
     for kind in (torch.float32, torch.float64, torch.float32):
         rows = added(torch.zeros(1, 2, VECTORS, dtype=kind), at)
@@ -96,14 +96,14 @@ def test_known_sinusoids_follow_the_precision_of_the_vectors() -> None:
 
 def test_learned_positions_are_rows_of_a_table() -> None:
     """SPEC S5.3: a learned vector is added."""
-    learned, vectors = stirred(LearnedAdded(MOST, VECTORS)), values(2, 3, VECTORS)
+    learned, vectors = stirred(LearnedPositions(MOST, VECTORS)), values(2, 3, VECTORS)
     at = torch.tensor([[0, 3, 1], [4, 2, 2]])
     close(learned(vectors, at), vectors + learned.table[at])
 
 
 def test_joint_positions_are_those_of_the_formula() -> None:
     """SPEC S5.3: W_1 S(W_2 x + W_3 e_t + b), in NumPy with a real one-hot vector."""
-    map_, vectors = stirred(Joint(MOST, VECTORS, 8)), values(2, 3, VECTORS)
+    map_, vectors = stirred(JointPositions(MOST, VECTORS, 8)), values(2, 3, VECTORS)
     at = torch.tensor([[0, 3, 1], [4, 2, 9]])
     placed, weights = map_(vectors, at), weights_of(map_)
     for row in range(2):
@@ -154,7 +154,7 @@ def test_rotary_turns_pairs_of_values() -> None:
     """SPEC S5.3: complex numbers turned by the angles of the sinusoids, row by row."""
     rotary, queries = Rotary(VECTORS), values(2, 3, 4, VECTORS)
     at = torch.tensor([[0, 1, 2, 3], [7, 8, 600, 10]])
-    turned = rotary.turn(queries, at)
+    turned = rotary.rotate(queries, at)
     for row in range(2):
         for head in range(3):
             for step in range(4):
@@ -165,8 +165,8 @@ def test_rotary_turns_pairs_of_values() -> None:
 def test_rotary_scores_depend_on_the_distance_alone() -> None:
     """SPEC S5.3: q·k of two places is that of any two places as far apart, and else another."""
     rotary, steps = Rotary(VECTORS), torch.arange(40)[None]
-    query = rotary.turn(values(1, 1, 1, VECTORS).expand(-1, -1, 40, -1), steps)[0, 0]
-    key = rotary.turn(values(1, 1, 2, VECTORS)[:, :, 1:].expand(-1, -1, 40, -1), steps)[0, 0]
+    query = rotary.rotate(values(1, 1, 1, VECTORS).expand(-1, -1, 40, -1), steps)[0, 0]
+    key = rotary.rotate(values(1, 1, 2, VECTORS)[:, :, 1:].expand(-1, -1, 40, -1), steps)[0, 0]
     scores = query @ key.T
     for distance in range(-39, 40):
         diagonal = scores.diagonal(distance)

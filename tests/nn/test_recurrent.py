@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seqloom.nn.embedding import Embedding, OutputLayer
-from seqloom.nn.recurrent import Direction, Layer, RecurrentStack, StackOptions, reverse
+from seqloom.nn.recurrent import Direction, RecurrentLayer, RecurrentStack, StackOptions, reverse
 from seqloom.nn.units import Gru, Lstm
 from tests.nn.parts import in_torch_s_order, lstm_weights, stirred, values
 
@@ -147,7 +147,7 @@ def test_residual_layers_add_what_they_read_and_norms_come_before_the_sum() -> N
     built = other_stack(StackOptions(3, residual=True, layer_norm=True))
     hidden = inputs
     for number, layer in enumerate(built.layers):
-        assert isinstance(layer, Layer)
+        assert isinstance(layer, RecurrentLayer)
         unit = layer.units[0]
         assert isinstance(unit, Gru)
         output, _ = unit(hidden, unit.zero_state(hidden))
@@ -162,7 +162,7 @@ def test_residual_layers_add_what_they_read_and_norms_come_before_the_sum() -> N
 def test_a_learnt_first_state_is_the_one_it_starts_from(direction: Direction) -> None:
     """SPEC S2.6: initial states given or learnt, for each direction its own half."""
     inputs = values(4, 7, INPUTS)
-    learnt = other_stack(StackOptions(2, direction, learnt_state=True))
+    learnt = other_stack(StackOptions(2, direction, trainable_state=True))
     state = learnt.first_state(4)
     assert state is not None
     assert bool((state[0] != 0).all())

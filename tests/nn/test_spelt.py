@@ -3,14 +3,14 @@
 import torch
 from torch.nn import functional
 
-from seqloom.nn.embedding import Embedding, Forgetful, SpeltVectors
+from seqloom.nn.embedding import CharacterCNNVectors, Embedding, WordDropout
 
 ITEMS = torch.tensor([[[5, 2, 4, 5, 3, 0, 0], [6, 2, 4, 3, 0, 0, 0]], [[3, *[0] * 6], [0] * 7]])
 
 
-def vectors() -> SpeltVectors:
+def vectors() -> CharacterCNNVectors:
     torch.manual_seed(1)
-    return SpeltVectors(Embedding(8, 4), Embedding(7, 3), 5).double()
+    return CharacterCNNVectors(Embedding(8, 4), Embedding(7, 3), 5).double()
 
 
 def test_a_vector_is_the_token_and_the_largest_over_windows_of_three_letters() -> None:
@@ -36,7 +36,7 @@ def test_columns_of_padding_change_nothing() -> None:
 
 def test_tokens_are_forgotten_in_training_by_their_share_and_letters_stay() -> None:
     part = vectors()
-    forgetful = Forgetful(part, 0.3, unknown=1, special=3)
+    forgetful = WordDropout(part, 0.3, unknown=1, special=3)
     many = ITEMS[:1, :1].expand(100, 40, 7)
     assert torch.equal(forgetful.eval()(many), part(many))
     torch.manual_seed(1)
@@ -52,7 +52,7 @@ def test_tokens_are_forgotten_in_training_by_their_share_and_letters_stay() -> N
 
 def test_tokens_without_letters_are_forgotten_too() -> None:
     table = Embedding(8, 4)
-    forgetful = Forgetful(table, 0.9, unknown=1, special=3)
+    forgetful = WordDropout(table, 0.9, unknown=1, special=3)
     tokens = torch.full((50, 20), 7)
     lost = (forgetful.train()(tokens) == table(torch.tensor(1))).all(-1)
     assert 0.8 < lost.double().mean() < 1

@@ -13,9 +13,9 @@ from seqloom.nn.embedding import OutputLayer
 from seqloom.nn.token_mixing import (
     Cache,
     HeadSizes,
+    NextSteps,
     SelfAttention,
     SimpleAttention,
-    Steps,
     next_steps,
 )
 from seqloom.nn.transformer import Block, BlockOptions, CrossAttention
@@ -52,21 +52,21 @@ def cross_attention(sizes: HeadSizes, source: int = 5) -> CrossAttention:
     return stirred(CrossAttention(WIDTH, source, sizes))
 
 
-def first_steps(rows: int, count: int) -> Steps:
+def first_steps(rows: int, count: int) -> NextSteps:
     """The first steps of rows that have read nothing."""
     return next_steps(torch.zeros(rows, dtype=torch.int64), count)
 
 
 def extended(attention: SelfAttention | SimpleAttention, inputs: Tensor) -> tuple[Tensor, Cache]:
     """What causal attention makes of whole rows, and what it keeps."""
-    return attention.extend(inputs, attention.nothing(inputs), first_steps(*inputs.shape[:2]))
+    return attention.extend(inputs, attention.empty_cache(inputs), first_steps(*inputs.shape[:2]))
 
 
 def decoded(built: Block, inputs: Tensor, states: Tensor) -> Tensor:
     """What a decoder's block makes of whole rows that look at these states."""
     rows, count, _ = inputs.shape
     source = built.prepare(states), MASK[:rows, : states.shape[1]]
-    return built.decode(inputs, built.nothing(rows), first_steps(rows, count), source)[0]
+    return built.decode(inputs, built.empty_cache(rows), first_steps(rows, count), source)[0]
 
 
 def close(actual: Tensor, expected: Tensor) -> None:

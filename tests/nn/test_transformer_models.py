@@ -10,16 +10,16 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.model import Memory, Source
-from seqloom.model.transformer import PositionedEmbedding, TransformerDecoder, TransformerEncoder
+from seqloom.model.transformer import PositionalEmbedding, TransformerDecoder, TransformerEncoder
 from seqloom.nn.embedding import Embedding, OutputLayer
 from seqloom.nn.positions import (
-    Joint,
-    LearnedAdded,
+    AddedSinusoids,
+    AppendedSinusoids,
+    JointPositions,
+    LearnedPositions,
     NoPositions,
-    OneHotAppended,
+    OneHotPositions,
     Positions,
-    SinusoidsAdded,
-    SinusoidsAppended,
 )
 from seqloom.nn.transformer import Block, BlockOptions
 from tests.counts import count
@@ -33,11 +33,11 @@ MASK = torch.arange(6) < LENGTHS[:, None]
 
 POSITIONS: dict[str, Callable[[], Positions]] = {
     "none": NoPositions,
-    "one-hot": lambda: OneHotAppended(MOST),
-    "sinusoids-appended": lambda: SinusoidsAppended(4),
-    "sinusoids": SinusoidsAdded,
-    "learned": lambda: LearnedAdded(MOST, VECTORS),
-    "joint": lambda: Joint(MOST, VECTORS, 8),
+    "one-hot": lambda: OneHotPositions(MOST),
+    "sinusoids-appended": lambda: AppendedSinusoids(4),
+    "sinusoids": AddedSinusoids,
+    "learned": lambda: LearnedPositions(MOST, VECTORS),
+    "joint": lambda: JointPositions(MOST, VECTORS, 8),
     "rotary": NoPositions,
 }
 
@@ -65,11 +65,11 @@ each_kind = pytest.mark.parametrize("kind", SOME, ids=lambda kind: "-".join(map(
 each_source = pytest.mark.parametrize("source", ["cross", "read", "none"])
 
 
-def embedded(kind: Kind) -> tuple[PositionedEmbedding, int]:
+def embedded(kind: Kind) -> tuple[PositionalEmbedding, int]:
     """Token vectors with positions, and their size."""
     positions = POSITIONS[kind.positions]()
     embedding = Embedding(TOKENS, VECTORS)
-    return PositionedEmbedding(embedding, positions, dropout=0.3), positions.width(VECTORS)
+    return PositionalEmbedding(embedding, positions, dropout=0.3), positions.width(VECTORS)
 
 
 def decoder(kind: Kind, source: Any) -> TransformerDecoder:

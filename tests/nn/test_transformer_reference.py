@@ -69,7 +69,7 @@ def decode(built: Block, inputs: Tensor, states: Tensor | None, *cuts: int) -> T
     """What a decoder's block makes of rows that are read in pieces of these sizes."""
     rows = len(inputs)
     source = None if states is None else (built.prepare(states), MASK[:rows, : states.shape[1]])
-    cache, read, outputs = built.nothing(rows), torch.zeros(rows, dtype=torch.int64), []
+    cache, read, outputs = built.empty_cache(rows), torch.zeros(rows, dtype=torch.int64), []
     for piece in inputs.split(list(cuts), dim=1):
         steps = next_steps(read, piece.shape[1])
         output, cache, _ = built.decode(piece, cache, steps, source)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from seqloom.nn.units import Elman, FirstWeights, Gru, Lstm, Ssru, Unit, hard_gate
+from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit, WeightInitialization, hard_gate
 from tests.counts import count
 from tests.nn.parts import stirred, values
 from tests.unit_checks import check_unit
@@ -32,11 +32,13 @@ UNITS: dict[str, MakeUnit] = {
 each_unit = pytest.mark.parametrize("make", UNITS.values(), ids=UNITS)
 # In full every unit with every first weights, with bias and without; else each unit once or twice,
 # with others of these.
-WAYS = list(product(UNITS, [True, False], get_args(FirstWeights)))[:: count(7, 1)]
+WAYS = list(product(UNITS, [True, False], get_args(WeightInitialization)))[:: count(7, 1)]
 
 
 @pytest.mark.parametrize(("name", "bias", "weights"), WAYS)
-def test_a_unit_keeps_the_laws_of_all_units(name: str, bias: bool, weights: FirstWeights) -> None:
+def test_a_unit_keeps_the_laws_of_all_units(
+    name: str, bias: bool, weights: WeightInitialization
+) -> None:
     torch.manual_seed(2)
     check_unit(UNITS[name](2, 3, bias=bias, weights=weights), inputs_size=2)
 
@@ -113,22 +115,24 @@ def test_recurrent_matrices_start_orthogonal(make: MakeUnit) -> None:
 
 @pytest.mark.parametrize("make", [Elman, Lstm, Gru])
 @pytest.mark.parametrize("weights", ["glorot", "uniform", "normal"])
-def test_recurrent_matrices_are_drawn_as_asked(make: MakeUnit, weights: FirstWeights) -> None:
+def test_recurrent_matrices_are_drawn_as_asked(
+    make: MakeUnit, weights: WeightInitialization
+) -> None:
     torch.manual_seed(1)
     for gate in _recurrent(make(5, 100, weights=weights)).split(100):
         is_drawn(gate, weights)
 
 
-@pytest.mark.parametrize("weights", get_args(FirstWeights))
+@pytest.mark.parametrize("weights", get_args(WeightInitialization))
 @each_unit
-def test_input_matrices_are_drawn_as_asked(make: MakeUnit, weights: FirstWeights) -> None:
+def test_input_matrices_are_drawn_as_asked(make: MakeUnit, weights: WeightInitialization) -> None:
     """By Glorot where the recurrent ones are orthogonal."""
     torch.manual_seed(1)
     unit = make(200, 90, weights=weights)
     is_drawn(unit.get_parameter("project.weight"), "glorot" if weights == "orthogonal" else weights)
 
 
-def is_drawn(matrix: Tensor, weights: FirstWeights) -> None:
+def is_drawn(matrix: Tensor, weights: WeightInitialization) -> None:
     """With m rows and n columns: Glorot's is uniform within √(6/(m+n)), that of the name uniform
     within 1/√n, and normal has a deviation of 1/√n."""
     rows, columns = matrix.shape
@@ -141,10 +145,10 @@ def is_drawn(matrix: Tensor, weights: FirstWeights) -> None:
         assert matrix.std().item() == pytest.approx(bounds[weights] / 3**0.5, rel=0.03)
 
 
-@pytest.mark.parametrize("weights", get_args(FirstWeights))
+@pytest.mark.parametrize("weights", get_args(WeightInitialization))
 @each_unit
 def test_biases_start_at_zero_but_for_an_open_forget_gate(
-    make: MakeUnit, weights: FirstWeights
+    make: MakeUnit, weights: WeightInitialization
 ) -> None:
     unit = make(3, 4, weights=weights)
     (bias,) = (value for name, value in unit.named_parameters() if "bias" in name)

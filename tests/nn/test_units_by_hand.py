@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqloom.nn.units import Activation, Elman, Gru, Lstm, Reset, Ssru, Unit, Update
+from seqloom.nn.units import Activation, Elman, Gru, Lstm, ResetOrder, Ssru, Unit, UpdateConvention
 from tests.nn.parts import stirred, values
 
 pytestmark = pytest.mark.faults
@@ -77,7 +77,7 @@ def test_an_lstm_remembers_for_as_long_as_its_gates_say() -> None:
 
 @each_reset
 @each_update
-def test_a_gru_worked_by_hand(reset: Reset, update: Update) -> None:
+def test_a_gru_worked_by_hand(reset: ResetOrder, update: UpdateConvention) -> None:
     """A candidate of 1 half taken at every step gives ½, ¾, ⅞ in all forms."""
     unit = with_weights(Gru(1, 1, reset=reset, update=update), bias=[0, 0, OPEN])
     outputs, _ = read(unit, 5, -7, 1)
@@ -87,7 +87,7 @@ def test_a_gru_worked_by_hand(reset: Reset, update: Update) -> None:
 @each_reset
 @pytest.mark.parametrize(("update", "expected"), [("keep", [0.25, 0.25]), ("take", [1, 1])])
 def test_an_open_update_gate_keeps_or_takes(
-    reset: Reset, update: Update, expected: list[float]
+    reset: ResetOrder, update: UpdateConvention, expected: list[float]
 ) -> None:
     """SPEC S2.4: the two conventions read the same gate in opposite ways."""
     unit = with_weights(Gru(1, 1, reset=reset, update=update), bias=[0, OPEN, OPEN])
@@ -98,7 +98,9 @@ def test_an_open_update_gate_keeps_or_takes(
 @pytest.mark.parametrize(
     ("reset", "expected"), [("before", [0, math.tanh(2)]), ("after", [math.tanh(3), 0])]
 )
-def test_the_reset_comes_before_or_after_the_product(reset: Reset, expected: list[float]) -> None:
+def test_the_reset_comes_before_or_after_the_product(
+    reset: ResetOrder, expected: list[float]
+) -> None:
     """SPEC S2.4: with r = (1, 0), h = (2, 3) and a W that swaps, W(r ⊙ h) = (0, 2) and
     r ⊙ Wh = (3, 0)."""
     unit = with_weights(
@@ -130,14 +132,16 @@ def gated(unit: Gru, reset: float | None, update: float | None) -> Gru:
     return unit
 
 
-def full(update: Update) -> float:
+def full(update: UpdateConvention) -> float:
     """What makes the update gate hand over the candidate and nothing else."""
     return SHUT if update == "keep" else OPEN
 
 
 @each_update
 @each_reset
-def test_a_gru_with_r_1_and_full_update_is_a_tanh_elman_step(reset: Reset, update: Update) -> None:
+def test_a_gru_with_r_1_and_full_update_is_a_tanh_elman_step(
+    reset: ResetOrder, update: UpdateConvention
+) -> None:
     """SPEC S10."""
     torch.manual_seed(2)
     unit = gated(stirred(Gru(3, 4, reset=reset, update=update)), OPEN, full(update))
@@ -153,7 +157,9 @@ def test_a_gru_with_r_1_and_full_update_is_a_tanh_elman_step(reset: Reset, updat
 
 @each_update
 @each_reset
-def test_a_gru_with_r_0_ignores_the_state_before(reset: Reset, update: Update) -> None:
+def test_a_gru_with_r_0_ignores_the_state_before(
+    reset: ResetOrder, update: UpdateConvention
+) -> None:
     """SPEC S10: its candidate is `tanh(U x + b)`, and with a full update so is its state."""
     torch.manual_seed(2)
     unit = gated(stirred(Gru(3, 4, reset=reset, update=update)), SHUT, full(update))
@@ -166,7 +172,9 @@ def test_a_gru_with_r_0_ignores_the_state_before(reset: Reset, update: Update) -
 
 @each_update
 @each_reset
-def test_with_r_0_only_the_update_gate_lets_a_gru_remember(reset: Reset, update: Update) -> None:
+def test_with_r_0_only_the_update_gate_lets_a_gru_remember(
+    reset: ResetOrder, update: UpdateConvention
+) -> None:
     """SPEC S10: half open, it is the mean of the state before and `tanh(U x + b)`."""
     torch.manual_seed(2)
     unit = gated(stirred(Gru(3, 4, reset=reset, update=update)), SHUT, 0.0)
@@ -197,7 +205,9 @@ def test_an_lstm_changes_its_cell_by_at_most_1_beyond_the_forget_gate() -> None:
 
 @each_update
 @each_reset
-def test_a_gru_stays_between_its_state_and_its_candidate(reset: Reset, update: Update) -> None:
+def test_a_gru_stays_between_its_state_and_its_candidate(
+    reset: ResetOrder, update: UpdateConvention
+) -> None:
     """No part of h_t is larger than the largest of |h_{t-1}| and 1."""
     torch.manual_seed(2)
     unit = stirred(Gru(3, 4, reset=reset, update=update))

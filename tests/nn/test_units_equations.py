@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seqloom.nn.units import Activation, Elman, Gru, Lstm, Reset, Ssru, Unit, Update
+from seqloom.nn.units import Activation, Elman, Gru, Lstm, ResetOrder, Ssru, Unit, UpdateConvention
 from tests.nn.parts import stirred, values
 
 pytestmark = pytest.mark.faults
@@ -83,7 +83,7 @@ def lstm_equations(unit: Lstm, bias: bool) -> Next:
     return step
 
 
-def gru_equations(unit: Gru, bias: bool, reset: Reset, update: Update) -> Next:
+def gru_equations(unit: Gru, bias: bool, reset: ResetOrder, update: UpdateConvention) -> Next:
     """SPEC S2.4, in each of its forms."""
     for_reset, for_update, for_candidate = maps(unit, bias)
 
@@ -155,7 +155,7 @@ def test_an_lstm_obeys_its_equations(bias: bool) -> None:
 @each_bias
 @each_update
 @each_reset
-def test_a_gru_obeys_its_equations(reset: Reset, update: Update, bias: bool) -> None:
+def test_a_gru_obeys_its_equations(reset: ResetOrder, update: UpdateConvention, bias: bool) -> None:
     unit = Gru(3, 4, reset=reset, update=update, bias=bias)
     obeys(unit, lambda: gru_equations(unit, bias, reset, update))
 

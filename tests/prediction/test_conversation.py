@@ -6,15 +6,15 @@ import pytest
 
 from seqloom.config import TurnsConfig
 from seqloom.errors import ConfigError
-from seqloom.fields import TurnsField, joined
-from seqloom.prediction import Conversation, Model
+from seqloom.fields import TurnsField, join_turns
+from seqloom.prediction import Conversation, TextPredictor
 from seqloom.search import Beam, Exact, Greedy, Ranking, Sample, Search
 from tests.prediction.untrained import untrained
 
 SEARCHES = [None, Greedy(), Beam(3), Sample(seed=3), Exact(Ranking(), expansions=30)]
 
 
-def talking(kind: str = "lstm") -> Model:
+def talking(kind: str = "lstm") -> TextPredictor:
     """A model of turns that has learnt nothing."""
     texts = ["a b c ab ba abc cab x y"]
     source = TurnsField.learn(TurnsConfig(unit="character"), texts, seed=1)
@@ -32,7 +32,7 @@ def test_a_reply_is_the_output_for_the_whole_history(kind: str, search: Search |
         said.append(turn)
         *parts, whole = talk.reply(turn)
         assert all(whole.startswith(part) for part in parts)
-        inputs = ["a"] * number + [joined(said)]  # draws depend on the number of an input
+        inputs = ["a"] * number + [join_turns(said)]  # draws depend on the number of an input
         assert whole == model.predict(inputs, search=search)[-1].text
         said.append(whole)
     assert talk.turns == said
@@ -63,7 +63,7 @@ def test_a_reply_that_is_given_up_is_not_kept() -> None:
 def test_lists_are_for_turns() -> None:
     model = talking()
     history = ["ab", "c", "ba"]
-    (listed,), (written,) = model.predict([history]), model.predict([joined(history)])
+    (listed,), (written,) = model.predict([history]), model.predict([join_turns(history)])
     assert listed == written
     assert model(history).text == listed.text
     with pytest.raises(ConfigError, match="a list of turns is given, and the source is characters"):

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.config import ModelConfig
-from seqloom.engine.decoder import Engine, fast
-from seqloom.engine.encoder import Reader, fast_reader
-from seqloom.engine.packing import Gathered, gathered
+from seqloom.engine.decoder import DecoderEngine, fast_decoder
+from seqloom.engine.encoder import EncoderEngine, fast_encoder
+from seqloom.engine.packing import PackedMemory, pack_memory
 from seqloom.model import Decoder, Features, Memory, SequenceModel, Source
 from seqloom.randomness import key
 from seqloom.search import (
@@ -59,9 +59,9 @@ class Used(nn.Module):
         self.decoder = decoder
 
     @property
-    def engine(self) -> Engine:
-        engine = fast(self.decoder)
-        assert isinstance(engine, Engine)
+    def engine(self) -> DecoderEngine:
+        engine = fast_decoder(self.decoder)
+        assert isinstance(engine, DecoderEngine)
         return engine
 
     def start(self, memory: Memory, *, trace: bool = False) -> Any:
@@ -102,7 +102,7 @@ def test_the_numbers_are_the_decoders_own(name: str) -> None:
     """Features, attention and logits, to the last digits of float64."""
     made, source = model(name, 4)
     memory, tokens = made.encoder.encode(source), torch.randint(VOCABULARY, (4, 7))
-    decoder, engine = made.decoder, fast(made.decoder)
+    decoder, engine = made.decoder, fast_decoder(made.decoder)
     expected, _ = decoder.read(tokens, decoder.start(memory, trace=True))
     features, _ = engine.read(tokens, engine.start(memory, trace=True))
     torch.testing.assert_close(features, expected, rtol=0, atol=1e-12)
@@ -115,7 +115,7 @@ def test_long_outputs_of_many_paths() -> None:
     """Paths that fork at every step, far past the room of the first table, are still what the
     decoder makes of their histories."""
     made, source = model(PLAIN, 5)
-    decoder, engine = made.decoder, fast(made.decoder)
+    decoder, engine = made.decoder, fast_decoder(made.decoder)
     memory, paths = made.encoder.encode(source), 3
     state = engine.start(memory).select(torch.arange(5).repeat_interleave(paths))
     histories = torch.empty(5 * paths, 0, dtype=torch.int64)
@@ -136,7 +136,7 @@ def test_long_outputs_of_many_paths() -> None:
 def test_sentences_leave_in_any_order_or_twice(chosen: list[int]) -> None:
     """Each goes on from its own source and history, beside others or beside itself."""
     made, source = model(PLAIN, 8)
-    decoder, engine = made.decoder, fast(made.decoder)
+    decoder, engine = made.decoder, fast_decoder(made.decoder)
     memory, rows = made.encoder.encode(source), torch.tensor(chosen)
     histories = torch.randint(VOCABULARY, (8, 3))
     _, state = engine.read(histories, engine.start(memory))
@@ -157,7 +157,7 @@ def test_sentences_leave_in_any_order_or_twice(chosen: list[int]) -> None:
 def test_sentences_join_others_with_sources_of_another_length(lengths: tuple[int, int]) -> None:
     """None looks at what a source is padded with beside a longer one."""
     made, _ = model(PLAIN, 2)
-    engine = fast(made.decoder)
+    engine = fast_decoder(made.decoder)
     parts = [Source(torch.randint(1, 9, (3, n)), torch.tensor([n, n - 1, 2])) for n in lengths]
     first, second = (engine.start(made.encoder.encode(part)) for part in parts)
     tokens = torch.randint(VOCABULARY, (6, 1))
@@ -173,7 +173,7 @@ def test_an_engine_keeps_the_weights_it_was_made_of() -> None:
     made, source = model("plain learned", 2)
     assert isinstance(made.decoder, nn.Module)
     memory, tokens = made.encoder.encode(source), torch.tensor([[4], [5]])
-    engine = fast(made.decoder)
+    engine = fast_decoder(made.decoder)
 
     def logits(decoder: Decoder[Any]) -> Tensor:
         features, _ = decoder.read(tokens, decoder.start(memory))
@@ -183,7 +183,7 @@ def test_an_engine_keeps_the_weights_it_was_made_of() -> None:
     for parameter in made.decoder.parameters():
         parameter.add_(0.5)
     assert torch.equal(logits(engine), before)
-    torch.testing.assert_close(logits(fast(made.decoder)), logits(made.decoder))
+    torch.testing.assert_close(logits(fast_decoder(made.decoder)), logits(made.decoder))
     assert not torch.allclose(logits(made.decoder), before)
 
 
@@ -191,7 +191,7 @@ def test_an_engine_keeps_the_weights_it_was_made_of() -> None:
 def test_other_decoders_are_used_as_they_are(name: str) -> None:
     """What the engine has no form for stays with its own decoder."""
     made, _ = model(name, 1)
-    assert fast(made.decoder) is made.decoder
+    assert fast_decoder(made.decoder) is made.decoder
 
 
 READ = ["plain sinusoids", "plain appended", "after learned", "bias none", "gated joint"]
@@ -205,8 +205,8 @@ def test_a_reader_gives_the_encoders_states(name: str) -> None:
     tokens = torch.randint(4, 9, (5, 37))
     longer = Source(torch.cat([source.values, tokens], dim=1), source.lengths + 20)
     for each in (source, longer):
-        expected, reader = made.encoder.encode(each), fast_reader(made.encoder)
-        assert isinstance(reader, Reader)
+        expected, reader = made.encoder.encode(each), fast_encoder(made.encoder)
+        assert isinstance(reader, EncoderEngine)
         found = reader.encode(each)
         assert found.states is not None
         assert expected.states is not None
@@ -223,12 +223,12 @@ def test_a_writer_takes_what_its_reader_has_gathered(name: str) -> None:
     """Its real positions are those of the mask, and the writer makes the same of them, to the bit,
     as of states among which it has to look for them."""
     made, source = model(name, 5)
-    memory = fast_reader(made.encoder).encode(source)
-    assert isinstance(memory, Gathered)
+    memory = fast_encoder(made.encoder).encode(source)
+    assert isinstance(memory, PackedMemory)
     assert memory.states is not None
-    assert torch.equal(memory.real, memory.states[source.mask])
-    engine, tokens = fast(made.decoder), torch.randint(VOCABULARY, (5, 4))
-    assert gathered(memory, memory.places.heads)[0] is memory.places
+    assert torch.equal(memory.real_states, memory.states[source.mask])
+    engine, tokens = fast_decoder(made.decoder), torch.randint(VOCABULARY, (5, 4))
+    assert pack_memory(memory, memory.packing.heads)[0] is memory.packing
     plain = Memory(memory.sentences, memory.states, memory.mask, memory.code)
     found, expected = (
         engine.read(tokens, engine.start(each, trace=True))[0] for each in (memory, plain)
@@ -246,10 +246,14 @@ def test_a_writer_with_other_heads_looks_for_itself() -> None:
     config = NAMED[PLAIN].model_dump()
     config["encoder"]["heads"] = 4
     made = model_of(ModelConfig.model_validate(config), source_size=9, target_size=VOCABULARY)
-    memory = fast_reader(made.encoder).encode(sources(3, size=9))
-    assert isinstance(memory, Gathered)
-    assert memory.places.heads == 4
-    decoder, engine, tokens = made.decoder, fast(made.decoder), torch.randint(VOCABULARY, (3, 4))
+    memory = fast_encoder(made.encoder).encode(sources(3, size=9))
+    assert isinstance(memory, PackedMemory)
+    assert memory.packing.heads == 4
+    decoder, engine, tokens = (
+        made.decoder,
+        fast_decoder(made.decoder),
+        torch.randint(VOCABULARY, (3, 4)),
+    )
     expected, _ = decoder.read(tokens, decoder.start(memory))
     found, _ = engine.read(tokens, engine.start(memory))
     torch.testing.assert_close(found.hidden, expected.hidden, rtol=0, atol=1e-12)
@@ -258,7 +262,7 @@ def test_a_writer_with_other_heads_looks_for_itself() -> None:
 @pytest.mark.parametrize("name", ["plain rotary", "sizes none", "simple none", "lstm form e"])
 def test_other_encoders_are_used_as_they_are(name: str) -> None:
     made, _ = model(name, 1)
-    assert fast_reader(made.encoder) is made.encoder
+    assert fast_encoder(made.encoder) is made.encoder
 
 
 SEARCHES = [
@@ -277,8 +281,8 @@ def test_every_search_gives_the_same(search: Search) -> None:
     """Texts, scores and attention, whether the parts themselves are used or what is made of them
     (RELIABILITY C2)."""
     plain = untrained("transformer", seed=3)
-    engine, reader = fast(plain.network.decoder), fast_reader(plain.network.encoder)
-    fitted = replace(plain, engine=engine, reader=reader)
+    engine, reader = fast_decoder(plain.network.decoder), fast_encoder(plain.network.encoder)
+    fitted = replace(plain, decoder_engine=engine, encoder_engine=reader)
     expected = plain.predict(SOURCES * 3, search=search, attention=True)
     found = fitted.predict(SOURCES * 3, search=search, attention=True)
     for ours, theirs in zip(found, expected, strict=True):

@@ -11,9 +11,9 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 import seqloom
-from seqloom.api.use import load_writer
+from seqloom.api.use import load_text_predictor
 from seqloom.errors import ConfigError
-from seqloom.prediction import Model, Output
+from seqloom.prediction import Output, TextPredictor
 from tests.counts import count
 from tests.run.finished import make_run
 from tests.run.support import PAIRS, PRESETS
@@ -22,8 +22,10 @@ SOURCES = [source for source, _ in PAIRS]
 
 
 @pytest.fixture(scope="module", params=PRESETS)
-def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return load_writer(make_run(tmp_path_factory.mktemp("run"), request.param))
+def model(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> TextPredictor:
+    return load_text_predictor(make_run(tmp_path_factory.mktemp("run"), request.param))
 
 
 def same(one: Output, other: Output) -> bool:
@@ -33,7 +35,7 @@ def same(one: Output, other: Output) -> bool:
     )
 
 
-def test_the_score_of_an_output_is_what_scoring_it_gives(model: Model) -> None:
+def test_the_score_of_an_output_is_what_scoring_it_gives(model: TextPredictor) -> None:
     """C2: score(predict(x)) == the reported score, and its tokens' scores add up to it."""
     for search in (seqloom.Greedy(), seqloom.Beam(4)):
         outputs = model.predict(SOURCES[: count(50, 64)], search=search)
@@ -50,7 +52,7 @@ def test_the_score_of_an_output_is_what_scoring_it_gives(model: Model) -> None:
             assert sum(t.log_probability for t in output.tokens) == pytest.approx(output.score)
 
 
-def test_batch_mates_and_order_change_nothing(model: Model) -> None:
+def test_batch_mates_and_order_change_nothing(model: TextPredictor) -> None:
     """C2: an input has the same output alone, among others, and in any order."""
     sources = [source[: 1 + number % 3] for number, source in enumerate(SOURCES)]
     together = model.predict(sources)
@@ -63,7 +65,7 @@ def test_batch_mates_and_order_change_nothing(model: Model) -> None:
         assert same(model.predict([sources[number]])[0], together[number])
 
 
-def test_groups_are_read_as_they_are_needed(model: Model) -> None:
+def test_groups_are_read_as_they_are_needed(model: TextPredictor) -> None:
     """A long stream is taken a group at a time, and the first outputs come after the first."""
     pulled = 0
 
@@ -82,18 +84,18 @@ def test_groups_are_read_as_they_are_needed(model: Model) -> None:
     assert pulled <= 64 * 4 + 1
 
 
-def test_blank_inputs_have_blank_outputs_in_their_place(model: Model) -> None:
+def test_blank_inputs_have_blank_outputs_in_their_place(model: TextPredictor) -> None:
     outputs = model.predict(["", SOURCES[0], " \t", SOURCES[1]])
     assert [output.stopped == "blank" for output in outputs] == [True, False, True, False]
     assert outputs[0].text == outputs[2].text == ""
     assert same(outputs[1], model(SOURCES[0]))
 
 
-def test_no_inputs_no_outputs(model: Model) -> None:
+def test_no_inputs_no_outputs(model: TextPredictor) -> None:
     assert model.predict([]) == []
 
 
-def test_n_best(model: Model) -> None:
+def test_n_best(model: TextPredictor) -> None:
     """Distinct outputs, the best first and equal to the output, by falling normalised score."""
     for output in model.predict(SOURCES[:10], search=seqloom.Beam(6), n_best=4):
         ranks = [each.normalised for each in output.n_best]
@@ -103,14 +105,14 @@ def test_n_best(model: Model) -> None:
         assert len({tuple(t.text for t in each.tokens) for each in output.n_best}) == 4
 
 
-def test_searches_that_cannot_give_what_is_asked(model: Model) -> None:
+def test_searches_that_cannot_give_what_is_asked(model: TextPredictor) -> None:
     with pytest.raises(ConfigError, match="a beam of 2 cannot give 3 outputs"):
         model.predict(["a"], search=seqloom.Beam(2), n_best=3)
     with pytest.raises(ConfigError, match="greedy search gives one output"):
         model.predict(["a"], search=seqloom.Greedy(), n_best=2)
 
 
-def test_attention_is_a_distribution_over_the_source(model: Model) -> None:
+def test_attention_is_a_distribution_over_the_source(model: TextPredictor) -> None:
     """S4.6: a row for each token written, a column for each symbol read, rows sum to 1."""
     for output in model.predict(SOURCES[:8], attention=True):
         assert output.attention is not None
@@ -121,7 +123,7 @@ def test_attention_is_a_distribution_over_the_source(model: Model) -> None:
     assert model(SOURCES[0]).attention is not None
 
 
-def test_input_that_is_too_long_is_cut_and_said_to_be(model: Model) -> None:
+def test_input_that_is_too_long_is_cut_and_said_to_be(model: TextPredictor) -> None:
     """S1.6: it is read up to data.max_source tokens."""
     limit = model.config.data.max_source
     long, cut = model.predict(["a" * (limit + 50), "a" * limit], search=seqloom.Greedy())
@@ -129,11 +131,11 @@ def test_input_that_is_too_long_is_cut_and_said_to_be(model: Model) -> None:
     assert same(long, cut)
 
 
-def test_unseen_symbols_are_read_as_unknown(model: Model) -> None:
+def test_unseen_symbols_are_read_as_unknown(model: TextPredictor) -> None:
     assert model("åßç").source == ("<unk>", "<unk>", "<unk>", "<end>")
 
 
-def test_an_output_is_plain_json(model: Model) -> None:
+def test_an_output_is_plain_json(model: TextPredictor) -> None:
     """The same values come back from JSON."""
     output = model.predict(SOURCES[:1], search=seqloom.Beam(3), n_best=2, attention=True)[0]
     plain = output.as_dict()
@@ -143,7 +145,7 @@ def test_an_output_is_plain_json(model: Model) -> None:
     assert plain["tokens"][-1]["log_probability"] == output.tokens[-1].log_probability
 
 
-def test_evaluation_is_sacrebleu_on_the_outputs(model: Model, tmp_path: Path) -> None:
+def test_evaluation_is_sacrebleu_on_the_outputs(model: TextPredictor, tmp_path: Path) -> None:
     """BLEU and chrF are those of sacrebleu; exact match and perplexity by hand."""
     rows = PAIRS[:40]
     outputs = [each.text for each in model.predict([s for s, _ in rows], search=seqloom.Greedy())]

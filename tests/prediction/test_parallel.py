@@ -8,7 +8,7 @@ import torch
 
 from seqloom.errors import DivergedError
 from seqloom.prediction import text_predictor as model_module
-from seqloom.prediction.parallel import side_by_side
+from seqloom.prediction.parallel import parallel_map
 from seqloom.search import Beam, Exact, Greedy, PatientBeam, Search
 from tests.prediction.untrained import SOURCES, untrained
 
@@ -23,7 +23,7 @@ def two_cores() -> Iterator[None]:
 
 def test_results_come_in_order() -> None:
     """From threads that use one core each, while the caller's own number of cores stays."""
-    seen = list(side_by_side(lambda n: (n * n, torch.get_num_threads(), get_ident()), range(20)))
+    seen = list(parallel_map(lambda n: (n * n, torch.get_num_threads(), get_ident()), range(20)))
     assert [square for square, _, _ in seen] == [n * n for n in range(20)]
     assert {cores for _, cores, _ in seen} == {1}
     assert get_ident() not in {thread for _, _, thread in seen}
@@ -32,7 +32,7 @@ def test_results_come_in_order() -> None:
 
 def test_one_item_has_all_cores() -> None:
     """Nothing to share: it is done where it was asked for."""
-    assert list(side_by_side(lambda _: (torch.get_num_threads(), get_ident()), [0])) == [
+    assert list(parallel_map(lambda _: (torch.get_num_threads(), get_ident()), [0])) == [
         (2, get_ident())
     ]
 
@@ -45,7 +45,7 @@ def test_an_error_is_the_callers() -> None:
             raise DivergedError("here")
         return number
 
-    results = side_by_side(work, range(8))
+    results = parallel_map(work, range(8))
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(DivergedError, match="here"):
         next(results)
@@ -64,7 +64,7 @@ def test_outputs_do_not_depend_on_the_cores(
     model = untrained(kind)
     inputs = [source * (1 + number % 3) for number, source in enumerate(SOURCES * 6)]
     together = model.predict(inputs, search=search)
-    monkeypatch.setattr(model_module, "SENTENCES", 4)
+    monkeypatch.setattr(model_module, "BATCH_SENTENCES", 4)
     apart = model.predict(inputs, search=search)
     assert [output.text for output in apart] == [output.text for output in together]
     assert [output.score for output in apart] == pytest.approx(

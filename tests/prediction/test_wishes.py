@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from seqloom.errors import ConfigError, DataError
-from seqloom.prediction import Model, Output, Wishes, together
+from seqloom.prediction import Output, OutputOptions, TextPredictor, ensemble
 from seqloom.search import (
     Beam,
     Completions,
@@ -42,7 +42,7 @@ each_search = pytest.mark.parametrize("search", SEARCHES, ids=lambda each: type(
 
 
 @pytest.fixture(scope="module", params=["lstm", "transformer"])
-def model(request: pytest.FixtureRequest) -> Model:
+def model(request: pytest.FixtureRequest) -> TextPredictor:
     return untrained(request.param)
 
 
@@ -55,7 +55,7 @@ def ended(outputs: list[Output]) -> list[Output]:
 
 
 @each_search
-def test_every_search_gives_whole_outputs(model: Model, search: Search) -> None:
+def test_every_search_gives_whole_outputs(model: TextPredictor, search: Search) -> None:
     """Text, tokens, scores and n-best agree, and scoring the text gives the score (SPEC S7.4)."""
     wanted = 1 if isinstance(search, Greedy) else 3
     outputs = model.predict(SOURCES, search=search, n_best=wanted, attention=True)
@@ -74,7 +74,7 @@ def test_every_search_gives_whole_outputs(model: Model, search: Search) -> None:
 
 
 @each_search
-def test_an_input_has_its_output_wherever_it_stands(model: Model, search: Search) -> None:
+def test_an_input_has_its_output_wherever_it_stands(model: TextPredictor, search: Search) -> None:
     """C2: in any group, of any size, an input of the same line has the same output."""
     together = model.predict(SOURCES, search=search)
     for group in (1, 4):
@@ -83,7 +83,7 @@ def test_an_input_has_its_output_wherever_it_stands(model: Model, search: Search
         assert np.allclose([e.score for e in streamed], [e.score for e in together])
 
 
-def test_draws_depend_on_the_line_and_the_seed(model: Model) -> None:
+def test_draws_depend_on_the_line_and_the_seed(model: TextPredictor) -> None:
     def drawn(seed: int) -> list[str]:
         search = Sample(temperature=5.0, seed=seed)
         return [output.text for output in model.predict(["abc"] * 40, search=search)]
@@ -94,11 +94,11 @@ def test_draws_depend_on_the_line_and_the_seed(model: Model) -> None:
     assert drawn(2) != texts
 
 
-def test_every_output_begins_with_the_prefix(model: Model) -> None:
-    outputs = model.predict(SOURCES, search=Beam(3), wishes=Wishes(prefix="ba"))
+def test_every_output_begins_with_the_prefix(model: TextPredictor) -> None:
+    outputs = model.predict(SOURCES, search=Beam(3), wishes=OutputOptions(prefix="ba"))
     assert all(output.text.startswith("ba") for output in outputs)
     each = ["", "a", "bb", "c c", "", "x" * 30]
-    outputs = model.predict(SOURCES, search=Beam(3), wishes=Wishes(prefix=each))
+    outputs = model.predict(SOURCES, search=Beam(3), wishes=OutputOptions(prefix=each))
     for output, prefix in zip(outputs, each, strict=True):
         assert output.text.startswith(prefix)
     free = model.predict(SOURCES, search=Beam(3))
@@ -106,16 +106,16 @@ def test_every_output_begins_with_the_prefix(model: Model) -> None:
     assert outputs[4].text == free[4].text
 
 
-def test_a_prefix_for_each_input_must_be_there(model: Model) -> None:
+def test_a_prefix_for_each_input_must_be_there(model: TextPredictor) -> None:
     with pytest.raises(ConfigError, match="prefixes for 2 inputs"):
-        model.predict(SOURCES, wishes=Wishes(prefix=["a", "b"]))
+        model.predict(SOURCES, wishes=OutputOptions(prefix=["a", "b"]))
 
 
 @each_search
 def test_outputs_contain_what_is_required_and_nothing_forbidden(
-    model: Model, search: Search
+    model: TextPredictor, search: Search
 ) -> None:
-    wishes = Wishes(require=("xy", "cab"), forbid=("aa", "bb"), no_repeat=4)
+    wishes = OutputOptions(require=("xy", "cab"), forbid=("aa", "bb"), no_repeat=4)
     outputs = model.predict(SOURCES, search=search, wishes=wishes)
     for output in ended(outputs):
         assert "xy" in output.text
@@ -128,32 +128,36 @@ def test_outputs_contain_what_is_required_and_nothing_forbidden(
 
 def test_words_are_required_as_words() -> None:
     model = untrained(unit="word")
-    for output in ended(model.predict(SOURCES, search=Beam(5), wishes=Wishes(require=("abc x",)))):
+    for output in ended(
+        model.predict(SOURCES, search=Beam(5), wishes=OutputOptions(require=("abc x",)))
+    ):
         assert "abc x" in output.text
 
 
 @pytest.mark.parametrize(
     ("wishes", "reason"),
     [
-        (Wishes(require=("",)), "empty"),
-        (Wishes(require=("ß",)), "cannot write 'ß'"),
-        (Wishes(prefix="ß"), "cannot write 'ß'"),
-        (Wishes(no_repeat=-1), "repeated"),
-        (Wishes(alternatives=-1), "alternatives"),
-        (Wishes(alternatives=1_001), "alternatives"),
+        (OutputOptions(require=("",)), "empty"),
+        (OutputOptions(require=("ß",)), "cannot write 'ß'"),
+        (OutputOptions(prefix="ß"), "cannot write 'ß'"),
+        (OutputOptions(no_repeat=-1), "repeated"),
+        (OutputOptions(alternatives=-1), "alternatives"),
+        (OutputOptions(alternatives=1_001), "alternatives"),
     ],
 )
-def test_wishes_that_cannot_be_met_are_refused(model: Model, wishes: Wishes, reason: str) -> None:
+def test_wishes_that_cannot_be_met_are_refused(
+    model: TextPredictor, wishes: OutputOptions, reason: str
+) -> None:
     with pytest.raises(ConfigError, match=reason):
         model.predict(["a"], wishes=wishes)
 
 
-def test_what_the_model_cannot_write_need_not_be_forbidden(model: Model) -> None:
+def test_what_the_model_cannot_write_need_not_be_forbidden(model: TextPredictor) -> None:
     free = model.predict(SOURCES)
-    assert model.predict(SOURCES, wishes=Wishes(forbid=("ß",))) == free
+    assert model.predict(SOURCES, wishes=OutputOptions(forbid=("ß",))) == free
 
 
-def test_lengths_are_a_function_of_the_source(model: Model) -> None:
+def test_lengths_are_a_function_of_the_source(model: TextPredictor) -> None:
     """`search.min_*` and `search.max_*`, `<end>` counted on both sides."""
     options = {"min_ratio": 2.0, "min_extra": 1, "max_ratio": 3.0, "max_extra": 0}
     config = model.config.model_copy(
@@ -166,9 +170,9 @@ def test_lengths_are_a_function_of_the_source(model: Model) -> None:
             assert 2 * read + 1 <= len(output.tokens) <= 3 * read
 
 
-def test_alternatives_are_the_likeliest_tokens_of_each_step(model: Model) -> None:
+def test_alternatives_are_the_likeliest_tokens_of_each_step(model: TextPredictor) -> None:
     """Their log-probabilities are those of scoring; the greedy token is the first of them."""
-    outputs = model.predict(SOURCES, search=Greedy(), wishes=Wishes(alternatives=3))
+    outputs = model.predict(SOURCES, search=Greedy(), wishes=OutputOptions(alternatives=3))
     for output in outputs:
         for token in output.tokens:
             assert len(token.alternatives) == 3
@@ -179,18 +183,18 @@ def test_alternatives_are_the_likeliest_tokens_of_each_step(model: Model) -> Non
     assert all(t.alternatives == () for t in model.predict(SOURCES[:1])[0].tokens)
 
 
-def test_a_prefix_is_completed_in_the_best_ways(model: Model) -> None:
+def test_a_prefix_is_completed_in_the_best_ways(model: TextPredictor) -> None:
     """Interactive use: the next tokens are the likeliest after the prefix, each completed."""
-    search, wishes = Completions(3, 2), Wishes(prefix="ab", alternatives=3)
+    search, wishes = Completions(3, 2), OutputOptions(prefix="ab", alternatives=3)
     for output in model.predict(SOURCES, search=search, wishes=wishes):
         assert len(output.n_best) == 3
         offered = {each.text for each in output.tokens[2].alternatives}
         assert {each.tokens[2].text for each in output.n_best} == offered
 
 
-def test_the_tree_is_there_where_asked_for(model: Model) -> None:
+def test_the_tree_is_there_where_asked_for(model: TextPredictor) -> None:
     search = Beam(3)
-    for output in model.predict(SOURCES, search=search, wishes=Wishes(tree=True)):
+    for output in model.predict(SOURCES, search=search, wishes=OutputOptions(tree=True)):
         winner = next(branch for branch in output.tree if branch.fate == "winner")
         assert winner.total == pytest.approx(output.score)
         assert {branch.fate for branch in output.tree} >= {"kept", "pruned", "winner"}
@@ -201,14 +205,14 @@ def test_the_tree_is_there_where_asked_for(model: Model) -> None:
         assert path[::-1] == [token.text for token in output.tokens]
         assert output.tree[0].text == "<start>"
     with pytest.raises(ConfigError, match="no tree"):
-        model.predict(["a"], search=Exact(), wishes=Wishes(tree=True))
+        model.predict(["a"], search=Exact(), wishes=OutputOptions(tree=True))
 
 
 @each_search
-def test_an_output_comes_back_from_json(model: Model, search: Search) -> None:
+def test_an_output_comes_back_from_json(model: TextPredictor, search: Search) -> None:
     """Equal in Python, as JSON and read back from it, whatever was asked for."""
     wanted = 1 if isinstance(search, Greedy) else 3
-    wishes = Wishes(attention=True, alternatives=2, tree=not isinstance(search, Exact))
+    wishes = OutputOptions(attention=True, alternatives=2, tree=not isinstance(search, Exact))
     for output in model.predict(SOURCES, search=search, n_best=wanted, wishes=wishes):
         text = json.dumps(output.as_dict(), allow_nan=False)
         again = Output.from_dict(json.loads(text))
@@ -228,7 +232,7 @@ def test_what_is_no_output_is_refused(wrong: dict[str, object]) -> None:
         Output.from_dict(wrong)
 
 
-def test_outputs_before_a_bad_line_are_given_before_its_error(model: Model) -> None:
+def test_outputs_before_a_bad_line_are_given_before_its_error(model: TextPredictor) -> None:
     """An error in the middle of a group costs no output of the lines before it."""
 
     def lines() -> Iterator[str]:
@@ -247,7 +251,7 @@ def test_outputs_before_a_bad_line_are_given_before_its_error(model: Model) -> N
 def test_models_together_are_the_mean_of_their_probabilities() -> None:
     """The score of an output is the logarithm of the product of mean probabilities."""
     models = [untrained("lstm"), untrained("transformer", seed=5)]
-    both = together(models)
+    both = ensemble(models)
     for source, output in zip(SOURCES, both.predict(SOURCES, search=Beam(3)), strict=True):
         if output.stopped != "end":
             continue
@@ -256,17 +260,17 @@ def test_models_together_are_the_mean_of_their_probabilities() -> None:
             mean = sum(math.exp(t.log_probability) for t in alone) / 2
             assert math.exp(token.log_probability) == pytest.approx(mean)
         assert both.score([(source, output.text)])[0].log_probability == pytest.approx(output.score)
-    assert together(models[:1]) is models[0]
+    assert ensemble(models[:1]) is models[0]
 
 
 def test_models_with_other_vocabularies_cannot_be_together() -> None:
     with pytest.raises(ConfigError, match="another source vocabulary"):
-        together([untrained(), untrained(unit="word")])
+        ensemble([untrained(), untrained(unit="word")])
     with pytest.raises(ConfigError, match="at least one"):
-        together([])
+        ensemble([])
 
 
-def test_searches_that_cannot_give_so_many_outputs_are_refused(model: Model) -> None:
+def test_searches_that_cannot_give_so_many_outputs_are_refused(model: TextPredictor) -> None:
     for search in (Sample(draws=2), Completions(2), Beam(2), StochasticBeam(2), DiverseBeam(2, 2)):
         with pytest.raises(ConfigError):
             model.predict(["a"], search=search, n_best=3)

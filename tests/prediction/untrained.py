@@ -4,8 +4,8 @@ import torch
 
 from seqloom.config import Config, TextConfig, validate
 from seqloom.fields import Symbols, TextField
-from seqloom.model import build_writer
-from seqloom.prediction import Model
+from seqloom.model import build_sequence_model
+from seqloom.prediction import TextPredictor
 from seqloom.randomness import key
 
 __all__ = ["SOURCES", "untrained"]
@@ -17,7 +17,7 @@ KINDS = {
 }
 
 
-def untrained(kind: str = "lstm", *, seed: int = 1, unit: str = "character") -> Model:
+def untrained(kind: str = "lstm", *, seed: int = 1, unit: str = "character") -> TextPredictor:
     """Drawn weights over a few characters or words."""
     encoder, changed = KINDS[kind]
     tables = {
@@ -28,7 +28,9 @@ def untrained(kind: str = "lstm", *, seed: int = 1, unit: str = "character") -> 
     texts = ["a b c ab ba abc cab x y"]
     field = TextField.learn(TextConfig.model_validate({"unit": unit}), texts, seed=1)
     torch.manual_seed(key(seed, kind))
-    network = build_writer(config.model, source=Symbols(field.size), target=Symbols(field.size))
+    network = build_sequence_model(
+        config.model, source=Symbols(field.size), target=Symbols(field.size)
+    )
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.9)
-    return Model(config, field, field, network.double().eval())
+    return TextPredictor(config, field, field, network.double().eval())

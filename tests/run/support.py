@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.api.train import Trained, train
+from seqloom.api.train import TrainingResult, train
 from seqloom.data import Data
 from seqloom.errors import Interrupted
-from seqloom.runs.observer import Silent
-from seqloom.store import RunDirectory, Step
+from seqloom.runs.observer import SilentObserver
+from seqloom.store import Checkpoint, RunDirectory
 from seqloom.training import Update
 
 __all__ = [
@@ -46,7 +46,7 @@ class Crash(Exception):
     """Ends a run as a power cut would, as far as the run can tell."""
 
 
-class Watching(Silent):
+class Watching(SilentObserver):
     """Does something at every update."""
 
     def __init__(self, updated: Action) -> None:
@@ -108,8 +108,8 @@ def write_pairs(path: Path, pairs: list[tuple[str, str]] = PAIRS) -> Path:
     return path
 
 
-def last(run: Path) -> Step:
-    step = RunDirectory(run).latest()
+def last(run: Path) -> Checkpoint:
+    step = RunDirectory(run).latest_checkpoint()
     assert step is not None
     return step
 
@@ -120,7 +120,7 @@ def history(run: Path) -> list[dict[str, Any]]:
     return results
 
 
-def tensors(step: Step) -> dict[str, dict[str, Tensor]]:
+def tensors(step: Checkpoint) -> dict[str, dict[str, Tensor]]:
     return {name: step.load(name) for name in step.names()}
 
 
@@ -138,5 +138,5 @@ def assert_same(run: Path, other: Path) -> None:
             assert torch.equal(value, theirs[name][key]), f"{name}: {key}"
 
 
-def trained(run: Path, chosen: Options) -> Trained:
+def trained(run: Path, chosen: Options) -> TrainingResult:
     return train(PAIRS, run, options=chosen)

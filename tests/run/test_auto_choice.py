@@ -6,23 +6,23 @@ import pytest
 
 from seqloom.config import (
     PRESETS,
+    ColumnStatistics,
     DataConfig,
     Facts,
-    PictureFrontConfig,
-    Side,
+    PictureFrontEndConfig,
     TextConfig,
     plan,
 )
 from seqloom.data import survey
 from tests.run.support import PAIRS
 
-NAMES = Side(
+NAMES = ColumnStatistics(
     characters=9.0,
     words=1.3,
     spaces=0.3,
     distinct_characters=60,
     distinct_words=9_000,
-    sampled_rows=10_000,
+    sample_rows=10_000,
 )
 PHONES = replace(NAMES, characters=14.0, words=6.0, spaces=5.0, distinct_words=45)
 PHRASES = replace(NAMES, characters=30.0, words=7.0, spaces=5.5, distinct_words=500)
@@ -38,7 +38,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("source", "target", "first", "second"), TABLE)
-def test_units(source: Side, target: Side, first: str, second: str) -> None:
+def test_units(source: ColumnStatistics, target: ColumnStatistics, first: str, second: str) -> None:
     """Short strings by character, closed vocabularies by word, sentences by subword."""
     config = plan({}, Facts(20_000, source, target))
     units = [each.unit for each in (config.source, config.target) if isinstance(each, TextConfig)]
@@ -66,7 +66,7 @@ def test_long_texts_are_learnt_in_the_precision_that_is_fast(options: dict[str, 
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("side", [NAMES, PHRASES, SENTENCES])
-def test_more_data_never_means_a_smaller_model(side: Side, preset: str) -> None:
+def test_more_data_never_means_a_smaller_model(side: ColumnStatistics, preset: str) -> None:
     plans = [plan({}, Facts(10**power, side, side), preset=preset) for power in range(1, 8)]
     widths = [each.model.embedding for each in plans]
     assert widths == sorted(widths)
@@ -131,7 +131,7 @@ def test_larger_pictures_are_halved_more_often(height: int, width: int, stages: 
     """The shorter side is left with a few cells, each of as many channels (SPEC S3.4)."""
     source = {"kind": "picture", "height": height, "width": width}
     front = plan({"source": source}, Facts(3_000, NAMES, PHRASES)).model.front
-    assert isinstance(front, PictureFrontConfig)
+    assert isinstance(front, PictureFrontEndConfig)
     assert len(front.widths) == stages
     assert front.widths[-1] == 128
     assert 2 <= min(height, width) / 2**stages <= 7

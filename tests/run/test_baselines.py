@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqloom.baselines.labels import Known, baselines
+from seqloom.baselines.labels import TrainingRows, baselines
 from seqloom.config import (
     ColumnConfig,
     DataConfig,
@@ -31,7 +31,7 @@ REVIEWS = [
 
 def known(
     rows: list[tuple[str, str]], folder: Path, source: ColumnConfig, target: ColumnConfig
-) -> Known:
+) -> TrainingRows:
     """Rows as a run keeps them."""
     fields = [
         learn_field(config, [row[side] for row in rows], seed=1)
@@ -46,10 +46,10 @@ def known(
         report=report,
         fingerprint="",
     )
-    return Known.open(folder / "train", fields[0], fields[1])
+    return TrainingRows.open(folder / "train", fields[0], fields[1])
 
 
-def guesses(learnt: Known, sources: list[str]) -> dict[str, list[str]]:
+def guesses(learnt: TrainingRows, sources: list[str]) -> dict[str, list[str]]:
     return {each.name: each.outputs for each in baselines(learnt, learnt.source.rows(sources))}
 
 
@@ -117,4 +117,4 @@ def test_rows_of_other_fields_are_refused(tmp_path: Path) -> None:
     learnt = known(REVIEWS, tmp_path, WORDS, LabelConfig())
     fewer = learn_field(WORDS, ["good"], seed=1)
     with pytest.raises(RunError, match="train on"):
-        Known.open(tmp_path / "train", fewer, learnt.target)
+        TrainingRows.open(tmp_path / "train", fewer, learnt.target)

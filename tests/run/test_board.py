@@ -47,7 +47,7 @@ def test_what_a_crash_left_is_hidden(tmp_path: Path) -> None:
     """Figures of steps that are made again are those of the second time."""
     run, chosen = tmp_path / "run", options(updates=44, patience=0, tensorboard=True)
     trained(run, chosen)
-    for step in RunDirectory(run).steps()[-2:]:
+    for step in RunDirectory(run).checkpoints()[-2:]:
         (step.path / "manifest.json").unlink()
     trained(run, chosen)
     assert [step for step, _ in shown(run)["training/learning rate"]] == [20, 40]

@@ -13,11 +13,11 @@ import seqloom
 from seqloom.api.check import check_data
 from seqloom.api.report import report
 from seqloom.api.train import train
-from seqloom.api.use import describe, evaluate, load, load_writer
+from seqloom.api.use import describe, evaluate, load, load_text_predictor
 from seqloom.config import merge
 from seqloom.errors import ConfigError, DataError
-from seqloom.prediction import Judge, Model
-from seqloom.runs.prepare import Request
+from seqloom.prediction import HeadPredictor, TextPredictor
+from seqloom.runs.prepare import TrainingRequest
 from tests.run.support import assert_same, options, sitting
 
 WORDS = ("red", "green", "blue", "old", "new")
@@ -86,7 +86,7 @@ def test_each_pair_of_kinds_is_learnt(learnt: tuple[Task, Path]) -> None:
     """Trained, loaded, measured and described by the same four calls."""
     task, run = learnt
     model = load(run)
-    assert isinstance(model, Model if task.target == "text" else Judge)
+    assert isinstance(model, TextPredictor if task.target == "text" else HeadPredictor)
     scores = {score.name: score for score in evaluate(model, task.rows).scores}
     assert scores[task.main].value >= task.good
     assert ("perplexity" in scores) == (task.target != "number")
@@ -118,12 +118,17 @@ def test_each_run_has_a_report(learnt: tuple[Task, Path]) -> None:
     task, run = learnt
     made = report(run)
     rows = [(made_row(r[0]), str(r[1])) for r in task.rows[:9]]
-    assert made.rows == 9
+    assert made.row_count == 9
     assert made.scores[0].value == pytest.approx(evaluate(load(run), rows).scores[0].value)
-    assert made.ranked()[0].quality >= made.ranked()[-1].quality
+    assert made.rank_rows()[0].quality >= made.rank_rows()[-1].quality
     page = made.page()
-    assert len(made.looks) == 3
-    for heading in ("Best examples", "Worst examples", "Length against quality", made.looks_at):
+    assert len(made.views) == 3
+    for heading in (
+        "Best examples",
+        "Worst examples",
+        "Length against quality",
+        made.views_heading,
+    ):
         assert f"<h2>{heading}</h2>" in page
     assert json.dumps(made.as_dict())
 
@@ -201,7 +206,7 @@ def test_an_input_that_cannot_be_read(learnt: tuple[Task, Path]) -> None:
 def test_judges_are_not_searched(learnt: tuple[Task, Path]) -> None:
     task, run = learnt
     if task.target == "text":
-        assert load_writer(run).predict([""])[0].stopped == "blank"
+        assert load_text_predictor(run).predict([""])[0].stopped == "blank"
         return
     with pytest.raises(ConfigError, match="judges and does not search"):
         load(run).predict(["x"], search=seqloom.Beam(2))
@@ -210,7 +215,7 @@ def test_judges_are_not_searched(learnt: tuple[Task, Path]) -> None:
     with pytest.raises(ConfigError, match="--lowercase compares written texts"):
         evaluate(load(run), task.rows, lowercase=True)
     with pytest.raises(ConfigError, match="this works for models that write"):
-        load_writer(run)
+        load_text_predictor(run)
 
 
 def test_judges_together_average_what_they_think(tmp_path: Path) -> None:
@@ -223,7 +228,7 @@ def test_judges_together_average_what_they_think(tmp_path: Path) -> None:
             short = {**chosen(task, updates=3, validate_every=3), "seed": seed}
             train(task.rows, runs[-1], options=short, valid=task.rows[:9])
         models = [load(run) for run in runs]
-        both = seqloom.together(models)
+        both = seqloom.ensemble(models)
         for text in TEXTS[:5]:
             mean(both(text), [model(text) for model in models])
 
@@ -249,7 +254,7 @@ CHECKED: dict[str, Callable[[list[str]], bool]] = {
 def test_check_describes_every_kind(name: str) -> None:
     """Sizes and an estimate of time, as for text."""
     task = TASKS[name]
-    lines = list(check_data(Request(task.rows, options=chosen(task))))
+    lines = list(check_data(TrainingRequest(task.rows, options=chosen(task))))
     assert CHECKED[name](lines)
     assert lines[-1].startswith("training would take about")
 
@@ -258,7 +263,7 @@ def test_check_describes_every_kind(name: str) -> None:
 def test_check_counts_what_training_would_refuse(name: str, row: tuple[str, str]) -> None:
     """A row that its fields cannot take, or that is not aligned, is a finding and an error."""
     task = TASKS[name]
-    found = check_data(Request([*task.rows, row], options=chosen(task)))
+    found = check_data(TrainingRequest([*task.rows, row], options=chosen(task)))
     with pytest.raises(DataError, match="1 rows cannot be used"):
         assert not list(found)
 
@@ -279,15 +284,15 @@ def test_labels_are_learnt_from_every_row(
     task, (sentence, rare) = TASKS[name], RARE[name]
     rows = [*task.rows, *rare]
     short = chosen(task, updates=1, validate_every=1)
-    assert sentence in list(check_data(Request(rows, options=short)))
+    assert sentence in list(check_data(TrainingRequest(rows, options=short)))
     train(rows, tmp_path / "run", options=short, valid=rows[-20:])
     assert sentence in describe(tmp_path / "run")
     told: list[str] = []
     with pytest.raises(DataError, match="1 rows cannot be used"):
-        told.extend(check_data(Request([("red", ""), *rows], options=short)))
+        told.extend(check_data(TrainingRequest([("red", ""), *rows], options=short)))
     assert sentence in told
 
 
 def test_tags_belong_to_tokens_of_a_text() -> None:
     with pytest.raises(ConfigError, match="vector and tags do not go together"):
-        Request([("1", "a")], options={"source": "vector", "target": "tags"}).checked()
+        TrainingRequest([("1", "a")], options={"source": "vector", "target": "tags"}).check_config()

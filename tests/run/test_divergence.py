@@ -98,7 +98,7 @@ def test_what_is_not_finite_ends_the_run(
             assert any(f"weight {name} " in sentence for name in names)
         if place == "gradient":
             assert any(f"gradient of {name} " in sentence for name in names)
-        assert [step.number for step in RunDirectory(run).steps()] == [4]
+        assert [step.number for step in RunDirectory(run).checkpoints()] == [4]
         assert all(
             value.isfinite().all()
             for name in last(run).names()

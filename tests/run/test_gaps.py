@@ -13,15 +13,15 @@ import torch
 from seqloom.api.check import check_data
 from seqloom.api.train import train
 from seqloom.api.use import Evaluation, describe, evaluate, load, score_rows
-from seqloom.baselines.bigrams import PAIRED, Bigrams
-from seqloom.config import GapsConfig, merge
+from seqloom.baselines.bigrams import PAIR_WEIGHT, Bigrams
+from seqloom.config import BlanksConfig, merge
 from seqloom.data import Corpus, Data
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import EMPTY, END, GAP, GapsField
-from seqloom.model import HeadedModel, Source
-from seqloom.prediction import Filler, Wishes, together
+from seqloom.fields import BLANK, EMPTY, END, BlanksField
+from seqloom.model import HeadModel, Source
+from seqloom.prediction import MaskFiller, OutputOptions, ensemble
 from seqloom.runs.learner import masking_of
-from seqloom.runs.prepare import Request
+from seqloom.runs.prepare import TrainingRequest
 from seqloom.search import Greedy
 from seqloom.training import Example, measure
 from seqloom.training.loss import backward
@@ -62,13 +62,13 @@ def learnt(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return run
 
 
-def filler(run: Path) -> Filler:
+def filler(run: Path) -> MaskFiller:
     model = load(run)
-    assert isinstance(model, Filler)
+    assert isinstance(model, MaskFiller)
     return model
 
 
-def evaluated(model: Filler, data: Data, **options: Any) -> Evaluation:
+def evaluated(model: MaskFiller, data: Data, **options: Any) -> Evaluation:
     found = evaluate(model, data, **options)
     assert isinstance(found, Evaluation)
     return found
@@ -106,7 +106,9 @@ def test_outputs_tell_the_best_alternatives_at_every_gap(learnt: Path) -> None:
     (output,) = model.predict(["___ and red but ___ or old ."])
     assert [len(token.alternatives) for token in output.tokens] == [5, 5]
     most = int(model.target.fillable.sum())
-    (output,) = model.predict(["___ and red but ___ or old ."], wishes=Wishes(alternatives=99))
+    (output,) = model.predict(
+        ["___ and red but ___ or old ."], wishes=OutputOptions(alternatives=99)
+    )
     for token in output.tokens:
         assert len(token.alternatives) == most
         assert token.alternatives[0].text == token.text
@@ -124,7 +126,7 @@ def test_scores_are_those_of_one_gap_at_a_time(learnt: Path) -> None:
     words = text.split()
     for place, (word, token) in enumerate(zip(words, scored.tokens, strict=True)):
         gapped = " ".join([*words[:place], "___", *words[place + 1 :]])
-        (output,) = model.predict([gapped], wishes=Wishes(alternatives=99))
+        (output,) = model.predict([gapped], wishes=OutputOptions(alternatives=99))
         likely = {each.text: each.log_probability for each in output.tokens[0].alternatives}
         assert token.text == word
         assert token.log_probability == pytest.approx(likely[word], abs=1e-5)
@@ -147,8 +149,8 @@ def test_what_cannot_be_is_null(learnt: Path) -> None:
 def test_models_fill_in_together(learnt: Path) -> None:
     """A model with itself is that model (SPEC S7.4)."""
     model = filler(learnt)
-    both = together([model, model])
-    assert isinstance(both, Filler)
+    both = ensemble([model, model])
+    assert isinstance(both, MaskFiller)
     line = "red and ___ but ___ or old ."
     assert both(line).text == model(line).text
     assert both(line).score == pytest.approx(model(line).score, abs=1e-4)
@@ -174,10 +176,10 @@ def test_only_gaps_cost(learnt: Path) -> None:
     corpus = Corpus.open(learnt / "cache" / "train")
     masking = masking_of(model.config, model.target)
     assert masking is not None
-    batch = masking.masked(corpus.batch(np.arange(6)), 2)
+    batch = masking.mask(corpus.batch(np.arange(6)), 2)
     source = Source(torch.from_numpy(batch.source), torch.from_numpy(batch.source_lengths))
     example = Example(source, torch.from_numpy(batch.target))
-    network: HeadedModel = model.network.eval()
+    network: HeadModel = model.network.eval()
     scores = network.head(network.encoder.encode(source))[:, : example.target.shape[1]]
     asked = example.target.ne(EMPTY)
     losses = network.head.losses(scores[asked], example.target[asked], smoothing=0.0)
@@ -204,18 +206,18 @@ def test_a_gap_is_not_seen(learnt: Path) -> None:
     model = filler(learnt)
     encoder = model.network.eval().encoder
     assert isinstance(encoder, torch.nn.Module)
-    (row,) = model.marked.rows(["red and ___ but old or old ."])
+    (row,) = model.text_with_blanks.rows(["red and ___ but old or old ."])
     values = torch.from_numpy(row).long()[None]
     source = Source(values, torch.tensor([len(row)]))
     (table,) = (value for name, value in encoder.named_parameters() if name.endswith("table"))
     model.network.zero_grad()
     model.head.read(model.network.encoder.encode(source))[0, 2].sum().backward()
-    assert bool(_slope(table)[GAP].any()) != model.head.around
+    assert bool(_slope(table)[BLANK].any()) != model.head.around
     if model.head.around:
         for token in model.source.encode(" ".join(WORDS)).tolist():
             values[0, 2] = token
             again = model.head.read(model.network.encoder.encode(source))[0, 2]
-            values[0, 2] = GAP
+            values[0, 2] = BLANK
             hidden = model.head.read(model.network.encoder.encode(source))[0, 2]
             torch.testing.assert_close(again, hidden, rtol=0, atol=0)
 
@@ -232,7 +234,10 @@ def test_bigrams_are_hand_counts() -> None:
         def share(before: int, after: int) -> float:
             came = sum(pair[0] == before for pair in pairs)
             usual = text.count(after) / len(text)
-            return PAIRED * pairs.count((before, after)) / max(1, came) + (1 - PAIRED) * usual
+            return (
+                PAIR_WEIGHT * pairs.count((before, after)) / max(1, came)
+                + (1 - PAIR_WEIGHT) * usual
+            )
 
         return share(left, token) * share(token, right)
 
@@ -271,13 +276,13 @@ def test_bigrams_are_hand_counts() -> None:
 def test_what_cannot_be(settings: dict[str, Any], says: str) -> None:
     """One sentence, before anything is read."""
     with pytest.raises(ConfigError, match=says):
-        Request(TEXTS, options={**chosen(), **settings}).checked()
+        TrainingRequest(TEXTS, options={**chosen(), **settings}).check_config()
 
 
 def test_reading_around_is_for_gaps_alone() -> None:
     settings = merge(chosen(), {"target": {"kind": "text"}, "model": {"decoder": {"dropout": 0.1}}})
     with pytest.raises(ConfigError, match="direction = 'around' shows no position itself"):
-        Request([(text, text) for text in TEXTS], options=settings).checked()
+        TrainingRequest([(text, text) for text in TEXTS], options=settings).check_config()
 
 
 def test_a_column_of_any_table_will_do(tmp_path: Path) -> None:
@@ -314,7 +319,7 @@ def test_inputs_that_cannot_be_filled_in(learnt: Path) -> None:
 
 
 def test_check_and_describe(learnt: Path) -> None:
-    lines = list(check_data(Request(TEXTS, options=chosen())))
+    lines = list(check_data(TrainingRequest(TEXTS, options=chosen())))
     assert any(line.startswith("target: gaps for one symbol each") for line in lines)
     assert any(line.startswith("target: gaps for one symbol") for line in describe(learnt))
 
@@ -325,7 +330,7 @@ def test_a_vocabulary_that_grows_keeps_the_two_sides_alike(learnt: Path, tmp_pat
     settings = {"training": {"updates": 2, "extend_vocabulary": True, "curves": False}}
     train(more, tmp_path / "run", options=settings, base=learnt)
     model = filler(tmp_path / "run")
-    assert isinstance(model.target, GapsField)
+    assert isinstance(model.target, BlanksField)
     assert model.target.items == model.source.items
     assert model.source.size == filler(learnt).source.size + 1
-    assert isinstance(model.target.config, GapsConfig)
+    assert isinstance(model.target.config, BlanksConfig)

@@ -11,7 +11,7 @@ import pytest
 from seqloom.api.report import report
 from seqloom.api.train import train
 from seqloom.api.use import Evaluation, evaluate, load
-from seqloom.config import Facts, Side, plan
+from seqloom.config import ColumnStatistics, Facts, plan
 from seqloom.errors import DataError
 
 SHORT: dict[str, Any] = {"workers": 1, "curves": False, "average": "none", "samples": 0}
@@ -91,7 +91,7 @@ def test_rows_that_do_not_fit_are_named_or_counted(tagger: Path, tmp_path: Path)
         "pass --skip-bad"
     )
     found = evaluate(model, path, options={"data": {"skip_bad": True}})
-    assert (found.report.kept, found.report.lost) == (1, 2)
+    assert (found.report.kept, found.report.total_dropped) == (1, 2)
     path.write_text("badly\tADV\nbadly mapful\tADV\n")
     with pytest.raises(DataError, match=r"tsv:2: the source has 2 tokens and the target 1 tags"):
         evaluate(model, path)
@@ -117,12 +117,12 @@ def test_tags_may_hold_a_space(tmp_path: Path) -> None:
     model = load(tmp_path / "run")
     assert evaluate(model, str(path)).scores[0].signature == "rows:6|tags:15"
     made = report(tmp_path / "run")
-    right = {each.reference: each.quality for each in made.judged}
+    right = {each.reference: each.quality for each in made.report_rows}
     assert set(right) == {"proper\u00a0noun verb", "proper\u00a0noun verb adverb"}
     assert all(0 <= quality <= 100 for quality in right.values())
 
 
-SENTENCES = Side(70.0, 13.0, 11.5, 60, 15_000, 10_000)
+SENTENCES = ColumnStatistics(70.0, 13.0, 11.5, 60, 15_000, 10_000)
 
 
 @pytest.mark.parametrize("preset", ["auto", "transformer", "lstm"])

@@ -126,5 +126,5 @@ def test_a_signal_before_the_first_update(number: int, started: Nursery, tmp_pat
     operations = command.operations()
     run = tmp_path / "early"
     assert command(run, operation=operations.index("rename"), signals=[number]).code == 130
-    assert RunDirectory(run).steps() == []
+    assert RunDirectory(run).checkpoints() == []
     check_resumes(command, run)

@@ -13,8 +13,8 @@ from seqloom.api.use import Evaluation, evaluate, load
 from seqloom.baselines import ngrams
 from seqloom.config import merge
 from seqloom.errors import ConfigError
-from seqloom.prediction import Model
-from seqloom.runs.observer import Plan, Silent
+from seqloom.prediction import TextPredictor
+from seqloom.runs.observer import Plan, SilentObserver
 from seqloom.search import Greedy, Sample
 from tests.run.support import Watching, assert_same, at, interrupt, last, tensors
 
@@ -52,9 +52,9 @@ def whole(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model(whole: Path) -> Model:
+def model(whole: Path) -> TextPredictor:
     found = load(whole)
-    assert isinstance(found, Model)
+    assert isinstance(found, TextPredictor)
     return found
 
 
@@ -93,7 +93,7 @@ def test_other_lanes_begin_anew_and_say_so(text: Path, whole: Path, tmp_path: Pa
     train(str(text), run, options=merge(SMALL, {"training": {"updates": 5}}))
     notes: list[str] = []
 
-    class Notes(Silent):
+    class Notes(SilentObserver):
         def starts(self, plan: Plan) -> None:
             notes.extend(plan.notes)
 
@@ -102,16 +102,16 @@ def test_other_lanes_begin_anew_and_say_so(text: Path, whole: Path, tmp_path: Pa
     assert any("lanes of the text are others" in note for note in notes)
 
 
-def test_the_plan_of_a_text_file(model: Model) -> None:
+def test_the_plan_of_a_text_file(model: TextPredictor) -> None:
     """A stream of characters, read by an LSTM; the run remembers that."""
     config = model.config
     assert (config.data.lines, config.target.unit) == ("stream", "character")  # type: ignore[union-attr]
     assert (config.model.encoder.kind, config.model.decoder.kind) == ("none", "recurrent")
-    assert model.endless
-    assert model.alone
+    assert model.is_stream
+    assert model.is_language_model
 
 
-def test_a_continuation_begins_with_the_beginning(model: Model) -> None:
+def test_a_continuation_begins_with_the_beginning(model: TextPredictor) -> None:
     """And is as long as asked for; a blank line begins nothing, what is unknown stays as it is."""
     beginnings = ["he so", "", "one ü ", "x\ny"]
     for search in (None, Greedy(), Sample(seed=3)):
@@ -124,13 +124,13 @@ def test_a_continuation_begins_with_the_beginning(model: Model) -> None:
     assert len(set(model.predict([""] * 3))) == 3
 
 
-def test_outputs_do_not_depend_on_the_group(model: Model) -> None:
+def test_outputs_do_not_depend_on_the_group(model: TextPredictor) -> None:
     beginnings = [line[:4] for line in LINES[:7]]
     whole = [output.text for output in model.stream(beginnings)]
     assert whole == [output.text for output in model.stream(beginnings, group=3)]
 
 
-def test_perplexity_by_hand(model: Model, tmp_path: Path) -> None:
+def test_perplexity_by_hand(model: TextPredictor, tmp_path: Path) -> None:
     """exp of the mean surprise of all characters, each after all before it; bits are nats / log 2;
     the same whether the text is scored line by line or as one."""
     path = tmp_path / "test.txt"
@@ -145,7 +145,7 @@ def test_perplexity_by_hand(model: Model, tmp_path: Path) -> None:
     assert f"characters:{len(letters)}" in found["bits per character"].signature
 
 
-def test_what_is_foretold_is_not_searched_for(model: Model, text: Path) -> None:
+def test_what_is_foretold_is_not_searched_for(model: TextPredictor, text: Path) -> None:
     """Rather than passing over what was asked."""
     with pytest.raises(ConfigError, match="foretells given texts and does not search: leave"):
         evaluate(model, str(text), search=Greedy())
@@ -153,20 +153,24 @@ def test_what_is_foretold_is_not_searched_for(model: Model, text: Path) -> None:
         evaluate(model, str(text), lowercase=True)
 
 
-def test_ngrams_stand_beside(model: Model, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ngrams_stand_beside(
+    model: TextPredictor, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As long as the rows learnt from are there; of a long text, the end is counted."""
     found = evaluate(model, str(text))
     assert isinstance(found, Evaluation)
     assert list(found.baselines) == ["7-grams", "7-grams by character"]
     assert found.baselines["7-grams"].value < found.scores[0].value  # it has seen the text
     assert "baselines" in found.as_dict()
-    monkeypatch.setattr(ngrams, "COUNTED", 50)
+    monkeypatch.setattr(ngrams, "MAX_TOKENS", 50)
     fewer = evaluate(model, str(text))
     assert isinstance(fewer, Evaluation)
     name = "7-grams of the last 50 tokens"
     assert next(iter(fewer.baselines)) == name
     assert fewer.baselines[name].value > found.baselines["7-grams"].value
-    gone = Model(model.config, model.source, model.target, model.network, known=Path("nowhere"))
+    gone = TextPredictor(
+        model.config, model.source, model.target, model.network, training_rows=Path("nowhere")
+    )
     assert "nowhere are gone" in evaluate(gone, str(text)).lines()[-1]
 
 
@@ -180,7 +184,7 @@ def test_words_of_a_stream(tmp_path: Path) -> None:
     options["model"] = {"embedding": 8, "decoder": shape}
     train(str(path), tmp_path / "run", model="transformer", options=options)
     found = load(tmp_path / "run")
-    assert isinstance(found, Model)
+    assert isinstance(found, TextPredictor)
     assert found.predict(["he \n so"])[0].text.startswith("he \n so ")
     scores = evaluate(found, str(path)).scores
     words = sum(len(line.split()) + 1 for line in TEXT.split("\n"))
@@ -200,8 +204,10 @@ def test_a_report_ranks_lines_by_what_a_character_costs(whole: Path) -> None:
     """SPEC S9: the sum over lines is what the whole text costs by the metric."""
     made = report(whole)
     nats = {each.name: each.value for each in made.scores}["nats per character"]
-    characters = [len(row.reference) for row in made.judged]  # which end in their line ends
-    total = -sum(row.quality * count for row, count in zip(made.judged, characters, strict=True))
+    characters = [len(row.reference) for row in made.report_rows]  # which end in their line ends
+    total = -sum(
+        row.quality * count for row, count in zip(made.report_rows, characters, strict=True)
+    )
     assert total / sum(characters) == pytest.approx(nats, rel=1e-6)
     assert '<th dir="auto">source</th>' not in made.page()
-    assert made.looks_at == "What mattered in three examples"
+    assert made.views_heading == "What mattered in three examples"

@@ -14,10 +14,10 @@ import pytest
 import tomli_w
 import torch
 
-from seqloom.api.train import Trained
+from seqloom.api.train import TrainingResult
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
-from seqloom.runs.torchrun_environment import Launch, launch
+from seqloom.runs.torchrun_environment import TorchrunEnvironment, torchrun_environment
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.run.nursery import ROOT, Nursery, nursery
@@ -139,7 +139,7 @@ def test_torchrun_goes_on_after_a_loss(started: Nursery, tmp_path: Path) -> None
 def test_all_ranks_know_what_was_trained(tmp_path: Path) -> None:
     """The others read from the run directory what the first has in hand."""
     result = trained(tmp_path / "run", options())
-    assert Trained.of(RunDirectory(tmp_path / "run")) == result
+    assert TrainingResult.of(RunDirectory(tmp_path / "run")) == result
 
 
 def test_what_a_launcher_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,10 +147,10 @@ def test_what_a_launcher_says(monkeypatch: pytest.MonkeyPatch) -> None:
     place = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "localhost"}
     for name, value in place.items():
         monkeypatch.setenv(name, value)
-    assert launch() is None
+    assert torchrun_environment() is None
     monkeypatch.setenv("MASTER_PORT", "29500")
-    assert launch() == Launch(3, 4, 1)
+    assert torchrun_environment() == TorchrunEnvironment(3, 4, 1)
     for wrong in ("4", "-1", "one", ""):
         monkeypatch.setenv("RANK", wrong)
         with pytest.raises(ConfigError, match=f"RANK={wrong},"):
-            launch()
+            torchrun_environment()

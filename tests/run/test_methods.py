@@ -82,7 +82,7 @@ def test_a_plateau_lowers_the_rate(tmp_path: Path) -> None:
 def test_falls_are_counted_from_the_last_progress_or_fall() -> None:
     def falls(values: list[float], patience: int) -> int:
         results = tuple(Validation(n, 0.0, value) for n, value in enumerate(values))
-        return Progress(validations=results).falls("metric", patience)
+        return Progress(validations=results).plateau_count("metric", patience)
 
     assert falls([], 1) == falls([5], 1) == falls([1, 2, 3, 4], 1) == 0
     assert falls([5, 5, 5, 5], 1) == 3
@@ -94,11 +94,11 @@ def test_a_moving_average_is_what_is_validated_and_used(tmp_path: Path) -> None:
     """It lies in every step, and the model that is loaded has its weights."""
     run = tmp_path / "run"
     trained(run, options(updates=6, validate_every=3, average="moving", average_decay=0.5))
-    assert all("average" in step.names() for step in RunDirectory(run).steps())
+    assert all("average" in step.names() for step in RunDirectory(run).checkpoints())
     best = max(
         last(run).progress()["validations"], key=lambda each: (each["metric"], -each["loss"])
     )
-    saved = next(step for step in RunDirectory(run).steps() if step.number == best["step"])
+    saved = next(step for step in RunDirectory(run).checkpoints() if step.number == best["step"])
     used = dict(load(run).network.named_parameters())
     assert all(torch.equal(used[name], value) for name, value in saved.load("average").items())
     assert any(not torch.equal(used[name], value) for name, value in saved.load("model").items())

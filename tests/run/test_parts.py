@@ -5,8 +5,8 @@ import torch
 
 from seqloom.config import ModelConfig
 from seqloom.fields import Symbols
-from seqloom.model import build_writer
-from seqloom.runs.parameter_table import part_lines
+from seqloom.model import build_sequence_model
+from seqloom.runs.parameter_table import parameter_lines
 from tests.counts import count
 from tests.model.models import VARIANTS
 from tests.model.test_forecast import MODELS as FORECASTS
@@ -16,8 +16,8 @@ from tests.model.test_forecast import model as forecaster
 def lines_of(config: ModelConfig, *, size: int) -> list[tuple[int, str]]:
     """Counts and names of a model that takes no memory."""
     with torch.device("meta"):
-        model = build_writer(config, source=Symbols(size), target=Symbols(size))
-    split = (line.strip().split("  ") for line in part_lines(model))
+        model = build_sequence_model(config, source=Symbols(size), target=Symbols(size))
+    split = (line.strip().split("  ") for line in parameter_lines(model))
     return [(int(number.replace(",", "")), words) for number, words in split]
 
 
@@ -25,7 +25,7 @@ def test_every_part_of_every_model_has_a_name_and_counts_once() -> None:
     """Whatever the options are, the parts make up the whole."""
     for config in VARIANTS[:: count(12, 1)]:
         with torch.device("meta"):
-            model = build_writer(config, source=Symbols(9), target=Symbols(9))
+            model = build_sequence_model(config, source=Symbols(9), target=Symbols(9))
         *parts, (total, last) = lines_of(config, size=9)
         assert last == "total"
         assert total == sum(number for number, _ in parts)
@@ -37,7 +37,7 @@ def test_every_part_of_a_forecast_has_a_name(name: str) -> None:
     """At once or fed back."""
     network = forecaster(name)
     total = sum(parameter.numel() for parameter in network.parameters())
-    assert part_lines(network)[-1].split() == [f"{total:,}", "total"]
+    assert parameter_lines(network)[-1].split() == [f"{total:,}", "total"]
 
 
 def test_blocks_are_counted_as_in_the_texts() -> None:

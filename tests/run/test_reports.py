@@ -12,7 +12,7 @@ from seqloom.api.report import report
 from seqloom.api.train import train
 from seqloom.api.use import evaluate, load
 from seqloom.config import merge
-from seqloom.prediction import Filler
+from seqloom.prediction import MaskFiller
 from tests.run import test_gaps as gaps
 from tests.run import test_senses as senses
 from tests.run import test_series as series
@@ -40,9 +40,9 @@ def test_files_of_the_held_out_rows_are_shown(
     train(request.getfixturevalue(kind), tmp_path / "run", options=options)
     made = report(tmp_path / "run")
     page = made.page()
-    assert made.rows == 4
-    assert len(made.looks) == 3
-    for heading in ("Best examples", "Worst examples", made.looks_at):
+    assert made.row_count == 4
+    assert len(made.views) == 3
+    for heading in ("Best examples", "Worst examples", made.views_heading):
         assert f"<h2>{heading}</h2>" in page
     assert page.count("data:image/png;base64,") >= 3
     assert not re.search(r'(src|href)="(?!data:|#)', page)
@@ -57,7 +57,9 @@ def test_sources_are_cut_as_in_use(tmp_path: Path) -> None:
     made = report(tmp_path / "run", data=PAIRS[:4])
     outputs = model.predict([source for source, _ in PAIRS[:4]])
     assert all(output.truncated for output in outputs)
-    assert [each.score for each in made.judged] == pytest.approx([each.score for each in outputs])
+    assert [each.score for each in made.report_rows] == pytest.approx(
+        [each.score for each in outputs]
+    )
 
 
 @pytest.mark.parametrize("preset", gaps.KINDS)
@@ -66,15 +68,15 @@ def test_texts_with_gaps_have_a_report(preset: str, tmp_path: Path) -> None:
     train(gaps.TEXTS, tmp_path / "run", options=gaps.chosen(preset, updates=20))
     made = report(tmp_path / "run", data=gaps.TEXTS[:6])
     model = load(tmp_path / "run")
-    assert isinstance(model, Filler)
+    assert isinstance(model, MaskFiller)
     found = evaluate(model, gaps.TEXTS[:6]).scores
     assert [each.name for each in made.scores] == [each.name for each in found]
     assert [each.value for each in made.scores] == pytest.approx([each.value for each in found])
-    shares = [each.quality for each in made.judged]
+    shares = [each.quality for each in made.report_rows]
     assert np.mean(shares) == pytest.approx(found[0].value)  # as all rows are of one length
-    assert [each.reference for each in made.judged] == gaps.TEXTS[:6]
-    assert len(made.looks) == 3
-    assert all("___" in json.dumps(each.as_dict()) for each in made.looks)
+    assert [each.reference for each in made.report_rows] == gaps.TEXTS[:6]
+    assert len(made.views) == 3
+    assert all("___" in json.dumps(each.as_dict()) for each in made.views)
     assert "told right, %" in report(tmp_path / "run").page()
 
 
@@ -88,6 +90,6 @@ def test_forecasts_of_the_held_out_windows_are_shown(preset: str, tmp_path: Path
     wanted = evaluate(load(tmp_path / "run"), data).scores[0]
     assert made.scores[0].name == wanted.name == "MSE"
     assert made.scores[0].value == pytest.approx(wanted.value, rel=1e-4)
-    assert len(made.looks) == 3
+    assert len(made.views) == 3
     assert "data:image/" in made.page()
     assert json.loads(json.dumps(made.as_dict()))["scores"]

@@ -9,7 +9,7 @@ import torch
 
 from seqloom.api.train import train
 from seqloom.api.use import load
-from seqloom.runs.observer import Plan, Silent
+from seqloom.runs.observer import Plan, SilentObserver
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.run.support import (
@@ -57,7 +57,7 @@ def test_resumed_from_every_step(preset: str, average: str, tmp_path: Path) -> N
         sitting(tmp_path / "parts", chosen(preset, average), until=step)
         assert last(tmp_path / "parts").number == step
     assert_same(tmp_path / "parts", tmp_path / "whole")
-    assert any("average" in step.names() for step in RunDirectory(tmp_path / "whole").steps())
+    assert any("average" in step.names() for step in RunDirectory(tmp_path / "whole").checkpoints())
     assert len(history(tmp_path / "whole")) == 5
 
 
@@ -121,7 +121,7 @@ def test_a_damaged_newest_step_is_passed_over_and_named(tmp_path: Path) -> None:
     damage(tmp_path / "run" / "step-000006")
     notes: list[str] = []
 
-    class Notes(Silent):
+    class Notes(SilentObserver):
         def starts(self, plan: Plan) -> None:
             notes.extend(plan.notes)
 
@@ -150,11 +150,11 @@ def test_steps_kept(tmp_path: Path) -> None:
     """The best, those to average with (should the newest fail, too), and the two newest stay."""
     run = tmp_path / "run"
     trained(run, options(updates=12, validate_every=2, average_steps=3, monitor="loss"))
-    numbers = [step.number for step in RunDirectory(run).steps()]
+    numbers = [step.number for step in RunDirectory(run).checkpoints()]
     best = min(history(run), key=lambda each: each["loss"])["step"]
     assert numbers == sorted({best, 8, 10, 12})
     used = {name: value.detach() for name, value in load(run).network.named_parameters()}
-    saved = next(step for step in RunDirectory(run).steps() if step.number == best)
+    saved = next(step for step in RunDirectory(run).checkpoints() if step.number == best)
     kind = "average" if "average" in saved.names() else "model"
     assert all(torch.equal(used[name], value) for name, value in saved.load(kind).items())
 

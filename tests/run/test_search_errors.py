@@ -3,8 +3,8 @@
 import pytest
 
 from seqloom.api.search_errors import Result, compare, search_errors
-from seqloom.api.use import load_writer
-from seqloom.prediction import Model
+from seqloom.api.use import load_text_predictor
+from seqloom.prediction import TextPredictor
 from seqloom.search import PLAIN, Beam, Exact
 from tests.run.finished import make_run
 from tests.run.support import PAIRS
@@ -51,11 +51,11 @@ def test_nothing_is_counted_of_nothing() -> None:
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    return load_writer(make_run(tmp_path_factory.mktemp("run")))
+def model(tmp_path_factory: pytest.TempPathFactory) -> TextPredictor:
+    return load_text_predictor(make_run(tmp_path_factory.mktemp("run")))
 
 
-def test_counts_are_those_of_the_outputs(model: Model) -> None:
+def test_counts_are_those_of_the_outputs(model: TextPredictor) -> None:
     """Counted again from the outputs of each search, one row at a time."""
     found = search_errors(model, ROWS, widest=3)
     sources = [source for source, _ in ROWS]
@@ -75,7 +75,7 @@ def test_counts_are_those_of_the_outputs(model: Model) -> None:
     assert found.widths[0].missed >= found.widths[-1].missed
 
 
-def test_a_limit_leaves_sentences_undecided(model: Model) -> None:
+def test_a_limit_leaves_sentences_undecided(model: TextPredictor) -> None:
     """With one path to read, next to nothing is proved; what is missed is missed all the same."""
     hurried = search_errors(model, ROWS, widest=1, search=Exact(expansions=1, width=1))
     patient = search_errors(model, ROWS, widest=1)
@@ -84,7 +84,7 @@ def test_a_limit_leaves_sentences_undecided(model: Model) -> None:
     assert hurried.widths[0].missed <= patient.widths[0].missed
 
 
-def test_json_and_table_say_the_same(model: Model) -> None:
+def test_json_and_table_say_the_same(model: TextPredictor) -> None:
     found = search_errors(model, ROWS, widest=2)
     plain = found.as_dict()
     lines = found.lines()

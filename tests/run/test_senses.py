@@ -18,8 +18,8 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SoundField, Values, VideoField
 from seqloom.fields import file_fields as named
 from seqloom.nn.resnet import ResNet
-from seqloom.runs.contents import best_step, used_weights
-from seqloom.runs.prepare import Request
+from seqloom.runs.contents import best_step, model_weights
+from seqloom.runs.prepare import TrainingRequest
 from seqloom.store import RunDirectory
 
 QUICK: dict[str, Any] = {
@@ -38,8 +38,8 @@ def tensors(run: Path, step: int | None = None) -> dict[str, torch.Tensor]:
     """The weights of a run as it is used, or as it was at a step."""
     directory = RunDirectory(run)
     if step is None:
-        return used_weights(best_step(directory))
-    return next(each for each in directory.steps() if each.number == step).load("model")
+        return model_weights(best_step(directory))
+    return next(each for each in directory.checkpoints() if each.number == step).load("model")
 
 
 @pytest.fixture(name="pictures")
@@ -278,7 +278,7 @@ def test_each_file_is_read_once(
     read.clear()
     evaluate(load(tmp_path / "run"), videos)
     assert len(read) == len(set(read)) == 16
-    monkeypatch.setattr(named, "KEPT", 1)
+    monkeypatch.setattr(named, "CACHE_BYTES", 1)
     read.clear()
     train(videos, tmp_path / "other", options=video_options())
     assert len(read) == len(set(read)) == 16
@@ -291,9 +291,9 @@ def test_each_file_is_read_once(
 def test_check_measures_some_files(videos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From all over, and one at a time; every file is looked at once more, for its faults."""
     read = files_read(monkeypatch)
-    monkeypatch.setattr(named, "KEPT", 1)
-    monkeypatch.setattr(check, "MEASURED", 4)
-    list(check_data(Request(videos, options=video_options())))
+    monkeypatch.setattr(named, "CACHE_BYTES", 1)
+    monkeypatch.setattr(check, "MAX_MEASURED_FILES", 4)
+    list(check_data(TrainingRequest(videos, options=video_options())))
     assert [Path(name).stem for name in read[:4]] == ["0", "5", "10", "15"]
     assert len(read) == 4 + 16
 
@@ -303,4 +303,4 @@ def test_check_counts_files_of_which_none_can_be_read(videos: Path) -> None:
     for path in videos.parent.glob("*.npy"):
         path.unlink()
     with pytest.raises(DataError, match=r"videos\.tsv: 16 rows cannot be used; mend them"):
-        list(check_data(Request(videos, options=video_options())))
+        list(check_data(TrainingRequest(videos, options=video_options())))

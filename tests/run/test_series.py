@@ -15,7 +15,7 @@ from seqloom.config import merge
 from seqloom.errors import ConfigError, DataError, Interrupted
 from seqloom.fields import SeriesField
 from seqloom.prediction import Forecaster
-from seqloom.runs.prepare import Request
+from seqloom.runs.prepare import TrainingRequest
 from seqloom.tasks.series_evaluation import SeriesEvaluation
 from tests.run.support import assert_same, at, interrupt
 
@@ -67,7 +67,7 @@ def test_an_exactly_linear_series_is_learnt(tmp_path: Path) -> None:
     assert result.scores[0].name == "MSE"
     assert result.scores[0].value < 1e-3
     assert set(result.baselines) == {"seasonal naive (season of 8)", "linear (ridge)"}
-    found = model.after(data)
+    found = model.forecast_after(data)
     angles = 2 * np.pi * np.arange(ROWS, ROWS + 4) / 8
     assert np.abs(found.mean[:, 0] - (100 + 10 * np.sin(angles))).max() < 1
     assert found.times[0] == "2026-01-11 20:00"
@@ -83,8 +83,8 @@ def test_the_scale_is_that_of_the_training_rows_and_is_kept(tmp_path: Path) -> N
     rows = np.genfromtxt(data, delimiter=",", skip_header=1, usecols=(1, 2))
     assert field.mean == pytest.approx(rows[:150].mean(axis=0))
     assert field.spread == pytest.approx(rows[:150].std(axis=0))
-    assert field.unscaled(field.scaled(rows)) == pytest.approx(rows, rel=1e-5)
-    standard = field.scaled(rows[:150])
+    assert field.unscale(field.scale(rows)) == pytest.approx(rows, rel=1e-5)
+    standard = field.scale(rows[:150])
     assert standard.mean(axis=0) == pytest.approx([0, 0], abs=1e-5)
     assert field.rows([field.cell(standard)])[0] == pytest.approx(standard, abs=1e-3)
 
@@ -96,7 +96,7 @@ def test_month_ends_are_forecast_as_month_ends(tmp_path: Path) -> None:
     data = tmp_path / "a.csv"
     data.write_text("\n".join(lines) + "\n", encoding="utf-8")
     train(data, tmp_path / "run", options=SMALL)
-    assert forecaster(tmp_path / "run").after(data).times == tuple(map(str, ends[122:]))
+    assert forecaster(tmp_path / "run").forecast_after(data).times == tuple(map(str, ends[122:]))
 
 
 def test_forecasts_of_every_kind_can_be_asked_together(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_forecasts_of_every_kind_can_be_asked_together(tmp_path: Path) -> None:
         train(data, tmp_path / preset, model=preset, options=SMALL)
     both = load(*(tmp_path / preset for preset in presets))
     assert isinstance(both, Forecaster)
-    alone = [forecaster(tmp_path / preset).after(data).mean for preset in presets]
-    assert both.after(data).mean == pytest.approx(np.mean(alone, axis=0), rel=1e-5)
+    alone = [forecaster(tmp_path / preset).forecast_after(data).mean for preset in presets]
+    assert both.forecast_after(data).mean == pytest.approx(np.mean(alone, axis=0), rel=1e-5)
 
 
 @pytest.mark.parametrize("preset", ["auto", "gru"])
@@ -118,17 +118,17 @@ def test_steps_past_the_horizon_are_rolled_by_hand(tmp_path: Path, preset: str) 
     options = merge(SMALL, STEPPED if preset == "gru" else {})
     train(data, tmp_path / "run", model=preset, options=options)
     model = forecaster(tmp_path / "run")
-    table = model.read(data)
-    long = model.after(data, steps=10)
-    window = model.source.scaled(table.values)[-12:]
+    table = model.read_table(data)
+    long = model.forecast_after(data, steps=10)
+    window = model.source.scale(table.values)[-12:]
     by_hand = []
     for _ in range(3):
-        block = model.windows(window[None])[0, ..., 0]
+        block = model.forecast_windows(window[None])[0, ..., 0]
         by_hand.append(block)
         window = np.concatenate([window, block])[-12:]
-    expected = model.target.unscaled(np.concatenate(by_hand)[:10])
+    expected = model.target.unscale(np.concatenate(by_hand)[:10])
     assert long.mean == pytest.approx(expected)
-    assert model.after(data, steps=2).mean == pytest.approx(long.mean[:2])
+    assert model.forecast_after(data, steps=2).mean == pytest.approx(long.mean[:2])
 
 
 @pytest.mark.parametrize("preset", ["auto", "gru"])
@@ -163,11 +163,11 @@ def test_what_is_known_ahead_is_used(tmp_path: Path) -> None:
     result = evaluate(model, data)
     assert result.scores[0].value < 0.1
     with pytest.raises(DataError, match="z must be given for 4 steps after the last row"):
-        model.after(data)
+        model.forecast_after(data)
     ahead = [0.5, -1.0, 2.0, 0.0]
     more = [f"{ROWS + n},,{z}" for n, z in enumerate(ahead)]
     data.write_text("\n".join([*lines, *more]) + "\n", encoding="utf-8")
-    found = model.after(data)
+    found = model.forecast_after(data)
     assert np.abs(found.mean[:, 0] - (2 * np.array(ahead) + 1)).max() < 1.0
     assert found.times == tuple(str(ROWS + n) for n in range(4))
 
@@ -194,7 +194,7 @@ def test_the_season_that_is_told_is_the_one_that_was_used(tmp_path: Path) -> Non
         result = evaluate(forecaster(tmp_path / f"{season}"), data)
         assert isinstance(result, SeriesEvaluation)
         told.append(result.baselines["seasonal naive (season of 12)"])
-        assert "season: 12 steps" in check_data(Request(data, options=options))
+        assert "season: 12 steps" in check_data(TrainingRequest(data, options=options))
     assert told[0] == told[1]
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seqloom.api.diagnosis import guessing_loss, judge
+from seqloom.api.diagnosis import baseline_loss, diagnose
 from seqloom.api.train import train
 from seqloom.api.use import load
 from seqloom.data import Corpus
 from seqloom.errors import DivergedError
-from seqloom.runs.observer import Silent
+from seqloom.runs.observer import SilentObserver
 from seqloom.runs.progress import Monitor, Validation
 from seqloom.store import RunDirectory
 from tests.run.support import PAIRS, history, last, options, trained
@@ -20,7 +20,7 @@ from tests.run.support import PAIRS, history, last, options, trained
 GOOD = Validation(10, loss=0.5, metric=90.0, training=0.7, outputs=9)
 
 
-class Words(Silent):
+class Words(SilentObserver):
     """Remembers how training ended."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ def test_the_best_step_is_always_kept(ending: dict[str, Any], tmp_path: Path) ->
     """Whatever ended the run, the best step is there and is the one that is loaded."""
     run = tmp_path / "run"
     best = train(PAIRS, run, options=options(validate_every=2, rate=1.0, **ending)).best
-    (step,) = [each for each in RunDirectory(run).steps() if each.number == best.step]
+    (step,) = [each for each in RunDirectory(run).checkpoints() if each.number == best.step]
     step.verify()
     values = [Validation(**each).value("metric") for each in history(run)]
     assert best.metric == max(values)
@@ -91,17 +91,17 @@ def test_verdicts() -> None:
     risen = replace(GOOD, step=20, training=1.6)
     same = replace(GOOD, step=20, outputs=1)
     poor = replace(GOOD, loss=3.0)
-    assert judge([GOOD], guessing=3.0) is None
-    assert judge([poor, GOOD], guessing=3.0) is None
-    assert judge([risen, GOOD], guessing=3.0) is None
-    assert judge([replace(GOOD, outputs=0)], guessing=3.0) is None
-    found = [judge(each, guessing=3.0) for each in ([GOOD, risen], [GOOD, same], [poor])]
+    assert diagnose([GOOD], guessing=3.0) is None
+    assert diagnose([poor, GOOD], guessing=3.0) is None
+    assert diagnose([risen, GOOD], guessing=3.0) is None
+    assert diagnose([replace(GOOD, outputs=0)], guessing=3.0) is None
+    found = [diagnose(each, guessing=3.0) for each in ([GOOD, risen], [GOOD, same], [poor])]
     assert [each and each.name for each in found] == [
         "diverged",
         "same output",
         "no better than guessing",
     ]
-    both = judge([GOOD, replace(risen, outputs=1, loss=9.0)], guessing=3.0)
+    both = diagnose([GOOD, replace(risen, outputs=1, loss=9.0)], guessing=3.0)
     assert both is not None
     assert both.name == "diverged"
     for verdict in found:
@@ -122,9 +122,9 @@ def test_guessing_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             counts[token] += 1
     tokens = [token for row in asked.batch(np.arange(len(asked))).target for token in row]
     expected = -sum(np.log(counts[token] / sum(counts)) for token in tokens) / len(tokens)
-    assert guessing_loss(learnt, asked, items) == pytest.approx(expected)
-    monkeypatch.setattr("seqloom.api.diagnosis.STRETCH", 7)
-    assert guessing_loss(learnt, asked, items) == pytest.approx(expected)
+    assert baseline_loss(learnt, asked, items) == pytest.approx(expected)
+    monkeypatch.setattr("seqloom.api.diagnosis.CHUNK_SIZE", 7)
+    assert baseline_loss(learnt, asked, items) == pytest.approx(expected)
 
 
 def test_a_model_that_learns_nothing_is_named_once(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_model_that_learns_nothing_is_named_once(tmp_path: Path) -> None:
     words = ended(run, updates=4, rate=1e-12)
     assert len(words.warnings) == 1
     again = train(PAIRS, run, options=options(updates=4, rate=1e-12))
-    assert again.verdict == words.warnings[0]
+    assert again.diagnosis == words.warnings[0]
     (event,) = [each for each in RunDirectory(run).events() if each["event"] == "verdict"]
     assert event["sentence"] == words.warnings[0]
     assert event["step"] == 4

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.api.sweep import Swept, sweep
+from seqloom.api.sweep import SweepResult, sweep
 from seqloom.api.sweep_sampler import assignments, next_setting
 from seqloom.api.train import train
-from seqloom.config import Range, Space, load_space
+from seqloom.config import Range, SweepSpace, load_sweep_space
 from seqloom.errors import ConfigError
 from tests.run.support import PAIRS, Crash, assert_same, options
 
@@ -27,7 +27,7 @@ def written(path: Path, text: str = SPACE) -> Path:
     return path
 
 
-def swept(folder: Path, *, crash: str = "") -> Swept:
+def swept(folder: Path, *, crash: str = "") -> SweepResult:
     """A sweep of tiny models; it crashes when it is about to tell of something."""
 
     def tell(sentence: str) -> None:
@@ -41,9 +41,9 @@ def swept(folder: Path, *, crash: str = "") -> Swept:
 def test_rungs_are_a_geometric_series() -> None:
     """Each has one in `factor` of the trials, and `factor` times the updates."""
     one = {"seed": (1, 2)}
-    assert Space(one, trials=9, first=5, factor=3).rungs == [(9, 5), (3, 15), (1, 45)]
-    assert Space(one, trials=10, first=1, factor=2).rungs == [(10, 1), (5, 2), (2, 4), (1, 8)]
-    assert Space(one, trials=2, first=7, factor=3).rungs == [(2, 7)]
+    assert SweepSpace(one, trials=9, first=5, factor=3).rungs == [(9, 5), (3, 15), (1, 45)]
+    assert SweepSpace(one, trials=10, first=1, factor=2).rungs == [(10, 1), (5, 2), (2, 4), (1, 8)]
+    assert SweepSpace(one, trials=2, first=7, factor=3).rungs == [(2, 7)]
 
 
 def test_a_sweep_that_is_begun_again_ends_alike(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_setting_that_cannot_be_is_left_out(tmp_path: Path) -> None:
 
 def test_settings_lie_in_their_space() -> None:
     """Whole numbers where both ends are, values of a list as they are; the same again."""
-    space = Space(
+    space = SweepSpace(
         {
             "training.rate": Range(1e-4, 1e-1, log=True),
             "training.warmup": Range(1, 5),
@@ -138,7 +138,7 @@ def test_settings_lie_in_their_space() -> None:
 def test_what_a_space_may_not_say(text: str, sentence: str, tmp_path: Path) -> None:
     """B4: one sentence with the file and what to write."""
     with pytest.raises(ConfigError) as caught:
-        load_space(written(tmp_path / "space.toml", text))
+        load_sweep_space(written(tmp_path / "space.toml", text))
     assert str(caught.value).startswith(str(tmp_path / "space.toml"))
     assert sentence in str(caught.value)
 

@@ -11,8 +11,8 @@ from seqloom.api.train import train
 from seqloom.api.use import describe, load
 from seqloom.errors import ConfigError, Interrupted, RunError
 from seqloom.fields import load_text
-from seqloom.runs.observer import Plan, Silent
-from seqloom.store import RunDirectory, Step
+from seqloom.runs.observer import Plan, SilentObserver
+from seqloom.store import Checkpoint, RunDirectory
 from tests.run.support import PAIRS, Options, assert_same, at, interrupt, last, options, trained
 
 FEW = PAIRS[:24]
@@ -35,8 +35,8 @@ def short(**training: Any) -> Options:
     return {name: given[name] for name in ("data", "training")}
 
 
-def steps(run: Path) -> dict[int, Step]:
-    return {step.number: step for step in RunDirectory(run).steps()}
+def steps(run: Path) -> dict[int, Checkpoint]:
+    return {step.number: step for step in RunDirectory(run).checkpoints()}
 
 
 def test_it_begins_with_the_weights_and_fields_of_the_other(old: Path, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_an_output_layer_that_is_the_embedding_cannot_learn_alone(tmp_path: Path
         train(FEW, tmp_path / "a", base=tmp_path / "old", options=short(freeze="all-but-output"))
     notes: list[str] = []
 
-    class Notes(Silent):
+    class Notes(SilentObserver):
         def starts(self, plan: Plan) -> None:
             notes.extend(plan.notes)
 

@@ -11,13 +11,13 @@ import torch
 
 from seqloom.api.train import train
 from seqloom.api.use import load
-from seqloom.api.vectors import Corpus, Learning, learn_vectors
+from seqloom.api.vectors import Word2VecOptions, WordCorpus, learn_vectors
 from seqloom.config import merge
 from seqloom.data import WordVectors, write_vectors
 from seqloom.errors import ConfigError, DataError
 from seqloom.model import token_table
 from seqloom.runs.learner import new_network
-from seqloom.runs.observer import Silent
+from seqloom.runs.observer import SilentObserver
 from seqloom.store import RunDirectory
 from tests.run.support import PAIRS, Crash, assert_same, at, crash, last, options, tensors
 
@@ -46,8 +46,8 @@ def test_words_that_stand_alike_are_near(kind: str) -> None:
     """The three words nearest to an animal are the other animals, and so with colours (SPEC
     S1.5)."""
     told: list[str] = []
-    learning = Learning(kind, size=8, least=1, passes=60, window=2, seed=3)
-    found = learn_vectors(Corpus.of(texts(600), "1"), learning, told.append)
+    learning = Word2VecOptions(kind, size=8, least=1, passes=60, window=2, seed=3)
+    found = learn_vectors(WordCorpus.of(texts(600), "1"), learning, told.append)
     assert told == ["600 texts, 3,000 words, 16 different ones; 16 come 1 times or more"]
     for group in (ANIMALS, COLOURS):
         for word in group:
@@ -55,9 +55,11 @@ def test_words_that_stand_alike_are_near(kind: str) -> None:
 
 
 def test_a_seed_settles_the_vectors() -> None:
-    corpus = Corpus.of(texts(50), "1")
+    corpus = WordCorpus.of(texts(50), "1")
     tables = [
-        learn_vectors(corpus, Learning(size=4, least=1, passes=2, seed=seed), lambda _: None).table
+        learn_vectors(
+            corpus, Word2VecOptions(size=4, least=1, passes=2, seed=seed), lambda _: None
+        ).table
         for seed in (1, 1, 2)
     ]
     assert np.array_equal(tables[0], tables[1])
@@ -68,9 +70,9 @@ def test_what_cannot_be_learnt() -> None:
     with pytest.raises(
         DataError, match="<pairs>: no word comes 5,000 times or more; lower --least"
     ):
-        learn_vectors(Corpus.of(texts(9), "1"), Learning(least=5_000), print)
+        learn_vectors(WordCorpus.of(texts(9), "1"), Word2VecOptions(least=5_000), print)
     with pytest.raises(ConfigError, match="--kind glove: choose skip-gram or cbow"):
-        learn_vectors(Corpus.of(texts(9), "1"), Learning("glove"), print)
+        learn_vectors(WordCorpus.of(texts(9), "1"), Word2VecOptions("glove"), print)
 
 
 def vectors_of(path: Path, letters: str, size: int = 8) -> WordVectors:
@@ -86,7 +88,7 @@ def with_vectors(side: str, preset: str, path: Path, **model: Any) -> dict[str, 
     return merge(chosen, {"model": {**given, **model}})
 
 
-class Noting(Silent):
+class Noting(SilentObserver):
     """Keeps what is said."""
 
     def __init__(self) -> None:
@@ -115,7 +117,7 @@ def test_given_vectors_are_where_training_begins(tmp_path: Path, side: str, pres
     train(PAIRS, tmp_path / "run", options=with_vectors(side, preset, path), watch=watch, until=3)
     assert f"begins from the vectors of {path} (7 of 12 {side} symbols, 58.3 %)" in watch.said
     path.unlink()
-    steps = {step.number: step for step in RunDirectory(tmp_path / "run").steps()}
+    steps = {step.number: step for step in RunDirectory(tmp_path / "run").checkpoints()}
     model = load(tmp_path / "run")
     field = getattr(model, side)
     ids = torch.tensor([int(field.encode(word)[0]) for word in given.words])
@@ -138,7 +140,9 @@ def test_frozen_vectors_stay_and_others_learn(tmp_path: Path, *, frozen: bool) -
         tmp_path / "run",
         options=with_vectors("source", "lstm", path, frozen_vectors=frozen),
     )
-    steps = {step.number: step.load("model") for step in RunDirectory(tmp_path / "run").steps()}
+    steps = {
+        step.number: step.load("model") for step in RunDirectory(tmp_path / "run").checkpoints()
+    }
     before, after = (table_of(tmp_path / "run", "source", steps[number]) for number in (3, 6))
     assert torch.equal(before, after) == frozen
     other = [table_of(tmp_path / "run", "target", steps[number]) for number in (3, 6)]

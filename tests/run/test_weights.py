@@ -8,7 +8,7 @@ import torch
 from seqloom.config import Config
 from seqloom.fields import Symbols
 from seqloom.model import build
-from seqloom.runs.weights import without_memory
+from seqloom.runs.weights import meta_device
 
 SCRIPT = """
 import sys
@@ -25,7 +25,7 @@ print("torch._dynamo" in sys.modules, "sympy" in sys.modules)
 
 def test_names_and_shapes_are_those_of_a_model_with_weights() -> None:
     config = Config()
-    with without_memory():
+    with meta_device():
         bare = build(config.model, source=Symbols(9), target=Symbols(9))
     whole = build(config.model, source=Symbols(9), target=Symbols(9))
     shapes = {name: each.shape for name, each in whole.named_parameters()}

@@ -3,7 +3,7 @@
 import pytest
 
 from seqloom.model import Memory
-from seqloom.search import Beam, Frontier, Ranking, agreed
+from seqloom.search import Beam, Frontier, Ranking, stable_tokens
 from tests.counts import count
 from tests.search.stubs import Scripted, limits, random_script
 
@@ -21,8 +21,8 @@ def test_what_is_told_is_never_taken_back(number: int) -> None:
     while not frontier.done:
         frontier = search.advance(decoder, frontier)
         for place, sentence in enumerate(frontier.sentences.tolist()):
-            sure = [each.token for each in agreed(frontier, place, 0)]
-            later = [each.token for each in agreed(frontier, place, len(told[sentence]))]
+            sure = [each.token for each in stable_tokens(frontier, place, 0)]
+            later = [each.token for each in stable_tokens(frontier, place, len(told[sentence]))]
             assert sure == told[sentence] + later
             told[sentence] = sure
     assert isinstance(frontier, Frontier)

@@ -8,8 +8,8 @@ import torch
 from seqloom.model import Memory
 from seqloom.search import Limits
 from seqloom.search.beam import candidates
-from seqloom.search.block_topk import forks_by_blocks
-from seqloom.search.frontier import Choices, Forks, Frontier, Notes
+from seqloom.search.block_topk import continuations_by_blocks
+from seqloom.search.frontier import Choices, Continuations, Frontier, Notes
 from tests.search.stubs import Scripted
 
 PATHS, SENTENCES = 3, 4
@@ -24,7 +24,7 @@ def frontier_of(number: int, *, some: bool) -> Frontier:
     finished = torch.rand(SENTENCES, PATHS, generator=drawn) < 0.5 * some
     finished[:, 0] = False
     lengths, some = torch.zeros_like(finished, dtype=torch.int64), bool(finished.any())
-    return replace(start, totals=totals, lengths=lengths, finished=finished, some=some)
+    return replace(start, totals=totals, lengths=lengths, finished=finished, any_finished=some)
 
 
 def choices_of(number: int, frontier: Frontier, width: int) -> Choices:
@@ -34,15 +34,15 @@ def choices_of(number: int, frontier: Frontier, width: int) -> Choices:
     logits = torch.randn(len(rows), width, generator=drawn) * 3
     norms = logits.logsumexp(dim=1)
     logits[:, torch.randint(width, (width // 2,), generator=drawn)] = -torch.inf
-    return Choices(logits, norms, None, Notes(), rows if frontier.some else None)
+    return Choices(logits, norms, None, Notes(), rows if frontier.any_finished else None)
 
 
-def path_by_path(frontier: Frontier, choices: Choices, count: int) -> Forks:
+def path_by_path(frontier: Frontier, choices: Choices, count: int) -> Continuations:
     """All candidates of a sentence sorted."""
     gains, tokens = candidates(frontier, choices, count)
     choice = (frontier.totals[:, :, None] + gains).flatten(1).sort(dim=1, descending=True).indices
     choice = choice[:, :count]
-    return Forks(
+    return Continuations(
         tokens.flatten(1).gather(1, choice),
         gains.flatten(1).gather(1, choice),
         choice // gains.shape[2],
@@ -55,7 +55,7 @@ def path_by_path(frontier: Frontier, choices: Choices, count: int) -> Forks:
 def test_the_forks_are_the_same(number: int, width: int, some: bool) -> None:
     frontier = frontier_of(number, some=some)
     choices, count = choices_of(number, frontier, width), 2 + number % 7
-    found = forks_by_blocks(frontier, choices, count)
+    found = continuations_by_blocks(frontier, choices, count)
     expected = path_by_path(frontier, choices, count)
     assert found is not None
     assert found.parents is not None
@@ -72,6 +72,6 @@ def test_no_answer_where_forks_tie_or_there_are_no_blocks() -> None:
     choices = choices_of(1, frontier, 1_280)
     tied = choices.logits.clone()
     tied[:, 7] = tied[:, 9] = 50.0
-    assert forks_by_blocks(frontier, choices._replace(logits=tied), 4) is None
-    assert forks_by_blocks(frontier, choices_of(1, frontier, 1_283), 4) is None
-    assert forks_by_blocks(frontier, choices_of(1, frontier, 640), 4) is None
+    assert continuations_by_blocks(frontier, choices._replace(logits=tied), 4) is None
+    assert continuations_by_blocks(frontier, choices_of(1, frontier, 1_283), 4) is None
+    assert continuations_by_blocks(frontier, choices_of(1, frontier, 640), 4) is None

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from seqloom.model import SequenceModel
-from seqloom.model.ensemble import EnsembleDecoder, Memories, ensemble
+from seqloom.model.ensemble import EnsembleDecoder, EnsembleMemory, network_ensemble
 from tests.checks import Subject, check_decoder
 from tests.counts import count
 from tests.model.models import VARIANTS, attends, case, model_of, sources
@@ -40,7 +40,7 @@ def pair(number: int) -> tuple[SequenceModel, bool]:
     torch.manual_seed(number)
     configs = [VARIANTS[number * 61 % len(VARIANTS)], VARIANTS[(number * 31 + 7) % len(VARIANTS)]]
     models = [model_of(config, source_size=9, target_size=6) for config in configs]
-    return ensemble(models), any(map(attends, configs))
+    return network_ensemble(models), any(map(attends, configs))
 
 
 @pytest.mark.parametrize("number", range(count(2, 100)))
@@ -59,7 +59,7 @@ def test_the_probability_of_an_ensemble_is_the_mean(number: int) -> None:
     model, _ = pair(number)
     assert isinstance(model.decoder, EnsembleDecoder)
     memory = model.encoder.encode(sources(3, size=9))
-    assert isinstance(memory, Memories)
+    assert isinstance(memory, EnsembleMemory)
     inputs = torch.randint(0, 6, (3, 4))
     features, _ = model.decoder.read(inputs, model.decoder.start(memory))
     found = model.decoder.write(features.hidden).exp()
@@ -72,4 +72,4 @@ def test_the_probability_of_an_ensemble_is_the_mean(number: int) -> None:
 
 def test_one_model_alone_is_itself() -> None:
     model, _, _, _ = case(3)
-    assert ensemble([model]) is model
+    assert network_ensemble([model]) is model

@@ -11,7 +11,7 @@ from torch import Tensor
 from seqloom.errors import ConfigError, DivergedError
 from seqloom.fields import EMPTY, END, START
 from seqloom.model import Memory
-from seqloom.search import Beam, Exact, Limits, Ranking, Written
+from seqloom.search import Beam, Exact, Limits, PathHistory, Ranking
 from tests.checks import EXACT, Subject, assert_rescored, log_probabilities
 from tests.counts import count
 from tests.model.models import case
@@ -127,7 +127,7 @@ def test_equal_outputs_are_in_the_order_of_length_and_tokens() -> None:
     assert [each.tokens for each in found] == [(), *pairs]
 
 
-def no_word_twice(logits: Tensor, written: Written) -> Tensor:
+def no_word_twice(logits: Tensor, written: PathHistory) -> Tensor:
     """A rule: a token may not follow itself."""
     if written.tokens.shape[1]:
         logits = logits.scatter(1, written.tokens[:, -1:], -torch.inf)

@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqloom.engine.decoder import Engine, fast
+from seqloom.engine.decoder import DecoderEngine, fast_decoder
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder, SequenceModel, Source
-from seqloom.model.ensemble import ensemble
+from seqloom.model.ensemble import network_ensemble
 from seqloom.search import (
     Beam,
     Completions,
-    Forbidden,
+    ForbiddenPhrases,
     Frontier,
     Greedy,
     Hypothesis,
@@ -22,11 +22,11 @@ from seqloom.search import (
     NoRepeat,
     Prefix,
     Ranking,
-    Required,
+    RequiredPhrases,
     Search,
-    joined,
-    joins_unbegun,
-    remaining,
+    drop_finished,
+    join_frontiers,
+    joins_before_first_step,
     run_to_end,
 )
 from tests.checks import FORBIDDEN, assert_close, assert_outputs_same
@@ -61,7 +61,7 @@ class Group:
             forbidden=FORBIDDEN,
             sources=self.source.lengths[chosen],
             lines=chosen,
-            noted=NOTED,
+            n_alternatives=NOTED,
             **rules,
         )
         source = Source(*(part[chosen] for part in self.source))
@@ -85,7 +85,7 @@ def together(
             new, fresh = group.begin(search, arrived, **cut(rules, arrived)), arrived.tolist()
             if not early:
                 new, fresh = taken(search.advance(decoder, new), search, fresh, found)
-            running = new if running is None else joined(running, new)
+            running = new if running is None else join_frontiers(running, new)
             numbers = numbers + fresh
         if running is not None and not running.done:
             running = search.advance(decoder, running)
@@ -109,12 +109,12 @@ def taken(
     staying = frontier.sentences.tolist()
     gone = [number for place, number in enumerate(numbers) if place not in staying]
     found.update(zip(gone, search.results(frontier), strict=True))
-    return remaining(frontier), [numbers[place] for place in staying]
+    return drop_finished(frontier), [numbers[place] for place in staying]
 
 
 def check_joining(group: Group, searches: list[Search], **rules: Any) -> None:
     decoder = group.model.decoder
-    early = [(search, True) for search in searches if joins_unbegun(search)]
+    early = [(search, True) for search in searches if joins_before_first_step(search)]
     for search, soon in [*((search, False) for search in searches), *early]:
         found = together(group, search, decoder, early=soon, **rules)
         assert sorted(found) == list(range(len(group.longest)))
@@ -162,8 +162,8 @@ def test_every_search_on_the_engine(search: Search, count_of: int) -> None:
     """The table of keys is joined too, with the gaps that those who left have made in it."""
     torch.manual_seed(count_of)
     made = model_of(NAMED["plain sinusoids"], source_size=9, target_size=VOCABULARY)
-    engine = fast(made.decoder)
-    assert isinstance(engine, Engine)
+    engine = fast_decoder(made.decoder)
+    assert isinstance(engine, DecoderEngine)
     check_joining(Group(replaced(made, engine), count_of, count_of), [search])
 
 
@@ -182,7 +182,7 @@ def test_members_of_an_ensemble_are_joined_together() -> None:
     torch.manual_seed(5)
     names = ["plain sinusoids", "plain rotary"]
     models = [model_of(NAMED[name], source_size=9, target_size=VOCABULARY) for name in names]
-    check_joining(Group(ensemble(models), 5, 5), [Greedy(), Beam(3)])
+    check_joining(Group(network_ensemble(models), 5, 5), [Greedy(), Beam(3)])
 
 
 @pytest.mark.parametrize("number", range(count(3, 60)))
@@ -195,8 +195,8 @@ def test_rules_follow_their_sentences(number: int) -> None:
     inside = torch.arange(2) < group.begun[:, None]
     prefix = Prefix(group.prefixes.masked_fill(~inside, EMPTY), group.begun)
     searches: list[Search] = [Greedy(), Beam(3), Completions(2, 2)]
-    check_joining(group, searches, prefix=prefix, rules=(NoRepeat(2), Forbidden(((4, 5),))))
-    check_joining(group, [Beam(4)], required=Required(((5,),)))
+    check_joining(group, searches, prefix=prefix, rules=(NoRepeat(2), ForbiddenPhrases(((4, 5),))))
+    check_joining(group, [Beam(4)], required=RequiredPhrases(((5,),)))
 
 
 @torch.no_grad()
@@ -218,11 +218,11 @@ def test_the_way_back_does_not_grow_for_ever() -> None:
     for _ in range(100):
         start = group.begin(search, first, shortest=group.longest)
         new = search.advance(model.decoder, start)
-        running = search.advance(model.decoder, joined(running, new))
-        running = remaining(running)
+        running = search.advance(model.decoder, join_frontiers(running, new))
+        running = drop_finished(running)
         depth, step = 0, running.step
         while step is not None:
-            depth, step = depth + 1, step.before
+            depth, step = depth + 1, step.previous
         assert depth == running.depth <= 2 * 9 + 18
 
 
@@ -238,7 +238,7 @@ def test_what_is_given_up_leaves_the_others_as_they_were() -> None:
         running = search.advance(model.decoder, running)
     assert len(running.sentences) == 6
     gone = torch.tensor([True, False, False, True, False, True])
-    running = running.without(gone)
+    running = running.drop_sentences(gone)
     while not running.done:
         running = search.advance(model.decoder, running)
     expected = run_to_end(search, model.decoder, *_parts(group, whole[~gone]))

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqloom.search.topk import FEW, MANY, largest, likeliest, log_sum
+from seqloom.search.topk import LARGE_TABLE, SMALL_ROW, log_sum_exp, row_max, stable_topk
 
-WIDTHS = [1, 2, 63, 64, 65, FEW, FEW + 1, 1_500, 5_000, 8_003]
+WIDTHS = [1, 2, 63, 64, 65, SMALL_ROW, SMALL_ROW + 1, 1_500, 5_000, 8_003]
 
 
 def tables(rows: int, width: int) -> list[Tensor]:
@@ -29,7 +29,7 @@ def tables(rows: int, width: int) -> list[Tensor]:
 def test_the_largest_are_the_first_of_a_stable_sort(width: int, count: int) -> None:
     """SPEC S7.3: ties by lower index, in rows of any length."""
     for values in tables(7, width):
-        best, where = largest(values, count)
+        best, where = stable_topk(values, count)
         order = values.sort(dim=1, descending=True, stable=True)
         assert torch.equal(best, order.values[:, :count])
         real = best > -torch.inf
@@ -38,10 +38,10 @@ def test_the_largest_are_the_first_of_a_stable_sort(width: int, count: int) -> N
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("rows", [1, 7, MANY // 1_000])
+@pytest.mark.parametrize("rows", [1, 7, LARGE_TABLE // 1_000])
 def test_the_likeliest_is_the_first_maximum(width: int, rows: int) -> None:
     for values in tables(rows, width):
-        best, where = likeliest(values)
+        best, where = row_max(values)
         assert torch.equal(best, values.amax(dim=1))
         assert torch.equal(where, (values == best[:, None]).int().argmax(dim=1))
 
@@ -49,7 +49,7 @@ def test_the_likeliest_is_the_first_maximum(width: int, rows: int) -> None:
 def test_impossible_forks_of_a_short_row_keep_their_order() -> None:
     """Where fewer are possible than wanted, the others come in the order of their places."""
     values = torch.tensor([[-torch.inf, 2.0, -torch.inf, -torch.inf, 5.0]])
-    assert largest(values, 4)[1].tolist() == [[4, 1, 0, 2]]
+    assert stable_topk(values, 4)[1].tolist() == [[4, 1, 0, 2]]
 
 
 @pytest.mark.parametrize(("rows", "width"), [(3, 7), (40, 8_003), (300, 1_000), (1, 2**17 + 5)])
@@ -57,7 +57,7 @@ def test_sums_are_taken_in_parts(rows: int, width: int) -> None:
     values = 5 * torch.randn(rows, width, generator=torch.Generator().manual_seed(1))
     values[0, 0] = -torch.inf
     expected = values.double().logsumexp(dim=1)
-    assert torch.allclose(log_sum(values).double(), expected, rtol=0, atol=1e-5)
+    assert torch.allclose(log_sum_exp(values).double(), expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("shift", [-1e4, -150.0, -60.0, 60.0, 150.0, 1e4])
@@ -68,7 +68,7 @@ def test_sums_of_any_size(shift: float) -> None:
     values[1] += shift
     values[2] = -torch.inf
     values[3, 7] = torch.nan
-    found = log_sum(values)
+    found = log_sum_exp(values)
     expected = values.double().logsumexp(dim=1)
     assert torch.allclose(found[:2].double(), expected[:2], rtol=1e-6, atol=1e-5)
     assert float(found[2]) == -torch.inf

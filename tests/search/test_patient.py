@@ -8,7 +8,7 @@ import torch
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START
 from seqloom.search import Beam, PatientBeam, Ranking
-from seqloom.search.topk import log_sum
+from seqloom.search.topk import log_sum_exp
 from tests.counts import count
 from tests.search.stubs import Script, every_output, random_script, search_all
 
@@ -20,7 +20,7 @@ def forks_of(script: Script, sentence: int, paths: Forks) -> Forks:
     forks = []
     for tokens, total in paths:
         logits = torch.tensor(script(sentence, tokens), dtype=torch.float64)
-        for token, gain in enumerate((logits - log_sum(logits[None])).tolist()):
+        for token, gain in enumerate((logits - log_sum_exp(logits[None])).tolist()):
             if token not in (EMPTY, START) and gain > -math.inf:
                 forks.append(((*tokens, token), total + gain))
     return sorted(forks, key=lambda fork: -fork[1])

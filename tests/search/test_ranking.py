@@ -82,7 +82,7 @@ def test_no_continuation_is_better_than_hoped(ranking: Ranking) -> None:
     totals = -10 * torch.rand(5_000, generator=draw, dtype=torch.float64)
     shortest = torch.randint(1, 9, totals.shape, generator=draw)
     longest = shortest + torch.randint(0, 9, totals.shape, generator=draw)
-    hope = ranking.hope(totals, shortest, longest)
+    hope = ranking.upper_bound(totals, shortest, longest)
     for turn in range(20):
         more = torch.rand(totals.shape, generator=draw, dtype=torch.float64)
         lengths = (

@@ -8,7 +8,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from seqloom.errors import ConfigError
 from seqloom.fields import END
-from seqloom.search import MinimumRisk, Sample, likeness
+from seqloom.search import MinimumRisk, Sample, pairwise_chrf
 from tests.search.stubs import logarithms, outputs, random_script, search_all
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "then", "that", "rat", "ran", "at", "it"]
@@ -23,7 +23,7 @@ def test_likeness_of_characters_is_chrf(number: int) -> None:
         "ab",
         "",
     ]
-    found = likeness(["".join(text.split()) for text in texts])
+    found = pairwise_chrf(["".join(text.split()) for text in texts])
     metric = CHRF()
     for row, output in enumerate(texts):
         for column, reference in enumerate(texts):
@@ -60,7 +60,7 @@ def test_the_mean_is_over_all_other_draws(number: int) -> None:
     """By hand: each draw's mean likeness to the other draws, its own copies among them."""
     script, sample = random_script(number, size=8, levels=3), Sample(draws=12, seed=number)
     draws = search_all(sample, script, [5])[0]
-    table = likeness([draw.tokens for draw in draws])
+    table = pairwise_chrf([draw.tokens for draw in draws])
     same = torch.tensor([[a.tokens == b.tokens for b in draws] for a in draws])
     table = table.masked_fill(same, 1.0)
     by_hand = {draw.tokens: float(table[row].sum() - 1) / 11 for row, draw in enumerate(draws)}

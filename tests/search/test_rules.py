@@ -16,19 +16,19 @@ from seqloom.search import (
     Completions,
     DiverseBeam,
     Exact,
-    Forbidden,
+    ForbiddenPhrases,
     Greedy,
     Limits,
     NoRepeat,
+    PathHistory,
     PatientBeam,
     Phrase,
     Prefix,
     Ranking,
-    Required,
+    RequiredPhrases,
     Sample,
     Search,
     StochasticBeam,
-    Written,
 )
 from tests.counts import count
 from tests.search.stubs import (
@@ -94,27 +94,31 @@ ANYTHING = limits(LONGEST)
 CASES = [
     Case("prefix", replace(ANYTHING, prefix=prefixes(*BEGUN)), begins),
     Case(
-        "a word forbidden", replace(ANYTHING, rules=(Forbidden(((4,),)),)), lambda _, t: 4 not in t
+        "a word forbidden",
+        replace(ANYTHING, rules=(ForbiddenPhrases(((4,),)),)),
+        lambda _, t: 4 not in t,
     ),
     Case(
         "phrases forbidden",
-        replace(ANYTHING, rules=(Forbidden(PHRASES),)),
+        replace(ANYTHING, rules=(ForbiddenPhrases(PHRASES),)),
         lambda _, t: not any(contains(t, phrase) for phrase in PHRASES),
     ),
     Case("no word twice", replace(ANYTHING, rules=(NoRepeat(1),)), lambda _, t: not repeats(t, 1)),
     Case("no pair twice", replace(ANYTHING, rules=(NoRepeat(2),)), lambda _, t: not repeats(t, 2)),
-    Case("a word", replace(ANYTHING, required=Required(((5,),))), lambda _, t: 5 in t),
+    Case("a word", replace(ANYTHING, required=RequiredPhrases(((5,),))), lambda _, t: 5 in t),
     Case(
-        "a pair", replace(ANYTHING, required=Required(((5, 5),))), lambda _, t: contains(t, (5, 5))
+        "a pair",
+        replace(ANYTHING, required=RequiredPhrases(((5, 5),))),
+        lambda _, t: contains(t, (5, 5)),
     ),
     Case(
         "a word and a pair",
-        replace(ANYTHING, required=Required(((4, 5), (6,)))),
+        replace(ANYTHING, required=RequiredPhrases(((4, 5), (6,)))),
         lambda _, t: contains(t, (4, 5)) and 6 in t,
     ),
     Case(
         "overlapping phrases",
-        replace(ANYTHING, required=Required(((4, 5), (5, 4)))),
+        replace(ANYTHING, required=RequiredPhrases(((4, 5), (5, 4)))),
         lambda _, t: contains(t, (4, 5)) and contains(t, (5, 4)),
     ),
     Case(
@@ -122,8 +126,8 @@ CASES = [
         replace(
             ANYTHING,
             prefix=prefixes(*BEGUN),
-            rules=(NoRepeat(2), Forbidden(((6, 6),))),
-            required=Required(((6,),)),
+            rules=(NoRepeat(2), ForbiddenPhrases(((6, 6),))),
+            required=RequiredPhrases(((6,),)),
         ),
         lambda n, t: begins(n, t) and not (repeats(t, 2) or contains(t, (6, 6))) and 6 in t,
     ),
@@ -177,7 +181,7 @@ def test_what_is_required_is_written_in_time(search: Search) -> None:
     def script(_: int, written: tuple[int, ...]) -> list[float]:
         return logarithms({END: 0.3, 4: 0.69, 5: 0.005, 6: 0.005}, size=SIZE)
 
-    required = Required(((5, 6, 5), (6, 6, 4)))
+    required = RequiredPhrases(((5, 6, 5), (6, 6, 4)))
     allowed = replace(limits([7, 8, 9]), required=required)
     for found in search_all(search, script, allowed):
         ended = [each for each in found if each.finished]
@@ -185,14 +189,14 @@ def test_what_is_required_is_written_in_time(search: Search) -> None:
         assert all(contains(e.tokens, p) for e in ended for p in required.phrases)
 
 
-def random_rows(seed: int) -> tuple[Tensor, Written]:
+def random_rows(seed: int) -> tuple[Tensor, PathHistory]:
     """Logits and paths of unequal lengths, padded by words."""
     draw = torch.Generator().manual_seed(seed)
     tokens = torch.randint(4, SIZE, (30, 9), generator=draw)
     lengths = torch.randint(0, 10, (30,), generator=draw)
     logits = torch.randn(30, SIZE, generator=draw, dtype=torch.float64)
     none = torch.zeros_like(lengths)
-    return logits, Written(tokens, lengths, none, 20 - lengths, none)
+    return logits, PathHistory(tokens, lengths, none, 20 - lengths, none)
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -202,7 +206,7 @@ def test_rules_on_rows_of_unequal_length(number: int, size: int) -> None:
     logits, written = random_rows(number)
     rows = [tuple(row[:n]) for row, n in zip(written.tokens.tolist(), written.lengths, strict=True)]
     phrases = ((4, 5, 6)[:size], (5,) * size, (6, 4))
-    forbid, repeat = Forbidden(phrases), NoRepeat(size)
+    forbid, repeat = ForbiddenPhrases(phrases), NoRepeat(size)
     forbidden, repeated = forbid(logits.clone(), written), repeat(logits.clone(), written)
     for place, row in enumerate(rows):
         for token in range(4, SIZE):
@@ -224,7 +228,7 @@ def test_a_prefix_is_written_whatever_else_is_forbidden() -> None:
     allowed = replace(
         Limits(torch.tensor([6]), shortest=torch.tensor([5])),
         prefix=prefixes((4, 4, 1, 4)),
-        rules=(NoRepeat(1), Forbidden(((4,),))),
+        rules=(NoRepeat(1), ForbiddenPhrases(((4,),))),
     )
     for search in (Greedy(), Beam(2)):
         ((best,),) = search_all(search, script, allowed)
@@ -245,7 +249,7 @@ def test_a_beam_makes_room_for_what_is_required() -> None:
         table = {0: {4: 0.6, 5: 0.1, 6: 0.01, END: 0.29}, 1: {4: 0.3, 5: 0.1, 6: 0.01, END: 0.59}}
         return logarithms(table[min(1, len(written))], size=SIZE)
 
-    allowed = replace(limits([12]), required=Required(((5,), (6,))))
+    allowed = replace(limits([12]), required=RequiredPhrases(((5,), (6,))))
     everything = endings(every_output(script, 0, 6))
     good = {t: s / (len(t) + 1) for t, s in everything.items() if 5 in t and 6 in t}
     ((best,),) = search_all(Beam(3), script, allowed)
@@ -305,6 +309,10 @@ def test_rules_of_a_sentence_stay_with_it(search: Search) -> None:
 
 
 def test_phrases_without_tokens_are_refused() -> None:
-    for make in (lambda: Forbidden(((),)), lambda: Required(((4,), ())), lambda: NoRepeat(0)):
+    for make in (
+        lambda: ForbiddenPhrases(((),)),
+        lambda: RequiredPhrases(((4,), ())),
+        lambda: NoRepeat(0),
+    ):
         with pytest.raises(ConfigError):
             make()

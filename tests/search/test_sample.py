@@ -10,7 +10,7 @@ import torch
 
 from seqloom.errors import ConfigError
 from seqloom.fields import END
-from seqloom.nn.counter_rng import gumbels, mixed, uniforms
+from seqloom.nn.counter_rng import gumbels, hash_counter, uniforms
 from seqloom.search import Greedy, Limits, Sample
 from tests.search.stubs import (
     Script,
@@ -37,7 +37,7 @@ def splitmix(state: int) -> int:
 @pytest.mark.parametrize("seed", [0, 1, 7, 2**63 - 1])
 def test_the_hash_is_splitmix_on_every_number(seed: int) -> None:
     counters = [0, 1, 2, 41, 2**40, 2**63 - 1]
-    found = mixed(seed, torch.tensor(counters))
+    found = hash_counter(seed, torch.tensor(counters))
     expected = [splitmix(seed ^ counter) for counter in counters]
     assert [value & MASK for value in found.tolist()] == expected
     assert uniforms(found).tolist() == [(value >> 11) / 2**53 for value in expected]
@@ -46,7 +46,7 @@ def test_the_hash_is_splitmix_on_every_number(seed: int) -> None:
 def test_neighbouring_counters_are_independent() -> None:
     """Numbers of neighbouring lines, draws and positions are even in every corner of the cube."""
     lines, draws, steps = (torch.arange(20).view(shape) for shape in ((-1, 1, 1), (-1, 1), (-1,)))
-    cube = uniforms(mixed(mixed(mixed(3, lines), draws), steps))
+    cube = uniforms(hash_counter(hash_counter(hash_counter(3, lines), draws), steps))
     for axis in range(3):
         here = cube.narrow(axis, 0, 19).flatten().tolist()
         there = cube.narrow(axis, 1, 19).flatten().tolist()
@@ -56,7 +56,7 @@ def test_neighbouring_counters_are_independent() -> None:
 
 def test_gumbel_numbers_have_their_distribution() -> None:
     """P(G ≤ g) = exp(−exp(−g)), in ten bins of equal chance; all are finite."""
-    values = gumbels(mixed(5, torch.arange(20_000)))
+    values = gumbels(hash_counter(5, torch.arange(20_000)))
     assert bool(values.isfinite().all())
     bins = (values.neg().exp().neg().exp() * 10).long().tolist()
     even_chances(Counter(bins), dict.fromkeys(range(10), 0.1))

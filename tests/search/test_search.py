@@ -20,7 +20,7 @@ from seqloom.search import (
     Search,
     run_to_end,
 )
-from seqloom.search.topk import log_sum
+from seqloom.search.topk import log_sum_exp
 from tests.counts import count
 from tests.search.stubs import (
     Script,
@@ -77,7 +77,7 @@ def plain_beam(script: Script, sentence: int, *, width: int, longest: int) -> li
                 forks.append(path)
                 continue
             logits = torch.tensor(script(sentence, path.tokens), dtype=torch.float64)
-            gains = logits - log_sum(logits[None])  # rounded alike, so that ties are the same
+            gains = logits - log_sum_exp(logits[None])  # rounded alike, so that ties are the same
             for token, gain in enumerate(gains.tolist()):
                 if token not in (EMPTY, START) and gain > -math.inf:
                     forks.append(Path((*path.tokens, token), path.total + gain))

@@ -14,11 +14,11 @@ from seqloom.search import (
     DiverseBeam,
     Frontier,
     Greedy,
-    Node,
     Ranking,
     Sample,
+    SearchNode,
     StochasticBeam,
-    trees,
+    search_trees,
 )
 from tests.search.stubs import Script, Scripted, limits, logarithms, random_script, search_all
 
@@ -26,14 +26,14 @@ from tests.search.stubs import Script, Scripted, limits, logarithms, random_scri
 def searched(search: Any, script: Script, longest: list[int], *, noted: int) -> Frontier:
     """Where a search stands in the end."""
     decoder = Scripted(script)
-    allowed = replace(limits(longest), noted=noted)
+    allowed = replace(limits(longest), n_alternatives=noted)
     frontier: Frontier = search.begin(decoder.start(Memory(len(longest))), allowed)
     while not frontier.done:
         frontier = search.advance(decoder, frontier)
     return frontier
 
 
-def path(tree: list[Node], node: Node) -> tuple[int, ...]:
+def path(tree: list[SearchNode], node: SearchNode) -> tuple[int, ...]:
     tokens = []
     while node.parent is not None:
         tokens.append(node.token)
@@ -55,7 +55,7 @@ def test_the_tree_of_a_worked_case() -> None:
 
     search = Beam(2, Ranking())
     frontier = searched(search, script, [4], noted=2)
-    (tree,) = trees(frontier, search.results(frontier))
+    (tree,) = search_trees(frontier, search.results(frontier))
     found = {path(tree, node): (node.fate, round(math.exp(node.total), 9)) for node in tree}
     assert found == {
         (): ("kept", 1.0),
@@ -68,7 +68,7 @@ def test_the_tree_of_a_worked_case() -> None:
         (nose, nose, END): ("winner", 0.325),
         (knows, first, END): ("finished", 0.32),
     }
-    assert tree[0] == Node(0, None, START, 0.0, 0.0, "kept")
+    assert tree[0] == SearchNode(0, None, START, 0.0, 0.0, "kept")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_tree_agrees_with_its_outputs(number: int, search: Any) -> None:
     script = random_script(number, size=7, levels=30, impossible=0.1)
     frontier = searched(search, script, [5, 2, 4], noted=3)
     results = search.results(frontier)
-    for tree, outputs in zip(trees(frontier, results), results, strict=True):
+    for tree, outputs in zip(search_trees(frontier, results), results, strict=True):
         assert [node.number for node in tree] == list(range(len(tree)))
         assert all(node.parent < node.number for node in tree if node.parent is not None)
         ways = {path(tree, node): node for node in tree if node.fate != "pruned"}
@@ -111,7 +111,7 @@ def test_what_is_noted_beside_each_token(number: int) -> None:
     """The likeliest tokens of each step with the model's log-probabilities, the best first."""
     script = random_script(number, size=8, levels=1_000)
     plain = search_all(Beam(3, n_best=3), script, [5, 3])
-    noted = search_all(Beam(3, n_best=3), script, replace(limits([5, 3]), noted=4))
+    noted = search_all(Beam(3, n_best=3), script, replace(limits([5, 3]), n_alternatives=4))
     for sentence, (outputs, others) in enumerate(zip(noted, plain, strict=True)):
         assert [each.tokens for each in outputs] == [each.tokens for each in others]
         assert all(each.alternatives == () for each in others)
@@ -134,5 +134,5 @@ def test_only_what_is_possible_is_noted() -> None:
     def script(_: int, written: tuple[int, ...]) -> list[float]:
         return logarithms({END: 0.5, 4: 0.5}, size=8)
 
-    ((best,),) = search_all(Greedy(), script, replace(limits([3]), noted=5))
+    ((best,),) = search_all(Greedy(), script, replace(limits([3]), n_alternatives=5))
     assert [token for token, _ in best.alternatives[0]] == [END, 4]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from seqloom.prediction import Model
+from seqloom.prediction import TextPredictor
 from tests.prediction.untrained import untrained
 from tests.serving.browsing import browser
 from tests.serving.support import Served, serving
@@ -14,11 +14,11 @@ __all__ = ["browser", "without_shapes"]
 
 
 @pytest.fixture(scope="session")
-def models() -> dict[str, Model]:
+def models() -> dict[str, TextPredictor]:
     return {"first": untrained("transformer"), "second": untrained("lstm", seed=2)}
 
 
 @pytest.fixture(scope="session")
-def served(models: dict[str, Model]) -> Iterator[Served]:
+def served(models: dict[str, TextPredictor]) -> Iterator[Served]:
     with serving(models) as server:
         yield server

@@ -10,7 +10,7 @@ from PIL import Image
 
 from seqloom.config import validate
 from seqloom.config.columns import (
-    GapsConfig,
+    BlanksConfig,
     HorizonConfig,
     LabelConfig,
     NoColumnConfig,
@@ -24,8 +24,8 @@ from seqloom.config.columns import (
     WindowConfig,
 )
 from seqloom.fields import (
+    BlanksField,
     Field,
-    GapsField,
     LabelField,
     NoField,
     NumberField,
@@ -86,12 +86,12 @@ KINDS: dict[str, tuple[Field, Field, dict[str, Any]]] = {
     ),
     "gaps": (
         WORDS,
-        GapsField.beside(GapsConfig(marker="[?]"), WORDS),
+        BlanksField.from_source(BlanksConfig(marker="[?]"), WORDS),
         {"encoder": {**UNITS, "direction": "around"}, "decoder": {"kind": "gaps"}},
     ),
     "hiding": (
         WORDS,
-        GapsField.beside(GapsConfig(marker="[?]"), WORDS),
+        BlanksField.from_source(BlanksConfig(marker="[?]"), WORDS),
         {"encoder": PART, "decoder": {"kind": "gaps"}},
     ),
     "price": (
@@ -113,8 +113,8 @@ KINDS: dict[str, tuple[Field, Field, dict[str, Any]]] = {
         {"encoder": {"kind": "none"}, "decoder": PART},
     ),
     "load": (
-        SeriesField.of_rows(WindowConfig(window=WINDOW), COLUMNS, LEVELS),
-        SeriesField.of_rows(HorizonConfig(horizon=HORIZON), COLUMNS, LEVELS),
+        SeriesField.from_rows(WindowConfig(window=WINDOW), COLUMNS, LEVELS),
+        SeriesField.from_rows(HorizonConfig(horizon=HORIZON), COLUMNS, LEVELS),
         {"encoder": {"kind": "values"}, "decoder": {"kind": "horizon"}},
     ),
 }

@@ -15,7 +15,7 @@ from seqloom.config import ServingConfig
 from seqloom.prediction import Predictor
 from seqloom.serving.guard import Access
 from seqloom.serving.processes import Process
-from seqloom.serving.server import Server, bound, server_for
+from seqloom.serving.server import Server, bind_socket, server_for
 
 __all__ = ["Answer", "Served", "serving"]
 
@@ -104,7 +104,7 @@ def serving(
     **limits: Any,
 ) -> Iterator[Served]:
     """A server of these models in another thread, until the end of the block."""
-    listening = bound("127.0.0.1", port)
+    listening = bind_socket("127.0.0.1", port)
     server = server_for(models, access or Access(), ServingConfig(**limits), processes)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
     thread.start()

@@ -11,7 +11,7 @@ import pytest
 
 import seqloom
 from seqloom.errors import ConfigError, LimitError, RunError, SeqloomError
-from seqloom.prediction import Model, Output, Wishes
+from seqloom.prediction import Output, OutputOptions, TextPredictor
 from seqloom.search import (
     Beam,
     Completions,
@@ -59,7 +59,11 @@ def assert_same(answers: list[dict[str, Any]], outputs: list[Output]) -> None:
 @each_search
 @pytest.mark.parametrize("name", ["first", "second"])
 def test_every_search(
-    served: Served, models: dict[str, Model], name: str, asked: dict[str, Any], search: Search
+    served: Served,
+    models: dict[str, TextPredictor],
+    name: str,
+    asked: dict[str, Any],
+    search: Search,
 ) -> None:
     """A request gives what `predict` gives for the same list, blank inputs too."""
     inputs = [*SOURCES, " ", ""]
@@ -68,7 +72,9 @@ def test_every_search(
     assert_same(answer.json["outputs"], models[name].predict(inputs, search=search))
 
 
-def test_requests_that_meet_change_nothing(served: Served, models: dict[str, Model]) -> None:
+def test_requests_that_meet_change_nothing(
+    served: Served, models: dict[str, TextPredictor]
+) -> None:
     """RELIABILITY C2: 40 requests of three kinds at once, each with its own answer."""
     kinds = SEARCHES[:2] + SEARCHES[4:5]
 
@@ -83,9 +89,9 @@ def test_requests_that_meet_change_nothing(served: Served, models: dict[str, Mod
             assert_same(outputs, models["first"].predict([text], search=search))
 
 
-def test_everything_that_can_be_told(served: Served, models: dict[str, Model]) -> None:
+def test_everything_that_can_be_told(served: Served, models: dict[str, TextPredictor]) -> None:
     """N-best, attention, alternatives, the tree: the same as in Python (DESIGN, five ideas)."""
-    wishes = Wishes(attention=True, alternatives=3, tree=True)
+    wishes = OutputOptions(attention=True, alternatives=3, tree=True)
     answer = served.predict("abc", n_best=2, attention=True, alternatives=3, tree=True).json
     (mine,) = answer["outputs"]
     (theirs,) = models["first"].predict(["abc"], n_best=2, wishes=wishes)
@@ -98,18 +104,18 @@ def test_everything_that_can_be_told(served: Served, models: dict[str, Model]) -
     assert [node["fate"] for node in mine["tree"]].count("winner") == 1
 
 
-def test_prefixes_and_phrases(served: Served, models: dict[str, Model]) -> None:
+def test_prefixes_and_phrases(served: Served, models: dict[str, TextPredictor]) -> None:
     """One for each input, or one for all, beside requests that have none (SPEC S7.5)."""
     each = served.predict("abc", "cab", prefix=["ba", ""]).json["outputs"]
-    assert_same(each, models["first"].predict(["abc", "cab"], wishes=Wishes(["ba", ""])))
+    assert_same(each, models["first"].predict(["abc", "cab"], wishes=OutputOptions(["ba", ""])))
     words = served.predict("abc", require=["x"], forbid=["a"], no_repeat=2).json["outputs"]
-    wishes = Wishes(require=("x",), forbid=("a",), no_repeat=2)
+    wishes = OutputOptions(require=("x",), forbid=("a",), no_repeat=2)
     assert_same(words, models["first"].predict(["abc"], wishes=wishes))
 
 
 @each_search
 def test_a_stream_never_takes_back(
-    served: Served, models: dict[str, Model], asked: dict[str, Any], search: Search
+    served: Served, models: dict[str, TextPredictor], asked: dict[str, Any], search: Search
 ) -> None:
     """Tokens that were told are those of the output, and so far as told its text begins so."""
     events = served.events(*SOURCES, search=asked)
@@ -130,7 +136,7 @@ def test_a_stream_never_takes_back(
         assert len(told) == len(SOURCES)
 
 
-def test_scores_are_those_of_the_model(served: Served, models: dict[str, Model]) -> None:
+def test_scores_are_those_of_the_model(served: Served, models: dict[str, TextPredictor]) -> None:
     """SPEC S7.4: score(predict(x)) is what predict reports."""
     pairs = [("abc", "cab"), ("a", ""), ("x y", "b")]
     answer = served.ask("POST", "/v1/score", {"pairs": pairs})
@@ -174,7 +180,7 @@ def test_the_description_of_the_api(served: Served) -> None:
         assert served.ask("POST", path, example).status == 200
 
 
-def test_the_client(served: Served, models: dict[str, Model]) -> None:
+def test_the_client(served: Served, models: dict[str, TextPredictor]) -> None:
     """`seqloom.Client` gives the same objects as the model itself."""
     with seqloom.Client(served.address) as client:
         assert [each["name"] for each in client.models()] == ["first", "second"]
@@ -211,7 +217,7 @@ def test_a_client_without_a_server() -> None:
         seqloom.Client("localhost:8000")
 
 
-def test_a_stream_that_is_left_early(served: Served, models: dict[str, Model]) -> None:
+def test_a_stream_that_is_left_early(served: Served, models: dict[str, TextPredictor]) -> None:
     """The client goes on, whether the stream was closed or only left."""
     expected = models["first"].predict(["abc"])[0].text
     with seqloom.Client(served.address) as client:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from seqloom.prediction import Model
+from seqloom.prediction import TextPredictor
 from seqloom.serving.guard import Access
 from tests.serving.support import Served, serving
 
@@ -31,7 +31,7 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def closed(models: dict[str, Model]) -> Iterator[Served]:
+def closed(models: dict[str, TextPredictor]) -> Iterator[Served]:
     """A server that wants a token."""
     with serving(models, Access(token=TOKEN)) as server:
         yield server
@@ -140,7 +140,7 @@ def test_every_answer_has_its_headers(served: Served) -> None:
 
 
 def test_the_log_holds_no_text_and_no_forged_line(
-    models: dict[str, Model], capfd: pytest.CaptureFixture[str]
+    models: dict[str, TextPredictor], capfd: pytest.CaptureFixture[str]
 ) -> None:
     """One JSON object a line, whatever is in the path, the headers or the inputs."""
     secret = "abccab"

@@ -14,7 +14,7 @@ import pytest
 import seqloom
 from seqloom.errors import ConfigError, DataError, LimitError
 from seqloom.fields import PictureField
-from seqloom.prediction import Forecaster, Model, Output, Predictor
+from seqloom.prediction import Forecaster, Output, Predictor, TextPredictor
 from seqloom.search import Greedy
 from seqloom.serving.app import application
 from tests.serving.kinds import KINDS, RATE, WINDOW, made, picture, recording, series
@@ -190,7 +190,7 @@ def test_a_series_and_what_follows_it(
     (output,) = outputs(ask(served, "load", {"series": rows if as_rows else given}))
     model = models["load"]
     assert isinstance(model, Forecaster)
-    expected = model.after([list(given), *(list(row.values()) for row in rows)])
+    expected = model.forecast_after([list(given), *(list(row.values()) for row in rows)])
     assert output.forecast is not None
     assert output.forecast.times == ("2026-01-05 06:00", "2026-01-05 07:00", "2026-01-05 08:00")
     assert output.forecast.times == expected.times
@@ -299,7 +299,7 @@ def test_a_kind_that_cannot_be_sent_is_refused_at_the_start(models: dict[str, Pr
             self.config = Smell()  # type: ignore[assignment]
 
     caption = models["caption"]
-    assert isinstance(caption, Model)
+    assert isinstance(caption, TextPredictor)
     with pytest.raises(ConfigError, match="nose: reads smell, which cannot be sent"):
         application({"nose": replace(caption, source=SmellField())})
 

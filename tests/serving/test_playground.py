@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seqloom.fields import TextField
-from seqloom.prediction import Model
+from seqloom.prediction import TextPredictor
 from tests.prediction.untrained import untrained
 from tests.serving.browsing import Page, until
 from tests.serving.support import Served, serving
@@ -20,13 +20,13 @@ ATTACK = "<img src=x onerror=window.hurt=1>"
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, Model]:
+def models() -> dict[str, TextPredictor]:
     """One model writes letters, the other an attack, in any case in part."""
     return {"first": untrained("transformer"), "second": untrained("lstm", seed=2)}
 
 
 @pytest.fixture(scope="module")
-def open_page(browser: Any, models: dict[str, Model]) -> Iterator[tuple[Any, Served]]:
+def open_page(browser: Any, models: dict[str, TextPredictor]) -> Iterator[tuple[Any, Served]]:
     with serving(models) as served:
         yield browser, served
 
@@ -106,7 +106,7 @@ def test_a_model_that_writes_script(browser: Any) -> None:
         assert page.all("#view b, #view script, #text img") == []
 
 
-def spoken(model: Model) -> Model:
+def spoken(model: TextPredictor) -> TextPredictor:
     """The model, whose every symbol is shown as a piece of HTML."""
 
     class Hostile(TextField):
@@ -134,7 +134,9 @@ def test_a_link_brings_back_the_same(open_page: tuple[Any, Served]) -> None:
     assert again.tokens == before
 
 
-def test_a_server_that_goes_away_and_comes_back(browser: Any, models: dict[str, Model]) -> None:
+def test_a_server_that_goes_away_and_comes_back(
+    browser: Any, models: dict[str, TextPredictor]
+) -> None:
     """The page says so, and says when it is there again."""
     with serving(models) as served:
         page = Page(browser, served)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from seqloom.fields import LabelField
-from seqloom.prediction import Judge
+from seqloom.prediction import HeadPredictor
 from tests.serving.browsing import Page, until
 from tests.serving.kinds import made, picture, recording, series
 from tests.serving.support import Served, serving
@@ -24,7 +24,7 @@ NAMES = ("caption", "digit", "speech", "mood", "parts", "gaps", "price", "named"
 def served_() -> Iterator[Served]:
     models = {name: made(name) for name in NAMES}
     mood = models["mood"]
-    assert isinstance(mood, Judge)
+    assert isinstance(mood, HeadPredictor)
     assert isinstance(mood.target, LabelField)
     hostile = LabelField(mood.target.config, [ATTACK, "<b>mild</b>", "warm"])
     with serving({**models, "hostile": replace(mood, target=hostile)}) as server:

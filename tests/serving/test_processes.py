@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from seqloom.errors import SeqloomError
-from seqloom.prediction import Running, Waiting, Wishes, sharing
+from seqloom.prediction import ContinuousBatch, OutputOptions, PendingInput, batch_key
 from seqloom.search import Beam, MinimumRisk, Sample, Search
-from seqloom.serving.processes import Away, Decoding, Lost, Process, forked
+from seqloom.serving.processes import Decoding, Process, ProcessLost, RemoteDecoding, fork_processes
 from tests.prediction.untrained import SOURCES, untrained
 from tests.serving.support import Served, serving
 from tests.serving.test_api import assert_same, each_search
@@ -33,11 +33,11 @@ def away() -> Iterator[Served]:
         yield served
 
 
-def waiting(search: Beam = BEAM) -> list[Waiting[str]]:
-    asked = MODEL.asked(search, 1, Wishes())
+def waiting(search: Beam = BEAM) -> list[PendingInput[str]]:
+    asked = MODEL.decoding_request(search, 1, OutputOptions())
     return [
-        Waiting(f"input {each.number}", each, each.number, asked)
-        for each in MODEL.inputs.together(SOURCES).encoded
+        PendingInput(f"input {each.number}", each, each.number, asked)
+        for each in MODEL.input_reader.read_all(SOURCES).encoded
     ]
 
 
@@ -49,7 +49,7 @@ def decoded(running: Decoding[str], *, without: str = "") -> dict[str, str]:
         outputs |= {} if running.done else running.advance()
     outputs |= running.add(others)
     if without:
-        running.give_up({without})
+        running.cancel({without})
     while not running.done:
         outputs |= running.advance()
     return {tag: output.text for tag, output in outputs.items()}
@@ -57,10 +57,10 @@ def decoded(running: Decoding[str], *, without: str = "") -> dict[str, str]:
 
 def test_outputs_are_the_same(process: Process) -> None:
     """Inputs that join, and those that are left when one is given up."""
-    here: Running[str] = Running(MODEL)
-    assert decoded(Away(process, "model")) == decoded(here)
+    here: ContinuousBatch[str] = ContinuousBatch(MODEL)
+    assert decoded(RemoteDecoding(process, "model")) == decoded(here)
     (_, _, third, *_) = waiting()
-    left = decoded(Away(process, "model"), without=third.tag)
+    left = decoded(RemoteDecoding(process, "model"), without=third.tag)
     assert left == {tag: text for tag, text in decoded(here).items() if tag != third.tag}
 
 
@@ -75,40 +75,42 @@ def test_every_search(away: Served, asked: dict[str, Any], search: Search) -> No
 
 def test_equal_risks_share_a_batch() -> None:
     """Whoever asks, and however often."""
-    first, second = (MODEL.asked(MinimumRisk(Sample(draws=4)), 2, Wishes()) for _ in range(2))
-    assert sharing(first) is not None
-    assert sharing(first) == sharing(second)
+    first, second = (
+        MODEL.decoding_request(MinimumRisk(Sample(draws=4)), 2, OutputOptions()) for _ in range(2)
+    )
+    assert batch_key(first) is not None
+    assert batch_key(first) == batch_key(second)
 
 
 def test_what_is_certain_is_told(process: Process) -> None:
-    here: Running[str] = Running(MODEL)
-    away: Away[str] = Away(process, "model")
+    here: ContinuousBatch[str] = ContinuousBatch(MODEL)
+    away: RemoteDecoding[str] = RemoteDecoding(process, "model")
     for running in (here, away):
         running.add(waiting())
     while not here.done:
         assert away.tags == here.tags
         for tag in here.tags:
-            assert away.certain(tag, 0) == here.certain(tag, 0)
+            assert away.stable_tokens(tag, 0) == here.stable_tokens(tag, 0)
         assert here.advance().keys() == away.advance().keys()
     assert away.done
 
 
 def test_an_error_ends_its_batch_alone(process: Process) -> None:
     """It is raised here; other batches of the process, and the process itself, go on."""
-    other: Away[str] = Away(process, "model")
+    other: RemoteDecoding[str] = RemoteDecoding(process, "model")
     other.add(waiting())
     with pytest.raises(RuntimeError, match="KeyError"):
-        Away[str](process, "no such model").add(waiting())
+        RemoteDecoding[str](process, "no such model").add(waiting())
     while not other.done:
         other.advance()
 
 
 def test_a_process_that_is_killed_is_missed() -> None:
     process = Process({"model": MODEL})
-    away: Away[str] = Away(process, "model")
+    away: RemoteDecoding[str] = RemoteDecoding(process, "model")
     away.add(waiting())
-    os.kill(process.identity, signal.SIGKILL)
-    with pytest.raises(Lost):
+    os.kill(process.pid, signal.SIGKILL)
+    with pytest.raises(ProcessLost):
         away.advance()
     process.close()
 
@@ -116,13 +118,13 @@ def test_a_process_that_is_killed_is_missed() -> None:
 def test_it_goes_with_the_server() -> None:
     """Signals to stop leave it at its work; it ends when nobody asks any more."""
     process = Process({"model": MODEL})
-    away: Away[str] = Away(process, "model")
+    away: RemoteDecoding[str] = RemoteDecoding(process, "model")
     away.add(waiting())
-    os.kill(process.identity, signal.SIGTERM)
+    os.kill(process.pid, signal.SIGTERM)
     away.advance()
     process.close()
     with pytest.raises(ProcessLookupError):
-        os.kill(process.identity, 0)
+        os.kill(process.pid, 0)
 
 
 def test_a_request_outlives_its_process() -> None:
@@ -138,9 +140,9 @@ def test_a_request_outlives_its_process() -> None:
             assert [data["output"]["text"] for kind, data in events if kind == "output"] == [
                 expected[0]
             ]
-            os.kill(process.identity, signal.SIGKILL)
+            os.kill(process.pid, signal.SIGKILL)
 
 
 def test_one_core_needs_none() -> None:
-    assert forked({"model": MODEL}, 1) == []
-    assert issubclass(Lost, SeqloomError)
+    assert fork_processes({"model": MODEL}, 1) == []
+    assert issubclass(ProcessLost, SeqloomError)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seqloom.config import TurnsConfig
-from seqloom.fields import TurnsField, joined
+from seqloom.fields import TurnsField, join_turns
 from seqloom.search import Greedy
 from seqloom.serving import Client
 from tests.prediction.untrained import untrained
@@ -30,7 +30,7 @@ def test_a_list_of_turns_is_an_input() -> None:
         empty = served.ask("POST", "/v1/predict", {"inputs": [[]]})
     assert [each.text for each in found] == [each.text for each in wanted]
     assert streamed == wanted[0].text
-    (alone,) = model.score([(joined(HISTORY), "abc")])
+    (alone,) = model.score([(join_turns(HISTORY), "abc")])
     assert scored[0]["score"] == pytest.approx(alone.log_probability, abs=1e-6)
     assert refused.status == 422
     assert refused.error == "inputs, number 1: is not a text, which this model reads"

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from seqloom.data import SeriesTable
 from seqloom.model import Features, Memory, Source
-from seqloom.prediction import Forecast, Forecaster, Model
+from seqloom.prediction import Forecast, Forecaster, TextPredictor
 from tests.prediction.untrained import untrained
 from tests.serving.kinds import made
 
@@ -20,7 +20,7 @@ POISON = "y"
 class Slow:
     """A decoder that takes its time for each step, and counts them."""
 
-    def __init__(self, model: Model, seconds: float) -> None:
+    def __init__(self, model: TextPredictor, seconds: float) -> None:
         self.decoder = model.decoder
         self.seconds = seconds
         self.steps = 0
@@ -40,7 +40,7 @@ class Slow:
 class Poisoned:
     """An encoder that fails on every batch which holds a certain symbol."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: TextPredictor) -> None:
         self.encoder = model.encoder
         (self.symbol,) = model.source.rows([POISON])[0][:1].tolist()
 
@@ -68,7 +68,7 @@ def slow_forecaster(seconds: float) -> Forecaster:
     return SlowForecaster(model.config, model.source, model.target, model.network, seconds=seconds)
 
 
-def slow(seconds: float, **search: Any) -> tuple[Model, Slow]:
+def slow(seconds: float, **search: Any) -> tuple[TextPredictor, Slow]:
     """A model whose every step lasts so long."""
     model = untrained("transformer")
     if search:
@@ -77,15 +77,15 @@ def slow(seconds: float, **search: Any) -> tuple[Model, Slow]:
         )
         model = replace(model, config=config)
     decoder = Slow(model, seconds)
-    return replace(model, engine=decoder), decoder
+    return replace(model, decoder_engine=decoder), decoder
 
 
-def endless(seconds: float) -> tuple[Model, Slow]:
+def endless(seconds: float) -> tuple[TextPredictor, Slow]:
     """A slow model whose outputs are all very long."""
     return slow(seconds, min_extra=2_000, max_extra=2_000)
 
 
-def poisoned() -> Model:
+def poisoned() -> TextPredictor:
     """A model that fails on some inputs."""
     model = untrained("transformer")
-    return replace(model, reader=Poisoned(model))
+    return replace(model, encoder_engine=Poisoned(model))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from seqloom.randomness import key
-from seqloom.store import RunDirectory, Step, durable
+from seqloom.store import Checkpoint, RunDirectory, durable
 
 __all__ = [
     "KILLED",
@@ -51,7 +51,7 @@ def progress_of(step: int) -> dict[str, Any]:
 
 def save(run: RunDirectory, step: int, *, size: int = 24) -> Path:
     """Save a step with the contents of its number."""
-    return run.save_step(step, contents(step, size=size), progress=progress_of(step))
+    return run.save_checkpoint(step, contents(step, size=size), progress=progress_of(step))
 
 
 def new_run(path: Path, *steps: int) -> RunDirectory:
@@ -64,7 +64,7 @@ def new_run(path: Path, *steps: int) -> RunDirectory:
     return run
 
 
-def assert_is(step: Step | None, number: int, *, size: int = 24) -> None:
+def assert_is(step: Checkpoint | None, number: int, *, size: int = 24) -> None:
     """The step is the numbered one, bit for bit."""
     assert step is not None
     assert step.number == number
@@ -93,7 +93,7 @@ def operations(action: Callable[[], object]) -> list[tuple[str, Path]]:
     try:
         action()
     finally:
-        durable.observe = durable.unobserved
+        durable.observe = durable.no_observer
     return seen
 
 
@@ -108,7 +108,7 @@ class Failing:
         durable.observe = self._observe
 
     def __exit__(self, *unused: object) -> None:
-        durable.observe = durable.unobserved
+        durable.observe = durable.no_observer
 
     def _observe(self, operation: str, path: Path) -> None:
         self.seen += 1

@@ -9,7 +9,7 @@ import pytest
 
 from seqloom.errors import RunError
 from seqloom.randomness import key
-from seqloom.store import RunDirectory, Skipped
+from seqloom.store import RunDirectory, SkippedCheckpoint
 from tests.counts import count
 from tests.store.support import assert_is, new_run
 
@@ -81,8 +81,8 @@ def test_random_corruption_is_detected(tmp_path: Path) -> None:
         damage, name = chance.choice(DAMAGES), chance.choice(FILES)
         newest, before = run.path / "step-000003", run.path / "step-000002"
         damage(newest / name, before / name, chance)
-        skipped: list[Skipped] = []
-        found = run.latest(skipped)
+        skipped: list[SkippedCheckpoint] = []
+        found = run.latest_checkpoint(skipped)
         sound = 1 if damage is swap else 2
         assert_is(found, sound)
         assert [step for step, _ in skipped] == list(range(3, sound, -1)), (trial, damage)
@@ -94,7 +94,7 @@ def test_random_corruption_is_detected(tmp_path: Path) -> None:
 
 def read_with(run: RunDirectory, damaged: str) -> None:
     """Read what depends on a file of the newest step, without asking first whether it verifies."""
-    step = run.steps()[-1]
+    step = run.checkpoints()[-1]
     for name in FILES[:3]:
         if damaged in (name, "manifest.json"):
             step.load(name.removesuffix(".safetensors"))
@@ -112,7 +112,7 @@ def test_every_bit_of_a_manifest_counts(tmp_path: Path) -> None:
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
-        assert run.latest() is None
+        assert run.latest_checkpoint() is None
 
 
 def test_a_step_under_another_number_is_refused(tmp_path: Path) -> None:
@@ -121,16 +121,16 @@ def test_a_step_under_another_number_is_refused(tmp_path: Path) -> None:
     (run.path / "step-000002").rename(run.path / "aside")
     (run.path / "step-000003").rename(run.path / "step-000002")
     (run.path / "aside").rename(run.path / "step-000003")
-    skipped: list[Skipped] = []
-    assert_is(run.latest(skipped), 1)
+    skipped: list[SkippedCheckpoint] = []
+    assert_is(run.latest_checkpoint(skipped), 1)
     assert [step for step, _ in skipped] == [3, 2]
 
 
 def test_nothing_sound_is_none_with_all_reasons(tmp_path: Path) -> None:
     """When every step is damaged there is no latest, and each is named."""
     run = new_run(tmp_path / "run", 1, 2)
-    for step in run.steps():
+    for step in run.checkpoints():
         (step.path / "model.safetensors").unlink()
-    skipped: list[Skipped] = []
-    assert run.latest(skipped) is None
+    skipped: list[SkippedCheckpoint] = []
+    assert run.latest_checkpoint(skipped) is None
     assert [step for step, _ in skipped] == [2, 1]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqloom.errors import DivergedError, RunError
-from seqloom.store import RunDirectory, Skipped, average
+from seqloom.store import RunDirectory, SkippedCheckpoint, average_tensors
 from seqloom.store.tensors import Tensors
 from tests.counts import count
 from tests.store.support import (
@@ -65,8 +65,8 @@ def test_saved_is_loaded(
         for place, shape in reversed(list(enumerate(shapes)))
     }
     run = RunDirectory(tmp_path_factory.mktemp("run"))
-    run.save_step(7, {"model": tensors}, progress=progress)
-    step = run.latest()
+    run.save_checkpoint(7, {"model": tensors}, progress=progress)
+    step = run.latest_checkpoint()
     assert step is not None
     loaded = step.load()
     assert list(loaded) == sorted(tensors)
@@ -83,8 +83,8 @@ def test_views_ties_and_arrays(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path / "run")
     run.create("")
     tensors: Tensors = {"a": table, "b": table, "c": table.T, "d": table[:, 1:3], "e": np.arange(3)}
-    run.save_step(1, {"model": tensors}, progress={})
-    step = run.latest()
+    run.save_checkpoint(1, {"model": tensors}, progress={})
+    step = run.latest_checkpoint()
     assert step is not None
     loaded = step.load()
     assert all(torch.equal(loaded[name], torch.as_tensor(tensors[name])) for name in tensors)
@@ -98,7 +98,7 @@ def test_the_same_step_is_the_same_bytes(tmp_path: Path) -> None:
     files = {name: dict(reversed(tensors.items())) for name, tensors in contents(3).items()}
 
     def other() -> None:
-        second.save_step(3, files, progress=progress_of(3))
+        second.save_checkpoint(3, files, progress=progress_of(3))
 
     os.waitpid(in_child(other), 0)
     assert files_below(first.path / "step-000003") == files_below(second.path / "step-000003")
@@ -118,11 +118,11 @@ def test_a_tensor_that_is_not_finite_is_not_saved(bad: float, tmp_path: Path) ->
         flat = files[place][name].view(-1)
         flat[int(chance.integers(len(flat)))] = bad
         with pytest.raises(DivergedError, match=f"{place}: tensor {name} is not finite") as caught:
-            run.save_step(2, files, progress=progress_of(2))
+            run.save_checkpoint(2, files, progress=progress_of(2))
         assert caught.value.exit_code == 5
         assert files_below(run.path) == before
     with pytest.raises(DivergedError, match="progress"):
-        run.save_step(2, contents(2), progress={"best": bad})
+        run.save_checkpoint(2, contents(2), progress={"best": bad})
     assert files_below(run.path) == before
 
 
@@ -133,7 +133,7 @@ def test_a_step_that_could_not_be_read_is_not_saved(tmp_path: Path) -> None:
     wrong: list[dict[str, Tensors]] = [{"optimizer": {}}, {"model": {}, "../model": {}}]
     for files in wrong:
         with pytest.raises(RunError):
-            run.save_step(1, files, progress={})
+            run.save_checkpoint(1, files, progress={})
         assert files_below(run.path) == before
 
 
@@ -186,7 +186,7 @@ def test_a_new_run_and_cut_events_are_on_the_disk(
     assert [inode for inode, _ in synced[:5]] == [path.stat().st_ino for path in expected]
     run.append_event({"step": 3})
     synced.clear()
-    run.cut_events(1)
+    run.truncate_events(1)
     expected = [run.path / "events.jsonl", run.path]
     assert [inode for inode, _ in synced] == [path.stat().st_ino for path in expected]
 
@@ -197,24 +197,24 @@ def test_pruning_keeps_what_is_asked_and_two_sound_steps(tmp_path: Path) -> None
     for step in (5, 6):
         (run.path / f"step-00000{step}" / "model.safetensors").write_bytes(b"")
     run.prune({1})
-    assert [step.number for step in run.steps()] == [1, 3, 4]
-    assert_is(run.latest(), 4)
+    assert [step.number for step in run.checkpoints()] == [1, 3, 4]
+    assert_is(run.latest_checkpoint(), 4)
     run.prune(set())
-    assert [step.number for step in run.steps()] == [3, 4]
+    assert [step.number for step in run.checkpoints()] == [3, 4]
 
 
 def test_average_is_the_mean(tmp_path: Path) -> None:
     """The float64 mean of several sets in the tensors' own type; counters are the last set's."""
     run = new_run(tmp_path / "run", 1, 2, 5)
-    sets = [step.load() for step in run.steps()]
-    result = average(sets)
+    sets = [step.load() for step in run.checkpoints()]
+    result = average_tensors(sets)
     assert result["count"].item() == 5
     for name in ("weight", "bias"):
         mean = np.mean([tensors[name].double().numpy() for tensors in sets], axis=0)
         assert result[name].dtype == sets[0][name].dtype
         np.testing.assert_allclose(result[name].numpy(), mean, rtol=1e-6)
-        assert torch.equal(average(sets)[name], result[name])
-    alone = average(sets[:1])
+        assert torch.equal(average_tensors(sets)[name], result[name])
+    alone = average_tensors(sets[:1])
     assert all(torch.equal(alone[name], sets[0][name]) for name in alone)
 
 
@@ -223,7 +223,7 @@ def test_average_of_unlike_sets_is_refused(tmp_path: Path) -> None:
     run = new_run(tmp_path / "run", 1)
     save(run, 2, size=25)
     with pytest.raises(RunError):
-        average(step.load() for step in run.steps())
+        average_tensors(step.load() for step in run.checkpoints())
 
 
 @pytest.mark.faults
@@ -281,7 +281,7 @@ def test_a_place_without_a_run(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="seqloom train"):
         run.config_text()
     with pytest.raises(RunError):
-        run.steps()
+        run.checkpoints()
     (tmp_path / "thesis.txt").write_text("mine")
     for path, wanted in ((tmp_path, "thesis.txt"), (tmp_path / "thesis.txt", "thesis.txt")):
         with pytest.raises(RunError, match=wanted), RunDirectory(path).lock():
@@ -317,12 +317,12 @@ def test_events_after_a_step_are_cut(tmp_path: Path) -> None:
     """Cutting keeps the events up to the step and those of no step; infinities became null."""
     run = new_run(tmp_path / "run", 1, 2, 3)
     run.append_event({"kind": "note", "values": (1.0, math.inf, {"x": math.nan})})
-    run.cut_events(2)
+    run.truncate_events(2)
     assert [event.get("step") for event in run.events()] == [1, 2, None]
     assert list(run.events())[-1]["values"] == [1.0, None, {"x": None}]
     empty = RunDirectory(tmp_path / "other")
     empty.create("")
-    empty.cut_events(0)
+    empty.truncate_events(0)
     assert list(empty.events()) == []
 
 
@@ -330,6 +330,6 @@ def test_skipped_is_only_filled_when_asked(tmp_path: Path) -> None:
     """A sound newest step is found without a word about older damage."""
     run = new_run(tmp_path / "run", 1, 2)
     (run.path / "step-000001" / "progress.json").write_text("{}")
-    skipped: list[Skipped] = []
-    assert_is(run.latest(skipped), 2)
+    skipped: list[SkippedCheckpoint] = []
+    assert_is(run.latest_checkpoint(skipped), 2)
     assert skipped == []

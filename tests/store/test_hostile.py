@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seqloom.errors import RunError
-from seqloom.store import RunDirectory, Skipped, durable
+from seqloom.store import RunDirectory, SkippedCheckpoint, durable
 from tests.store.hostile import SPOILED_RUNS, SPOILED_STEPS, Builder
 from tests.store.support import assert_is, new_run, save
 
@@ -42,8 +42,8 @@ def canary(tmp_path: Path) -> Iterator[Path]:
 def read_all(run: RunDirectory) -> None:
     """Read a run as far as a user of it would; RunError at the first thing that is wrong."""
     run.config_text()
-    skipped: list[Skipped] = []
-    step = run.latest(skipped)
+    skipped: list[SkippedCheckpoint] = []
+    step = run.latest_checkpoint(skipped)
     if step is None:
         raise RunError("; ".join(why for _, why in skipped))
     step.progress()
@@ -57,7 +57,7 @@ def write_all(run: RunDirectory) -> None:
         run.config_text()
         (run.fields_directory / "source").mkdir(parents=True, exist_ok=True)
         (run.cache_directory / "encoded").mkdir(parents=True, exist_ok=True)
-        run.cut_events(1)
+        run.truncate_events(1)
         run.append_event({"step": 2})
 
 
@@ -96,8 +96,8 @@ def test_a_hostile_step_gives_way(name: str, sound: Path, tmp_path: Path, canary
         save(run, 2)
         save(run, 3)
         run.prune({3})
-    assert [step.number for step in run.steps()] == [2, 3]
-    assert_is(run.latest(), 3)
+    assert [step.number for step in run.checkpoints()] == [2, 3]
+    assert_is(run.latest_checkpoint(), 3)
 
 
 @pytest.mark.parametrize("builder", SPOILED_RUNS.values(), ids=SPOILED_RUNS.keys())
@@ -124,7 +124,7 @@ def test_what_is_unfinished_is_removed_without_following_links(
     (run.path / ".seqloom-2-step-000003" / "deep").symlink_to(canary.parent)
     (run.path / ".seqloom-displaced-step-000002").symlink_to(canary.parent)
     with run.lock():
-        assert_is(run.latest(), 2)
+        assert_is(run.latest_checkpoint(), 2)
     assert not [path for path in run.path.iterdir() if path.name.startswith(".")]
 
 

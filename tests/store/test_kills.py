@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from seqloom.randomness import key
-from seqloom.store import RunDirectory, Skipped
+from seqloom.store import RunDirectory, SkippedCheckpoint
 from tests.counts import count
 from tests.store.support import (
     KILLED,
@@ -53,7 +53,7 @@ def save_again(run: RunDirectory) -> None:
 def cut(run: RunDirectory) -> None:
     """What resuming does to the events."""
     with run.lock():
-        run.cut_events(1)
+        run.truncate_events(1)
 
 
 WORK: dict[str, tuple[Work, int]] = {
@@ -85,13 +85,13 @@ def test_kill_at_every_durable_operation(name: str, tmp_path: Path) -> None:
 
 def check_survivor(run: RunDirectory, *, size: int) -> None:
     """A reader finds only whole steps; a writer finds what was there before or what was saved."""
-    skipped: list[Skipped] = []
-    step = run.latest(skipped)
+    skipped: list[SkippedCheckpoint] = []
+    step = run.latest_checkpoint(skipped)
     assert skipped == []
     assert step is not None
     assert_is(step, step.number, size=size if step.number == 3 else 24)
     with run.lock():
-        step = run.latest(skipped)
+        step = run.latest_checkpoint(skipped)
     assert step is not None
     assert step.number in (2, 3)
     assert skipped == []
@@ -106,7 +106,7 @@ def test_kill_at_random_instants(tmp_path: Path) -> None:
 
     def save_for_ever() -> None:
         with run.lock():
-            step = run.steps()[-1].number
+            step = run.checkpoints()[-1].number
             while True:
                 step += 1
                 save(run, step)
@@ -126,8 +126,8 @@ def test_kill_at_random_instants(tmp_path: Path) -> None:
         with suppress(BlockingIOError):
             os.read(ready, 1 << 16)
         os.set_blocking(ready, True)
-        skipped: list[Skipped] = []
-        step = run.latest(skipped)
+        skipped: list[SkippedCheckpoint] = []
+        step = run.latest_checkpoint(skipped)
         assert step is not None
         assert skipped == []
         assert step.number > reached
@@ -173,4 +173,4 @@ def test_an_exception_inside_a_save_leaves_nothing(tmp_path: Path) -> None:
             save(run, 2)
         if at <= seen.index("rename"):
             assert files_below(run.path) == before
-    assert_is(run.latest(), 2)
+    assert_is(run.latest_checkpoint(), 2)

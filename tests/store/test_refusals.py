@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from seqloom.errors import RunError
-from seqloom.store import RunDirectory, Skipped
+from seqloom.store import RunDirectory, SkippedCheckpoint
 from tests.counts import count
 from tests.store.support import (
     Failing,
@@ -49,8 +49,8 @@ def test_refusal_at_every_durable_operation(code: int, lasting: bool, tmp_path: 
         assert message.startswith(str(run.path))
         assert os.strerror(code) in message
         assert "\n" not in message
-        skipped: list[Skipped] = []
-        assert_is(run.latest(skipped), 1 if at <= seen.index("rename") else 2)
+        skipped: list[SkippedCheckpoint] = []
+        assert_is(run.latest_checkpoint(skipped), 1 if at <= seen.index("rename") else 2)
         assert skipped == []
         with run.lock():
             save(run, 2)
@@ -73,12 +73,12 @@ def test_refusal_while_replacing_or_pruning(code: int, tmp_path: Path) -> None:
         refusal = OSError(code, os.strerror(code))
         with Failing(at, refusal), pytest.raises(RunError):
             work(run)
-        assert_is(run.latest(), 4)
+        assert_is(run.latest_checkpoint(), 4)
         with run.lock():
-            skipped: list[Skipped] = []
-            assert_is(run.latest(skipped), 4)
+            skipped: list[SkippedCheckpoint] = []
+            assert_is(run.latest_checkpoint(skipped), 4)
             assert skipped == []
-            for step in run.steps():
+            for step in run.checkpoints():
                 step.verify()
             work(run)
         assert files_below(run.path) == files_below(whole.path)
@@ -91,7 +91,7 @@ def test_refused_events_and_configuration(tmp_path: Path) -> None:
     before = list(run.events())
     for at in range(4):
         with Failing(at, OSError(errno.ENOSPC, "full")), pytest.raises(RunError):
-            run.cut_events(1)
+            run.truncate_events(1)
         if at < 3:
             assert list(run.events()) == before
     for at in range(2):
@@ -144,7 +144,7 @@ def test_full_disk(small_disk: Path) -> None:
         with pytest.raises(RunError, match="free some space"):
             save(run, 2, size=20 * size)
         assert visible(run) == ["step-000001"]
-        assert_is(run.latest(), 1)
+        assert_is(run.latest_checkpoint(), 1)
         filler.unlink()
     save(run, 2)
-    assert_is(run.latest(), 2)
+    assert_is(run.latest_checkpoint(), 2)

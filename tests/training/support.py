@@ -8,7 +8,7 @@ from torch import Tensor
 
 from seqloom.config import ModelConfig, TrainingConfig
 from seqloom.fields import END, Symbols
-from seqloom.model import SequenceModel, Source, build_writer
+from seqloom.model import SequenceModel, Source, build_sequence_model
 from seqloom.training import Example, Optimizer, Portion, Update, fit
 
 __all__ = ["STACK", "example", "in_parts", "network", "training", "updates", "weights", "whole"]
@@ -25,7 +25,7 @@ def network(**options: Any) -> SequenceModel:
     """A small model whose first weights are always the same."""
     torch.manual_seed(3)
     config = {"embedding": 8, "share_vocabulary": False, "encoder": STACK, "decoder": STACK}
-    return build_writer(
+    return build_sequence_model(
         ModelConfig.model_validate({**config, **options}), source=Symbols(9), target=Symbols(9)
     )
 

@@ -10,9 +10,9 @@ from torch import Tensor
 from seqloom.config import ModelConfig
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import EMPTY, END, Numbers, Symbols
-from seqloom.model import Aligner, Memory, SequenceModel, Source, build_writer
+from seqloom.model import CTCLayer, Memory, SequenceModel, Source, build_sequence_model
 from seqloom.training import Example
-from seqloom.training.ctc import alignment_losses, steps_needed
+from seqloom.training.ctc import ctc_losses, minimum_steps
 from seqloom.training.loss import backward, measure
 
 SYMBOLS = 7
@@ -29,7 +29,7 @@ def network(ctc: float) -> SequenceModel:
     }  # fmt: skip
     torch.manual_seed(5)
     config = ModelConfig.model_validate(tables)
-    return build_writer(config, source=Numbers(4), target=Symbols(SYMBOLS)).double()
+    return build_sequence_model(config, source=Numbers(4), target=Symbols(SYMBOLS)).double()
 
 
 def rows(*targets: list[int]) -> Tensor:
@@ -61,18 +61,18 @@ def brute_force(scores: Tensor, target: list[int]) -> float:
 def test_the_likelihood_is_the_sum_over_all_alignments(target: list[int]) -> None:
     """Of four steps and six symbols, the blank among them; padding changes nothing."""
     torch.manual_seed(1)
-    aligner = Aligner(3, 6, share=0.5).double()
+    aligner = CTCLayer(3, 6, share=0.5).double()
     states = torch.randn(1, 4, 3, dtype=torch.float64)
     padded = torch.cat([states, torch.full((1, 2, 3), 9.0, dtype=torch.float64)], dim=1)
     mask = torch.tensor([[True] * 4 + [False] * 2])
-    (loss,) = alignment_losses(aligner, Memory(1, padded, mask), rows(target)).tolist()
+    (loss,) = ctc_losses(aligner, Memory(1, padded, mask), rows(target)).tolist()
     assert loss == pytest.approx(-math.log(brute_force(aligner(states)[0], target)))
 
 
 def test_a_blank_parts_what_is_alike() -> None:
     """The steps needed are the fewest for which brute force finds a path."""
     targets = [[4, 5], [4, 4], [4, 4, 4], [5, 4, 4], []]
-    assert steps_needed(rows(*targets)).tolist() == [2, 3, 5, 4, 0]
+    assert minimum_steps(rows(*targets)).tolist() == [2, 3, 5, 4, 0]
     for target, needed in zip(targets, [2, 3, 5, 4, 0], strict=True):
         if needed:
             assert brute_force(torch.zeros(needed, 6), target) > 0
@@ -86,7 +86,7 @@ def test_the_loss_is_shared(share: float) -> None:
     assert model.aligner is not None
     alone = network(share)
     alone.aligner = None
-    losses = alignment_losses(model.aligner, model.encoder.encode(given.source), given.target)
+    losses = ctc_losses(model.aligner, model.encoder.encode(given.source), given.target)
     wanted = (1 - share) * measure(alone, given, smoothing=0.1).loss + share * float(
         losses.sum().detach()
     )
@@ -97,7 +97,7 @@ def test_the_loss_is_shared(share: float) -> None:
     by_steps = network(share)
     assert by_steps.aligner is not None
     memory = by_steps.encoder.encode(given.source)
-    (alignment_losses(by_steps.aligner, memory, given.target).sum() / 7).backward()
+    (ctc_losses(by_steps.aligner, memory, given.target).sum() / 7).backward()
     parts = dict(alone.named_parameters()), dict(by_steps.named_parameters())
     for name, parameter in model.named_parameters():
         one, two = (
@@ -126,4 +126,6 @@ def test_too_few_steps_and_other_sources_are_refused() -> None:
         measure(model, long, smoothing=0.0)
     tables = {"embedding": 6, "ctc": 0.3, "encoder": STACK, "decoder": STACK}
     with pytest.raises(ConfigError, match=r"model.ctc = 0.3 aligns symbols with .* recording"):
-        build_writer(ModelConfig.model_validate(tables), source=Symbols(9), target=Symbols(9))
+        build_sequence_model(
+            ModelConfig.model_validate(tables), source=Symbols(9), target=Symbols(9)
+        )

@@ -8,8 +8,13 @@ import pytest
 import torch
 from pydantic import TypeAdapter
 
-from seqloom.config import ForcingConfig, FreeingOptions
-from seqloom.training.teacher_forcing import Forcing, Freedom, probability, temperature
+from seqloom.config import ForcingConfig, FreeRunningOptions
+from seqloom.training.teacher_forcing import (
+    ForcingSchedule,
+    ScheduledSampling,
+    label_probability,
+    temperature,
+)
 from tests.training.support import training
 
 UPDATES = 2_000
@@ -22,13 +27,13 @@ def chosen(**options: Any) -> Any:
 
 def curve(**options: Any) -> list[float]:
     config = chosen(**options)
-    return [probability(config, step, UPDATES) for step in range(UPDATES + 1)]
+    return [label_probability(config, step, UPDATES) for step in range(UPDATES + 1)]
 
 
 def test_three_kinds_do_not_change() -> None:
     assert set(curve(kind="always")) == {1.0}
     assert set(curve(kind="never")) == {0.0}
-    assert set(curve(kind="constant", probability=0.3)) == {0.3}
+    assert set(curve(kind="constant", label_probability=0.3)) == {0.3}
 
 
 @pytest.mark.parametrize("kind", ["linear", "exponential", "inverse-sigmoid"])
@@ -58,7 +63,7 @@ def test_falling_kinds_have_the_formulae_of_the_manual() -> None:
 
 def test_temperature_goes_from_the_first_to_the_last_by_equal_factors() -> None:
     config = chosen(kind="never", choice="soft", temperature=4.0, final_temperature=0.25)
-    assert isinstance(config, FreeingOptions)
+    assert isinstance(config, FreeRunningOptions)
     found = [temperature(config, step, 5) for step in range(6)]
     assert found == pytest.approx([4.0, 2.0, 1.0, 0.5, 0.25, 0.25])
 
@@ -67,7 +72,7 @@ def test_temperature_goes_from_the_first_to_the_last_by_equal_factors() -> None:
 def test_each_step_of_each_row_is_drawn_by_itself(share: float) -> None:
     """Not a sentence at once: within five standard deviations of independent draws, in the whole,
     and in the pairs that follow one another in a row or stand in neighbouring rows."""
-    forced = Freedom(probability=share, seed=5).forced(LABELS).double()
+    forced = ScheduledSampling(label_probability=share, seed=5).forcing_mask(LABELS).double()
     pairs = {
         share: forced,
         share**2: forced[:, 1:] * forced[:, :-1],
@@ -81,17 +86,17 @@ def test_each_step_of_each_row_is_drawn_by_itself(share: float) -> None:
 def test_chance_is_a_function_of_seed_and_row() -> None:
     """Batch mates, their number, and the steps that follow change nothing, so neither does the
     number of workers; another update, batch or seed changes it."""
-    forcing = Forcing(training(forcing="never"), seed=1)
+    forcing = ForcingSchedule(training(forcing="never"), seed=1)
     whole, share = torch.arange(400), torch.arange(400)[1::2]
-    one, two = forcing.freedom(3, 0, whole), forcing.freedom(3, 0, share)
+    one, two = forcing.for_batch(3, 0, whole), forcing.for_batch(3, 0, share)
     assert one is not None
     assert two is not None
-    half = Freedom(probability=0.5, seed=one.seed, numbers=share)
-    full = Freedom(probability=0.5, seed=one.seed, numbers=whole)
-    assert torch.equal(full.forced(LABELS)[1::2, :20], half.forced(LABELS[1::2, :20]))
-    assert torch.equal(full.places(LABELS)[1::2, :20], half.places(LABELS[1::2, :20]))
-    others = [forcing.freedom(4, 0, whole), forcing.freedom(3, 1, whole)]
-    others.append(Forcing(training(forcing="never"), seed=2).freedom(3, 0, whole))
+    half = ScheduledSampling(label_probability=0.5, seed=one.seed, row_numbers=share)
+    full = ScheduledSampling(label_probability=0.5, seed=one.seed, row_numbers=whole)
+    assert torch.equal(full.forcing_mask(LABELS)[1::2, :20], half.forcing_mask(LABELS[1::2, :20]))
+    assert torch.equal(full.noise_seeds(LABELS)[1::2, :20], half.noise_seeds(LABELS[1::2, :20]))
+    others = [forcing.for_batch(4, 0, whole), forcing.for_batch(3, 1, whole)]
+    others.append(ForcingSchedule(training(forcing="never"), seed=2).for_batch(3, 0, whole))
     assert len({other.seed for other in others if other is not None} | {one.seed}) == 4
 
 
@@ -99,4 +104,4 @@ def test_labels_alone_leave_no_freedom() -> None:
     """p = 1 is plain teacher forcing, by the same code."""
     rows = torch.arange(2)
     for options in ("always", {"kind": "constant", "probability": 1}, "linear"):
-        assert Forcing(training(forcing=options), seed=1).freedom(0, 0, rows) is None
+        assert ForcingSchedule(training(forcing=options), seed=1).for_batch(0, 0, rows) is None

@@ -9,16 +9,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.config import OwnChoice
+from seqloom.config import FreeRunningChoice
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START
-from seqloom.model import HeadedModel, SequenceModel, Source
+from seqloom.model import HeadModel, SequenceModel, Source
 from seqloom.model.heads import TagsHead
 from seqloom.nn.dropout import Dropout
 from seqloom.search import Greedy, Limits, run_to_end
-from seqloom.training.free_running import NEVER_WRITTEN, check_forcing, choose, read_freely
+from seqloom.training.free_running import (
+    NEVER_WRITTEN,
+    check_forcing,
+    choose_tokens,
+    read_own_outputs,
+)
 from seqloom.training.loss import Example, backward, measure
-from seqloom.training.teacher_forcing import Freedom, noise
+from seqloom.training.teacher_forcing import ScheduledSampling, gumbel_noise
 from tests.model.models import NAMED, model_of
 from tests.search.stubs import even_chances
 from tests.training.support import training
@@ -27,7 +32,7 @@ from tests.training.test_loss import assert_equal, example, gradients
 SIZES = {"source_size": 9, "target_size": 11}
 STEPPED = ("lstm form e", "gru form d", "elman form b", "dot global fed", "ssru alone")
 PASSED = ("plain sinusoids", "ssru sinusoids", "after learned alone", "plain rotary reads")
-CHOICES: tuple[OwnChoice, ...] = ("greedy", "draw", "straight-through", "soft")
+CHOICES: tuple[FreeRunningChoice, ...] = ("greedy", "draw", "straight-through", "soft")
 NUMBERS = torch.tensor([4, 0, 7, 2, 9])
 
 
@@ -50,8 +55,12 @@ def setting(name: str, *, sentences: int = 5, ends: float = 1.5) -> Setting:
     return Setting(model, example(sentences=sentences, longest=6))
 
 
-def freedom(choice: OwnChoice = "greedy", probability: float = 0.5, **options: Any) -> Freedom:
-    return Freedom(probability, choice, temperature=0.7, seed=3, numbers=NUMBERS, **options)
+def freedom(
+    choice: FreeRunningChoice = "greedy", probability: float = 0.5, **options: Any
+) -> ScheduledSampling:
+    return ScheduledSampling(
+        probability, choice, temperature=0.7, seed=3, row_numbers=NUMBERS, **options
+    )
 
 
 def single(batch: Example, number: int) -> tuple[Source, Tensor]:
@@ -64,14 +73,16 @@ def single(batch: Example, number: int) -> tuple[Source, Tensor]:
     return source, target[target.ne(EMPTY)]
 
 
-def own(model: SequenceModel, logits: Tensor, place: Tensor, free: Freedom) -> tuple[int, Tensor]:
+def own(
+    model: SequenceModel, logits: Tensor, place: Tensor, free: ScheduledSampling
+) -> tuple[int, Tensor]:
     """The token that is written, and the vector that is read of it."""
     assert model.feedback is not None
     vectors = model.feedback.vectors
     sums = logits.clone()
     sums[list(NEVER_WRITTEN)] = -torch.inf
     if free.choice != "greedy":
-        sums = sums + noise(place[None], len(sums))[0]
+        sums = sums + gumbel_noise(place[None], len(sums))[0]
     token = int(sums.argmax())
     likely = (sums / free.temperature).softmax(0)
     match free.choice:
@@ -86,13 +97,15 @@ def own(model: SequenceModel, logits: Tensor, place: Tensor, free: Freedom) -> t
             return token, vectors(torch.tensor(token))
 
 
-def walked(model: SequenceModel, batch: Example, number: int, free: Freedom) -> tuple[Tensor, int]:
+def walked(
+    model: SequenceModel, batch: Example, number: int, free: ScheduledSampling
+) -> tuple[Tensor, int]:
     """The summed loss of one row and its steps that cost, by the rule of SPEC S6.1."""
     assert model.feedback is not None
     source, target = single(batch, number)
     steps = torch.full((1, len(target) + free.overrun), END)
-    mine = replace(free, numbers=NUMBERS[[number]])
-    forced, places = mine.forced(steps)[0], mine.places(steps)[0]
+    mine = replace(free, row_numbers=NUMBERS[[number]])
+    forced, places = mine.forcing_mask(steps)[0], mine.noise_seeds(steps)[0]
     state = model.decoder.start(model.encoder.encode(source))
     token, vector = START, model.feedback.vectors(torch.tensor(START))
     total, cost = torch.zeros((), dtype=torch.float64), 0
@@ -112,12 +125,12 @@ def walked(model: SequenceModel, batch: Example, number: int, free: Freedom) -> 
 
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("name", [*STEPPED, "lstm form soft"])
-def test_a_batch_is_its_rows_one_at_a_time(name: str, choice: OwnChoice) -> None:
+def test_a_batch_is_its_rows_one_at_a_time(name: str, choice: FreeRunningChoice) -> None:
     """Loss, number of steps that cost, and every gradient, with labels half of the time; batch
     mates and padding change nothing."""
     model, batch = setting(name)
     free = freedom(choice)
-    sums = backward(model, batch._replace(freedom=free), smoothing=0.0, divisor=3.0)
+    sums = backward(model, batch._replace(sampling=free), smoothing=0.0, divisor=3.0)
     mine = gradients(model)
     rows = [walked(model, batch, number, free) for number in range(5)]
     loss = torch.stack([total for total, _ in rows]).sum()
@@ -141,7 +154,7 @@ def against_greedy(name: str, ends: float) -> list[int]:
     model, batch = setting(name, ends=ends)
     model.eval()
     memory = model.encoder.encode(batch.source)
-    reading = read_freely(model, memory, batch.target, freedom(probability=0.0, overrun=3))
+    reading = read_own_outputs(model, memory, batch.target, freedom(probability=0.0, overrun=3))
     lengths = batch.target.ne(EMPTY).sum(dim=1)
     found = run_to_end(Greedy(), model.decoder, model.decoder.start(memory), Limits(lengths + 3))
     past = []
@@ -151,8 +164,8 @@ def against_greedy(name: str, ends: float) -> list[int]:
         features, _ = model.decoder.read(torch.tensor([[START, *written[:-1]]]), state)
         same = reading.hidden[row, : len(written)]
         torch.testing.assert_close(same, features.hidden[0], rtol=0, atol=1e-11)
-        costs = torch.arange(reading.counts.shape[1]) < max(len(written), int(lengths[row]))
-        assert torch.equal(reading.counts[row], costs)
+        costs = torch.arange(reading.loss_mask.shape[1]) < max(len(written), int(lengths[row]))
+        assert torch.equal(reading.loss_mask[row], costs)
         past.append(len(written) - int(lengths[row]))
     return past
 
@@ -172,7 +185,7 @@ def test_the_second_pass_reads_the_first_s_choices(name: str) -> None:
         with torch.no_grad():
             logits = model.decoder.write(features(batch.target))
             logits[:, :, list(NEVER_WRITTEN)] = -torch.inf
-        labels = free.forced(batch.target) | batch.target.eq(EMPTY)
+        labels = free.forcing_mask(batch.target) | batch.target.eq(EMPTY)
         expected = features(batch.target.where(labels, logits.argmax(-1)))
         loss = functional.cross_entropy(
             model.decoder.write(expected).flatten(0, 1),
@@ -180,7 +193,7 @@ def test_the_second_pass_reads_the_first_s_choices(name: str) -> None:
             ignore_index=EMPTY,
             reduction="sum",
         )
-        sums = backward(model, batch._replace(freedom=free), smoothing=0.0, divisor=1.0)
+        sums = backward(model, batch._replace(sampling=free), smoothing=0.0, divisor=1.0)
         mine = gradients(model)
         loss.backward()
         assert sums.loss == pytest.approx(float(loss.detach()), rel=1e-10)
@@ -193,7 +206,7 @@ def test_labels_at_every_step_are_plain_teacher_forcing(name: str) -> None:
     model, batch = setting(name)
     plain = backward(model, batch, smoothing=0.1, divisor=2.0)
     expected = gradients(model)
-    every = batch._replace(freedom=freedom(probability=1.0))
+    every = batch._replace(sampling=freedom(probability=1.0))
     found = backward(model, every, smoothing=0.1, divisor=2.0)
     assert model.feedback is not None
     if model.feedback.soft:  # which is stepped through even then
@@ -207,15 +220,15 @@ def test_labels_at_every_step_are_plain_teacher_forcing(name: str) -> None:
 
 @pytest.mark.parametrize("choice", ["straight-through", "soft"])
 @pytest.mark.parametrize("name", ["gru form d", "plain sinusoids"])
-def test_gradients_pass_through_gumbel_draws(name: str, choice: OwnChoice) -> None:
+def test_gradients_pass_through_gumbel_draws(name: str, choice: FreeRunningChoice) -> None:
     """The soft form has the slope that small changes of the weights show. Passed straight through,
     the loss is that of the same draws as tokens; the gradient is not."""
     model, batch = setting(name)
-    free = batch._replace(freedom=freedom(choice, probability=0.2))
+    free = batch._replace(sampling=freedom(choice, probability=0.2))
     sums = backward(model, free, smoothing=0.0, divisor=1.0)
     slopes = gradients(model)
     if choice == "straight-through":
-        drawn = batch._replace(freedom=freedom("draw", probability=0.2))
+        drawn = batch._replace(sampling=freedom("draw", probability=0.2))
         assert backward(model, drawn, smoothing=0.0, divisor=1.0) == pytest.approx(sums, rel=1e-10)
         others = gradients(model)
         assert any(not torch.allclose(slopes[each], others[each], rtol=1e-3) for each in slopes)
@@ -236,13 +249,17 @@ def test_draws_follow_the_distribution() -> None:
     """χ² over 20,000 places, for each kind of draw; what is never written is never drawn."""
     torch.manual_seed(1)
     logits = torch.randn(9, dtype=torch.float64)
-    places = Freedom(seed=1).places(torch.ones(200, 100, dtype=torch.int64)).flatten()
+    places = (
+        ScheduledSampling(seed=1).noise_seeds(torch.ones(200, 100, dtype=torch.int64)).flatten()
+    )
     open_logits = logits.clone()
     open_logits[list(NEVER_WRITTEN)] = -torch.inf
     law = dict(enumerate(open_logits.softmax(0).tolist()))
     for choice in ("draw", "straight-through", "soft"):
-        likely, tokens = choose(
-            logits.expand(len(places), -1), places, Freedom(choice=choice, temperature=0.5)
+        likely, tokens = choose_tokens(
+            logits.expand(len(places), -1),
+            places,
+            ScheduledSampling(choice=choice, temperature=0.5),
         )
         even_chances(Counter(tokens.tolist()), law)
         if likely is not None:
@@ -255,8 +272,8 @@ def test_a_cold_soft_draw_is_the_token_and_a_hot_one_is_even() -> None:
     torch.manual_seed(1)
     logits = torch.randn(50, 9, dtype=torch.float64)
     places = torch.arange(50)
-    cold, tokens = choose(logits, places, Freedom(choice="soft", temperature=1e-4))
-    hot, _ = choose(logits, places, Freedom(choice="soft", temperature=1e6))
+    cold, tokens = choose_tokens(logits, places, ScheduledSampling(choice="soft", temperature=1e-4))
+    hot, _ = choose_tokens(logits, places, ScheduledSampling(choice="soft", temperature=1e6))
     assert cold is not None
     assert hot is not None
     assert torch.allclose(cold, functional.one_hot(tokens, 9).double(), atol=1e-6)
@@ -268,7 +285,7 @@ def test_a_cold_soft_draw_is_the_token_and_a_hot_one_is_even() -> None:
 def test_factors_weigh_steps_past_the_end_as_the_last(name: str) -> None:
     """Equal factors scale the loss; a factor at the last position alone keeps what follows it."""
     model, batch = setting(name, ends=-9.0)
-    free = batch._replace(freedom=freedom(probability=0.0, overrun=3))
+    free = batch._replace(sampling=freedom(probability=0.0, overrun=3))
     whole = measure(model, free, smoothing=0.1)
     even = torch.full(batch.target.shape, 3.0, dtype=torch.float64)
     tripled = measure(model, free._replace(factors=even), smoothing=0.1)
@@ -285,7 +302,7 @@ def test_bfloat16_makes_the_same_choices_nearly() -> None:
     model, batch = setting("lstm form e")
     model.float()
     for choice in ("greedy", "straight-through"):
-        free = batch._replace(freedom=freedom(choice, probability=0.5))
+        free = batch._replace(sampling=freedom(choice, probability=0.5))
         exact = backward(model, free, smoothing=0.1, divisor=1.0)
         rounded = backward(model, free, smoothing=0.1, divisor=1.0, precision="bfloat16")
         assert rounded.loss == pytest.approx(exact.loss, rel=0.1)
@@ -305,7 +322,7 @@ def test_what_cannot_be_done_is_refused() -> None:
             check_forcing(training(forcing=forcing, truncate=4), built)
     with pytest.raises(ConfigError, match="does not read what it writes"):
         check_forcing(training(forcing="never"), SequenceModel(model.encoder, model.decoder))
-    head = HeadedModel(model.encoder, TagsHead(6, 4))
+    head = HeadModel(model.encoder, TagsHead(6, 4))
     for options in ({"forcing": "never"}, {"truncate": 2}):
         with pytest.raises(ConfigError, match="this model"):
             check_forcing(training(**options), head)

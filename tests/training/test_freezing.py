@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from seqloom.config import Frozen
+from seqloom.config import FrozenPart
 from seqloom.errors import ConfigError
 from seqloom.model import SequenceModel
 from seqloom.training import freeze
@@ -16,7 +16,7 @@ SEPARATE = {"share_vocabulary": False, "tie_output": False}
 SHARED = {"share_vocabulary": True, "tie_output": True}
 
 
-def frozen(model: SequenceModel, *parts: Frozen) -> set[str]:
+def frozen(model: SequenceModel, *parts: FrozenPart) -> set[str]:
     freeze(model, parts)
     return {name for name, value in model.named_parameters() if not value.requires_grad}
 
@@ -30,7 +30,7 @@ def test_nothing_is_frozen_unless_named() -> None:
 
 
 @pytest.mark.parametrize("part", ["encoder", "decoder"])
-def test_a_side(part: Frozen) -> None:
+def test_a_side(part: FrozenPart) -> None:
     model = network(**SEPARATE)
     assert frozen(model, part) == {name for name in names(model) if name.startswith(f"{part}.")}
 
@@ -64,7 +64,7 @@ def test_two_parts() -> None:
         ("embeddings", "the output layer"),
     ],
 )
-def test_a_shared_table_stays_with_each_that_uses_it(part: Frozen, others: str) -> None:
+def test_a_shared_table_stays_with_each_that_uses_it(part: FrozenPart, others: str) -> None:
     """A frozen part gives what it gave, so the table is frozen for the others too, and said so."""
     model = network(**SHARED)
     notes = freeze(model, [part])
@@ -82,14 +82,14 @@ def test_a_shared_table_stays_with_each_that_uses_it(part: Frozen, others: str) 
     ],
 )
 def test_what_contradicts_itself_is_refused(
-    options: dict[str, Any], parts: list[Frozen], sentence: str
+    options: dict[str, Any], parts: list[FrozenPart], sentence: str
 ) -> None:
     with pytest.raises(ConfigError, match=sentence):
         freeze(network(**options), parts)
 
 
 @pytest.mark.parametrize("parts", [["encoder"], ["all-but-output"], ["embeddings"], ["decoder"]])
-def test_what_learns_has_the_gradient_it_would_have(parts: list[Frozen]) -> None:
+def test_what_learns_has_the_gradient_it_would_have(parts: list[FrozenPart]) -> None:
     """Freezing changes no other gradient, and gives the frozen none."""
     free, bound = network(**SEPARATE), network(**SEPARATE)
     freeze(bound, parts)

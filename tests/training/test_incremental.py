@@ -7,7 +7,7 @@ import torch
 
 from seqloom.config import ModelConfig
 from seqloom.fields import END, START, Symbols
-from seqloom.model import Source, build_writer
+from seqloom.model import Source, build_sequence_model
 from seqloom.search import Greedy, Limits, run_to_end
 from seqloom.training import Example, Optimizer, Portion, fit
 from tests.training.support import training
@@ -66,14 +66,14 @@ def test_the_numbers_are_those_of_the_words() -> None:
 @pytest.mark.parametrize(("width", "parameters"), [(20, 1_720), (7, 7**2 + 66 * 7)])
 def test_it_has_the_size_of_the_texts(width: int, parameters: int) -> None:
     """S10: m² + 66m without biases."""
-    model = build_writer(class_to_sequence(width), source=Symbols(22), target=Symbols(22))
+    model = build_sequence_model(class_to_sequence(width), source=Symbols(22), target=Symbols(22))
     assert sum(each.numel() for each in model.parameters()) == parameters
 
 
 def test_its_first_state_is_the_sigmoid_of_a_map_of_the_class() -> None:
     """S3.3: h_0 = σ(W_i x) is the sigmoid of a column of W_i."""
     torch.manual_seed(1)
-    model = build_writer(class_to_sequence(20), source=Symbols(22), target=Symbols(22))
+    model = build_sequence_model(class_to_sequence(20), source=Symbols(22), target=Symbols(22))
     (matrix,) = [
         value for name, value in model.named_parameters() if name.startswith("decoder.first")
     ]
@@ -87,7 +87,7 @@ def test_its_first_state_is_the_sigmoid_of_a_map_of_the_class() -> None:
 def test_incremental_descent_learns_it_to_the_letter() -> None:
     """S3.3, S6.6: one row at a time in another order each pass, w ← w − rate · ∂C/∂w."""
     torch.manual_seed(1)
-    model = build_writer(class_to_sequence(20), source=Symbols(22), target=Symbols(22))
+    model = build_sequence_model(class_to_sequence(20), source=Symbols(22), target=Symbols(22))
     config = training(
         optimizer="sgd",
         rate=0.1,

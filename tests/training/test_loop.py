@@ -8,7 +8,7 @@ import torch
 from seqloom.config import ModelConfig
 from seqloom.errors import DivergedError
 from seqloom.fields import Symbols
-from seqloom.model import build_writer
+from seqloom.model import build_sequence_model
 from seqloom.training import Optimizer, Update, fit
 from tests.training.support import STACK, in_parts, network, training, updates, weights, whole
 
@@ -66,7 +66,7 @@ def test_randomness_is_a_function_of_seed_and_step() -> None:
 
     def losses(noise: int, seed: int) -> list[float]:
         torch.manual_seed(3)
-        model = build_writer(
+        model = build_sequence_model(
             ModelConfig.model_validate(config), source=Symbols(9), target=Symbols(9)
         )
         torch.rand(noise)

@@ -16,7 +16,7 @@ def test_by_hand() -> None:
     expected = weights(model)
     average = MovingAverage(model, DECAY)
     for update in fit(Optimizer(model, training(updates=14)), whole, seed=1):
-        average.follow(update.step)
+        average.update(update.step)
         decay = min(DECAY, update.step / (update.step + 10))
         expected = {n: decay * expected[n] + (1 - decay) * w for n, w in weights(model).items()}
     for name, mean in average.tensors().items():
@@ -27,15 +27,15 @@ def test_what_it_remembers_is_enough_and_weights_that_stay_stay() -> None:
     model = network()
     average = MovingAverage(model, DECAY)
     still = weights(model)
-    average.follow(1)
+    average.update(1)
     assert all(torch.equal(mean, still[name]) for name, mean in average.tensors().items())
     for parameter in model.parameters():
         parameter.data.add_(1.0)
-    average.follow(2)
+    average.update(2)
     again = MovingAverage(model, DECAY)
     again.restore(average.tensors())
     for each in (average, again):
-        each.follow(3)
+        each.update(3)
     for name, mean in again.tensors().items():
         assert torch.equal(mean, average.tensors()[name]), name
 

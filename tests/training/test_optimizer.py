@@ -205,7 +205,7 @@ def test_penalties_by_hand() -> None:
     """S6.1: λ/n Σ|w| adds λ/n sign(w), λ/n Σw² adds 2λ/n w, to matrices alone."""
     model = network()
     plain = made_up(model, 0)
-    Optimizer(model, training(l1=3.0, l2=5.0), rows=50).penalise()
+    Optimizer(model, training(l1=3.0, l2=5.0), rows=50).penalize()
     for name, parameter in model.named_parameters():
         weight = parameter.detach()
         added = 3 / 50 * weight.sign() + 2 * 5 / 50 * weight if weight.ndim > 1 else 0 * weight

@@ -7,7 +7,7 @@ from seqloom.errors import ConfigError
 from seqloom.model import SequenceModel
 from seqloom.training import check_precision
 from seqloom.training.loss import Precision, backward
-from seqloom.training.precision import UNITS, precision_of
+from seqloom.training.precision import BFLOAT16_FEATURES, precision_of
 from tests.model.models import NAMED, model_of
 from tests.training.support import example, training
 
@@ -37,7 +37,7 @@ def test_it_is_refused_where_there_is_no_unit() -> None:
     able = torch.cpu.get_capabilities()
     check_precision(training())
     check_precision(training(precision="auto"))
-    if any(able.get(unit) for unit in UNITS):
+    if any(able.get(unit) for unit in BFLOAT16_FEATURES):
         check_precision(training(precision="bfloat16"))
     else:
         with pytest.raises(ConfigError, match="this processor has no unit for it .*; set it to"):
@@ -46,7 +46,7 @@ def test_it_is_refused_where_there_is_no_unit() -> None:
 
 def test_auto_takes_what_the_processor_has() -> None:
     able = torch.cpu.get_capabilities()
-    here = "bfloat16" if any(able.get(unit) for unit in UNITS) else "float32"
+    here = "bfloat16" if any(able.get(unit) for unit in BFLOAT16_FEATURES) else "float32"
     assert precision_of(training(precision="auto")) == here
     assert precision_of(training()) == "float32"
     assert precision_of(training(precision="bfloat16")) == "bfloat16"

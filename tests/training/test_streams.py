@@ -5,11 +5,23 @@ import torch
 
 from seqloom.config import ModelConfig
 from seqloom.fields import EMPTY, Symbols
-from seqloom.model import SequenceModel, build_writer, carries
+from seqloom.model import SequenceModel, build_sequence_model, has_fixed_size_state
 from seqloom.prediction.text_scoring import text_log_probabilities
-from seqloom.training import Carried, Cost, Sums, backward_stream, begun, measure_stream
+from seqloom.training import (
+    LossOptions,
+    StreamState,
+    Sums,
+    backward_stream,
+    measure_stream,
+    start_stream,
+)
 from seqloom.training.loss import backward
-from seqloom.training.streams import made_of, parts, selected, sourceless
+from seqloom.training.streams import (
+    select_rows,
+    stream_from_tensors,
+    stream_tensors,
+    without_source,
+)
 from tests.training.test_loss import assert_equal, gradients
 
 RECURRENT = {"kind": "recurrent", "width": 6, "layers": 2, "attention": "none", "dropout": 0.0}
@@ -19,7 +31,7 @@ DECODERS = {
     "soft": {**RECURRENT, "first_state": "zero", "feedback": "soft"},
     "transformer": {"kind": "transformer", "width": 8, "inner": 8, "heads": 2, "dropout": 0.0},
 }
-COST = Cost(0.1, 7.0)
+COST = LossOptions(0.1, 7.0)
 
 
 def language_model(name: str) -> SequenceModel:
@@ -27,13 +39,13 @@ def language_model(name: str) -> SequenceModel:
     tables = {**options, "share_vocabulary": False}
     torch.manual_seed(1)
     config = ModelConfig.model_validate(tables)
-    return build_writer(config, source=Symbols(4), target=Symbols(11)).double()
+    return build_sequence_model(config, source=Symbols(4), target=Symbols(11)).double()
 
 
 def learnt(
-    model: SequenceModel, target: torch.Tensor, *, steps: int, first: Carried | None = None
-) -> tuple[Sums, Carried]:
-    return backward_stream(model, sourceless(target), COST, steps=steps, first=first)
+    model: SequenceModel, target: torch.Tensor, *, steps: int, first: StreamState | None = None
+) -> tuple[Sums, StreamState]:
+    return backward_stream(model, without_source(target), COST, steps=steps, first=first)
 
 
 def text(lanes: int, length: int) -> torch.Tensor:
@@ -57,7 +69,7 @@ def test_chunks_cost_what_the_whole_costs(name: str, steps: int) -> None:
 
 def test_a_chunk_as_long_as_the_text_gives_the_whole_gradient() -> None:
     model, target = language_model("lstm"), text(3, 20)
-    backward(model, sourceless(target), **COST._asdict())
+    backward(model, without_source(target), **COST._asdict())
     whole = gradients(model)
     learnt(model, target, steps=20)
     assert_equal(gradients(model), whole)
@@ -69,7 +81,7 @@ def test_gradients_end_where_a_chunk_begins() -> None:
     learnt(model, target, steps=4)
     both = gradients(model)
     _, middle = learnt(model, target[:, :4], steps=4)
-    assert not any(tensor.requires_grad for tensor in parts(middle))
+    assert not any(tensor.requires_grad for tensor in stream_tensors(middle))
     learnt(model, target[:, 4:], steps=4, first=middle)
     assert_equal(gradients(model), both)
 
@@ -80,10 +92,12 @@ def test_what_is_carried_is_a_row_for_each_lane() -> None:
     _, carried = learnt(model, target, steps=9)
     rows = torch.tensor([2, 0])
     _, alone = learnt(model, target[rows], steps=9)
-    for one, two in zip(parts(selected(carried, rows)), parts(alone), strict=True):
+    for one, two in zip(
+        stream_tensors(select_rows(carried, rows)), stream_tensors(alone), strict=True
+    ):
         torch.testing.assert_close(one, two)
-    again = made_of(parts(carried), begun(model, 4))
-    assert all(map(torch.equal, parts(again), parts(carried)))
+    again = stream_from_tensors(stream_tensors(carried), start_stream(model, 4))
+    assert all(map(torch.equal, stream_tensors(again), stream_tensors(carried)))
     assert torch.equal(carried.token, target[:, -1])
 
 
@@ -91,7 +105,7 @@ def test_what_is_carried_is_a_row_for_each_lane() -> None:
 def test_a_long_text_token_by_token(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Log-probabilities of a text in one go are those of its chunks."""
     model, target = language_model(name), text(1, 30)
-    assert carries(model.decoder)
+    assert has_fixed_size_state(model.decoder)
     whole = text_log_probabilities(model, target[0], window=5)
     monkeypatch.setattr("seqloom.prediction.text_scoring.STEPS", 7)
     torch.testing.assert_close(text_log_probabilities(model, target[0], window=5), whole)
@@ -102,7 +116,7 @@ def test_a_long_text_token_by_token(name: str, monkeypatch: pytest.MonkeyPatch) 
 def test_a_transformer_sees_a_window(length: int) -> None:
     """Each token counts once, after at least half a window where there is as much before it."""
     model, target = language_model("transformer"), text(1, length)
-    assert not carries(model.decoder)
+    assert not has_fixed_size_state(model.decoder)
     found = text_log_probabilities(model, target[0], window=6)
     assert found.shape == (length,)
     for position in range(length):

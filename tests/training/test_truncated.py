@@ -10,8 +10,14 @@ from torch.nn import functional
 
 from seqloom.fields import EMPTY, START
 from seqloom.model import SequenceModel, Source
-from seqloom.model.state import each_tensor
-from seqloom.training import Carried, Cost, Example, Freedom, backward_truncated
+from seqloom.model.state import tree_map
+from seqloom.training import (
+    Example,
+    LossOptions,
+    ScheduledSampling,
+    StreamState,
+    backward_truncated,
+)
 from seqloom.training.loss import backward
 from tests.model.models import NAMED, model_of
 from tests.training.test_loss import assert_equal, assert_sums, example, gradients
@@ -30,7 +36,7 @@ NAMES = (
     "simple learned alone",
     "plain sinusoids reads",
 )
-COST = Cost(0.1, 7.0)
+COST = LossOptions(0.1, 7.0)
 
 
 def built(name: str) -> SequenceModel:
@@ -47,14 +53,16 @@ def batch() -> Example:
     return rows._replace(factors=factors)
 
 
-@pytest.mark.parametrize("freedom", [None, Freedom(0.5, "draw", seed=2)], ids=["labels", "draws"])
+@pytest.mark.parametrize(
+    "freedom", [None, ScheduledSampling(0.5, "draw", seed=2)], ids=["labels", "draws"]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_chunk_of_full_length_gives_the_whole_gradient(
-    name: str, freedom: Freedom | None
+    name: str, freedom: ScheduledSampling | None
 ) -> None:
     """Every parameter, every kind of decoder, in float64; also where it reads its own draws and
     runs on past the end."""
-    model, rows = built(name), batch()._replace(freedom=freedom)
+    model, rows = built(name), batch()._replace(sampling=freedom)
     expected = backward(model, rows, **COST._asdict())
     whole = gradients(model)
     sums, _ = backward_truncated(model, rows, COST, steps=13)
@@ -77,7 +85,7 @@ def test_gradients_end_where_a_chunk_begins(name: str, steps: int) -> None:
     for piece in inputs.split(steps, dim=1):
         features, state = model.decoder.read(piece, state)
         parts.append(model.decoder.write(features.hidden))
-        state = replace(state, own=each_tensor(Tensor.detach, state.own))
+        state = replace(state, own=tree_map(Tensor.detach, state.own))
     losses = functional.cross_entropy(
         torch.cat(parts, dim=1).transpose(1, 2),
         rows.target,
@@ -125,7 +133,7 @@ def test_a_long_text_goes_on_in_the_next_piece(name: str) -> None:
     rows = Example(batch().source, torch.randint(4, 11, (9, 12)))
     expected, _ = backward_truncated(model, rows, COST, steps=6)
     whole = gradients(model)
-    carried: Carried | None = None
+    carried: StreamState | None = None
     total = 0.0
     for piece in rows.target.split(6, dim=1):
         part = Example(rows.source, piece)
@@ -135,7 +143,7 @@ def test_a_long_text_goes_on_in_the_next_piece(name: str) -> None:
     assert_equal(gradients(model), whole)
     assert carried is not None
     assert torch.equal(carried.token, rows.target[:, -1])
-    each_tensor(holds_no_history, (carried.state.own, carried.state.shared))
+    tree_map(holds_no_history, (carried.state.own, carried.state.shared))
 
 
 def holds_no_history(tensor: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from seqloom.fields import EMPTY, END
 from seqloom.model import SequenceModel, Source
-from seqloom.training import Example, Weighing
+from seqloom.training import Example, PositionWeights
 from seqloom.training.loss import backward
 from seqloom.training.position_weights import LossKind
 from tests.training.support import network
@@ -44,7 +44,7 @@ def gradient(model: SequenceModel, example: Example, divisor: float) -> tuple[fl
 
 
 def weighed(
-    weighing: Weighing, batches: list[np.ndarray], model: SequenceModel
+    weighing: PositionWeights, batches: list[np.ndarray], model: SequenceModel
 ) -> tuple[float, Gradient]:
     """What an update on these batches would have."""
     tokens = float(sum(LENGTHS[batch].sum() for batch in batches))
@@ -85,7 +85,7 @@ def model() -> SequenceModel:
 @each_loss
 def test_sums_and_means_over_steps(loss: LossKind, model: SequenceModel) -> None:
     """S6.1: over all tokens; or of each row's steps the mean or the sum, and the mean over rows."""
-    weighing = Weighing(LENGTHS, EVEN, loss=loss)
+    weighing = PositionWeights(LENGTHS, EVEN, loss=loss)
     assert_same(weighed(weighing, [EVERY], model), by_hand(loss, EVERY.tolist(), model))
 
 
@@ -93,7 +93,7 @@ def test_sums_and_means_over_steps(loss: LossKind, model: SequenceModel) -> None
 def test_accumulated_batches_are_one(loss: LossKind, model: SequenceModel) -> None:
     """k batches of b rows are one batch of k·b rows, with weights or without."""
     for weights in (EVEN, np.array([0.5, 2.0, 1.0, 0.0, 3.0])):
-        weighing = Weighing(LENGTHS, weights, loss=loss)
+        weighing = PositionWeights(LENGTHS, weights, loss=loss)
         apart = weighed(weighing, [EVERY[:2], EVERY[2:]], model)
         assert_same(apart, weighed(weighing, [EVERY], model))
 
@@ -108,7 +108,7 @@ def test_a_weight_of_two_is_the_row_twice_and_of_none_no_row(
     expected = by_hand(loss, repeated, model)
     for scale in (1.0, 0.25, 1e6):
         assert_same(
-            weighed(Weighing(LENGTHS, scale * weights, loss=loss), [EVERY], model), expected
+            weighed(PositionWeights(LENGTHS, scale * weights, loss=loss), [EVERY], model), expected
         )
 
 
@@ -116,8 +116,8 @@ def test_a_weight_of_two_is_the_row_twice_and_of_none_no_row(
 def test_a_light_row_alone_makes_a_light_update(loss: LossKind, model: SequenceModel) -> None:
     """Weights are relative to all rows, not to batch mates: one row at a time feels them too."""
     weights = np.array([0.5, 1.0, 1.0, 1.0, 1.0])
-    light = weighed(Weighing(LENGTHS, weights, loss=loss), [EVERY[:1]], model)
-    plain = weighed(Weighing(LENGTHS, EVEN, loss=loss), [EVERY[:1]], model)
+    light = weighed(PositionWeights(LENGTHS, weights, loss=loss), [EVERY[:1]], model)
+    plain = weighed(PositionWeights(LENGTHS, EVEN, loss=loss), [EVERY[:1]], model)
     mean = np.average(weights, weights=LENGTHS if loss == "tokens" else None)
     expected = {name: value * 0.5 / mean for name, value in plain[1].items()}
     assert_same(light, (plain[0] * 0.5 / mean, expected))
@@ -125,21 +125,21 @@ def test_a_light_row_alone_makes_a_light_update(loss: LossKind, model: SequenceM
 
 def test_rows_without_weight_give_no_gradient(model: SequenceModel) -> None:
     """A whole batch of them is an update of nothing, not an error."""
-    weighing = Weighing(LENGTHS, np.array([0.0, 0.0, 1.0, 1.0, 1.0]))
+    weighing = PositionWeights(LENGTHS, np.array([0.0, 0.0, 1.0, 1.0, 1.0]))
     loss, found = weighed(weighing, [EVERY[:2]], model)
     assert loss == 0
     assert all(not value.any() for value in found.values())
 
 
 def test_equal_weights_cost_nothing() -> None:
-    assert Weighing(LENGTHS, 7 * EVEN).factors(0, [EVERY]) == [None]
+    assert PositionWeights(LENGTHS, 7 * EVEN).factors(0, [EVERY]) == [None]
 
 
 @each_loss
 def test_one_position_is_unbiased(loss: LossKind, model: SequenceModel) -> None:
     """S6.4: the mean gradient over all choices of a position in each row is the full gradient."""
     chosen = EVERY[[0, 2]]
-    weighing = Weighing(LENGTHS, np.array([1.0, 2.0, 0.5, 1.0, 1.0]), loss=loss)
+    weighing = PositionWeights(LENGTHS, np.array([1.0, 2.0, 0.5, 1.0, 1.0]), loss=loss)
     (full,) = weighing.factors(0, [chosen])
     expected = weighed(weighing, [chosen], model)
     assert full is not None
@@ -160,8 +160,8 @@ def test_one_position_is_unbiased(loss: LossKind, model: SequenceModel) -> None:
 def test_one_position_is_drawn_evenly_and_anew(loss: LossKind) -> None:
     """One real position a row, of its length times the weight; each as often as another."""
     weights = np.array([1.0, 2.0, 0.5, 1.0, 1.0])
-    drawing = Weighing(LENGTHS, weights, loss=loss, one_position=True, seed=5)
-    (full,) = Weighing(LENGTHS, weights, loss=loss).factors(0, [EVERY])
+    drawing = PositionWeights(LENGTHS, weights, loss=loss, one_position=True, seed=5)
+    (full,) = PositionWeights(LENGTHS, weights, loss=loss).factors(0, [EVERY])
     assert full is not None
     counts = torch.zeros_like(full)
     steps = 300
@@ -177,9 +177,9 @@ def test_one_position_is_drawn_evenly_and_anew(loss: LossKind) -> None:
     for row, length in enumerate(LENGTHS):
         even = steps / length
         assert (counts[row, :length] - even).abs().max() < 5 * even**0.5
-    again = Weighing(LENGTHS, weights, loss=loss, one_position=True, seed=5)
+    again = PositionWeights(LENGTHS, weights, loss=loss, one_position=True, seed=5)
     assert torch.equal(again.factors(7, [EVERY])[0], drawing.factors(7, [EVERY])[0])  # type: ignore[arg-type]
-    other = Weighing(LENGTHS, weights, loss=loss, one_position=True, seed=6)
+    other = PositionWeights(LENGTHS, weights, loss=loss, one_position=True, seed=6)
     assert any(
         not torch.equal(other.factors(n, [EVERY])[0], drawing.factors(n, [EVERY])[0])  # type: ignore[arg-type]
         for n in range(5)

@@ -6,17 +6,17 @@ from seqloom.api.console import Console
 from seqloom.api.export import export
 from seqloom.api.report import report, write_report
 from seqloom.api.search_errors import SearchErrors, search_errors
-from seqloom.api.sweep import Swept, Trial, sweep
-from seqloom.api.train import Trained, train
-from seqloom.api.use import Evaluation, describe, evaluate, load, load_writer, score_rows
+from seqloom.api.sweep import SweepResult, Trial, sweep
+from seqloom.api.train import TrainingResult, train
+from seqloom.api.use import Evaluation, describe, evaluate, load, load_text_predictor, score_rows
 
 __all__ = [
     "Comparison",
     "Console",
     "Evaluation",
     "SearchErrors",
-    "Swept",
-    "Trained",
+    "SweepResult",
+    "TrainingResult",
     "Trial",
     "check_data",
     "compare",
@@ -24,7 +24,7 @@ __all__ = [
     "evaluate",
     "export",
     "load",
-    "load_writer",
+    "load_text_predictor",
     "report",
     "score_rows",
     "search_errors",

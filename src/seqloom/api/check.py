@@ -15,26 +15,26 @@ from seqloom.data import (
     Report,
     Survey,
     describe_data,
+    even_indices,
     overlap,
     read_rows,
-    spread,
-    usable,
+    usable_rows,
 )
 from seqloom.errors import DataError
-from seqloom.fields import Field, Items, Named, NoField, Numbers, Pixels, Symbols, TextField
+from seqloom.fields import Field, FileField, Items, NoField, Numbers, Pixels, Symbols, TextField
 from seqloom.model import Source, build
-from seqloom.runs.prepare import Request, learn_fields
+from seqloom.runs.prepare import TrainingRequest, learn_fields
 from seqloom.runs.workers import worker_count
 from seqloom.tasks.series_data import check_series, is_series
 from seqloom.training import Example, Optimizer, Portion, fit
 
 __all__ = ["check_data"]
 
-TRIAL = 4  # updates that are timed
-MEASURED = 300  # files that are read for their lengths
+TIMED_UPDATES = 4  # updates that are timed
+MAX_MEASURED_FILES = 300  # files that are read for their lengths
 
 
-def check_data(request: Request) -> Iterator[str]:
+def check_data(request: TrainingRequest) -> Iterator[str]:
     """Findings as lines of text, in the order they become known.
 
     DataError at the end where training would stop at a bad row; here all of them are counted first.
@@ -45,19 +45,19 @@ def check_data(request: Request) -> Iterator[str]:
     lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
     found = lenient.survey()
     yield from found.lines()
-    lost = found.report.malformed
+    lost = found.report.defect_count
     if request.valid is not None:
         other = replace(lenient, data=request.valid).survey()
-        yield from _held_out(found, other)
-        lost += other.report.malformed
-    config = request.planned(found.facts)
+        yield from _validation_lines(found, other)
+        lost += other.report.defect_count
+    config = request.plan_config(found.facts)
     yield ""
     yield from _choices(config)
     fields = learn_fields(config, request.data, found)
     yield from _trial(config, found, fields)
-    unfit = _unfit(request, config, fields)
+    unfit = _unusable_rows(request, config, fields)
     yield from unfit.lines()[2:]
-    lost += unfit.malformed
+    lost += unfit.defect_count
     if lost and not config.data.skip_bad:
         raise DataError(
             f"{describe_data(request.data)}: {lost:,} rows cannot be used; mend them, or pass "
@@ -65,7 +65,7 @@ def check_data(request: Request) -> Iterator[str]:
         )
 
 
-def _held_out(found: Survey, other: Survey) -> Iterator[str]:
+def _validation_lines(found: Survey, other: Survey) -> Iterator[str]:
     shared = overlap(found, other)
     yield from (f"held-out {line}" for line in other.report.lines())
     yield f"held-out rows that are also in the training data: {shared.rows:,}"
@@ -87,14 +87,14 @@ def _part(name: str, part: BaseModel) -> str:
     return f"{options['kind']} {name}{size}"
 
 
-def _unfit(request: Request, config: Config, fields: tuple[Field, Field]) -> Report:
+def _unusable_rows(request: TrainingRequest, config: Config, fields: tuple[Field, Field]) -> Report:
     """The rows that can be read and yet not be taken by the fields, or that are not aligned."""
     report = Report()
     if all(isinstance(field, TextField | NoField) for field in fields):
         return report
     lenient = config.data.model_copy(update={"skip_bad": True})
     rows = read_rows(request.data, lenient, Report())
-    for _ in usable(rows, Columns(*fields, lenient), report):
+    for _ in usable_rows(rows, Columns(*fields, lenient), report):
         pass
     return report
 
@@ -131,8 +131,8 @@ def _lengths(field: Field, cells: list[str]) -> NDArray[np.int64]:
 
     Files are read one by one: of 100,000 in a sample only the lengths would fit into memory.
     """
-    if isinstance(field, Named):
-        some = [cells[place] for place in spread(len(cells), MEASURED)]
+    if isinstance(field, FileField):
+        some = [cells[place] for place in even_indices(len(cells), MAX_MEASURED_FILES)]
         found = [len(field.rows([cell])[0]) for cell in some if field.fault(cell) is None]
     else:
         found = [len(row) for row in field.rows([c for c in cells if field.fault(c) is None])]
@@ -149,15 +149,15 @@ def _seconds_per_update(
     with torch.random.fork_rng():
         network = build(config.model, source=fields[0].items, target=fields[1].items)
         batch = Example(
-            Source(_made_up(fields[0].items, rows, source), torch.full((rows,), source)),
-            _made_up(fields[1].items, rows, target),
+            Source(_random_items(fields[0].items, rows, source), torch.full((rows,), source)),
+            _random_items(fields[1].items, rows, target),
         )
         work = Portion([batch] * config.training.accumulate, rows * target, lambda: "made-up rows")
         updates = fit(Optimizer(network, config.training), lambda _: work, seed=config.seed)
-        return min(update.seconds for update, _ in zip(updates, range(TRIAL), strict=False))
+        return min(update.seconds for update, _ in zip(updates, range(TIMED_UPDATES), strict=False))
 
 
-def _made_up(items: Items, rows: int, length: int) -> torch.Tensor:
+def _random_items(items: Items, rows: int, length: int) -> torch.Tensor:
     """Random items, none of which is padding."""
     match items:
         case Symbols(count, 0):

@@ -16,17 +16,17 @@ from seqloom.errors import ConfigError, RunError
 from seqloom.model import build
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.progress import Progress, Validation
-from seqloom.runs.weights import without_memory
+from seqloom.runs.weights import meta_device
 from seqloom.store import RunDirectory
 
-__all__ = ["Comparison", "Entry", "compare"]
+__all__ = ["Comparison", "RunSummary", "compare"]
 
 ERRORS = ("RMSE", "MAE", "WER", "CER")
 WIDEST = 160  # characters in a line that does not go to a terminal
 
 
 @dataclass(frozen=True)
-class Entry:
+class RunSummary:
     """One run: how large it is, how long it took, how good it became, and where it began."""
 
     run: str
@@ -49,7 +49,7 @@ class Entry:
 class Comparison:
     """Several runs, in the order in which they were named."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[RunSummary, ...]
 
     @property
     def differing(self) -> list[str]:
@@ -88,7 +88,7 @@ class Comparison:
             "updates": [f"{each.updates:,}" for each in entries],
             "minutes": [f"{each.minutes:.1f}" for each in entries],
             "best step": [f"{each.best.step:,}" for each in entries],
-            "perplexity": _marked([each.perplexity for each in entries], lower=True),
+            "perplexity": _mark_best([each.perplexity for each in entries], lower=True),
             **self._scores(),
         }
         table = _table("run", *columns, right=True)
@@ -100,7 +100,7 @@ class Comparison:
         """A column for each metric that all runs have; errors are better when small."""
         names = [dict.fromkeys(entry.best.scores) for entry in self.entries]
         return {
-            name: _marked([e.best.scores[name] for e in self.entries], lower=name in ERRORS)
+            name: _mark_best([e.best.scores[name] for e in self.entries], lower=name in ERRORS)
             for name in names[0]
             if all(name in each for each in names)
         }
@@ -117,21 +117,21 @@ def compare(runs: Sequence[str | Path]) -> Comparison:
     """What is known of these runs; a run without a validated step is a RunError."""
     if not runs:
         raise ConfigError("no run is named; give the directories of one or more runs")
-    return Comparison(tuple(_entry(Path(run)) for run in runs))
+    return Comparison(tuple(_summarize_run(Path(run)) for run in runs))
 
 
-def _entry(path: Path) -> Entry:
+def _summarize_run(path: Path) -> RunSummary:
     directory = RunDirectory(path)
     config = load_config(directory)
-    latest = directory.latest()
+    latest = directory.latest_checkpoint()
     progress = Progress() if latest is None else Progress.from_dict(latest.progress())
     best = progress.best(config.training.monitor)
     if best is None:
         raise RunError(f"{path}: no step was validated yet; train it further, or leave it out")
     source, target = load_fields(directory, config)
-    with without_memory():
+    with meta_device():
         network = build(config.model, source=source.items, target=target.items)
-    return Entry(
+    return RunSummary(
         run=str(path),
         parameters=sum(each.numel() for each in network.parameters()),
         updates=progress.step,
@@ -142,7 +142,7 @@ def _entry(path: Path) -> Entry:
     )
 
 
-def _marked(values: list[float], *, lower: bool = False) -> list[str]:
+def _mark_best(values: list[float], *, lower: bool = False) -> list[str]:
     """The numbers in a column; a star beside the best, unless all are alike."""
     known = [value for value in values if not math.isnan(value)] or [math.nan]
     best = min(known) if lower else max(known)

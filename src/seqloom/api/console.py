@@ -10,9 +10,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from seqloom.config import ColumnConfig, Config, NoColumnConfig, TextConfig
-from seqloom.runs.observer import Plan, Sample
+from seqloom.runs.observer import Plan, ValidationSample
 from seqloom.runs.progress import Validation
-from seqloom.runs.torchrun_environment import launch
+from seqloom.runs.torchrun_environment import torchrun_environment
 from seqloom.training import Update
 
 __all__ = ["Console"]
@@ -27,7 +27,7 @@ class Console:
     """
 
     def __init__(self) -> None:
-        place = launch()
+        place = torchrun_environment()
         self.speaks = place is None or place.rank == 0
         self.terminal = Terminal(stderr=True, highlight=False, soft_wrap=True)
         self.bar = Progress(
@@ -58,13 +58,13 @@ class Console:
     ) -> None:
         self.bar.stop()
 
-    def says(self, sentence: str) -> None:
+    def on_message(self, sentence: str) -> None:
         self.terminal.print(Text(sentence, style="dim"))
 
-    def warns(self, sentence: str) -> None:
+    def on_warning(self, sentence: str) -> None:
         self.terminal.print(Text(sentence, style="bold red"))
 
-    def starts(self, plan: Plan) -> None:
+    def on_start(self, plan: Plan) -> None:
         self.target = plan.config.target.kind
         for note in plan.notes:
             self.terminal.print(Text(note, style="yellow"))
@@ -74,13 +74,15 @@ class Console:
         updates = plan.config.training.updates
         self.bar.update(self.task, total=updates, completed=plan.start, visible=True)
 
-    def updated(self, update: Update) -> None:
+    def on_update(self, update: Update) -> None:
         self.loss = _blend(self.loss, update.loss)
         self.speed = _blend(self.speed, update.tokens / update.seconds)
         figures = f"loss {self.loss:.3f}{self.held_out}  {self.speed:,.0f} tokens/s"
         self.bar.update(self.task, completed=update.step, figures=figures)
 
-    def validated(self, validation: Validation, samples: list[Sample], *, best: bool) -> None:
+    def on_validation(
+        self, validation: Validation, samples: list[ValidationSample], *, best: bool
+    ) -> None:
         first = next(iter(validation.scores.items()), ("loss", validation.loss))
         self.held_out = f"  held-out {first[0]} {first[1]:.2f}"
         minutes = (time.monotonic() - self.began) / 60
@@ -88,7 +90,7 @@ class Console:
             Text.assemble(
                 (f"update {validation.step:,}", "bold"),
                 f" · {minutes:.1f} min · training loss {self.loss:.3f} · held-out: "
-                f"{validation.words(self.target)}",
+                f"{validation.describe(self.target)}",
                 (" · best so far", "green") if best else "",
             )
         )
@@ -99,7 +101,7 @@ class Console:
             if not right:
                 self.terminal.print(Text(f"      = {sample.reference}", style="dim"))
 
-    def ends(self, sentence: str) -> None:
+    def on_end(self, sentence: str) -> None:
         self.bar.update(self.task, visible=False)
         self.terminal.print(Text(sentence, style="bold"))
 

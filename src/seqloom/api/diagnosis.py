@@ -10,35 +10,38 @@ from seqloom.data import Corpus
 from seqloom.fields import Items, Numbers, Pixels, Series, Symbols
 from seqloom.runs.progress import Validation
 
-__all__ = ["Verdict", "guessing_loss", "judge"]
+__all__ = ["Diagnosis", "baseline_loss", "diagnose"]
 
-STRETCH = 1 << 20  # symbols that are counted at a time
-RISEN = 1.3, 0.3  # the training loss has risen if it is above its lowest by this factor and summand
+CHUNK_SIZE = 1 << 20  # symbols that are counted at a time
+DIVERGENCE = (
+    1.3,
+    0.3,
+)  # the training loss has risen if it is above its lowest by this factor and summand
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Diagnosis:
     """A failing that has a name, and a sentence about it with what to try."""
 
     name: str
     sentence: str
 
 
-def judge(validations: Sequence[Validation], guessing: float) -> Verdict | None:
+def diagnose(validations: Sequence[Validation], guessing: float) -> Diagnosis | None:
     """The gravest failing of a run with these results, if any.
 
     `guessing` is the held-out loss of a model that looks at nothing.
     """
     newest, lowest = validations[-1], min(validations, key=lambda each: each.training)
-    if newest.training > RISEN[0] * lowest.training + RISEN[1]:
-        return Verdict(
+    if newest.training > DIVERGENCE[0] * lowest.training + DIVERGENCE[1]:
+        return Diagnosis(
             "diverged",
             f"the training loss rose from {lowest.training:.2f} at update {lowest.step:,} to "
             f"{newest.training:.2f}: training diverges; lower training.rate, lengthen "
             "training.warmup, or lower training.clip_norm",
         )
     if newest.outputs == 1:
-        return Verdict(
+        return Diagnosis(
             "same output",
             "the model gives the same output to every input: it does not use its source; train "
             "longer (training.updates), try another training.rate, and check that source and "
@@ -46,7 +49,7 @@ def judge(validations: Sequence[Validation], guessing: float) -> Verdict | None:
         )
     best = min(each.loss for each in validations)
     if best >= guessing:
-        return Verdict(
+        return Diagnosis(
             "no better than guessing",
             f"the held-out loss of {best:.2f} is no better than {guessing:.2f}, that of guessing "
             "by what is usual; train longer (training.updates), raise "
@@ -55,29 +58,29 @@ def judge(validations: Sequence[Validation], guessing: float) -> Verdict | None:
     return None
 
 
-def guessing_loss(train: Corpus, valid: Corpus, items: Items) -> float:
+def baseline_loss(train: Corpus, valid: Corpus, items: Items) -> float:
     """The loss per held-out item of guessing it: a symbol by its share of the training symbols, in
     nats, or numbers by their mean there, as a squared error."""
     match items:
         case Symbols(count):
-            learnt, asked = (_counted(each.targets, count) for each in (train, valid))
+            learnt, asked = (_count_symbols(each.targets, count) for each in (train, valid))
             learnt += 1.0
             return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
         case Series(quantiles=quantiles):
-            return _guessed_bands(train.targets, valid.targets, quantiles)
+            return _quantile_baseline_loss(train.targets, valid.targets, quantiles)
         case Numbers() | Pixels():
             return float(np.square(valid.targets - train.targets.mean(axis=0)).sum(axis=1).mean())
 
 
-def _counted(symbols: NDArray[np.integer], kinds: int) -> NDArray[np.float64]:
+def _count_symbols(symbols: NDArray[np.integer], kinds: int) -> NDArray[np.float64]:
     """How often each symbol comes, a stretch at a time, since counting widens what it counts."""
     found = np.zeros(kinds)
-    for start in range(0, len(symbols), STRETCH):
-        found += np.bincount(symbols[start : start + STRETCH], minlength=kinds)
+    for start in range(0, len(symbols), CHUNK_SIZE):
+        found += np.bincount(symbols[start : start + CHUNK_SIZE], minlength=kinds)
     return found
 
 
-def _guessed_bands(
+def _quantile_baseline_loss(
     learnt: NDArray[np.float32], asked: NDArray[np.float32], quantiles: Sequence[float]
 ) -> float:
     """The loss of forecasting the training rows' mean and quantiles, whatever came before."""

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from seqloom.api.use import load_writer
-from seqloom.data import Corpus, read_lines, spread
+from seqloom.api.use import load_text_predictor
+from seqloom.data import Corpus, even_indices, read_lines
 from seqloom.errors import ConfigError, DataError, RunError, SeqloomError
 from seqloom.export import Agreement, compare, export_ctranslate2
-from seqloom.prediction import Model
+from seqloom.prediction import TextPredictor
 from seqloom.store import RunDirectory
 
 __all__ = ["export"]
 
 SENTENCES = 100  # inputs that both runtimes are given
-NEAR = 1e-3  # largest difference of a log-probability that single precision explains
+TOLERANCE = 1e-3  # largest difference of a log-probability that single precision explains
 
 
 def export(
@@ -29,11 +29,11 @@ def export(
     """
     if to != "ctranslate2":
         raise ConfigError(f"--to {to}: choose ctranslate2")
-    model, folder = load_writer(run), Path(output)
-    rows = _held_out(Path(run)) if check is None else _given(model, check)
+    model, folder = load_text_predictor(run), Path(output)
+    rows = _validation_sources(Path(run)) if check is None else _read_inputs(model, check)
     export_ctranslate2(model, folder)
     agreement = compare(model, folder, rows)
-    if not agreement.furthest <= NEAR:
+    if not agreement.max_difference <= TOLERANCE:
         shutil.rmtree(folder)
         raise SeqloomError(
             f"{folder}: removed, since it does not give what {run} gives ({agreement}); "
@@ -42,7 +42,7 @@ def export(
     return agreement
 
 
-def _held_out(run: Path) -> list[np.ndarray]:
+def _validation_sources(run: Path) -> list[np.ndarray]:
     """Sources of held-out rows, spread over all of them, each ending in `<end>`."""
     try:
         corpus = Corpus.open(RunDirectory(run).cache_directory / "valid")
@@ -51,17 +51,17 @@ def _held_out(run: Path) -> list[np.ndarray]:
             f"{run}: its held-out rows are not there to compare outputs on; "
             "name a file of inputs with --check"
         ) from None
-    chosen = spread(len(corpus), SENTENCES)
+    chosen = even_indices(len(corpus), SENTENCES)
     batch = corpus.batch(chosen)
     return [ids[:length] for ids, length in zip(batch.source, batch.source_lengths, strict=True)]
 
 
-def _given(model: Model, file: Path) -> list[np.ndarray]:
+def _read_inputs(model: TextPredictor, file: Path) -> list[np.ndarray]:
     """The first lines of a file that are not blank, as the model reads them."""
     options = model.config.data
     lines = (line for line in read_lines(file, max_line=options.max_line) if line.strip())
     texts = list(islice(lines, SENTENCES))
     if not texts:
         raise DataError(f"{file}: has no line to compare outputs on; give one with content")
-    reader = model.inputs
-    return [reader.encoded(0, row).values for row in model.source.rows(texts)]
+    reader = model.input_reader
+    return [reader.truncate(0, row).values for row in model.source.rows(texts)]

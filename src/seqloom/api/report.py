@@ -7,25 +7,32 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.api.report_rows import Held, Verdicts, held_out, judge, judge_gaps, judge_texts
+from seqloom.api.report_rows import (
+    HeldOutRow,
+    ReportRows,
+    read_held_out,
+    score_blanks,
+    score_outputs,
+    score_texts,
+)
 from seqloom.api.use import load
 from seqloom.config import flatten
-from seqloom.data import Corpus, Data, source_rows, spread, windows
+from seqloom.data import Corpus, Data, even_indices, find_windows, source_rows
 from seqloom.drawing.curves import Curves
 from seqloom.drawing.image_files import write_bytes
 from seqloom.drawing.views import View
 from seqloom.errors import DataError, RunError
 from seqloom.explain.attention_heads import Attentions
-from seqloom.explain.attribution_views import mattered
-from seqloom.explain.explained_output import Cell, said_of
-from seqloom.explain.media_attention import is_seen, seen_over
-from seqloom.explain.tracing import attends, pass_over
-from seqloom.fields import GAP, Values
+from seqloom.explain.attribution_views import attribution_view
+from seqloom.explain.explained_output import Cell, output_to_explain
+from seqloom.explain.media_attention import attention_from_trace, is_media
+from seqloom.explain.tracing import has_attention, trace_output
+from seqloom.fields import BLANK, Values
 from seqloom.metrics import error_scores, forecast_errors
-from seqloom.prediction import Filler, Forecaster, Model, Predictor
+from seqloom.prediction import Forecaster, MaskFiller, Predictor, TextPredictor
 from seqloom.reports.pages import ForecastReport, RunReport, Scale
 from seqloom.runs.contents import best_step
-from seqloom.runs.parameter_table import part_lines
+from seqloom.runs.parameter_table import parameter_lines
 from seqloom.runs.progress import Progress
 from seqloom.store import RunDirectory
 from seqloom.version import __version__
@@ -33,9 +40,9 @@ from seqloom.version import __version__
 __all__ = ["report", "write_report"]
 
 ROWS = 500  # that are judged
-LOOKS = 3
+VIEWS = 3
 Numbers = NDArray[np.float32]
-ATTENTION, MATTERED = "Attention of three examples", "What mattered in three examples"
+ATTENTION, ATTRIBUTION = "Attention of three examples", "What mattered in three examples"
 LONGEST = 60  # items of an example whose attention is shown
 SHORT = 20  # items of one where each is asked what it mattered to each output
 
@@ -56,16 +63,16 @@ def report(run: str | Path, *, data: Data | None = None, most: int = ROWS) -> Ru
     model = load(run)
     if isinstance(model, Forecaster):
         return _forecast_report(directory, model, data, most)
-    held = held_out(directory, model, data, most=most)
-    made = _judged(model, held)
-    kind, looks = _looks(model, _cells(model, held))
+    held = read_held_out(directory, model, data, most=most)
+    made = _score_rows(model, held)
+    kind, looks = _attention_views(model, _cells(model, held))
     return RunReport(
-        **_known(directory, model, data),
+        **_report_header(directory, model, data),
         scores=made.scores,
-        judged=made.rows,
-        looks=looks,
+        report_rows=made.rows,
+        views=looks,
         scale=made.scale,
-        looks_at=kind,
+        views_heading=kind,
     )
 
 
@@ -74,24 +81,27 @@ def _forecast_report(
 ) -> ForecastReport:
     """The windows of a table, or those that training held out."""
     if data is None:
-        held = held_out(directory, model, None, most=most)
-        pasts = np.stack([np.asarray(row.values, np.float32) for row in held])
-        wanted = np.stack([np.asarray(row.wanted, np.float32) for row in held])
+        held = read_held_out(directory, model, None, most=most)
+        pasts = np.stack([np.asarray(row.source_values, np.float32) for row in held])
+        wanted = np.stack([np.asarray(row.target_values, np.float32) for row in held])
     else:
         pasts, wanted = _windows(model, data, most)
-    found = model.windows(pasts)[..., 0]
+    found = model.forecast_windows(pasts)[..., 0]
     off = np.abs(found - wanted)
     order = np.argsort(off.mean(axis=(1, 2)), kind="stable")
-    ends = [model.compared(pasts[number], wanted[number]) for number in (order[0], order[-1])]
-    kind, looks = _looks(model, list(pasts))
+    ends = [
+        model.forecast_with_actual(pasts[number], wanted[number])
+        for number in (order[0], order[-1])
+    ]
+    kind, looks = _attention_views(model, list(pasts))
     block = model.shape.horizon if len(pasts) < most else 1
     return ForecastReport(
-        **_known(directory, model, data),
+        **_report_header(directory, model, data),
         scores=tuple(error_scores(forecast_errors(found, wanted), block=block)),
-        judged=(),
-        looks=looks,
+        report_rows=(),
+        views=looks,
         scale=Scale("mean |error|", ""),
-        looks_at=kind,
+        views_heading=kind,
         forecasts=tuple(ends),
         by_step=tuple(off.mean(axis=(0, 2)).tolist()),
         windows=len(pasts),
@@ -100,83 +110,87 @@ def _forecast_report(
 
 def _windows(model: Forecaster, data: Data, most: int) -> tuple[Numbers, Numbers]:
     """Windows of a table and what came after each, standardised."""
-    table = model.read(data)
-    starts, (window, horizon) = windows(table, model.shape, range(len(table)))
+    table = model.read_table(data)
+    starts, (window, horizon) = find_windows(table, model.shape, range(len(table)))
     if not len(starts):
         raise DataError(f"{table.file}: holds no whole window; give more rows")
-    chosen = starts[spread(len(starts), most), None]
-    read = model.source.scaled(source_rows(table, horizon))
-    targets = model.target.scaled(table.values[:, : len(model.target.names)])
+    chosen = starts[even_indices(len(starts), most), None]
+    read = model.source.scale(source_rows(table, horizon))
+    targets = model.target.scale(table.values[:, : len(model.target.names)])
     return read[chosen - window + np.arange(window)], targets[chosen + np.arange(horizon)]
 
 
-def _judged(model: Predictor, held: Sequence[Held]) -> Verdicts:
+def _score_rows(model: Predictor, held: Sequence[HeldOutRow]) -> ReportRows:
     match model:
-        case Filler():
-            return judge_gaps(model, held)
-        case Model() if model.alone:
-            return judge_texts(model, held)
+        case MaskFiller():
+            return score_blanks(model, held)
+        case TextPredictor() if model.is_language_model:
+            return score_texts(model, held)
         case _:
-            return judge(model, held)
+            return score_outputs(model, held)
 
 
-def _cells(model: Predictor, held: Sequence[Held]) -> list[Cell]:
+def _cells(model: Predictor, held: Sequence[HeldOutRow]) -> list[Cell]:
     """What can be looked into: sources, texts of a language model, or texts with a gap each."""
-    alone = isinstance(model, Model) and model.alone
+    alone = isinstance(model, TextPredictor) and model.is_language_model
     fitting = [row for row in held if _fits(row, alone)]
-    if isinstance(model, Filler):
-        return [cell for row in fitting if (cell := _gapped(model, row.values)) is not None]
-    return [row.target if alone else row.values for row in fitting]
+    if isinstance(model, MaskFiller):
+        return [
+            cell for row in fitting if (cell := _with_blank(model, row.source_values)) is not None
+        ]
+    return [row.target if alone else row.source_values for row in fitting]
 
 
-def _gapped(model: Filler, values: Values) -> Values | None:
+def _with_blank(model: MaskFiller, values: Values) -> Values | None:
     """A text with a gap in its middle; None where no token of it can stand in one."""
     places = np.flatnonzero(model.target.fillable[values])
     if not len(places):
         return None
     gapped = values.copy()
-    gapped[places[len(places) // 2]] = GAP
+    gapped[places[len(places) // 2]] = BLANK
     return gapped
 
 
-def _fits(row: Held, alone: bool) -> bool:
+def _fits(row: HeldOutRow, alone: bool) -> bool:
     """Whether an example is short enough, and there, to be looked into."""
     text = row.target if alone else row.source
-    return bool(text.strip()) and len(row.wanted if alone else row.values) <= LONGEST * (
-        1 if row.values.ndim == 1 else 100
-    )
+    return bool(text.strip()) and len(
+        row.target_values if alone else row.source_values
+    ) <= LONGEST * (1 if row.source_values.ndim == 1 else 100)
 
 
-def _looks(model: Predictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
+def _attention_views(model: Predictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
     """Attention of inputs spread over all; where the model has none, what mattered."""
     if not cells:
         return ATTENTION, ()
     if isinstance(model, Forecaster):
-        return MATTERED, tuple(mattered(model, cell) for cell in _some(cells))
-    if not attends(model.network):
+        return ATTRIBUTION, tuple(attribution_view(model, cell) for cell in _examples(cells))
+    if not has_attention(model.network):
         short = [cell for cell in cells if len(cell) <= SHORT] or cells
-        return MATTERED, tuple(mattered(model, cell) for cell in _some(short))
-    passes = [pass_over(model.network, said_of(model, cell)) for cell in _some(cells)]
-    found = [Attentions.seen(each) for each in passes]
+        return ATTRIBUTION, tuple(attribution_view(model, cell) for cell in _examples(short))
+    passes = [
+        trace_output(model.network, output_to_explain(model, cell)) for cell in _examples(cells)
+    ]
+    found = [Attentions.from_trace(each) for each in passes]
     kind = found[0].kinds[0]
-    if kind == "cross" and isinstance(model, Model) and is_seen(model.source):
-        return ATTENTION, tuple(seen_over(model, each) for each in passes)
-    return ATTENTION, tuple(each.chosen(kind) for each in found)
+    if kind == "cross" and isinstance(model, TextPredictor) and is_media(model.source):
+        return ATTENTION, tuple(attention_from_trace(model, each) for each in passes)
+    return ATTENTION, tuple(each.select_map(kind) for each in found)
 
 
-def _some(cells: Sequence[Cell]) -> list[Cell]:
+def _examples(cells: Sequence[Cell]) -> list[Cell]:
     """Three of them, or all, from the first to the last."""
-    return [cells[place] for place in spread(len(cells), LOOKS)]
+    return [cells[place] for place in even_indices(len(cells), VIEWS)]
 
 
-def _known(directory: RunDirectory, model: Predictor, data: Data | None) -> "Known":
+def _report_header(directory: RunDirectory, model: Predictor, data: Data | None) -> "ReportHeader":
     """What a report says of any run."""
     step = best_step(directory)
-    progress = Progress.from_dict((directory.latest() or step).progress())
+    progress = Progress.from_dict((directory.latest_checkpoint() or step).progress())
     return {
         "run": str(directory.path),
         "facts": _facts(directory, model, progress, step.number),
-        "parts": tuple(_parts(part_lines(model.network))),
+        "parts": tuple(_parts(parameter_lines(model.network))),
         "curves": Curves.of(directory.events()),
         "best": step.number,
         "options": tuple((name, str(value)) for name, value in flatten(model.config).items()),
@@ -184,7 +198,7 @@ def _known(directory: RunDirectory, model: Predictor, data: Data | None) -> "Kno
     }
 
 
-class Known(TypedDict):
+class ReportHeader(TypedDict):
     """What a report says of any run."""
 
     run: str

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from seqloom.api.use import data_rows
 from seqloom.data import Data, Report
 from seqloom.fields import END, SPECIAL_SYMBOLS
-from seqloom.prediction import Model, Output
+from seqloom.prediction import Output, TextPredictor
 from seqloom.search import PLAIN, Beam, Exact
 
 __all__ = ["Result", "SearchErrors", "WidthErrors", "compare", "search_errors"]
@@ -34,11 +34,11 @@ class Result(NamedTuple):
         return cls(output.score, len(output.tokens) - ended, ended, output.stopped == "limit")
 
     @property
-    def proved(self) -> bool:
+    def is_optimal(self) -> bool:
         """Whether an exact search has shown that nothing is likelier."""
         return self.ended and not self.limited
 
-    def beaten_by(self, best: "Result") -> bool:
+    def is_worse_than(self, best: "Result") -> bool:
         """Whether a likelier output is known, or one that ends where this does not."""
         return best.ended and (not self.ended or best.score > self.score + SAME)
 
@@ -89,7 +89,7 @@ class SearchErrors:
 
 
 def search_errors(
-    model: Model,
+    model: TextPredictor,
     data: Data,
     *,
     widest: int = 5,
@@ -115,7 +115,7 @@ def compare(
     lengths = [
         (best.length, reference)
         for best, reference in zip(optima, references, strict=True)
-        if best.proved
+        if best.is_optimal
     ]
     return SearchErrors(
         rows=len(optima),
@@ -128,8 +128,8 @@ def compare(
 
 def _width_errors(width: int, found: Sequence[Result], optima: Sequence[Result]) -> WidthErrors:
     pairs = list(zip(found, optima, strict=True))
-    missed = sum(mine.beaten_by(best) for mine, best in pairs)
-    optimal = sum(best.proved and not mine.beaten_by(best) for mine, best in pairs)
+    missed = sum(mine.is_worse_than(best) for mine, best in pairs)
+    optimal = sum(best.is_optimal and not mine.is_worse_than(best) for mine, best in pairs)
     return WidthErrors(width, optimal, missed, len(pairs) - missed - optimal)
 
 

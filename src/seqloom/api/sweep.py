@@ -13,17 +13,17 @@ from typing import Any
 from seqloom.api.compare import Comparison, compare
 from seqloom.api.sweep_sampler import Setting, assignments, check_sampler, next_setting
 from seqloom.api.train import train
-from seqloom.config import Space, load_space, merge, parse_assignments
+from seqloom.config import SweepSpace, load_sweep_space, merge, parse_assignments
 from seqloom.data import Data
-from seqloom.drawing.sweep import Tried, draw_sweep
+from seqloom.drawing.sweep import TrialCurve, draw_sweep
 from seqloom.errors import ConfigError, DivergedError, RunError
 from seqloom.runs.contents import load_config
 from seqloom.runs.progress import Monitor, Progress, Validation
-from seqloom.runs.torchrun_environment import launch
+from seqloom.runs.torchrun_environment import torchrun_environment
 from seqloom.store import RunDirectory
 from seqloom.store.durable import run_errors
 
-__all__ = ["Swept", "Trial", "sweep"]
+__all__ = ["SweepResult", "Trial", "sweep"]
 
 SEED = 1  # of the draws, where the options name none
 
@@ -46,10 +46,10 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Swept:
+class SweepResult:
     """All trials, the best first: those that came further before those that did not."""
 
-    space: Space
+    space: SweepSpace
     trials: tuple[Trial, ...]
     picture: Path
 
@@ -75,26 +75,26 @@ def sweep(
     model: str = "auto",
     options: Mapping[str, Any] | None = None,
     tell: Callable[[str], None] = lambda _: None,
-) -> Swept:
+) -> SweepResult:
     """Try the settings of a space, a TOML file, by successive halving, with a run for each.
 
     The runs are kept in the directory `run`; `options` hold for all of them. ConfigError if not a
     single one can be trained.
     """
     check_sampler()
-    if launch() is not None:
+    if torchrun_environment() is not None:
         raise ConfigError("a sweep trains one run after another: start it without torchrun")
-    halving = _Halving(Path(run), load_space(Path(space)), options or {}, tell)
-    halving.keep(Path(space))
+    halving = _Halving(Path(run), load_sweep_space(Path(space)), options or {}, tell)
+    halving.save_space(Path(space))
 
     def trained(trial: Trial, until: int) -> None:
         chosen = halving.options(trial)
         train(data, trial.run, valid=valid, model=model, options=chosen, until=until)
 
-    trials = halving.climb(trained)
+    trials = halving.run_rungs(trained)
     picture = Path(run) / "sweep.png"
-    draw_sweep([_drawn(each) for each in trials], picture, title=_title(trials[0]))
-    return Swept(halving.space, trials, picture)
+    draw_sweep([_trial_curve(each) for each in trials], picture, title=_title(trials[0]))
+    return SweepResult(halving.space, trials, picture)
 
 
 @dataclass
@@ -102,16 +102,16 @@ class _Halving:
     """One sitting of a sweep."""
 
     folder: Path
-    space: Space
+    space: SweepSpace
     common: Mapping[str, Any]
     tell: Callable[[str], None]
     trials: list[Trial] = field(default_factory=list)
 
-    def keep(self, file: Path) -> None:
+    def save_space(self, file: Path) -> None:
         """Put the space beside the trials; ConfigError where they were begun with another."""
         kept = self.folder / "space.toml"
         if kept.exists():
-            if load_space(kept) != self.space:
+            if load_sweep_space(kept) != self.space:
                 raise ConfigError(
                     f"{file}: not the space that {self.folder} was begun with; choose another "
                     f"--run, or go on with {kept}"
@@ -129,7 +129,7 @@ class _Halving:
         length = {"training": {"updates": rungs[-1][1]}}
         return merge(merge(chosen, length), parse_assignments(trial.assignments))
 
-    def climb(self, trained: Callable[[Trial, int], None]) -> tuple[Trial, ...]:
+    def run_rungs(self, trained: Callable[[Trial, int], None]) -> tuple[Trial, ...]:
         """All trials, the best first, after as many rungs as the space has."""
         seed = self.common.get("seed", SEED)
         for rung, (count, updates) in enumerate(self.space.rungs, 1):
@@ -141,15 +141,17 @@ class _Halving:
                     self.trials.append(Trial(self.folder / f"trial-{number + 1:03}", setting))
                 trial = self.trials[number]
                 if rung == 1 or not trial.failure:
-                    self.trials[number] = self._tried(trial, updates, trained)
+                    self.trials[number] = self._run_trial(trial, updates, trained)
             self.trials.sort(key=_rank)
             if self.trials[0].failure:
                 raise ConfigError(f"no trial could be trained: {self.trials[0].failure}")
         return tuple(self.trials)
 
-    def _tried(self, trial: Trial, updates: int, trained: Callable[[Trial, int], None]) -> Trial:
+    def _run_trial(
+        self, trial: Trial, updates: int, trained: Callable[[Trial, int], None]
+    ) -> Trial:
         """The trial after so many updates, made now unless they were made before."""
-        failure = _diverged(trial.run)
+        failure = _divergence(trial.run)
         try:
             if not failure and _progress(trial.run).step < updates:
                 trained(trial, updates)
@@ -177,11 +179,11 @@ def _rank(trial: Trial) -> tuple[bool, int, float, float]:
 def _progress(run: Path) -> Progress:
     """How far a run has come; not at all, where there is none."""
     directory = RunDirectory(run)
-    latest = directory.latest() if directory.exists else None
+    latest = directory.latest_checkpoint() if directory.exists else None
     return Progress() if latest is None else Progress.from_dict(latest.progress())
 
 
-def _diverged(run: Path) -> str:
+def _divergence(run: Path) -> str:
     """Why a run's training diverged; empty where it did not."""
     events = RunDirectory(run).events()
     return next((str(each.get("why")) for each in events if each.get("event") == "diverged"), "")
@@ -197,7 +199,7 @@ def _title(trial: Trial) -> str:
     return f"held-out {name}" if _monitor(trial) == "metric" else "minus the held-out loss"
 
 
-def _drawn(trial: Trial) -> Tried:
+def _trial_curve(trial: Trial) -> TrialCurve:
     monitor = "metric" if trial.failure else _monitor(trial)
     points = [(each.step, each.value(monitor)) for each in trial.validations]
-    return Tried(trial.run.name, dict(trial.setting), trial.rungs, points)
+    return TrialCurve(trial.run.name, dict(trial.setting), trial.rungs, points)

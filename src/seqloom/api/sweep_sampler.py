@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from seqloom.config import Choice, Range, Space
+from seqloom.config import Choice, Range, SweepSpace
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Setting", "assignments", "check_sampler", "next_setting"]
 
-RANDOM = 5  # trials before results say where to look
+STARTUP_TRIALS = 5  # trials before results say where to look
 
 Setting = Mapping[str, Any]
 """A value for each option of a space."""
@@ -34,7 +34,7 @@ def check_sampler() -> None:
 
 
 def next_setting(
-    space: Space, tried: Sequence[tuple[Setting, float | None]], *, seed: int
+    space: SweepSpace, tried: Sequence[tuple[Setting, float | None]], *, seed: int
 ) -> dict[str, Any]:
     """What to try after these, each with its result, where larger is better and None has none."""
     import optuna
@@ -42,28 +42,28 @@ def next_setting(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     distributions = {name: _distribution(each) for name, each in space.options.items()}
     sampler = optuna.samplers.TPESampler(
-        seed=key(seed, "trial", len(tried)) % 2**32, n_startup_trials=RANDOM
+        seed=key(seed, "trial", len(tried)) % 2**32, n_startup_trials=STARTUP_TRIALS
     )
     states = optuna.trial.TrialState
     study = optuna.create_study(direction="maximize", sampler=sampler)
     for setting, value in tried:
         state = states.FAIL if value is None else states.COMPLETE
-        params = {name: _told(space.options[name], each) for name, each in setting.items()}
+        params = {name: _encode_value(space.options[name], each) for name, each in setting.items()}
         study.add_trial(
             optuna.trial.create_trial(
                 params=params, distributions=distributions, value=value, state=state
             )
         )
     drawn = study.ask(distributions).params
-    return {name: _taken(each, drawn[name]) for name, each in space.options.items()}
+    return {name: _decode_value(each, drawn[name]) for name, each in space.options.items()}
 
 
 def assignments(setting: Setting) -> list[str]:
     """The setting as one would write it after `--set`."""
-    return [f"{name}={_written(value)}" for name, value in setting.items()]
+    return [f"{name}={_format_value(value)}" for name, value in setting.items()]
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A bare word as it is, and whatever else as TOML."""
     bare = isinstance(value, str) and value.isidentifier() and value not in ("true", "false")
     return value if bare else json.dumps(value)
@@ -84,11 +84,11 @@ def _distribution(values: Choice | Range) -> "BaseDistribution":
     return FloatDistribution(values.low, values.high, log=values.log)
 
 
-def _told(values: Choice | Range, value: Any) -> Any:
+def _encode_value(values: Choice | Range, value: Any) -> Any:
     return values.index(value) if isinstance(values, tuple) else value
 
 
-def _taken(values: Choice | Range, drawn: Any) -> Any:
+def _decode_value(values: Choice | Range, drawn: Any) -> Any:
     """The value that was drawn; a fraction has four digits, which is more than can matter."""
     if isinstance(values, tuple):
         return values[drawn]

@@ -10,51 +10,51 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.api.diagnosis import guessing_loss, judge
-from seqloom.config import GapsConfig, HorizonConfig
+from seqloom.api.diagnosis import baseline_loss, diagnose
+from seqloom.config import BlanksConfig, HorizonConfig
 from seqloom.data import Data, data_files
 from seqloom.drawing.curves import Curves, draw_curves
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.model import Network
-from seqloom.runs.contents import best_step, used_weights
-from seqloom.runs.fine_tuning import Base, open_base
+from seqloom.runs.contents import best_step, model_weights
+from seqloom.runs.fine_tuning import PretrainedRun, open_pretrained_run
 from seqloom.runs.held_out import HeldOut
 from seqloom.runs.learner import Learner, masking_of, new_network
-from seqloom.runs.observer import Plan, Silent, Watch
-from seqloom.runs.prepare import Prepared, Request, prepare
-from seqloom.runs.pretrained_embeddings import VectorsBase
-from seqloom.runs.pretrained_front_end import FrontBase
+from seqloom.runs.observer import Plan, SilentObserver, TrainingObserver
+from seqloom.runs.prepare import PreparedData, TrainingRequest, prepare
+from seqloom.runs.pretrained_embeddings import PretrainedEmbeddings
+from seqloom.runs.pretrained_front_end import PretrainedFrontEnd
 from seqloom.runs.progress import Progress, Validation, surroundings
 from seqloom.runs.signals import StopRequest, stop_signals
-from seqloom.runs.tensorboard import Board, board
-from seqloom.runs.torchrun import READY, follow, launched, leading
-from seqloom.runs.torchrun_environment import launch
+from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
+from seqloom.runs.torchrun import READY, follow, join_ranks, lead
+from seqloom.runs.torchrun_environment import torchrun_environment
 from seqloom.runs.workers import cores, local_workers, threads
-from seqloom.store import RunDirectory, average
-from seqloom.tasks.blanks_evaluation import HeldOutGaps
+from seqloom.store import RunDirectory, average_tensors
+from seqloom.tasks.blanks_evaluation import HeldOutBlanks
 from seqloom.tasks.series_data import is_series, prepare_series
 from seqloom.tasks.series_evaluation import HeldOutSeries
 from seqloom.training import Ranks, Update
 
-__all__ = ["Trained", "train"]
+__all__ = ["TrainingResult", "train"]
 
 EVENT_EVERY = 20  # updates
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """What `seqloom.train` gives back: where the run is and how good it became."""
 
     run: Path
     steps: int
     seconds: float
     best: Validation
-    verdict: str = ""  # what is wrong with it and what to try, if it has learnt nothing
+    diagnosis: str = ""  # what is wrong with it and what to try, if it has learnt nothing
 
     @classmethod
-    def of(cls, directory: RunDirectory) -> "Trained":
+    def of(cls, directory: RunDirectory) -> "TrainingResult":
         """What a finished run's own directory tells of it."""
-        step, latest = best_step(directory), directory.latest()
+        step, latest = best_step(directory), directory.latest_checkpoint()
         progress = Progress.from_dict((latest or step).progress())
         best = next((each for each in progress.validations if each.step == step.number), None)
         if best is None:
@@ -74,8 +74,8 @@ def train(
     options: Mapping[str, Any] | None = None,
     base: str | Path | None = None,
     until: int | None = None,
-    watch: Watch | None = None,
-) -> Trained:
+    watch: TrainingObserver | None = None,
+) -> TrainingResult:
     """Learn to turn the source column into the target column; on an existing run, go on with it.
 
     `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. A new run
@@ -83,37 +83,37 @@ def train(
     `until` updates it rests, validated and saved, and can go on later as if it had not.
     Under torchrun all ranks call this alike; the first reads the data, and the others only the run.
     """
-    directory, place = RunDirectory(Path(run)), launch()
+    directory, place = RunDirectory(Path(run)), torchrun_environment()
     first = place is None or place.rank == 0
-    with stop_signals(first=first) as stop, launched(place, stop) as ranks:
+    with stop_signals(first=first) as stop, join_ranks(place, stop) as ranks:
         if ranks is not None and ranks.rank:
             follow(directory, ranks)
-            return Trained.of(directory)
-        with leading(ranks):
-            held_out = None if valid is None else _kept(valid)
-            request = Request(_kept(data), held_out, model, options or {})
-            request = request if base is None else _begun_from(Path(base), directory, request)
+            return TrainingResult.of(directory)
+        with lead(ranks):
+            held_out = None if valid is None else _as_rereadable(valid)
+            request = TrainingRequest(_as_rereadable(data), held_out, model, options or {})
+            request = request if base is None else _apply_base(Path(base), directory, request)
             if not directory.exists:
-                request.checked()
+                request.check_config()
                 data_files(request.data)
             with directory.lock(), torch.random.fork_rng():
                 prepares = prepare_series if is_series(directory, request) else prepare
-                prepared = prepares(directory, request, watch or Silent())
-                training = _Training(directory, prepared, watch or Silent(), until)
-                stop.can_wait()
+                prepared = prepares(directory, request, watch or SilentObserver())
+                training = _Training(directory, prepared, watch or SilentObserver(), until)
+                stop.defer()
                 return training.run(stop, ranks)
 
 
-def _kept(data: Data) -> Data:
+def _as_rereadable(data: Data) -> Data:
     """Data that can be read more than once."""
     return data if isinstance(data, str | Path) else list(data)
 
 
-def _begun_from(base: Path, directory: RunDirectory, request: Request) -> Request:
+def _apply_base(base: Path, directory: RunDirectory, request: TrainingRequest) -> TrainingRequest:
     """The request for a new run; one that goes on must have begun there, and needs it no more."""
-    latest = directory.latest() if directory.exists else None
+    latest = directory.latest_checkpoint() if directory.exists else None
     if latest is None:
-        return request.begun_from(open_base(base))
+        return request.with_base(open_pretrained_run(base))
     origin = Progress.from_dict(latest.progress()).origin
     if origin.rpartition(", step ")[0] != str(base):
         begun = f"from {origin}" if origin else "without another run"
@@ -128,13 +128,13 @@ def _not_validated(directory: RunDirectory) -> RunError:
     return RunError(f"{directory.path}: no step was validated; remove it, train again")
 
 
-def _held_out(prepared: Prepared, network: Network) -> HeldOut:
+def _build_held_out(prepared: PreparedData, network: Network) -> HeldOut:
     """Held-out rows and what is asked of them, by the kind of the target."""
     match prepared.config.target:
         case HorizonConfig():
             return HeldOutSeries(prepared, network)
-        case GapsConfig():
-            return HeldOutGaps(prepared, network)
+        case BlanksConfig():
+            return HeldOutBlanks(prepared, network)
         case _:
             return HeldOut(prepared, network)
 
@@ -143,7 +143,11 @@ class _Training:
     """One sitting of a run, as the first of its workers sees it."""
 
     def __init__(
-        self, directory: RunDirectory, prepared: Prepared, watch: Watch, until: int | None
+        self,
+        directory: RunDirectory,
+        prepared: PreparedData,
+        watch: TrainingObserver,
+        until: int | None,
     ) -> None:
         fields = prepared.source, prepared.target
         self.directory = directory
@@ -155,10 +159,10 @@ class _Training:
         network = new_network(self.config, *fields)
         self.learner = Learner(self.config, network, prepared.train, masking)
         measured = new_network(self.config, *fields)
-        self.held_out = _held_out(prepared, measured)
-        self.board: Board | None = None
+        self.held_out = _build_held_out(prepared, measured)
+        self.board: TensorBoardLog | None = None
 
-    def run(self, stop: StopRequest, ranks: Ranks | None) -> Trained:
+    def run(self, stop: StopRequest, ranks: Ranks | None) -> TrainingResult:
         """Go on from the newest sound step to the end, or to where a signal stops it.
 
         `ranks` are those that a launcher has started; without one, local workers are.
@@ -166,54 +170,56 @@ class _Training:
         notes = self.learner.resume(self.directory)
         measured_on = self.prepared.valid.fingerprint
         self.learner.progress = replace(self.learner.progress, held_out=measured_on)
-        self.directory.cut_events(self.learner.progress.step)
+        self.directory.truncate_events(self.learner.progress.step)
         if self.prepared.base is not None:
-            self._begin_from(self.prepared.base)
-        self.watch.starts(self._plan(notes))
-        if not self._finished:
+            self._initialize_from(self.prepared.base)
+        self.watch.on_start(self._plan(notes))
+        if not self._stop_reason:
             after, training = self.learner.progress.step, self.config.training
             with (
-                board(self.directory.path, training, after=after) as self.board,
+                open_tensorboard(self.directory.path, training, after=after) as self.board,
                 self._ranks(stop, ranks) as together,
             ):
                 self._compare_surroundings(together)
-                self._go_on(together, stop)
+                self._training_loop(together, stop)
             self._draw()
-        return self._trained()
+        return self._finish()
 
     def _ranks(self, stop: StopRequest, launched: Ranks | None) -> AbstractContextManager[Ranks]:
         """Those that share each batch, all ready to begin."""
         if launched is None:
             return local_workers(self.directory, self.config.training, stop)
-        launched.agree(READY)
+        launched.broadcast(READY)
         return nullcontext(launched)
 
-    def _begin_from(self, base: Base | FrontBase | VectorsBase) -> None:
+    def _initialize_from(
+        self, base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings
+    ) -> None:
         """Save the other's weights as step 0, from which this one goes on as from any other."""
         learner = self.learner
-        learner.begin(base.first_weights(learner.network), place=str(base))
+        learner.begin(base.initial_weights(learner.network), place=str(base))
         learner.progress = replace(learner.progress, origin=str(base))
-        self.directory.save_step(0, learner.files(), progress=learner.progress.as_dict())
+        self.directory.save_checkpoint(0, learner.files(), progress=learner.progress.as_dict())
         self.directory.append_event({"event": "begun", "step": 0, "from": str(base)})
-        self.watch.says(f"begins from {base}")
+        self.watch.on_message(f"begins from {base}")
 
-    def _go_on(self, ranks: Ranks, stop: StopRequest) -> None:
+    def _training_loop(self, ranks: Ranks, stop: StopRequest) -> None:
         for update in self._updates(ranks):
-            self.watch.updated(update)
+            self.watch.on_update(update)
             if update.step % EVENT_EVERY == 0:
                 self._record({"event": "update", **update.figures()})
             if self._is_due(update.step):
                 with threads(cores()):
                     self._validate()
-                if self._finished:
+                if self._stop_reason:
                     return
             if stop.asked or update.stop:
-                raise self._interrupted()
+                raise self._save_and_interrupt()
 
     def _record(self, event: dict[str, Any]) -> None:
         self.directory.append_event(event)
         if self.board is not None:
-            self.board.show(event)
+            self.board.add_event(event)
 
     def _updates(self, ranks: Ranks) -> Iterator[Update]:
         """The updates to make; one that leaves the finite numbers is an event too."""
@@ -226,14 +232,14 @@ class _Training:
 
     def _is_due(self, step: int) -> bool:
         training = self.config.training
-        return step % training.validate_every == 0 or step == self.rest or self._late
+        return step % training.validate_every == 0 or step == self.rest or self._out_of_time
 
     @property
-    def _late(self) -> bool:
+    def _out_of_time(self) -> bool:
         return 0 < 60 * self.config.training.minutes <= self.learner.progress.seconds
 
     @property
-    def _finished(self) -> str:
+    def _stop_reason(self) -> str:
         """Why training is over; empty while it is not."""
         training, progress = self.config.training, self.learner.progress
         best = progress.best(training.monitor)
@@ -243,16 +249,16 @@ class _Training:
             return "all updates are made"
         if progress.step >= self.rest:
             return f"{progress.step:,} of {training.updates:,} updates are made"
-        if 0 < training.patience <= progress.without_progress(training.monitor):
+        if 0 < training.patience <= progress.validations_since_best(training.monitor):
             return "no more progress on held-out data"
-        return f"the time of {training.minutes:g} minutes is used up" if self._late else ""
+        return f"the time of {training.minutes:g} minutes is used up" if self._out_of_time else ""
 
     def _compare_surroundings(self, ranks: Ranks) -> None:
         before = self.learner.progress.surroundings
         here = surroundings(self.config.training, ranks.world)
         changed = [name for name, value in here.items() if before.get(name, value) != value]
         if changed and self.learner.progress.step:
-            self.watch.says(
+            self.watch.on_message(
                 f"{', '.join(changed)} differ from the earlier sitting: the run goes on, "
                 "though not bit for bit as it would have there"
             )
@@ -275,55 +281,55 @@ class _Training:
         files = self.learner.files()
         held_out = self.held_out
         loss = held_out.loss(files.get("average", files["model"]))
-        mates = self._saved_weights(progress.averaged_with(*choice))
+        mates = self._load_step_weights(progress.steps_to_average(*choice))
         if mates:
-            mean = average([*mates, files["model"]])
+            mean = average_tensors([*mates, files["model"]])
             averaged = held_out.loss(mean)
             if averaged < loss:
                 loss, files["average"] = averaged, mean
             else:
-                held_out.take(files["model"])
+                held_out.set_weights(files["model"])
         samples = held_out.samples()
         validation = held_out.validation(progress, loss, samples)
         progress = replace(progress, validations=(*progress.validations, validation))
         self.learner.progress = progress
-        self.directory.save_step(progress.step, files, progress=progress.as_dict())
+        self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
         figures = {**dataclasses.asdict(validation), "seconds": progress.seconds}
         self._record({"event": "validation", **figures})
         best = progress.best(training.monitor) or validation
         before = replace(progress, validations=progress.validations[:-1])  # should this step fail
-        keep = {*progress.averaged_with(*choice), *before.averaged_with(*choice)}
+        keep = {*progress.steps_to_average(*choice), *before.steps_to_average(*choice)}
         self.directory.prune({best.step, *keep})
-        self.watch.validated(validation, samples[: training.samples], best=best == validation)
+        self.watch.on_validation(validation, samples[: training.samples], best=best == validation)
 
-    def _saved_weights(self, numbers: list[int]) -> list[dict[str, Tensor]]:
+    def _load_step_weights(self, numbers: list[int]) -> list[dict[str, Tensor]]:
         """The weights of these steps, as far as they can be read."""
         found = []
-        for step in self.directory.steps():
+        for step in self.directory.checkpoints():
             if step.number in numbers:
                 try:
                     found.append(step.load("model"))
                 except RunError as error:
-                    self.watch.says(f"{error}; the average goes without it")
+                    self.watch.on_message(f"{error}; the average goes without it")
         return found
 
-    def _interrupted(self) -> Interrupted:
+    def _save_and_interrupt(self) -> Interrupted:
         progress, path = self.learner.progress, self.directory.path
         step = progress.step
         if not any(each.step == step for each in progress.validations):  # else it was just saved
-            self.directory.save_step(step, self.learner.files(), progress=progress.as_dict())
+            self.directory.save_checkpoint(step, self.learner.files(), progress=progress.as_dict())
         return Interrupted(
             f"stopped; step {step} is saved in {path}: give the same command again to go on"
         )
 
-    def _trained(self) -> Trained:
+    def _finish(self) -> TrainingResult:
         progress = self.learner.progress
         best = progress.best(self.config.training.monitor)
         if best is None:
             raise _not_validated(self.directory)
-        self.watch.ends(f"{self._finished}; the best step is {best.step}")
-        verdict = self._judged()
-        return Trained(self.directory.path, progress.step, progress.seconds, best, verdict)
+        self.watch.on_end(f"{self._stop_reason}; the best step is {best.step}")
+        verdict = self._diagnose()
+        return TrainingResult(self.directory.path, progress.step, progress.seconds, best, verdict)
 
     def _draw(self) -> None:
         """Put a picture of the run's history beside it, and what the best step makes of held-out
@@ -334,20 +340,20 @@ class _Training:
         path = self.directory.path / "curves.png"
         try:
             draw_curves(Curves.of(self.directory.events()), path, best=best.step)
-            self.held_out.take(used_weights(best_step(self.directory)))
+            self.held_out.set_weights(model_weights(best_step(self.directory)))
             self.held_out.draw(self.directory.path)
         except SeqloomError as error:
-            self.watch.says(str(error))
+            self.watch.on_message(str(error))
 
-    def _judged(self) -> str:
+    def _diagnose(self) -> str:
         """What is wrong with the model, if something is: said, and put among the events once."""
         train, valid = self.prepared.train, self.prepared.valid
         progress = self.learner.progress
-        guessing = guessing_loss(train, valid, self.prepared.target.items)
-        verdict = judge(progress.validations, guessing)
+        guessing = baseline_loss(train, valid, self.prepared.target.items)
+        verdict = diagnose(progress.validations, guessing)
         if verdict is None:
             return ""
-        self.watch.warns(verdict.sentence)
+        self.watch.on_warning(verdict.sentence)
         event = {"event": "verdict", "step": progress.step, **dataclasses.asdict(verdict)}
         if event not in self.directory.events():
             self.directory.append_event(event)

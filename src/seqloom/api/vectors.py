@@ -12,10 +12,10 @@ from seqloom.config import DataConfig
 from seqloom.data import Data, Report, WordVectors, describe_data, read_rows
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import split_words
-from seqloom.fields.normalization import normalise
+from seqloom.fields.normalization import normalize
 from seqloom.fields.tokenizers import split_symbols
 
-__all__ = ["KINDS", "Corpus", "Learning", "learn_vectors"]
+__all__ = ["KINDS", "Word2VecOptions", "WordCorpus", "learn_vectors"]
 
 KINDS = ("skip-gram", "cbow")
 LONGEST = 10_000  # words that gensim reads at a time
@@ -23,7 +23,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Corpus:
+class WordCorpus:
     """The words of a column, text by text, read anew each time."""
 
     data: Data
@@ -32,7 +32,7 @@ class Corpus:
     lowercase: bool = False
 
     @classmethod
-    def of(cls, data: Data, column: str, *, skip_bad: bool = False) -> "Corpus":
+    def of(cls, data: Data, column: str, *, skip_bad: bool = False) -> "WordCorpus":
         """A column by name or position; a text file has only one."""
         return cls(data, DataConfig(source="", target=column, skip_bad=skip_bad))
 
@@ -44,13 +44,13 @@ class Corpus:
         """The same, with what was read and left out put in the report."""
         cut = split_words if self.unit == "word" else split_symbols
         for row in read_rows(self.data, self.config, report):
-            words = list(cut(normalise(row.target, form="NFC", lowercase=self.lowercase)))
+            words = list(cut(normalize(row.target, form="NFC", lowercase=self.lowercase)))
             for start in range(0, len(words), LONGEST):
                 yield words[start : start + LONGEST]
 
 
 @dataclass(frozen=True)
-class Learning:
+class Word2VecOptions:
     """How vectors are learnt."""
 
     kind: str = "skip-gram"
@@ -62,7 +62,7 @@ class Learning:
     seed: int = 1
 
 
-def learn_vectors(corpus: Corpus, learning: Learning, tell: Tell) -> WordVectors:
+def learn_vectors(corpus: WordCorpus, learning: Word2VecOptions, tell: Tell) -> WordVectors:
     """A vector for each word that comes often enough, the commonest first.
 
     The same texts, options and seed give the same vectors on one machine.
@@ -73,7 +73,7 @@ def learn_vectors(corpus: Corpus, learning: Learning, tell: Tell) -> WordVectors
     report = Report()
     counts = Counter(word for text in corpus.texts(report) for word in text)
     kept = sum(count >= learning.least for count in counts.values())
-    if report.lost:
+    if report.total_dropped:
         tell("\n".join(report.lines()))
     tell(
         f"{report.kept:,} texts, {counts.total():,} words, {len(counts):,} different ones; "

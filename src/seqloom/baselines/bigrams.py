@@ -12,7 +12,7 @@ __all__ = ["Bigrams"]
 
 Ids = NDArray[np.int64]
 Values = NDArray[np.float64]
-PAIRED = 0.75  # weight of pairs, the rest is that of single tokens
+PAIR_WEIGHT = 0.75  # weight of pairs, the rest is that of single tokens
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _Pairs:
         starts = np.searchsorted(keys, np.arange(vocabulary + 1) * vocabulary)
         return cls(starts, keys % vocabulary, counts.astype(np.float64))
 
-    def beside(self, token: int) -> tuple[Ids, Values]:
+    def neighbours(self, token: int) -> tuple[Ids, Values]:
         """The tokens beside this one, and how often each was."""
         stretch = slice(self.starts[token], self.starts[token + 1])
         return self.others[stretch], self.counts[stretch]
@@ -63,10 +63,10 @@ class Bigrams:
         return np.array(found, np.int64)
 
     def _guess(self, left: int, right: int) -> int:
-        likely = (1 - PAIRED) * self.shares
-        others, counts = self.after.beside(left)
-        likely[others] += PAIRED * counts / max(1.0, counts.sum())
-        onward = np.full(len(likely), (1 - PAIRED) * self.shares[right])
-        others, counts = self.before.beside(right)
-        onward[others] += PAIRED * counts / self.counts[others]
+        likely = (1 - PAIR_WEIGHT) * self.shares
+        others, counts = self.after.neighbours(left)
+        likely[others] += PAIR_WEIGHT * counts / max(1.0, counts.sum())
+        onward = np.full(len(likely), (1 - PAIR_WEIGHT) * self.shares[right])
+        others, counts = self.before.neighbours(right)
+        onward[others] += PAIR_WEIGHT * counts / self.counts[others]
         return int(np.where(self.fillable, likely * onward, -1.0).argmax())

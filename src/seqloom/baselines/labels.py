@@ -15,10 +15,10 @@ from seqloom.data import Corpus
 from seqloom.errors import RunError
 from seqloom.fields import Field, Symbols, Values
 
-__all__ = ["Baseline", "Known", "baselines"]
+__all__ = ["Baseline", "TrainingRows", "baselines"]
 
 MOST_COUNTS = 1 << 25  # of pairs of a label and a token
-SOLVING = 200  # steps towards the linear baseline's weights
+SOLVER_STEPS = 200  # steps towards the linear baseline's weights
 
 Counts = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -33,7 +33,7 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Known:
+class TrainingRows:
     """The rows learnt from, with the fields of their columns."""
 
     rows: Corpus
@@ -41,12 +41,12 @@ class Known:
     target: Field
 
     @classmethod
-    def open(cls, place: Path, source: Field, target: Field) -> "Known":
+    def open(cls, place: Path, source: Field, target: Field) -> "TrainingRows":
         """What a run learnt from; RunError where it is gone or is not of these fields."""
         rows = Corpus.open(place)
         for column, values in ((source, rows.sources), (target, rows.targets)):
             symbols = isinstance(column.items, Symbols)
-            if symbols and _leading(values).max(initial=0) >= column.items.count:
+            if symbols and _first_column(values).max(initial=0) >= column.items.count:
                 raise RunError(f"{place}: its rows are not those of the run; train on to mend it")
         return cls(rows, source, target)
 
@@ -58,37 +58,37 @@ class Known:
     def tokens(self) -> tuple[Ids, Ids]:
         """The source's tokens, one after another and without `<end>`, and the row of each."""
         values, rows = self.rows.flat("source", closing=self.source.closing)
-        return first_of_each(values), rows
+        return token_ids(values), rows
 
 
-Rule = Callable[[Known, Sequence[Ids]], list[str] | None]
+Rule = Callable[[TrainingRows, Sequence[Ids]], list[str] | None]
 
 
-def baselines(known: Known, sources: Sequence[Values]) -> list[Baseline]:
+def baselines(known: TrainingRows, sources: Sequence[Values]) -> list[Baseline]:
     """A guess for each of these encoded sources, by every rule that fits the target."""
-    tokens = [first_of_each(row[: len(row) - known.source.closing]) for row in sources]
+    tokens = [token_ids(row[: len(row) - known.source.closing]) for row in sources]
     rules = _RULES.get(known.target.config.kind, ())
     found = ((name, rule(known, tokens)) for name, rule in rules)
     return [Baseline(name, outputs) for name, outputs in found if outputs is not None]
 
 
-def first_of_each(values: Values) -> Ids:
+def token_ids(values: Values) -> Ids:
     """The tokens alone of items that may also be spelt."""
-    return np.asarray(_leading(values), np.int64)
+    return np.asarray(_first_column(values), np.int64)
 
 
-def _leading(values: Values) -> Values:
+def _first_column(values: Values) -> Values:
     """The same as they lie, which is perhaps on disk."""
     return values if values.ndim == 1 else values[:, 0]
 
 
-def commonest_label(known: Known, sources: Sequence[Ids]) -> list[str]:
+def majority_label(known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
     """The same for every row."""
     counts = np.bincount(known.rows.targets, minlength=2)
     return [known.target.cell([int(counts.argmax())])] * len(sources)
 
 
-def naive_bayes(known: Known, sources: Sequence[Ids]) -> list[str] | None:
+def naive_bayes(known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
     """The label with the largest log P(label) + Σ log P(token | label), with one added to every
     count; tokens that were never seen say nothing."""
     labels, vocabulary = known.target.items.count, known.source.items.count
@@ -107,7 +107,7 @@ def naive_bayes(known: Known, sources: Sequence[Ids]) -> list[str] | None:
     return [known.target.cell([label]) for label in best]
 
 
-def commonest_tags(known: Known, sources: Sequence[Ids]) -> list[str]:
+def majority_tags(known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
     """For each token the tag it mostly has; for one never seen, the commonest of all."""
     tokens, _ = known.tokens()
     tags, _ = known.rows.flat("target")
@@ -119,12 +119,12 @@ def commonest_tags(known: Known, sources: Sequence[Ids]) -> list[str]:
     return [known.target.cell(usual[row]) for row in sources]
 
 
-def mean_number(known: Known, sources: Sequence[Ids]) -> list[str]:
+def mean_number(known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
     """The same for every row."""
     return [known.target.cell(known.rows.targets.mean(axis=0, keepdims=True))] * len(sources)
 
 
-def linear(known: Known, sources: Sequence[Ids]) -> list[str] | None:
+def ridge_regression(known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
     """Ridge regression on how often each token comes, and on how many there are: the weights w with
     the least Σ (x·w − y)² + w², found by conjugate gradients."""
     if not known.countable:
@@ -132,16 +132,16 @@ def linear(known: Known, sources: Sequence[Ids]) -> list[str] | None:
     vocabulary = known.source.items.count
     targets, _ = known.rows.flat("target")
     middle = targets.mean(axis=0)
-    learnt = _Bags(*known.tokens(), len(targets), vocabulary)
-    weights = np.stack([learnt.solved(column) for column in (targets - middle).T], axis=1)
+    learnt = _BagsOfWords(*known.tokens(), len(targets), vocabulary)
+    weights = np.stack([learnt.solve_ridge(column) for column in (targets - middle).T], axis=1)
     rows = np.repeat(np.arange(len(sources)), [len(row) for row in sources])
-    asked = _Bags(np.concatenate(sources), rows, len(sources), vocabulary)
-    found = np.stack([asked.times(column) for column in weights.T], axis=1) + middle
+    asked = _BagsOfWords(np.concatenate(sources), rows, len(sources), vocabulary)
+    found = np.stack([asked.matvec(column) for column in weights.T], axis=1) + middle
     return [known.target.cell(each[None]) for each in found]
 
 
 @dataclass(frozen=True)
-class _Bags:
+class _BagsOfWords:
     """A matrix with a row of counts for each text: of its tokens, then of all of them, then 1."""
 
     tokens: Ids
@@ -149,28 +149,28 @@ class _Bags:
     texts: int
     vocabulary: int
 
-    def times(self, weights: Counts) -> Counts:
+    def matvec(self, weights: Counts) -> Counts:
         """The matrix times a vector."""
         parts = weights[self.tokens] + weights[-2]
         sums = np.bincount(self.rows, parts, minlength=self.texts)
         return np.asarray(sums + weights[-1], np.float64)
 
-    def back(self, values: Counts) -> Counts:
+    def rmatvec(self, values: Counts) -> Counts:
         """The matrix, transposed, times a vector."""
         parts = values[self.rows]
         tokens = np.bincount(self.tokens, parts, minlength=self.vocabulary)
         return np.concatenate([tokens, [parts.sum(), values.sum()]])
 
-    def solved(self, targets: Counts) -> Counts:
+    def solve_ridge(self, targets: Counts) -> Counts:
         """The weights of the ridge regression to these targets, by conjugate gradients."""
         weights = np.zeros(self.vocabulary + 2)
-        left = self.back(np.asarray(targets, np.float64))
+        left = self.rmatvec(np.asarray(targets, np.float64))
         way, size = left, float(left @ left)
         enough = 1e-12 * size
-        for _ in range(SOLVING):
+        for _ in range(SOLVER_STEPS):
             if size <= enough:
                 break
-            image = self.back(self.times(way)) + way
+            image = self.rmatvec(self.matvec(way)) + way
             step = size / float(way @ image)
             weights, left = weights + step * way, left - step * image
             before, size = size, float(left @ left)
@@ -179,7 +179,7 @@ class _Bags:
 
 
 _RULES: dict[str, tuple[tuple[str, Rule], ...]] = {
-    "label": (("commonest label", commonest_label), ("naive Bayes", naive_bayes)),
-    "tags": (("commonest tag of each word", commonest_tags),),
-    "number": (("mean", mean_number), ("linear", linear)),
+    "label": (("commonest label", majority_label), ("naive Bayes", naive_bayes)),
+    "tags": (("commonest tag of each word", majority_tags),),
+    "number": (("mean", mean_number), ("linear", ridge_regression)),
 }

@@ -10,20 +10,20 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NGrams", "newest"]
+__all__ = ["NGrams", "last_tokens"]
 
 Ids = NDArray[np.int64]
 Values = NDArray[np.float64]
-NOWHERE = -1  # in place of the number of a context that was never seen
-COUNTED = 20_000_000  # tokens at most, so that counting takes no more than two gigabytes
+UNSEEN = -1  # in place of the number of a context that was never seen
+MAX_TOKENS = 20_000_000  # tokens at most, so that counting takes no more than two gigabytes
 
 
-def newest(tokens: NDArray[np.integer]) -> tuple[NDArray[np.integer], str]:
+def last_tokens(tokens: NDArray[np.integer]) -> tuple[NDArray[np.integer], str]:
     """The tokens of a text that are counted, and what to add to the name of the baseline where
     these are not all of them."""
-    if len(tokens) <= COUNTED:
+    if len(tokens) <= MAX_TOKENS:
         return tokens, ""
-    return tokens[-COUNTED:], f" of the last {COUNTED:,} tokens"
+    return tokens[-MAX_TOKENS:], f" of the last {MAX_TOKENS:,} tokens"
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ class _Order:
 
     def find(self, contexts: Ids, tokens: Ids, vocabulary: int) -> Ids:
         """The numbers of these n-grams."""
-        keys = np.where(contexts == NOWHERE, NOWHERE, contexts * vocabulary + tokens)
+        keys = np.where(contexts == UNSEEN, UNSEEN, contexts * vocabulary + tokens)
         places = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
-        return np.where(self.keys[places] == keys, places, NOWHERE)
+        return np.where(self.keys[places] == keys, places, UNSEEN)
 
     def probabilities(self, contexts: Ids, found: Ids, shorter: Values) -> Values:
         """Of tokens after contexts, given what shorter contexts say."""
-        seen = contexts != NOWHERE
+        seen = contexts != UNSEEN
         totals = np.where(seen, self.totals[contexts], 0.0)
         known = totals > 0
         totals = np.where(known, totals, 1.0)
-        counts = np.where(found == NOWHERE, 0.0, self.counts[found])
+        counts = np.where(found == UNSEEN, 0.0, self.counts[found])
         own = np.maximum(counts - self.discount, 0.0) / totals
         left = self.discount * self.kinds[contexts] / totals
         return np.where(known, own + left * shorter, shorter)
@@ -80,14 +80,14 @@ class NGrams:
         text = np.asarray(tokens, np.int64)
         contexts = np.zeros(len(text), np.int64)  # the number of what stands before each token
         size, orders = 1, []
-        keys, numbers, counts = _counted(contexts * vocabulary + text)
+        keys, numbers, counts = _count_keys(contexts * vocabulary + text)
         for length in range(1, min(order, len(text))):
             longer = numbers[:-1] * vocabulary + text[length:]
             first = np.unique(longer, return_index=True)[1]
             ends = np.bincount(numbers[first + 1], minlength=len(keys))  # of how many it is the end
             orders.append(_Order.of(keys, ends.astype(np.float64), size, vocabulary))
             size = len(keys)
-            keys, numbers, counts = _counted(longer)
+            keys, numbers, counts = _count_keys(longer)
         orders.append(_Order.of(keys, counts, size, vocabulary))
         return cls(orders, vocabulary)
 
@@ -99,12 +99,12 @@ class NGrams:
         for order in self._orders:
             grams = order.find(contexts, text, self._vocabulary)
             found = order.probabilities(contexts, grams, found)
-            contexts = np.concatenate([[NOWHERE], grams[:-1]])
+            contexts = np.concatenate([[UNSEEN], grams[:-1]])
         likely: Values = np.log(found)
         return likely
 
 
-def _counted(keys: Ids) -> tuple[Ids, Ids, Values]:
+def _count_keys(keys: Ids) -> tuple[Ids, Ids, Values]:
     """Different keys in order, the number of each given one, and how often each comes."""
     found, numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return found, numbers, counts.astype(np.float64)

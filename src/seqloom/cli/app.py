@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seqloom.cli.chat import chat
-from seqloom.cli.forecast import try_it
+from seqloom.cli.forecast import example_command
 from seqloom.cli.look import look, report
 from seqloom.cli.predict import RunArgument, WithOption, predict
 from seqloom.cli.search_options import KINDS, SearchOptions
 from seqloom.cli.serve import serve
-from seqloom.cli.terminal import as_a_filter
+from seqloom.cli.terminal import behave_as_filter
 from seqloom.cli.vectors import vectors
 from seqloom.errors import ConfigError, SeqloomError
 
@@ -125,10 +125,10 @@ def check(
 ) -> None:
     """Read the data as training would; report every problem, sizes, and the time training takes."""
     from seqloom.api.check import check_data
-    from seqloom.runs.prepare import Request
+    from seqloom.runs.prepare import TrainingRequest
 
     options = _options(assignments, source, target, skip_bad, weight, lines=lines)
-    for line in check_data(Request(data, valid, model, options)):
+    for line in check_data(TrainingRequest(data, valid, model, options)):
         print(line, flush=True)
 
 
@@ -170,7 +170,7 @@ def train(
     with Console() as console:
         run_train(data, run, valid=valid, model=model, options=options, base=base, watch=console)
     if console.speaks:
-        print(f"\nTry it:  {try_it(run, data)}")
+        print(f"\nTry it:  {example_command(run, data)}")
 
 
 @app.command()
@@ -198,7 +198,7 @@ def sweep(
     columns = {"--source": source, "--target": target, "--weight": weight, "--valid": valid}
     given = [word for name, value in columns.items() if value for word in (name, value)]
     given += ["--skip-bad"] * skip_bad + ["--model", model] * (model != "auto")
-    print("\n".join([*report(swept), "", command(swept, data, [*given, *_set(assignments)])]))
+    print("\n".join([*report(swept), "", command(swept, data, [*given, *_set_flags(assignments)])]))
 
 
 app.command()(predict)
@@ -220,7 +220,7 @@ def score(
     """Give the log-probability of each given pair, as JSON lines with every token's own."""
     from seqloom.api.use import load, score_rows
 
-    as_a_filter()
+    behave_as_filter()
     for line in score_rows(load(run), data, options=_options([], source, target, skip_bad)):
         print(json.dumps(line, ensure_ascii=False, allow_nan=False))
 
@@ -253,11 +253,11 @@ def evaluate(
     """Measure a run on data it has not seen, with 95 % intervals."""
     from seqloom.api.search_errors import search_errors as run_search_errors
     from seqloom.api.use import evaluate as run_evaluate
-    from seqloom.api.use import load, load_writer
+    from seqloom.api.use import load, load_text_predictor
     from seqloom.tasks.series_evaluation import SeriesEvaluation
 
     runs = run, *(others or [])
-    writer = load_writer(*runs) if search_errors else None
+    writer = load_text_predictor(*runs) if search_errors else None
     model = writer or load(*runs)
     chosen = SearchOptions(search, beam).search(model.config.search)
     options = _options([], source, target, skip_bad)
@@ -349,7 +349,7 @@ def options() -> None:
     """List every option with its default and meaning."""
     from seqloom.config import option_rows
 
-    as_a_filter()
+    behave_as_filter()
     for name, default, description in option_rows():
         print(f"{name} = {default}\n    {description}")
 
@@ -363,7 +363,7 @@ def main() -> None:
         sys.exit(error.exit_code)
 
 
-def _set(assignments: list[str] | None) -> list[str]:
+def _set_flags(assignments: list[str] | None) -> list[str]:
     return [word for each in assignments or [] for word in ("--set", each)]
 
 

@@ -18,7 +18,7 @@ from seqloom.cli.search_options import (
     TopKOption,
     TopPOption,
 )
-from seqloom.cli.terminal import as_a_filter, one_line
+from seqloom.cli.terminal import behave_as_filter, escape_newlines
 
 if TYPE_CHECKING:
     from seqloom.prediction import Conversation
@@ -42,38 +42,38 @@ def chat(
 
     Through a pipe, each line in is a turn and each line out its reply.
     """
-    from seqloom.api.use import load_writer
-    from seqloom.prediction import Conversation, Wishes
+    from seqloom.api.use import load_text_predictor
+    from seqloom.prediction import Conversation, OutputOptions
 
     options = SearchOptions(
         search, beam, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
     )
-    model = load_writer(run)
+    model = load_text_predictor(run)
     chosen = options.search(model.config.search)
-    talk = Conversation(model, chosen, Wishes(no_repeat=no_repeat))
+    talk = Conversation(model, chosen, OutputOptions(no_repeat=no_repeat))
     if sys.stdin.isatty():
-        _face_to_face(talk, run)
+        _chat_interactively(talk, run)
     else:
-        _through_a_pipe(talk)
+        _chat_through_pipe(talk)
 
 
-def _through_a_pipe(talk: "Conversation") -> None:
+def _chat_through_pipe(talk: "Conversation") -> None:
     """One reply a line, at once; a blank turn has a blank one and is forgotten."""
     from seqloom.data import read_lines
 
-    as_a_filter()
+    behave_as_filter()
     for line in read_lines(None, max_line=talk.model.config.data.max_line):
         if line.startswith("/"):
-            if _obeyed(line, talk, lambda told: print(told, file=sys.stderr)):
+            if _run_command(line, talk, lambda told: print(told, file=sys.stderr)):
                 return
         elif not line.strip():
             print(flush=True)
         else:
             *_, whole = talk.reply(line)
-            print(one_line(whole), flush=True)
+            print(escape_newlines(whole), flush=True)
 
 
-def _face_to_face(talk: "Conversation", run: Path) -> None:
+def _chat_interactively(talk: "Conversation", run: Path) -> None:
     """A prompt, and replies that appear as they are decided."""
     from rich.console import Console
 
@@ -85,16 +85,18 @@ def _face_to_face(talk: "Conversation", run: Path) -> None:
         while True:
             line = console.input("[bold]you>[/] ")
             if line.startswith("/"):
-                if _obeyed(line, talk, lambda told: console.print(told, style="dim", markup=False)):
+                if _run_command(
+                    line, talk, lambda told: console.print(told, style="dim", markup=False)
+                ):
                     return
             elif line.strip():
-                for piece in _growing(talk.reply(line)):
+                for piece in _increments(talk.reply(line)):
                     console.print(piece, end="", markup=False, style="cyan")
                     console.file.flush()
                 console.print()
 
 
-def _growing(texts: Iterator[str]) -> Iterator[str]:
+def _increments(texts: Iterator[str]) -> Iterator[str]:
     """What each text adds to what was shown; the last is shown whole, if need be on a new line."""
     shown = text = ""
     for text in texts:
@@ -105,7 +107,7 @@ def _growing(texts: Iterator[str]) -> Iterator[str]:
         yield text[len(shown) :] if text.startswith(shown) else f"\n{text}"
 
 
-def _obeyed(line: str, talk: "Conversation", tell: Callable[[str], None]) -> bool:
+def _run_command(line: str, talk: "Conversation", tell: Callable[[str], None]) -> bool:
     """Do what a command says; whether it was the last."""
     match line.strip():
         case "/quit":

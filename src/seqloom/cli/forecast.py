@@ -9,7 +9,7 @@ from seqloom.errors import ConfigError
 if TYPE_CHECKING:
     from seqloom.prediction import Forecaster
 
-__all__ = ["ForecastOptions", "try_it", "write_forecast"]
+__all__ = ["ForecastOptions", "example_command", "write_forecast"]
 
 EXAMPLES = {  # of inputs that are not text
     "label": "a label",
@@ -36,21 +36,21 @@ def write_forecast(model: "Forecaster", options: ForecastOptions) -> None:
     if options.file is None:
         raise ConfigError("a forecast goes on from a table: name its CSV file after the run")
     steps = _steps(options.assignments)
-    forecast = model.after(options.file, steps=steps, skip_bad=options.skip_bad)
+    forecast = model.forecast_after(options.file, steps=steps, skip_bad=options.skip_bad)
     if options.as_json:
         for step in forecast.as_dicts():
             print(json.dumps(step, ensure_ascii=False))
     else:
-        print("\n".join(forecast.lines()))
+        print("\n".join(forecast.csv_lines()))
     if options.picture is not None:
         from seqloom.drawing.forecast import draw_forecast
 
         draw_forecast(forecast, options.picture)
 
 
-def try_it(run: Path, data: str) -> str:
+def example_command(run: Path, data: str) -> str:
     """The command that uses a finished run."""
-    from seqloom.config import GapsConfig, HorizonConfig, TextConfig, TurnsConfig
+    from seqloom.config import BlanksConfig, HorizonConfig, TextConfig, TurnsConfig
     from seqloom.runs.contents import load_config
     from seqloom.store import RunDirectory
 
@@ -60,7 +60,7 @@ def try_it(run: Path, data: str) -> str:
     if isinstance(config.source, TurnsConfig) and isinstance(config.target, TextConfig):
         return f"seqloom chat {run}"
     example = EXAMPLES.get(config.source.kind, "your text")
-    if isinstance(config.target, GapsConfig):
+    if isinstance(config.target, BlanksConfig):
         example = f"your {config.target.marker} text"
     return f"echo '{example}' | seqloom predict {run}"
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seqloom.cli.predict import RunArgument
-from seqloom.cli.terminal import as_a_filter
+from seqloom.cli.terminal import behave_as_filter
 from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
     from seqloom.drawing.views import View
-    from seqloom.prediction import Model, Predictor
+    from seqloom.prediction import Predictor, TextPredictor
 
 __all__ = ["look", "report"]
 
@@ -23,7 +23,7 @@ KINDS = "attention, alignment, gradients, flow, states, positions, tree, steps o
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ViewRequest:
     """What is to be seen, and of which inputs; each may have something beside it in its line."""
 
     rows: tuple[tuple[str, str | None], ...]
@@ -37,7 +37,7 @@ class Wanted:
     beam: int | None = None
 
     @property
-    def one(self) -> tuple[str, str | None]:
+    def single_row(self) -> tuple[str, str | None]:
         """The one input that this kind of look is for, and its output where one is given."""
         if len(self.rows) != 1:
             raise ConfigError(
@@ -89,17 +89,17 @@ def look(
     beam: Annotated[int | None, typer.Option("--beam", min=1, help="tree: paths kept")] = None,
 ) -> None:
     """Show what a model does with an input: where it looks, what mattered, how it decides."""
-    if show is not None and show not in SHOWS:
-        raise ConfigError(f"--show {show}: choose {' or '.join(', '.join(SHOWS).rsplit(', ', 1))}")
+    if show is not None and show not in VIEWS:
+        raise ConfigError(f"--show {show}: choose {' or '.join(', '.join(VIEWS).rsplit(', ', 1))}")
     from seqloom.api.use import load
 
-    as_a_filter()
+    behave_as_filter()
     model = load(run)
     rows = [(text, output) for text in inputs or ()]
     rows += [] if file is None else _rows(file, model.config.data.max_line)
-    wanted = Wanted(tuple(rows), gold, of, layer, head, each, threads, flat, beam)
-    show = show or _usual(model, wanted)
-    view = SHOWS[show](model, wanted)
+    wanted = ViewRequest(tuple(rows), gold, of, layer, head, each, threads, flat, beam)
+    show = show or _default_view(model, wanted)
+    view = VIEWS[show](model, wanted)
     if to is None:
         print(view.text(shutil.get_terminal_size().columns))
         return
@@ -143,38 +143,38 @@ def _title(show: str, rows: list[tuple[str, str | None]]) -> str:
     return f"{show} · {rows[0][0]}"[:100] if len(rows) == 1 else show
 
 
-def _usual(model: "Predictor", wanted: Wanted) -> str:
+def _default_view(model: "Predictor", wanted: ViewRequest) -> str:
     """What is shown of a model where nothing is said."""
-    from seqloom.explain.tracing import attends
+    from seqloom.explain.tracing import has_attention
 
     asked = wanted.of or wanted.layer is not None or wanted.head is not None
-    if asked or wanted.each or wanted.threads or attends(model.network):
+    if asked or wanted.each or wanted.threads or has_attention(model.network):
         return "attention"
     return "gradients"
 
 
-def _attention(model: "Predictor", wanted: Wanted) -> "View":
+def _attention(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain.attention_heads import attention_of
-    from seqloom.explain.media_attention import is_seen, seen_in
+    from seqloom.explain.media_attention import attention_over_media, is_media
     from seqloom.explain.threads import Threads
-    from seqloom.prediction import Model
+    from seqloom.prediction import TextPredictor
 
     over = wanted.of in (None, "cross") and not (wanted.each or wanted.threads)
-    if isinstance(model, Model) and is_seen(model.source) and over:
-        return seen_in(model, *wanted.one, layer=wanted.layer, head=wanted.head)
-    found = attention_of(model, *wanted.one)
+    if isinstance(model, TextPredictor) and is_media(model.source) and over:
+        return attention_over_media(model, *wanted.single_row, layer=wanted.layer, head=wanted.head)
+    found = attention_of(model, *wanted.single_row)
     of = wanted.of or (found.kinds or ("cross",))[0]
     if wanted.each:
-        return found.each(of)
-    chosen = found.chosen(of, layer=wanted.layer, head=wanted.head)
+        return found.head_maps(of)
+    chosen = found.select_map(of, layer=wanted.layer, head=wanted.head)
     return Threads(chosen) if wanted.threads else chosen
 
 
-def _alignment(model: "Predictor", wanted: Wanted) -> "View":
+def _alignment(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.data import read_lines
     from seqloom.explain.alignment import Alignments, align, alignment_errors, parse_gold
 
-    writer = _writer(model, "words are aligned with words that are written")
+    writer = _require_text_predictor(model, "words are aligned with words that are written")
     found = tuple(align(writer, *row, layer=wanted.layer) for row in wanted.rows)
     if wanted.gold is None:
         return Alignments(found)
@@ -185,58 +185,60 @@ def _alignment(model: "Predictor", wanted: Wanted) -> "View":
     return Alignments(found, errors)
 
 
-def _gradients(model: "Predictor", wanted: Wanted) -> "View":
-    from seqloom.explain.attribution_views import mattered
+def _gradients(model: "Predictor", wanted: ViewRequest) -> "View":
+    from seqloom.explain.attribution_views import attribution_view
 
-    return mattered(model, *wanted.one)
+    return attribution_view(model, *wanted.single_row)
 
 
-def _flow(model: "Predictor", wanted: Wanted) -> "View":
+def _flow(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain.flow import flow_of
 
     return flow_of(model, wanted.rows)
 
 
-def _states(model: "Predictor", wanted: Wanted) -> "View":
+def _states(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain.states import state_map
 
     return state_map(model, wanted.rows, method=wanted.map, of=wanted.of or "last")
 
 
-def _positions(model: "Predictor", wanted: Wanted) -> "View":
-    from seqloom.explain.position_vectors import positions_of
+def _positions(model: "Predictor", wanted: ViewRequest) -> "View":
+    from seqloom.explain.position_vectors import position_maps
 
-    return positions_of(model.network)
+    return position_maps(model.network)
 
 
-def _tree(model: "Predictor", wanted: Wanted) -> "View":
+def _tree(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain.trees import beam_tree
 
-    writer = _writer(model, "a beam's tree grows while a text is written")
-    return beam_tree(writer, wanted.one[0], width=wanted.beam)
+    writer = _require_text_predictor(model, "a beam's tree grows while a text is written")
+    return beam_tree(writer, wanted.single_row[0], width=wanted.beam)
 
 
-def _steps(model: "Predictor", wanted: Wanted) -> "View":
-    from seqloom.explain.prediction_steps import steps_of
+def _steps(model: "Predictor", wanted: ViewRequest) -> "View":
+    from seqloom.explain.prediction_steps import explain_steps
 
-    return steps_of(model, *wanted.one)
+    return explain_steps(model, *wanted.single_row)
 
 
-def _net(model: "Predictor", wanted: Wanted) -> "View":
-    from seqloom.explain.explained_output import said_of
-    from seqloom.explain.network_graphs import rolled, unrolled
-    from seqloom.explain.tracing import pass_over
+def _net(model: "Predictor", wanted: ViewRequest) -> "View":
+    from seqloom.explain.explained_output import output_to_explain
+    from seqloom.explain.network_graphs import architecture_graph, unroll_graph
+    from seqloom.explain.tracing import trace_output
 
     if not wanted.rows:
-        return rolled(model.network)
-    return unrolled(model.network, pass_over(model.network, said_of(model, *wanted.one)))
+        return architecture_graph(model.network)
+    return unroll_graph(
+        model.network, trace_output(model.network, output_to_explain(model, *wanted.single_row))
+    )
 
 
-def _writer(model: "Predictor", why: str) -> "Model":
+def _require_text_predictor(model: "Predictor", why: str) -> "TextPredictor":
     """A model that writes; ConfigError for one that judges, with what can be seen of it."""
-    from seqloom.prediction import Model
+    from seqloom.prediction import TextPredictor
 
-    if not isinstance(model, Model):
+    if not isinstance(model, TextPredictor):
         raise ConfigError(
             f"{why}, and this model gives {model.target.describe()}: try --show gradients, flow, "
             "states, steps or net"
@@ -244,7 +246,7 @@ def _writer(model: "Predictor", why: str) -> "Model":
     return model
 
 
-SHOWS: dict[str, Callable[["Predictor", Wanted], "View"]] = {
+VIEWS: dict[str, Callable[["Predictor", ViewRequest], "View"]] = {
     "attention": _attention,
     "alignment": _alignment,
     "gradients": _gradients,

@@ -37,11 +37,11 @@ def write_po(
     catalogue = PoFile.read(file, max_line=model.config.data.max_line)
     if catalogue.faults and not skip_bad:
         raise next(iter(catalogue.faults.values())).error()
-    gaps = catalogue.gaps()
+    gaps = catalogue.missing_translations()
     texts = [text.strip("\n") for gap in gaps for text in gap.texts]
     outputs = iter([output.text for output in asks(texts)])
     filled = [(gap, [next(outputs) for _ in gap.texts]) for gap in gaps]
     written = [each for each in filled if all(text.strip() for text in each[1])]
-    sys.stdout.buffer.write(catalogue.filled(written))
+    sys.stdout.buffer.write(catalogue.fill_translations(written))
     sys.stdout.buffer.flush()
     print(f"{len(written):,} entries filled in and marked fuzzy", file=sys.stderr)

@@ -22,7 +22,7 @@ from seqloom.cli.search_options import (
     TopKOption,
     TopPOption,
 )
-from seqloom.cli.terminal import as_a_filter, one_line, several_lines
+from seqloom.cli.terminal import behave_as_filter, escape_newlines, unescape_newlines
 from seqloom.errors import ConfigError, DataError, InputError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def predict(
     """
     from seqloom.api.use import load
     from seqloom.data import Report, read_lines
-    from seqloom.prediction import GROUP, Forecaster, Wishes
+    from seqloom.prediction import GROUP_SIZE, Forecaster, OutputOptions
 
     if not as_json and (n_best > 1 or attention or alternatives or tree or search == "completions"):
         raise ConfigError(
@@ -131,12 +131,18 @@ def predict(
         raise ConfigError("--prefix is for all lines and --prefix-file for each: leave one out")
     asked = (search, beam, groups, strength, temperature, top_k, top_p, min_p, draws, seed)
     options = SearchOptions(*asked, expansions=expansions, patience=patience)
-    as_a_filter()
+    behave_as_filter()
     model = load(run, *(others or []))
     words = tuple(require or ()), tuple(forbid or ())
-    wishes = Wishes(prefix, *words, no_repeat, attention, alternatives, tree)
+    wishes = OutputOptions(prefix, *words, no_repeat, attention, alternatives, tree)
     if isinstance(model, Forecaster):
-        if options != SearchOptions() or wishes != Wishes() or prefix_file or length or n_best > 1:
+        if (
+            options != SearchOptions()
+            or wishes != OutputOptions()
+            or prefix_file
+            or length
+            or n_best > 1
+        ):
             raise ConfigError(
                 "a model of series forecasts and does not search: leave search options, --length, "
                 "--n-best and all that is asked of tokens out (--set target.horizon=N sets how far)"
@@ -146,7 +152,7 @@ def predict(
         return
     if picture is not None:
         raise ConfigError("--picture draws a forecast, and this run's target is not a series")
-    _check_told(model, attention=attention)
+    _check_attention(model, attention=attention)
     model = _with_options(model, assignments or [])
     model = model if length is None else _with_length(model, length)
     most = model.config.data.max_line
@@ -164,21 +170,21 @@ def predict(
         return
     lines = read_lines(file, max_line=most, report=report)
     if model.source.config.kind == "none":
-        lines = map(several_lines, lines)
+        lines = map(unescape_newlines, lines)
     outputs = asks(
-        lines if report is None else _sound(lines, model, report, file),
-        group=1 if file is None and sys.stdin.isatty() else GROUP,
+        lines if report is None else _blank_unreadable(lines, model, report, file),
+        group=1 if file is None and sys.stdin.isatty() else GROUP_SIZE,
     )
-    _write(_placed(outputs, file), model, as_json)
-    if report is not None and report.lost:
+    _write(_locate_errors(outputs, file), model, as_json)
+    if report is not None and report.total_dropped:
         print("\n".join(report.lines()[1:]), file=sys.stderr)
 
 
-def _check_told(model: "Predictor", *, attention: bool) -> None:
+def _check_attention(model: "Predictor", *, attention: bool) -> None:
     """ConfigError where attention is to be told and the model has no tokens that could look."""
-    from seqloom.prediction import Judge
+    from seqloom.prediction import HeadPredictor
 
-    if attention and isinstance(model, Judge):
+    if attention and isinstance(model, HeadPredictor):
         kind = model.target.config.kind.rstrip("s")
         raise ConfigError(
             f"a model of {kind}s writes no tokens that could look at the input: leave --attention "
@@ -186,14 +192,14 @@ def _check_told(model: "Predictor", *, attention: bool) -> None:
         )
 
 
-def _placed(outputs: "Iterable[Output]", file: Path | None) -> "Iterator[Output]":
+def _locate_errors(outputs: "Iterable[Output]", file: Path | None) -> "Iterator[Output]":
     """The outputs; an input that cannot be read is an error that names its file and line."""
-    from seqloom.data import Place, file_name
+    from seqloom.data import FileLocation, file_name
 
     try:
         yield from outputs
     except InputError as error:
-        raise DataError(f"{Place(file_name(file), error.line)}: {error.wrong}") from None
+        raise DataError(f"{FileLocation(file_name(file), error.line)}: {error.wrong}") from None
 
 
 def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":
@@ -218,16 +224,16 @@ def _with_length(model: "Predictor", length: int) -> "Predictor":
     return _with_options(model, [f"search.length={length}"])
 
 
-def _sound(
+def _blank_unreadable(
     lines: Iterable[str], model: "Predictor", report: "Report", file: Path | None
 ) -> Iterator[str]:
     """The lines, blank where the model cannot read them, which is counted."""
-    from seqloom.data import Place, Reason, file_name
+    from seqloom.data import FileLocation, Reason, file_name
 
     for number, line in enumerate(lines, 1):
-        if line.strip() and model.inputs.field.fault(line) is not None:
+        if line.strip() and model.input_reader.field.fault(line) is not None:
             report.kept -= 1
-            report.drop(Reason.VALUE, Place(file_name(file), number))
+            report.drop(Reason.VALUE, FileLocation(file_name(file), number))
             yield ""
         else:
             yield line
@@ -239,7 +245,9 @@ def _write(outputs: "Iterable[Output]", model: "Predictor", as_json: bool) -> No
     for output in outputs:
         truncated += output.truncated
         print(
-            json.dumps(output.as_dict(), ensure_ascii=False) if as_json else one_line(output.text)
+            json.dumps(output.as_dict(), ensure_ascii=False)
+            if as_json
+            else escape_newlines(output.text)
         )
     if truncated:
         limit = model.config.data.max_source

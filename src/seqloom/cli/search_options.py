@@ -23,14 +23,14 @@ __all__ = [
     "TopPOption",
 ]
 
-DRAWN = ("temperature", "top_k", "top_p", "min_p", "draws", "seed")
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "draws", "seed")
 KINDS: dict[str, tuple[str, ...]] = {
     "greedy": (),
     "beam": ("beam", "patience"),
     "diverse": ("beam", "groups", "strength"),
     "stochastic": ("beam", "temperature", "seed"),
-    "sample": DRAWN,
-    "risk": DRAWN,
+    "sample": SAMPLING,
+    "risk": SAMPLING,
     "exact": ("expansions",),
     "completions": ("beam",),
 }
@@ -80,23 +80,27 @@ class SearchOptions:
         if kind is None and not given:
             return None
         if kind is not None and kind not in KINDS:
-            raise ConfigError(f"--search {kind}: choose {_listed(list(KINDS))}")
+            raise ConfigError(f"--search {kind}: choose {_join_names(list(KINDS))}")
         for name in given:
             fitting = [each for each, names in KINDS.items() if name in names]
             if kind not in fitting:
                 option = f"--{name.replace('_', '-')}"
-                raise ConfigError(f"{option} has a meaning only with --search {_listed(fitting)}")
-        return _built(str(kind), given, config, n_best)
+                raise ConfigError(
+                    f"{option} has a meaning only with --search {_join_names(fitting)}"
+                )
+        return _build_search(str(kind), given, config, n_best)
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return " or ".join(", ".join(names).rsplit(", ", 1))
 
 
-def _built(kind: str, given: dict[str, Any], config: "SearchConfig", n_best: int) -> "Search":
+def _build_search(
+    kind: str, given: dict[str, Any], config: "SearchConfig", n_best: int
+) -> "Search":
     from seqloom import search
 
-    ranking = search.Ranking.configured(config)
+    ranking = search.Ranking.from_config(config)
     width = given.pop("beam", max(config.beam, n_best))
     built: Search
     match kind:

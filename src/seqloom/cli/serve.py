@@ -44,7 +44,7 @@ def serve(
     config = serving_config(limits or [])
     try:
         from seqloom.serving.guard import LOOPBACK, Access
-        from seqloom.serving.server import bound
+        from seqloom.serving.server import bind_socket
         from seqloom.serving.server import serve as run_server
     except ImportError as error:
         raise ConfigError(
@@ -56,7 +56,7 @@ def serve(
             f"--host {host} can be reached from other machines: give --token-file, or set {TOKEN}"
         )
     names = (*LOOPBACK, host, *(allowed or []))
-    listening = bound(host, port)
+    listening = bind_socket(host, port)
     run_server(
         _models(runs),
         listening,

@@ -2,12 +2,12 @@
 
 import shlex
 
-from seqloom.api.sweep import Swept, Trial
+from seqloom.api.sweep import SweepResult, Trial
 
 __all__ = ["command", "report"]
 
 
-def report(swept: Swept) -> list[str]:
+def report(swept: SweepResult) -> list[str]:
     """A line for each trial from the best to the worst, the finalists' table, and the picture."""
     width = max(len(each.run.name) for each in swept.trials)
     updates = [0, *(end for _, end in swept.space.rungs)]
@@ -23,7 +23,7 @@ def _result(trial: Trial) -> str:
     return "failed" if trial.value is None else f"{trial.value:.3f}"
 
 
-def command(swept: Swept, data: str, given: list[str]) -> str:
+def command(swept: SweepResult, data: str, given: list[str]) -> str:
     """The command that trains the best setting anew, and for as long as the last trial."""
     best = swept.best
     length = f"training.updates={swept.space.rungs[-1][1]}"

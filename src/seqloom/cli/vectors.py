@@ -59,7 +59,7 @@ def vectors(
     ] = False,
 ) -> None:
     """Learn a vector for each word from the words around it, or show what is nearest to a word."""
-    from seqloom.api.vectors import Corpus, Learning, learn_vectors
+    from seqloom.api.vectors import Word2VecOptions, WordCorpus, learn_vectors
     from seqloom.data import read_vectors, write_vectors
 
     if to is None and not near:
@@ -72,8 +72,10 @@ def vectors(
         known = read_vectors(Path(data))
     else:
         cut: Literal["word", "symbol"] = "word" if unit == "word" else "symbol"
-        corpus = replace(Corpus.of(data, column, skip_bad=skip_bad), unit=cut, lowercase=lowercase)
-        learning = Learning(kind, size, window, least, negative, passes, seed)
+        corpus = replace(
+            WordCorpus.of(data, column, skip_bad=skip_bad), unit=cut, lowercase=lowercase
+        )
+        learning = Word2VecOptions(kind, size, window, least, negative, passes, seed)
         known = learn_vectors(corpus, learning, partial(print, file=sys.stderr, flush=True))
         write_vectors(to, known)
         print(f"{to}: {len(known.words):,} vectors of {known.size}, {kind}", file=sys.stderr)

@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from seqloom.config.front_ends import FrontConfig, NoFrontConfig
+from seqloom.config.front_ends import FrontEndConfig, NoFrontEndConfig
 from seqloom.config.positions import PositionsConfig, SinusoidsConfig
 from seqloom.config.section import (
     Count,
-    Dropped,
+    DropoutRate,
     Layers,
     Section,
     Width,
@@ -19,9 +19,9 @@ from seqloom.config.units import LstmConfig, UnitConfig
 __all__ = [
     "AttentionConfig",
     "AttentionOptions",
+    "BlanksHeadConfig",
     "DecoderConfig",
     "EncoderConfig",
-    "GapsHeadConfig",
     "GlobalAttentionConfig",
     "HeadConfig",
     "HorizonHeadConfig",
@@ -42,9 +42,11 @@ __all__ = [
     "VectorsEncoderConfig",
 ]
 
-SEEN = "which positions are seen: global, local, or none at all"
-READER = "what reads the source: transformer, recurrent, vectors or values as they are, or none"
-WRITER = (
+ATTENTION_KIND = "which positions are seen: global, local, or none at all"
+ENCODER_KIND = (
+    "what reads the source: transformer, recurrent, vectors or values as they are, or none"
+)
+DECODER_KIND = (
     "what gives the target: transformer or recurrent, or a head: label, tags, gaps, number, or "
     "horizon"
 )
@@ -77,13 +79,13 @@ class AttentionOptions(Section):
 class GlobalAttentionConfig(AttentionOptions):
     """Attention to every position."""
 
-    kind: Literal["global"] = Field("global", description=SEEN)
+    kind: Literal["global"] = Field("global", description=ATTENTION_KIND)
 
 
 class LocalAttentionConfig(AttentionOptions):
     """Attention to a window of positions (SPEC S4.3)."""
 
-    kind: Literal["local"] = Field("local", description=SEEN)
+    kind: Literal["local"] = Field("local", description=ATTENTION_KIND)
     centre: Literal["time", "predicted"] = Field(
         "predicted", description="local: the middle of the window is the step itself, or predicted"
     )
@@ -96,7 +98,7 @@ class LocalAttentionConfig(AttentionOptions):
 class NoAttentionConfig(Section):
     """No attention: the decoder knows the source through its first state or the code."""
 
-    kind: Literal["none"] = Field("none", description=SEEN)
+    kind: Literal["none"] = Field("none", description=ATTENTION_KIND)
 
 
 AttentionConfig = Annotated[
@@ -113,7 +115,7 @@ class RecurrentOptions(Section):
 
     unit: UnitConfig = LstmConfig()
     layers: Layers = Field(1, description="number of stacked layers")
-    dropout: Dropped = Field(0.2, description="share of values dropped in training")
+    dropout: DropoutRate = Field(0.2, description="share of values dropped in training")
     residual: bool = Field(
         False, description="add a recurrent layer's input to its output where their sizes agree"
     )
@@ -123,7 +125,7 @@ class RecurrentOptions(Section):
 class RecurrentEncoderConfig(RecurrentOptions):
     """Stacked recurrent layers over the source (SPEC S2.6)."""
 
-    kind: Literal["recurrent"] = Field("recurrent", description=READER)
+    kind: Literal["recurrent"] = Field("recurrent", description=ENCODER_KIND)
     width: Width = Field(256, description="size of the hidden state of one direction")
     layers: Layers = Field(2, description="number of stacked layers")
     direction: Literal["both", "forward", "backward", "around"] = Field(
@@ -139,7 +141,7 @@ class RecurrentEncoderConfig(RecurrentOptions):
 class RecurrentDecoderConfig(RecurrentOptions):
     """A recurrent decoder in any of the forms of SPEC S3.2."""
 
-    kind: Literal["recurrent"] = Field("recurrent", description=WRITER)
+    kind: Literal["recurrent"] = Field("recurrent", description=DECODER_KIND)
     width: Width = Field(512, description="size of the hidden state")
     first_state: Literal["map", "copy", "zero", "learnt", "read"] = Field(
         "map",
@@ -190,14 +192,14 @@ class TransformerOptions(Section):
     activation: Literal["relu", "gelu", "gated"] = Field(
         "relu", description="the network inside a block: relu, gelu, or gated by gelu"
     )
-    dropout: Dropped = Field(0.1, description="share of values dropped in training")
+    dropout: DropoutRate = Field(0.1, description="share of values dropped in training")
     positions: PositionsConfig = SinusoidsConfig()
 
 
 class TransformerEncoderConfig(TransformerOptions):
     """Transformer blocks over the source (SPEC S5.4)."""
 
-    kind: Literal["transformer"] = Field("transformer", description=READER)
+    kind: Literal["transformer"] = Field("transformer", description=ENCODER_KIND)
     mixing: Literal["attention", "simple"] = Field(
         "attention",
         description="how positions of one side meet: self-attention with learned maps, or simple",
@@ -207,7 +209,7 @@ class TransformerEncoderConfig(TransformerOptions):
 class TransformerDecoderConfig(TransformerOptions):
     """Causal Transformer blocks (SPEC S5.4, S5.6)."""
 
-    kind: Literal["transformer"] = Field("transformer", description=WRITER)
+    kind: Literal["transformer"] = Field("transformer", description=DECODER_KIND)
     mixing: Literal["attention", "simple", "ssru"] = Field(
         "attention",
         description="how positions of one side meet: self-attention with learned maps, simple, or "
@@ -223,19 +225,19 @@ class TransformerDecoderConfig(TransformerOptions):
 class VectorsEncoderConfig(Section):
     """No layers: the source's token vectors as they are."""
 
-    kind: Literal["vectors"] = Field("vectors", description=READER)
+    kind: Literal["vectors"] = Field("vectors", description=ENCODER_KIND)
 
 
 class ValuesEncoderConfig(Section):
     """No layers and no map: the numbers of a series as they are."""
 
-    kind: Literal["values"] = Field("values", description=READER)
+    kind: Literal["values"] = Field("values", description=ENCODER_KIND)
 
 
 class NoEncoderConfig(Section):
     """No source at all: a language model."""
 
-    kind: Literal["none"] = Field("none", description=READER)
+    kind: Literal["none"] = Field("none", description=ENCODER_KIND)
 
 
 class PooledOptions(Section):
@@ -245,42 +247,42 @@ class PooledOptions(Section):
         "mean",
         description="label, number: what is judged, the code, or the mean or maximum of all states",
     )
-    dropout: Dropped = Field(0.1, description="share of values left out at random in training")
+    dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
 
 
 class LabelHeadConfig(PooledOptions):
     """One label for the whole source (SPEC S5.6)."""
 
-    kind: Literal["label"] = Field("label", description=WRITER)
+    kind: Literal["label"] = Field("label", description=DECODER_KIND)
 
 
 class NumberHeadConfig(PooledOptions):
     """One number for the whole source."""
 
-    kind: Literal["number"] = Field("number", description=WRITER)
+    kind: Literal["number"] = Field("number", description=DECODER_KIND)
 
 
 class TagsHeadConfig(Section):
     """One label for each position of the source (SPEC S5.6)."""
 
-    kind: Literal["tags"] = Field("tags", description=WRITER)
+    kind: Literal["tags"] = Field("tags", description=DECODER_KIND)
 
 
-class GapsHeadConfig(Section):
+class BlanksHeadConfig(Section):
     """A token of the source's vocabulary for positions of the source that were left out."""
 
-    kind: Literal["gaps"] = Field("gaps", description=WRITER)
-    dropout: Dropped = Field(0.1, description="share of values left out at random in training")
+    kind: Literal["gaps"] = Field("gaps", description=DECODER_KIND)
+    dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
 
 
 class HorizonHeadConfig(Section):
     """All steps of a forecast at once."""
 
-    kind: Literal["horizon"] = Field("horizon", description=WRITER)
+    kind: Literal["horizon"] = Field("horizon", description=DECODER_KIND)
     inner: Annotated[int, Field(ge=0, le=16_384)] = Field(
         0, description="horizon: size of a layer between window and forecast; 0 is a linear model"
     )
-    dropout: Dropped = Field(0.0, description="share of values left out at random in training")
+    dropout: DropoutRate = Field(0.0, description="share of values left out at random in training")
 
 
 EncoderConfig = Annotated[
@@ -292,7 +294,7 @@ EncoderConfig = Annotated[
     Field(discriminator="kind"),
 ]
 HeadConfig = (
-    LabelHeadConfig | TagsHeadConfig | GapsHeadConfig | NumberHeadConfig | HorizonHeadConfig
+    LabelHeadConfig | TagsHeadConfig | BlanksHeadConfig | NumberHeadConfig | HorizonHeadConfig
 )
 DecoderConfig = Annotated[
     TransformerDecoderConfig | RecurrentDecoderConfig | HeadConfig, Field(discriminator="kind")
@@ -315,7 +317,7 @@ class ModelConfig(Section):
     letters: Width = Field(
         64, description="size of the vector read from a token's letters, where source.spelling is"
     )
-    forget: Dropped = Field(
+    forget: DropoutRate = Field(
         0.0, description="share of the source's tokens that are read as <unk> in training"
     )
     one_hot: bool = Field(
@@ -339,6 +341,6 @@ class ModelConfig(Section):
         description="sound: share of the loss that is CTC's, over all alignments of the target "
         "with the encoder's steps; 0 has none",
     )
-    front: FrontConfig = NoFrontConfig()
+    front: FrontEndConfig = NoFrontEndConfig()
     encoder: EncoderConfig = TransformerEncoderConfig()
     decoder: DecoderConfig = TransformerDecoderConfig()

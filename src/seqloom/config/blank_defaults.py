@@ -5,22 +5,29 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqloom.config.architecture import RecurrentEncoderConfig
-from seqloom.config.columns import GapsConfig, TextConfig, TurnsConfig
+from seqloom.config.columns import BlanksConfig, TextConfig, TurnsConfig
 from seqloom.config.presets import TRANSFORMERS
 from seqloom.config.schema import Config
 from seqloom.config.serialization import Overrides, merge
 from seqloom.errors import ConfigError
 
-__all__ = ["ASKED", "check_gaps", "gap_choices", "gap_shares", "one_column", "with_gaps"]
+__all__ = [
+    "BLANK_TOKEN_BUDGET",
+    "blank_defaults",
+    "check_blanks",
+    "masking_shares",
+    "one_column",
+    "with_blanks",
+]
 
 LONGEST_MARKER = 32
 UNITS = ("character", "word", "symbol")  # what a gap may stand for
 SIZES = ((100_000, 128), (2_000_000, 320), (20_000_000, 512))  # words, and a width they repay
-ASKED = 7_500_000  # tokens in all passes, as far as there are not more in two
-SHOWN = 0.95  # of the tokens around, where an encoder never shows a position itself
+BLANK_TOKEN_BUDGET = 7_500_000  # tokens in all passes, as far as there are not more in two
+UNMASKED_SHARE = 0.95  # of the tokens around, where an encoder never shows a position itself
 
 
-def with_gaps(overrides: Mapping[str, Any]) -> Overrides:
+def with_blanks(overrides: Mapping[str, Any]) -> Overrides:
     """The options with one column for both sides, where gaps are to be filled in."""
     target = overrides.get("target")
     kind = target.get("kind") if isinstance(target, Mapping) else target
@@ -37,9 +44,9 @@ def one_column(data: Mapping[str, Any]) -> Overrides:
     return {"source": column, "target": column, **named}
 
 
-def check_gaps(config: Config) -> None:
+def check_blanks(config: Config) -> None:
     """ConfigError where gaps are asked for and cannot be had of such a source."""
-    if not isinstance(config.target, GapsConfig):
+    if not isinstance(config.target, BlanksConfig):
         return
     source, target = config.source, config.target
     if not isinstance(source, TextConfig) or isinstance(source, TurnsConfig):
@@ -60,7 +67,7 @@ def check_gaps(config: Config) -> None:
     _check_options(target)
 
 
-def _check_options(target: GapsConfig) -> None:
+def _check_options(target: BlanksConfig) -> None:
     marker = target.marker
     if not marker or "\\" in marker or marker.split() != [marker] or len(marker) > LONGEST_MARKER:
         raise ConfigError(
@@ -74,7 +81,7 @@ def _check_options(target: GapsConfig) -> None:
         )
 
 
-def gap_choices(preset: str, words: float) -> Overrides:
+def blank_defaults(preset: str, words: float) -> Overrides:
     """A model of so many words whose output layer is the table of token vectors: presets of
     Transformers as they are, and else layers that look around each position."""
     width = next((width for limit, width in SIZES if words < limit), 768)
@@ -89,11 +96,11 @@ def gap_choices(preset: str, words: float) -> Overrides:
     return {"model": model, "training": training}
 
 
-def gap_shares(config: Config) -> Overrides:
+def masking_shares(config: Config) -> Overrides:
     """How tokens are left out: all are asked for at once, and most are read, where no position is
     shown itself; elsewhere a few, none of which is read."""
     match config.target, config.model.encoder:
-        case GapsConfig(), RecurrentEncoderConfig(direction="around"):
-            return {"target": {"kind": "gaps", "share": 1.0, "kept": SHOWN}}
+        case BlanksConfig(), RecurrentEncoderConfig(direction="around"):
+            return {"target": {"kind": "gaps", "share": 1.0, "kept": UNMASKED_SHARE}}
         case _:
             return {}

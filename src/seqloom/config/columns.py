@@ -9,8 +9,8 @@ from seqloom.config.section import Count, Positive, Section, kind_or_table
 from seqloom.errors import ConfigError
 
 __all__ = [
+    "BlanksConfig",
     "ColumnConfig",
-    "GapsConfig",
     "HorizonConfig",
     "LabelConfig",
     "NoColumnConfig",
@@ -34,7 +34,7 @@ KIND = (
     "source, or none for a language model; text, gaps, tags, label, number or series as a target"
 )
 
-Side = Annotated[int, Field(ge=1, le=4_096)]
+PixelCount = Annotated[int, Field(ge=1, le=4_096)]
 
 
 class TextConfig(Section):
@@ -79,7 +79,7 @@ class TagsConfig(Section):
     kind: Literal["tags"] = Field("tags", description=KIND)
 
 
-class GapsConfig(Section):
+class BlanksConfig(Section):
     """Tokens of the source that are to be told from those around them (SPEC S8, fill-in)."""
 
     kind: Literal["gaps"] = Field("gaps", description=KIND)
@@ -115,8 +115,8 @@ class PictureConfig(Section):
     """A column of names of picture files (SPEC S3.4)."""
 
     kind: Literal["picture"] = Field("picture", description=KIND)
-    height: Side = Field(64, description="rows of pixels that every picture is brought to")
-    width: Side = Field(64, description="and pixels in a row")
+    height: PixelCount = Field(64, description="rows of pixels that every picture is brought to")
+    width: PixelCount = Field(64, description="and pixels in a row")
     colour: bool = Field(True, description="read red, green and blue, rather than grey")
 
 
@@ -127,8 +127,8 @@ class VideoConfig(Section):
     frames: Annotated[int, Field(ge=1, le=256)] = Field(
         8, description="frames that are read of a video, evenly apart; all where it has fewer"
     )
-    height: Side = Field(32, description="rows of pixels that every frame is brought to")
-    width: Side = Field(32, description="and pixels in a row")
+    height: PixelCount = Field(32, description="rows of pixels that every frame is brought to")
+    width: PixelCount = Field(32, description="and pixels in a row")
     colour: bool = Field(True, description="read red, green and blue, rather than grey")
 
 
@@ -234,7 +234,7 @@ SourceConfig = Annotated[
     BeforeValidator(kind_or_table("text")),
 ]
 TargetConfig = Annotated[
-    TextConfig | GapsConfig | TagsConfig | LabelConfig | NumberConfig | HorizonConfig,
+    TextConfig | BlanksConfig | TagsConfig | LabelConfig | NumberConfig | HorizonConfig,
     Field(discriminator="kind"),
     BeforeValidator(kind_or_table("text")),
 ]
@@ -242,7 +242,7 @@ SeriesConfig = WindowConfig | HorizonConfig
 ColumnConfig = (
     TextConfig
     | TurnsConfig
-    | GapsConfig
+    | BlanksConfig
     | TagsConfig
     | LabelConfig
     | NumberConfig

@@ -7,25 +7,25 @@ from pydantic import BeforeValidator, Field
 from seqloom.config.section import Count, Section, Width, kind_or_table
 
 __all__ = [
-    "FrontConfig",
-    "FrontOptions",
+    "FrontEndConfig",
+    "FrontEndOptions",
     "GridOptions",
-    "NoFrontConfig",
-    "PictureFrontConfig",
-    "ResNetFrontConfig",
-    "SoundFrontConfig",
+    "NoFrontEndConfig",
+    "PictureFrontEndConfig",
+    "ResNetFrontEndConfig",
+    "SoundFrontEndConfig",
 ]
 
-FRONT = "what makes vectors of the source first: none, picture, resnet or sound"
+FRONT_END = "what makes vectors of the source first: none, picture, resnet or sound"
 
 
-class NoFrontConfig(Section):
+class NoFrontEndConfig(Section):
     """The encoder reads the source itself."""
 
-    kind: Literal["none"] = Field("none", description=FRONT)
+    kind: Literal["none"] = Field("none", description=FRONT_END)
 
 
-class FrontOptions(Section):
+class FrontEndOptions(Section):
     """What every front end can be asked."""
 
     weights: str = Field(
@@ -40,7 +40,7 @@ class FrontOptions(Section):
     )
 
 
-class GridOptions(FrontOptions):
+class GridOptions(FrontEndOptions):
     """What every front end for pictures and videos can be asked."""
 
     grid: Literal["cells", "columns", "one", "whole"] = Field(
@@ -53,26 +53,26 @@ class GridOptions(FrontOptions):
     )
 
 
-class PictureFrontConfig(GridOptions):
+class PictureFrontEndConfig(GridOptions):
     """Convolutions over pixels (SPEC S3.4)."""
 
-    kind: Literal["picture"] = Field("picture", description=FRONT)
+    kind: Literal["picture"] = Field("picture", description=FRONT_END)
     widths: tuple[Width, ...] = Field(
         (32, 64, 128), min_length=1, max_length=8, description="channels of each halving stage"
     )
 
 
-class ResNetFrontConfig(GridOptions):
+class ResNetFrontEndConfig(GridOptions):
     """A residual network under the names that its published weights have (SPEC S3.4)."""
 
-    kind: Literal["resnet"] = Field("resnet", description=FRONT)
+    kind: Literal["resnet"] = Field("resnet", description=FRONT_END)
     depth: Literal[18, 34] = Field(18, description="layers that have weights")
 
 
-class SoundFrontConfig(FrontOptions):
+class SoundFrontEndConfig(FrontEndOptions):
     """Convolutions over frames (SPEC S3.5)."""
 
-    kind: Literal["sound"] = Field("sound", description=FRONT)
+    kind: Literal["sound"] = Field("sound", description=FRONT_END)
     width: Width = Field(128, description="size of a vector of sound")
     halvings: Annotated[int, Field(ge=1, le=8)] = Field(
         2, description="how often the number of frames is halved"
@@ -85,8 +85,8 @@ class SoundFrontConfig(FrontOptions):
     )
 
 
-FrontConfig = Annotated[
-    NoFrontConfig | PictureFrontConfig | ResNetFrontConfig | SoundFrontConfig,
+FrontEndConfig = Annotated[
+    NoFrontEndConfig | PictureFrontEndConfig | ResNetFrontEndConfig | SoundFrontEndConfig,
     Field(discriminator="kind"),
     BeforeValidator(kind_or_table("none")),
 ]

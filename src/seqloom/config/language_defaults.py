@@ -6,13 +6,19 @@ from seqloom.config.schema import Config
 from seqloom.config.serialization import Overrides
 from seqloom.errors import ConfigError
 
-__all__ = ["SPELT", "alone", "check_stream", "stream_choices", "stream_tokens"]
+__all__ = [
+    "CHARACTER_UNITS",
+    "check_stream",
+    "decoder_without_source",
+    "stream_defaults",
+    "stream_tokens",
+]
 
-LANES = 32  # stretches of the text in a batch
+STREAM_COUNT = 32  # stretches of the text in a batch
 LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
 SMALL = 200_000  # tokens that are soon learnt in full precision, ...
-HELD_OUT = 0.02  # ... and of more than those this share tells enough
-SPELT = ("character", "byte")
+VALID_SHARE = 0.02  # ... and of more than those this share tells enough
+CHARACTER_UNITS = ("character", "byte")
 
 
 def check_stream(config: Config) -> None:
@@ -31,25 +37,25 @@ def check_stream(config: Config) -> None:
         )
 
 
-def alone(preset: str) -> Overrides:
+def decoder_without_source(preset: str) -> Overrides:
     """What a decoder does without where there is no source to look at or to begin from."""
     if preset not in RECURRENT:
         return {}
     return {"attention": {"kind": "none"}, "first_state": "zero"}
 
 
-def stream_choices(target: TextConfig, preset: str, tokens: float) -> Overrides:
+def stream_defaults(target: TextConfig, preset: str, tokens: float) -> Overrides:
     """What suits a stream of so many tokens: its vocabulary, its model, lanes with chunks of as
     many characters or words as a sentence or two have, and how much is held out."""
-    spelt = target.unit in SPELT
+    spelt = target.unit in CHARACTER_UNITS
     steps = 100 if spelt else 35
-    training = {"truncate": steps, "batch_tokens": LANES * steps, "label_smoothing": 0.0}
+    training = {"truncate": steps, "batch_tokens": STREAM_COUNT * steps, "label_smoothing": 0.0}
     chosen: Overrides = {
         "model": {} if preset in TRANSFORMERS else _layers(tokens, spelt=spelt),
         "training": {**training, "precision": "float32" if tokens < SMALL else "auto"},
     }
     if tokens >= SMALL:
-        chosen["data"] = {"valid_share": HELD_OUT}
+        chosen["data"] = {"valid_share": VALID_SHARE}
     if target.unit in ("word", "symbol"):
         chosen["target"] = {"size": LARGE}
     return chosen
@@ -58,7 +64,7 @@ def stream_choices(target: TextConfig, preset: str, tokens: float) -> Overrides:
 def stream_tokens(target: TextConfig) -> int:
     """How many tokens are read in all passes over a stream: a character takes far less work than a
     word, whose vocabulary is large, and tells less."""
-    return 17_500_000 if target.unit in SPELT else 10_600_000
+    return 17_500_000 if target.unit in CHARACTER_UNITS else 10_600_000
 
 
 def _layers(tokens: float, *, spelt: bool) -> Overrides:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqloom.config.blank_defaults import (
-    ASKED,
-    gap_choices,
-    gap_shares,
-    with_gaps,
+    BLANK_TOKEN_BUDGET,
+    blank_defaults,
+    masking_shares,
+    with_blanks,
 )
 from seqloom.config.columns import (
+    BlanksConfig,
     ColumnConfig,
-    GapsConfig,
     HorizonConfig,
     LabelConfig,
     NoColumnConfig,
@@ -29,36 +29,49 @@ from seqloom.config.columns import (
     VideoConfig,
     WindowConfig,
 )
-from seqloom.config.language_defaults import SPELT, alone, stream_choices, stream_tokens
+from seqloom.config.language_defaults import (
+    CHARACTER_UNITS,
+    decoder_without_source,
+    stream_defaults,
+    stream_tokens,
+)
 from seqloom.config.media_defaults import (
-    SENSED,
-    sensed_data,
-    sensed_parts,
-    sensed_search,
-    sensed_training,
+    MEDIA_CONFIGS,
+    media_data,
+    media_parts,
+    media_search,
+    media_training,
 )
 from seqloom.config.presets import PRESETS, RECURRENT
 from seqloom.config.schema import Config
 from seqloom.config.serialization import Overrides, leaves, merge, validate
-from seqloom.config.series_defaults import series_choices, series_training, with_series
+from seqloom.config.series_defaults import series_defaults, series_training, with_series
 from seqloom.config.training import AdamWConfig, MuonConfig, OptimizerConfig, SgdConfig
 from seqloom.config.turn_defaults import with_turns
 from seqloom.errors import ConfigError
 
-__all__ = ["Facts", "Side", "items_per_row", "plan", "preset_kinds"]
+__all__ = ["ColumnStatistics", "Facts", "items_per_row", "plan", "preset_kinds"]
 
-BY_COLUMN = ("none", "vectors", "label", "tags", "gaps", "number")  # parts that no preset chooses
-WRITTEN_PASSES, JUDGED_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
-FILLED = 0.85  # of a batch of rows that differ in length; a stream leaves nothing empty
-SEEN = 9_000_000  # tokens in all passes, as far as there are not more in two
-JUDGED_WORDS: Overrides = {  # a word that is spelt and seen once is read as unknown ones will be
+COLUMN_KINDS = (
+    "none",
+    "vectors",
+    "label",
+    "tags",
+    "gaps",
+    "number",
+)  # parts that no preset chooses
+GENERATION_PASSES, HEAD_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
+FILL_SHARE = 0.85  # of a batch of rows that differ in length; a stream leaves nothing empty
+TOKEN_BUDGET = 9_000_000  # tokens in all passes, as far as there are not more in two
+# A spelt word that occurs once is read as unknown words will be.
+HEAD_VOCABULARIES: Overrides = {
     "word": {"size": 50_000},
     "symbol": {"size": 50_000, "min_count": 2, "spelling": 20},
 }
 
 
 @dataclass(frozen=True)
-class Side:
+class ColumnStatistics:
     """What one column looks like."""
 
     characters: float  # mean length of a row
@@ -66,23 +79,27 @@ class Side:
     spaces: float  # mean number of white space characters in a row
     distinct_characters: int
     distinct_words: int
-    sampled_rows: int  # rows the distinct counts were made from
+    sample_rows: int  # rows the distinct counts were made from
 
     @property
-    def closed(self) -> bool:
+    def has_closed_vocabulary(self) -> bool:
         """Whether the words are few and come back often, so that whole words can be learnt."""
-        seen = self.words * self.sampled_rows
+        seen = self.words * self.sample_rows
         return self.distinct_words <= 2_000 and seen >= 20 * self.distinct_words
 
     @property
-    def short(self) -> bool:
+    def is_short(self) -> bool:
         """Whether a row is a word, a name or a date rather than a sentence."""
         return self.characters <= 40 and self.words <= 5.5
 
     @property
-    def spelt(self) -> bool:
+    def is_symbol_sequence(self) -> bool:
         """Whether a row is already a list of symbols set apart by spaces (phones, say)."""
-        return self.closed and self.words >= 2 and self.spaces >= 0.95 * (self.words - 1)
+        return (
+            self.has_closed_vocabulary
+            and self.words >= 2
+            and self.spaces >= 0.95 * (self.words - 1)
+        )
 
 
 @dataclass(frozen=True)
@@ -90,8 +107,8 @@ class Facts:
     """What the automatic choices depend on."""
 
     rows: int
-    source: Side
-    target: Side
+    source: ColumnStatistics
+    target: ColumnStatistics
     stream: bool = False  # a plain text file
 
 
@@ -99,12 +116,12 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     """The whole configuration: automatic choices, and the user's own laid over them."""
     if preset not in PRESETS:
         raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
-    overrides = with_gaps(with_turns(with_series(overrides)))
+    overrides = with_blanks(with_turns(with_series(overrides)))
     own: Overrides = {name: overrides[name] for name in ("source", "target") if name in overrides}
     asked = validate(own, place="configuration")
     if isinstance(asked.target, HorizonConfig) or isinstance(asked.source, WindowConfig):
-        return _forecasting(overrides, asked, facts.rows, preset)
-    stream = _streams(facts, asked, overrides)
+        return _plan_forecast(overrides, asked, facts.rows, preset)
+    stream = _is_stream(facts, asked, overrides)
     text = isinstance(asked.source, TextConfig) and not isinstance(asked.source, TurnsConfig)
     if isinstance(asked.target, TagsConfig) and not text:
         raise ConfigError(
@@ -121,26 +138,28 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     preset = "lstm" if stream and preset == "auto" else preset
     chosen = merge(chosen, _model(preset, _words(facts, cut)))
     chosen = merge(chosen, _parts(cut, facts, preset))
-    chosen = merge(chosen, _judging(preset, _words(facts, cut), cut))
-    chosen = merge(chosen, gap_shares(validate(merge(chosen, overrides), place="configuration")))
+    chosen = merge(chosen, _head_defaults(preset, _words(facts, cut), cut))
+    chosen = merge(
+        chosen, masking_shares(validate(merge(chosen, overrides), place="configuration"))
+    )
     if stream and isinstance(cut.target, TextConfig):
-        chosen = merge(chosen, stream_choices(cut.target, preset, tokens))
+        chosen = merge(chosen, stream_defaults(cut.target, preset, tokens))
     given = validate(merge(chosen, overrides), place="configuration").training
     settled = merge({"training": chosen.get("training", {})}, overrides).get("training", {})
     own = {name: getattr(given, name) for name in settled}
     rows = max(1, round(tokens / max(1, given.truncate))) if stream else facts.rows
-    passes, filled = _passes(cut, tokens, stream=stream), 1.0 if stream else FILLED
+    passes, filled = _passes(cut, tokens, stream=stream), 1.0 if stream else FILL_SHARE
     rate = _usual_rate(preset, cut, stream=stream)
     training = _training(rate, (rows, tokens), own, passes=passes, filled=filled)
-    if isinstance(cut.source, SENSED):
-        training = sensed_training(cut.source, facts.rows, training, own)
+    if isinstance(cut.source, MEDIA_CONFIGS):
+        training = media_training(cut.source, facts.rows, training, own)
     if isinstance(cut.source, LabelConfig | NoColumnConfig):  # many texts, and none is the answer
         training |= {"monitor": "loss", "label_smoothing": 0.0}
     chosen = merge(chosen, {"training": training})
-    return _whole(merge(chosen, overrides))
+    return _validate_config(merge(chosen, overrides))
 
 
-def _whole(chosen: Overrides) -> Config:
+def _validate_config(chosen: Overrides) -> Config:
     """A configuration; ConfigError where two unlike columns are to share a vocabulary."""
     config = validate(chosen, place="configuration")
     if config.model.share_vocabulary and config.source != config.target:
@@ -153,34 +172,34 @@ def _whole(chosen: Overrides) -> Config:
 
 def _passes(cut: Config, tokens: float, *, stream: bool) -> float:
     """How many passes so many tokens repay."""
-    most, seen = WRITTEN_PASSES, SEEN
+    most, seen = GENERATION_PASSES, TOKEN_BUDGET
     match cut.target:
-        case GapsConfig():
-            seen = ASKED
+        case BlanksConfig():
+            seen = BLANK_TOKEN_BUDGET
         case TextConfig() as text:
-            seen = stream_tokens(text) if stream else SEEN
+            seen = stream_tokens(text) if stream else TOKEN_BUDGET
         case _ if isinstance(cut.source, TextConfig):
-            most = JUDGED_PASSES
+            most = HEAD_PASSES
     return min(most, max(2.0, seen / tokens))
 
 
 def _usual_rate(preset: str, cut: Config, *, stream: bool) -> float:
     """AdamW's highest learning rate: recurrent layers take larger steps, unless all they do is to
     go on with a text of words."""
-    spelt = isinstance(cut.target, TextConfig) and cut.target.unit in SPELT
+    spelt = isinstance(cut.target, TextConfig) and cut.target.unit in CHARACTER_UNITS
     return 4e-3 if preset in RECURRENT and (spelt or not stream) else 2e-3
 
 
-def _forecasting(overrides: Mapping[str, Any], asked: Config, rows: int, preset: str) -> Config:
+def _plan_forecast(overrides: Mapping[str, Any], asked: Config, rows: int, preset: str) -> Config:
     """The whole configuration of a forecast."""
-    chosen = merge(_model(preset, rows), series_choices(rows, asked, preset))
+    chosen = merge(_model(preset, rows), series_defaults(rows, asked, preset))
     given = validate(merge(chosen, overrides), place="configuration")
     own = {name: getattr(given.training, name) for name in overrides.get("training", {})}
     chosen = merge(chosen, {"training": series_training(rows, given, own)})
-    return _whole(merge(chosen, overrides))
+    return _validate_config(merge(chosen, overrides))
 
 
-def _streams(facts: Facts, asked: Config, overrides: Mapping[str, Any]) -> bool:
+def _is_stream(facts: Facts, asked: Config, overrides: Mapping[str, Any]) -> bool:
     """Whether the target is one text from its first row to its last."""
     usual = "stream" if facts.stream and isinstance(asked.source, NoColumnConfig) else "rows"
     return bool(overrides.get("data", {}).get("lines", usual) == "stream")
@@ -201,10 +220,10 @@ def _columns(facts: Facts, asked: Config, own: Mapping[str, Any], *, stream: boo
     for name, unit in units.items():
         sizes = {"subword": {"size": _subwords(facts.rows)}, "symbol": {"size": 50_000}}
         chosen[name] = {"kind": kinds[name], "unit": unit, **sizes.get(unit, {})}
-        if isinstance(asked.target, GapsConfig):
+        if isinstance(asked.target, BlanksConfig):
             chosen[name] |= {"size": 50_000}  # an unknown word cannot be told
-        elif not isinstance(asked.target, TextConfig) and _is_cut(own.get(name), unit):
-            chosen[name] |= JUDGED_WORDS.get(unit, {})
+        elif not isinstance(asked.target, TextConfig) and _keeps_unit(own.get(name), unit):
+            chosen[name] |= HEAD_VOCABULARIES.get(unit, {})
     if list(units.values()) == ["subword"] * 2:
         chosen["model"] = {"share_vocabulary": True}
     return {**chosen, "data": _data(asked, stream=stream)}
@@ -222,12 +241,12 @@ def _data(asked: Config, *, stream: bool) -> Overrides:
         case TurnsConfig():
             return {"turns": True}
         case PictureConfig() | SoundConfig() | VideoConfig():
-            return sensed_data(asked.source)
+            return media_data(asked.source)
     said = isinstance(asked.target, LabelConfig | NumberConfig)
     return {"overlong": "truncate"} if said and isinstance(asked.source, TextConfig) else {}
 
 
-def _is_cut(own: Any, unit: str) -> bool:
+def _keeps_unit(own: Any, unit: str) -> bool:
     """Whether the user's options leave a column in this unit."""
     return not isinstance(own, Mapping) or own.get("unit", unit) == unit
 
@@ -238,29 +257,29 @@ def _parts(cut: Config, facts: Facts, preset: str) -> Overrides:
     parts: Overrides = {}
     match cut.source:
         case NoColumnConfig():
-            parts |= {"encoder": {"kind": "none"}, "decoder": alone(preset)}
+            parts |= {"encoder": {"kind": "none"}, "decoder": decoder_without_source(preset)}
         case LabelConfig() | VectorConfig():
             parts["encoder"] = {"kind": "vectors"}
         case PictureConfig() | SoundConfig() | VideoConfig():
-            parts |= sensed_parts(cut.source)
+            parts |= media_parts(cut.source)
     if not isinstance(cut.target, TextConfig):
         return {"model": {**parts, "decoder": {"kind": cut.target.kind}, "tie_output": False}}
     if isinstance(cut.source, TextConfig):
         return {}
     room = 20 + round(4 * _items(facts.target, cut.target))
     search: Overrides = {"max_extra": room, "length": room}
-    if isinstance(cut.source, SENSED):
-        search |= sensed_search(cut.source)
+    if isinstance(cut.source, MEDIA_CONFIGS):
+        search |= media_search(cut.source)
     return {"model": parts, "search": search}
 
 
-def _judging(preset: str, words: float, cut: Config) -> Overrides:
+def _head_defaults(preset: str, words: float, cut: Config) -> Overrides:
     """How a text is read of which something is said: from both ends, and where there is little to
     learn from, with much of it left out at random."""
     if isinstance(cut.target, TextConfig) or not isinstance(cut.source, TextConfig):
         return {}
-    if isinstance(cut.target, GapsConfig):
-        return gap_choices(preset, words)
+    if isinstance(cut.target, BlanksConfig):
+        return blank_defaults(preset, words)
     small = words < 2_000_000
     dropout, forget = (0.3, 0.2) if small else (0.2, 0.1)
     layers = 1
@@ -281,7 +300,9 @@ def _judging(preset: str, words: float, cut: Config) -> Overrides:
     return {"model": model}
 
 
-def _unit(side: Side, column: ColumnConfig, asked: Config, *, stream: bool) -> str | None:
+def _unit(
+    side: ColumnStatistics, column: ColumnConfig, asked: Config, *, stream: bool
+) -> str | None:
     """Symbols that are set apart as they are, characters for short strings and for texts to be
     continued, words where they are few or are judged, otherwise subwords; None where the column is
     not text."""
@@ -291,12 +312,12 @@ def _unit(side: Side, column: ColumnConfig, asked: Config, *, stream: bool) -> s
         return "symbol"
     if stream:
         return "character"
-    if side.spelt:
+    if side.is_symbol_sequence:
         return "word"
-    if side.short:
+    if side.is_short:
         return "character"
     judged = not isinstance(asked.target, TextConfig)
-    return "word" if side.closed or judged else "subword"
+    return "word" if side.has_closed_vocabulary or judged else "subword"
 
 
 def _subwords(rows: int) -> int:
@@ -312,7 +333,7 @@ def items_per_row(facts: Facts, config: Config) -> float:
     return _items(facts.source, config.source)
 
 
-def _items(side: Side, column: ColumnConfig) -> float:
+def _items(side: ColumnStatistics, column: ColumnConfig) -> float:
     match column:
         case TextConfig(unit="character" | "byte"):
             return side.characters + 1
@@ -359,7 +380,7 @@ def preset_kinds(preset: str, begun: Mapping[str, Any]) -> dict[str, str]:
     if preset == "auto":
         return {}
     sides = ("model.encoder", "model.decoder")
-    free = tuple(f"{side}." for side in sides if begun.get(f"{side}.kind") not in BY_COLUMN)
+    free = tuple(f"{side}." for side in sides if begun.get(f"{side}.kind") not in COLUMN_KINDS)
     return {
         name: value
         for name, value in leaves(_model(preset, 0.0))

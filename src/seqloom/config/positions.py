@@ -17,7 +17,7 @@ __all__ = [
     "SinusoidsConfig",
 ]
 
-PLACES = (
+POSITIONS_KIND = (
     "what tells a Transformer where a token stands: sinusoids, sinusoids-appended, one-hot, "
     "learned, joint, rotary or none"
 )
@@ -26,17 +26,17 @@ PLACES = (
 class SinusoidsConfig(Section):
     """Sines and cosines added to token vectors."""
 
-    kind: Literal["sinusoids"] = Field("sinusoids", description=PLACES)
+    kind: Literal["sinusoids"] = Field("sinusoids", description=POSITIONS_KIND)
 
 
 class AppendedSinusoidsConfig(Section):
     """Sines and cosines appended to token vectors."""
 
-    kind: Literal["sinusoids-appended"] = Field("sinusoids-appended", description=PLACES)
+    kind: Literal["sinusoids-appended"] = Field("sinusoids-appended", description=POSITIONS_KIND)
     size: Width = Field(32, description="sinusoids-appended: an even number of values appended")
 
 
-class LimitedPositions(Section):
+class LimitedPositionsOptions(Section):
     """Positions that are told apart up to a limit."""
 
     most: Annotated[int, Field(ge=1, le=65_536)] = Field(
@@ -44,34 +44,34 @@ class LimitedPositions(Section):
     )
 
 
-class OneHotPositionsConfig(LimitedPositions):
+class OneHotPositionsConfig(LimitedPositionsOptions):
     """One-hot positions appended to token vectors."""
 
-    kind: Literal["one-hot"] = Field("one-hot", description=PLACES)
+    kind: Literal["one-hot"] = Field("one-hot", description=POSITIONS_KIND)
 
 
-class LearnedPositionsConfig(LimitedPositions):
+class LearnedPositionsConfig(LimitedPositionsOptions):
     """A learned vector for each position, added."""
 
-    kind: Literal["learned"] = Field("learned", description=PLACES)
+    kind: Literal["learned"] = Field("learned", description=POSITIONS_KIND)
 
 
-class JointPositionsConfig(LimitedPositions):
+class JointPositionsConfig(LimitedPositionsOptions):
     """A learned map of token vector and position together."""
 
-    kind: Literal["joint"] = Field("joint", description=PLACES)
+    kind: Literal["joint"] = Field("joint", description=POSITIONS_KIND)
 
 
 class RotaryPositionsConfig(Section):
     """Queries and keys turned by an angle that grows with the position."""
 
-    kind: Literal["rotary"] = Field("rotary", description=PLACES)
+    kind: Literal["rotary"] = Field("rotary", description=POSITIONS_KIND)
 
 
 class NoPositionsConfig(Section):
     """Nothing says where a token stands."""
 
-    kind: Literal["none"] = Field("none", description=PLACES)
+    kind: Literal["none"] = Field("none", description=POSITIONS_KIND)
 
 
 PositionsConfig = Annotated[

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 __all__ = [
     "LARGEST",
     "Count",
-    "Dropped",
+    "DropoutRate",
     "Layers",
     "Positive",
     "Section",
@@ -19,7 +19,7 @@ __all__ = [
 
 LARGEST = 2**63 - 1  # what TOML promises to hold
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
-Dropped = Annotated[float, Field(ge=0.0, le=0.9)]
+DropoutRate = Annotated[float, Field(ge=0.0, le=0.9)]
 Width = Annotated[int, Field(ge=1, le=16_384)]
 Layers = Annotated[int, Field(ge=1, le=64)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]

@@ -19,6 +19,7 @@ __all__ = [
     "Overrides",
     "check_names",
     "dump",
+    "error_sentence",
     "flatten",
     "leaves",
     "load",
@@ -27,7 +28,6 @@ __all__ = [
     "option_rows",
     "parse",
     "parse_assignments",
-    "sentence_of",
     "validate",
 ]
 
@@ -64,15 +64,19 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Overrides:
     """`base` with what `over` says in its place, table by table."""
     merged = dict(base)
     for name, value in over.items():
-        old, value = _alike(merged.get(name), value)
-        if isinstance(old, Mapping) and isinstance(value, Mapping) and not _switches(old, value):
+        old, value = _expand_kinds(merged.get(name), value)
+        if (
+            isinstance(old, Mapping)
+            and isinstance(value, Mapping)
+            and not _switches_kind(old, value)
+        ):
             merged[name] = merge(old, value)
         else:
             merged[name] = value
     return merged
 
 
-def _alike(old: Any, new: Any) -> tuple[Any, Any]:
+def _expand_kinds(old: Any, new: Any) -> tuple[Any, Any]:
     """A choice may be written as its bare kind; beside a table it becomes one."""
     if isinstance(old, Mapping) and isinstance(new, str):
         return old, {"kind": new}
@@ -81,7 +85,7 @@ def _alike(old: Any, new: Any) -> tuple[Any, Any]:
     return old, new
 
 
-def _switches(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+def _switches_kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return "kind" in old and "kind" in new and bool(old["kind"] != new["kind"])
 
 
@@ -90,10 +94,10 @@ def validate(tables: Mapping[str, Any], *, place: str) -> Config:
     try:
         return Config.model_validate(tables)
     except ValidationError as error:
-        raise ConfigError(f"{place}: {sentence_of(error)}") from None
+        raise ConfigError(f"{place}: {error_sentence(error)}") from None
 
 
-def sentence_of(error: ValidationError) -> str:
+def error_sentence(error: ValidationError) -> str:
     """What is wrong first, with the dotted name of where it is."""
     return _sentence(error.errors()[0])
 
@@ -177,7 +181,7 @@ def _value(text: str) -> Any:
 
 
 def _sentence(error: ErrorDetails) -> str:
-    name = _shown_name(error["loc"])
+    name = _format_name(error["loc"])
     match error["type"]:
         case "extra_forbidden":
             return _no_such_option(name)
@@ -188,7 +192,7 @@ def _sentence(error: ErrorDetails) -> str:
         case "union_tag_not_found":
             return f"{name}.kind is missing; set it beside the other options of {name}"
         case _:
-            shown = _shown_value(error["input"])
+            shown = _format_value(error["input"])
             wrong = _KINDS.get(error["type"].partition("_")[0])
             return f"{name} = {shown}: {wrong or error['msg'][0].lower() + error['msg'][1:]}"
 
@@ -201,7 +205,7 @@ _KINDS = {
 }
 
 
-def _shown_value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """What a user wrote, cut to size: it may be very long or very deep."""
     try:
         return reprlib.repr(value)
@@ -209,7 +213,7 @@ def _shown_value(value: Any) -> str:
         return "a number of thousands of digits"
 
 
-def _shown_name(location: tuple[int | str, ...]) -> str:
+def _format_name(location: tuple[int | str, ...]) -> str:
     """The dotted name as a user writes it: without the kind that follows a choice's name."""
     known = set(_names_and_sections())
     shown: list[str] = []

@@ -9,22 +9,25 @@ from seqloom.config.schema import Config
 from seqloom.config.serialization import Overrides, merge
 from seqloom.errors import ConfigError
 
-__all__ = ["forecasts", "series_choices", "series_training", "with_series"]
+__all__ = ["is_forecast", "series_defaults", "series_training", "with_series"]
 
 WINDOW = 336  # a fortnight of hours
-STEPPED_WINDOW = 96  # where every step costs as much as the last
+AUTOREGRESSIVE_WINDOW = 96  # where every step costs as much as the last
 LAGS = 48  # two days of hours
 SMALL: Overrides = {  # a recurrent model to which two days, which each step reads, tell most
     "embedding": 64,
     "encoder": {"width": 64, "layers": 1, "direction": "forward"},
     "decoder": {"width": 64, "attention": {"kind": "none"}},
 }
-SEEN, SEEN_RECURRENT = 150_000, 60_000  # windows in all passes, as far as there are not more in 3
+WINDOW_BUDGET, RECURRENT_WINDOW_BUDGET = (
+    150_000,
+    60_000,
+)  # windows in all passes, as far as there are not more in 3
 ROWS = 64  # windows in a batch
 VALID_SHARE = 0.2
 
 
-def forecasts(overrides: Mapping[str, Any]) -> bool:
+def is_forecast(overrides: Mapping[str, Any]) -> bool:
     """Whether these options ask for a series to be forecast."""
     target = overrides.get("target")
     return (target.get("kind") if isinstance(target, Mapping) else target) == "series"
@@ -34,12 +37,12 @@ def with_series(overrides: Mapping[str, Any]) -> Overrides:
     """The options with a series as source, where a series is forecast and no other is named."""
     chosen = dict(overrides)
     source = chosen.get("source", {})
-    if forecasts(overrides) and isinstance(source, Mapping):
+    if is_forecast(overrides) and isinstance(source, Mapping):
         chosen["source"] = {"kind": "series", **source}
     return chosen
 
 
-def series_choices(rows: int, asked: Config, preset: str) -> Overrides:
+def series_defaults(rows: int, asked: Config, preset: str) -> Overrides:
     """Columns, window, model and training for so many rows of a series.
 
     By default the forecast is linear and made at once; presets that write do it step by step.
@@ -51,7 +54,9 @@ def series_choices(rows: int, asked: Config, preset: str) -> Overrides:
         )
     stepped = preset != "auto"
     horizon = asked.target.horizon
-    window = max(2, min(STEPPED_WINDOW if stepped else WINDOW, rows // 6), min(horizon, rows // 6))
+    window = max(
+        2, min(AUTOREGRESSIVE_WINDOW if stepped else WINDOW, rows // 6), min(horizon, rows // 6)
+    )
     chosen: Overrides = {
         "data": {"source": "", "target": "all", "valid_share": VALID_SHARE},
         "source": {"kind": "series", "window": window},
@@ -73,7 +78,7 @@ def series_training(rows: int, asked: Config, own: Mapping[str, Any]) -> Overrid
     longer = max(asked.source.window, asked.target.horizon)
     batch = own.get("batch_rows") or ROWS
     decoder = asked.model.decoder.kind
-    seen = SEEN_RECURRENT if decoder == "recurrent" else SEEN
+    seen = RECURRENT_WINDOW_BUDGET if decoder == "recurrent" else WINDOW_BUDGET
     passes = min(60.0, max(3.0, seen / rows))
     updates = own.get("updates", max(300, round(passes * rows / batch / 100) * 100))
     return {

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from seqloom.config.section import Positive, Section
-from seqloom.config.serialization import sentence_of
+from seqloom.config.serialization import error_sentence
 from seqloom.errors import ConfigError
 
 __all__ = ["ServingConfig", "serving_config"]
@@ -58,11 +58,11 @@ def serving_config(assignments: Iterable[str]) -> ServingConfig:
             known = ", ".join(ServingConfig.model_fields)
             raise ConfigError(f"--limit {assignment}: write NAME=NUMBER, with NAME one of {known}")
         chosen[name.strip()] = value.strip().replace("_", "")
-    return _validated(chosen)
+    return _validate(chosen)
 
 
-def _validated(chosen: Mapping[str, Any]) -> ServingConfig:
+def _validate(chosen: Mapping[str, Any]) -> ServingConfig:
     try:
         return ServingConfig.model_validate(chosen)
     except ValidationError as error:
-        raise ConfigError(f"--limit {sentence_of(error)}") from None
+        raise ConfigError(f"--limit {error_sentence(error)}") from None

@@ -10,7 +10,7 @@ from typing import Any
 from seqloom.config.serialization import check_names, load
 from seqloom.errors import ConfigError
 
-__all__ = ["Choice", "Range", "Space", "load_space"]
+__all__ = ["Choice", "Range", "SweepSpace", "load_sweep_space"]
 
 NUMBERS = {"trials": 9, "first": 200, "factor": 3}
 MOST_TRIALS = 1_000
@@ -34,7 +34,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Space:
+class SweepSpace:
     """What is tried: `trials` settings for `first` updates each, and every `factor`-th for
     `factor` times as many, and so on to the last."""
 
@@ -53,7 +53,7 @@ class Space:
         return found
 
 
-def load_space(path: Path) -> Space:
+def load_sweep_space(path: Path) -> SweepSpace:
     """The space that a file declares; ConfigError, naming the place, where it declares none."""
     tables = load(path)
     unknown = sorted(tables.keys() - {*NUMBERS, "space"})
@@ -70,7 +70,7 @@ def load_space(path: Path) -> Space:
     check_names(options, place=str(path))
     if "training.updates" in options:
         raise ConfigError(f"{path}: training.updates follow from first and factor; leave them out")
-    return Space(options, **numbers)
+    return SweepSpace(options, **numbers)
 
 
 def _number(tables: Mapping[str, Any], name: str, path: Path) -> int:

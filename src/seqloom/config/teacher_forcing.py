@@ -10,19 +10,19 @@ from seqloom.config.section import Count, Section, kind_or_table
 __all__ = [
     "AlwaysForcingConfig",
     "ConstantForcingConfig",
+    "DecayForcingOptions",
     "ExponentialForcingConfig",
-    "FallingForcing",
     "ForcingConfig",
-    "FreeingOptions",
+    "FreeRunningChoice",
+    "FreeRunningOptions",
     "InverseSigmoidForcingConfig",
     "LinearForcingConfig",
     "NeverForcingConfig",
-    "OwnChoice",
 ]
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float, Field(gt=0, le=1_000)]
-OwnChoice = Literal["greedy", "draw", "straight-through", "soft"]
+FreeRunningChoice = Literal["greedy", "draw", "straight-through", "soft"]
 """What a decoder reads of its own output where it does not read the label."""
 
 KIND = (
@@ -37,10 +37,10 @@ class AlwaysForcingConfig(Section):
     kind: Literal["always"] = Field("always", description=KIND)
 
 
-class FreeingOptions(Section):
+class FreeRunningOptions(Section):
     """What steps read that do not read the label."""
 
-    choice: OwnChoice = Field(
+    choice: FreeRunningChoice = Field(
         "greedy",
         description="what a step reads in place of the label: the likeliest token (under soft "
         "feedback the mean vector), a draw, or a Gumbel draw that gradients pass through, "
@@ -57,13 +57,13 @@ class FreeingOptions(Section):
     )
 
 
-class NeverForcingConfig(FreeingOptions):
+class NeverForcingConfig(FreeRunningOptions):
     """No step reads the label."""
 
     kind: Literal["never"] = Field("never", description=KIND)
 
 
-class ConstantForcingConfig(FreeingOptions):
+class ConstantForcingConfig(FreeRunningOptions):
     """Each step reads the label with the same probability, in every update."""
 
     kind: Literal["constant"] = Field("constant", description=KIND)
@@ -72,7 +72,7 @@ class ConstantForcingConfig(FreeingOptions):
     )
 
 
-class FallingForcing(FreeingOptions):
+class DecayForcingOptions(FreeRunningOptions):
     """A probability that falls from 1 over training."""
 
     half: Count = Field(
@@ -85,19 +85,19 @@ class FallingForcing(FreeingOptions):
     )
 
 
-class LinearForcingConfig(FallingForcing):
+class LinearForcingConfig(DecayForcingOptions):
     """Along a line."""
 
     kind: Literal["linear"] = Field("linear", description=KIND)
 
 
-class ExponentialForcingConfig(FallingForcing):
+class ExponentialForcingConfig(DecayForcingOptions):
     """By the same factor in each update."""
 
     kind: Literal["exponential"] = Field("exponential", description=KIND)
 
 
-class InverseSigmoidForcingConfig(FallingForcing):
+class InverseSigmoidForcingConfig(DecayForcingOptions):
     """Slowly, then fast, then slowly."""
 
     kind: Literal["inverse-sigmoid"] = Field("inverse-sigmoid", description=KIND)

@@ -10,15 +10,15 @@ from seqloom.config.teacher_forcing import AlwaysForcingConfig, ForcingConfig
 __all__ = [
     "AdamConfig",
     "AdamWConfig",
-    "Frozen",
+    "FrozenPart",
     "MuonConfig",
     "OptimizerConfig",
     "SgdConfig",
     "TrainingConfig",
 ]
 
-Least = Annotated[float, Field(ge=0)]
-Frozen = Literal["front", "encoder", "decoder", "embeddings", "all-but-output"]
+NonNegative = Annotated[float, Field(ge=0)]
+FrozenPart = Literal["front", "encoder", "decoder", "embeddings", "all-but-output"]
 """A part of the model whose weights stay as they are (SPEC S6.7)."""
 
 
@@ -27,41 +27,41 @@ def one_or_several(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-RULE = "the update rule: adamw, adam, sgd or muon"
-MEANS = "adamw, adam, muon: decay factors of the running means of gradient and square"
-PULL = "adamw, muon: decoupled weight decay, for matrices"
+OPTIMIZER_KIND = "the update rule: adamw, adam, sgd or muon"
+BETAS = "adamw, adam, muon: decay factors of the running means of gradient and square"
+WEIGHT_DECAY = "adamw, muon: decoupled weight decay, for matrices"
 MOMENTUM = "sgd, muon: share of the last step that is made again; 0.95 for muon"
 
 
 class AdamWConfig(Section):
     """Adam with decoupled weight decay (SPEC S6.6)."""
 
-    kind: Literal["adamw"] = Field("adamw", description=RULE)
-    betas: tuple[Share, Share] = Field((0.9, 0.98), description=MEANS)
-    weight_decay: Least = Field(0.01, description=PULL)
+    kind: Literal["adamw"] = Field("adamw", description=OPTIMIZER_KIND)
+    betas: tuple[Share, Share] = Field((0.9, 0.98), description=BETAS)
+    weight_decay: NonNegative = Field(0.01, description=WEIGHT_DECAY)
 
 
 class AdamConfig(Section):
     """Adam (SPEC S6.6)."""
 
-    kind: Literal["adam"] = Field("adam", description=RULE)
-    betas: tuple[Share, Share] = Field((0.9, 0.98), description=MEANS)
+    kind: Literal["adam"] = Field("adam", description=OPTIMIZER_KIND)
+    betas: tuple[Share, Share] = Field((0.9, 0.98), description=BETAS)
 
 
 class SgdConfig(Section):
     """Gradient descent, with momentum if so wished (SPEC S6.6)."""
 
-    kind: Literal["sgd"] = Field("sgd", description=RULE)
+    kind: Literal["sgd"] = Field("sgd", description=OPTIMIZER_KIND)
     momentum: Share = Field(0.0, description=MOMENTUM)
 
 
 class MuonConfig(Section):
     """Momentum made orthogonal for matrices, AdamW for tables, vectors and all else."""
 
-    kind: Literal["muon"] = Field("muon", description=RULE)
+    kind: Literal["muon"] = Field("muon", description=OPTIMIZER_KIND)
     momentum: Share = Field(0.95, description=MOMENTUM)
-    betas: tuple[Share, Share] = Field((0.9, 0.98), description=MEANS)
-    weight_decay: Least = Field(0.01, description=PULL)
+    betas: tuple[Share, Share] = Field((0.9, 0.98), description=BETAS)
+    weight_decay: NonNegative = Field(0.01, description=WEIGHT_DECAY)
 
 
 OptimizerConfig = Annotated[
@@ -94,8 +94,12 @@ class TrainingConfig(Section):
     truncate: Count = Field(
         0, description="target steps that a gradient goes back through; 0 goes back to the first"
     )
-    l1: Least = Field(0.0, description="λ of the penalty λ/n Σ|w| on matrices, n training rows")
-    l2: Least = Field(0.0, description="λ of the penalty λ/n Σw² on matrices, n training rows")
+    l1: NonNegative = Field(
+        0.0, description="λ of the penalty λ/n Σ|w| on matrices, n training rows"
+    )
+    l2: NonNegative = Field(
+        0.0, description="λ of the penalty λ/n Σw² on matrices, n training rows"
+    )
     optimizer: OptimizerConfig = AdamWConfig()
     rate: Annotated[float, Field(gt=0)] = Field(1e-3, description="highest learning rate")
     warmup: Count = Field(400, description="updates over which the rate rises to its highest")
@@ -111,8 +115,10 @@ class TrainingConfig(Section):
     plateau_factor: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.5, description="plateau: what the rate is multiplied with"
     )
-    clip_norm: Least = Field(1.0, description="largest norm of the gradient; 0 leaves it alone")
-    clip_value: Least = Field(
+    clip_norm: NonNegative = Field(
+        1.0, description="largest norm of the gradient; 0 leaves it alone"
+    )
+    clip_value: NonNegative = Field(
         0.0, description="largest value of the gradient, of either sign; 0 leaves it alone"
     )
     precision: Literal["float32", "bfloat16", "auto"] = Field(
@@ -120,7 +126,7 @@ class TrainingConfig(Section):
         description="bfloat16 computes products in half the bits; auto does so where the "
         "processor has a unit for it",
     )
-    freeze: Annotated[tuple[Frozen, ...], BeforeValidator(one_or_several)] = Field(
+    freeze: Annotated[tuple[FrozenPart, ...], BeforeValidator(one_or_several)] = Field(
         (),
         description="parts that stay: front (its convolutions), encoder, decoder, embeddings, "
         "all-but-output",
@@ -135,10 +141,10 @@ class TrainingConfig(Section):
     patience: Count = Field(
         5, description="validations without improvement before stopping; 0 never stops"
     )
-    target: Least = Field(
+    target: NonNegative = Field(
         0.0, description="stop when the monitored result is as good as this; 0 has no target"
     )
-    minutes: Least = Field(
+    minutes: NonNegative = Field(
         0.0, description="stop after so many minutes, over all sittings; 0 sets no limit"
     )
     average: Literal["none", "last", "best", "moving"] = Field(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqloom.config.serialization import Overrides
-from seqloom.config.series_defaults import forecasts
+from seqloom.config.series_defaults import is_forecast
 
 __all__ = ["with_turns"]
 
@@ -14,6 +14,6 @@ def with_turns(overrides: Mapping[str, Any]) -> Overrides:
     chosen = dict(overrides)
     data, source = chosen.get("data", {}), chosen.get("source", {})
     several = isinstance(data, Mapping) and "," in str(data.get("source", ""))
-    if several and isinstance(source, Mapping) and not forecasts(overrides):
+    if several and isinstance(source, Mapping) and not is_forecast(overrides):
         chosen["source"] = {"kind": "turns", **source}
     return chosen

@@ -1,16 +1,23 @@
 """Data sets: files to rows, checks, token ids on disk, batches."""
 
-from seqloom.data.batches import Batches, Indices, Lengths, in_order, padding_share, spread
-from seqloom.data.corpus import Batch, Corpus, kind_in_batch
-from seqloom.data.encoding import Columns, fingerprint, usable
+from seqloom.data.batches import (
+    Batches,
+    Indices,
+    Lengths,
+    batches_by_length,
+    even_indices,
+    padding_share,
+)
+from seqloom.data.corpus import Batch, Corpus, batch_dtype
+from seqloom.data.encoding import Columns, fingerprint, usable_rows
 from seqloom.data.masking import Masking
-from seqloom.data.readers.gettext import Gap, PoFile
+from seqloom.data.readers.gettext import MissingTranslation, PoFile
 from seqloom.data.readers.lines import file_name
 from seqloom.data.readers.series import SeriesColumns, SeriesTable, read_series
 from seqloom.data.readers.word_vectors import WordVectors, read_vectors, vectors_size, write_vectors
-from seqloom.data.report import Dropped, Place, Reason, Report
-from seqloom.data.split import Split, Tail, hold_out
-from seqloom.data.stream_batches import Chunk, Lanes
+from seqloom.data.report import DropCount, FileLocation, Reason, Report
+from seqloom.data.split import Split, TailSplit, hold_out
+from seqloom.data.stream_batches import Chunk, StreamBatches
 from seqloom.data.survey import Distribution, Overlap, Survey, overlap, survey
 from seqloom.data.table import (
     Data,
@@ -22,7 +29,14 @@ from seqloom.data.table import (
     read_lines,
     read_rows,
 )
-from seqloom.data.windows import Shape, Windows, parts, source_rows, window_corpus, windows
+from seqloom.data.windows import (
+    Windows,
+    WindowShape,
+    find_windows,
+    source_rows,
+    split_ranges,
+    window_corpus,
+)
 
 __all__ = [
     "Batch",
@@ -32,48 +46,48 @@ __all__ = [
     "Corpus",
     "Data",
     "Distribution",
-    "Dropped",
-    "Gap",
+    "DropCount",
+    "FileLocation",
     "Indices",
-    "Lanes",
     "Lengths",
     "Masking",
+    "MissingTranslation",
     "Overlap",
-    "Place",
     "PoFile",
     "Reason",
     "Report",
     "Row",
     "SeriesColumns",
     "SeriesTable",
-    "Shape",
     "Split",
+    "StreamBatches",
     "Survey",
-    "Tail",
+    "TailSplit",
+    "WindowShape",
     "Windows",
     "WordVectors",
+    "batch_dtype",
+    "batches_by_length",
     "data_files",
     "describe_data",
+    "even_indices",
     "file_name",
+    "find_windows",
     "fingerprint",
     "hold_out",
-    "in_order",
     "is_stream",
     "is_tagged",
-    "kind_in_batch",
     "overlap",
     "padding_share",
-    "parts",
     "read_lines",
     "read_rows",
     "read_series",
     "read_vectors",
     "source_rows",
-    "spread",
+    "split_ranges",
     "survey",
-    "usable",
+    "usable_rows",
     "vectors_size",
     "window_corpus",
-    "windows",
     "write_vectors",
 ]

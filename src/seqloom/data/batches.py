@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
 
-__all__ = ["Batches", "Indices", "Lengths", "in_order", "padding_share", "spread"]
+__all__ = ["Batches", "Indices", "Lengths", "batches_by_length", "even_indices", "padding_share"]
 
 Indices = NDArray[np.int64]
 
@@ -79,7 +79,7 @@ class Batches:
         """The batches of a pass; only the latest asked for is kept."""
         if epoch != self._epoch:
             generator = np.random.default_rng(key(self._seed, "epoch", epoch))
-            batches = _cut(self._order(generator), self._lengths, *self._limits)
+            batches = _cut_batches(self._order(generator), self._lengths, *self._limits)
             self._batches = [batches[index] for index in generator.permutation(len(batches))]
             self._epoch = epoch
             if epoch == len(self._first_steps) - 1:
@@ -93,16 +93,16 @@ class Batches:
         source, (tokens, rows) = self._lengths.source, self._limits
         if (source == source[0]).all() and rows * int(self._lengths.longer.max()) <= tokens:
             return generator.permutation(len(source))
-        return _jittered_order(self._lengths, generator)
+        return _jitter_order(self._lengths, generator)
 
 
-def in_order(lengths: Lengths, *, tokens: int) -> list[Indices]:
+def batches_by_length(lengths: Lengths, *, tokens: int) -> list[Indices]:
     """Batches by length with every row once, the same each time: for held-out data."""
     order = _snake(lengths.target, lengths.source)
-    return _cut(order, lengths, tokens, len(order))
+    return _cut_batches(order, lengths, tokens, len(order))
 
 
-def spread(count: int, most: int) -> Indices:
+def even_indices(count: int, most: int) -> Indices:
     """So many of `count` rows from the first to the last, evenly; all where there are no more."""
     return np.linspace(0, count - 1, min(most, count)).astype(np.int64)
 
@@ -117,7 +117,7 @@ def padding_share(batches: Iterable[Indices], lengths: Lengths) -> float:
     return 1 - used / total if total else 0.0
 
 
-def _jittered_order(lengths: Lengths, generator: np.random.Generator) -> Indices:
+def _jitter_order(lengths: Lengths, generator: np.random.Generator) -> Indices:
     """Rows by length with other neighbours in each pass: now one side leads and now the other,
     equal rows are shuffled, and the side that follows is blurred by less than a token."""
     rows = len(lengths.source)
@@ -134,7 +134,7 @@ def _snake(primary: NDArray[np.number], secondary: NDArray[np.number]) -> Indice
     return np.lexsort((np.where(group % 2 == 0, secondary, -secondary), group))
 
 
-def _cut(order: Indices, lengths: Lengths, tokens: int, rows: int) -> list[Indices]:
+def _cut_batches(order: Indices, lengths: Lengths, tokens: int, rows: int) -> list[Indices]:
     """Cut an order into the longest stretches that keep the budget of tokens and of rows."""
     longer = lengths.longer[order].astype(np.int64)
     batches = []

@@ -5,22 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seqloom.config import DataConfig
-from seqloom.data.report import Place
+from seqloom.data.report import FileLocation
 from seqloom.errors import DataError
 
-__all__ = ["Header", "Wanted"]
+__all__ = ["ColumnSelection", "Header"]
 
 USUAL_NAMES = {
     *("source", "target", "src", "tgt", "trg", "input", "output", "inputs", "outputs"),
     *("text", "texts", "label", "labels"),
 }
 
-SHOWN = 10  # names in a sentence
+MOST_LISTED = 10  # names in a sentence
 LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnSelection:
     """The columns as the user named them: source and weight, where rows have them, and target.
 
     A source of turns may be several columns, and is the target too where rows are whole dialogs.
@@ -32,7 +32,7 @@ class Wanted:
     lists: int = 0  # and how many of those, the first, may be lists of turns
 
     @classmethod
-    def of(cls, config: DataConfig) -> "Wanted":
+    def of(cls, config: DataConfig) -> "ColumnSelection":
         """What the configuration asks for."""
         sources = config.source.split(",") if config.turns else [config.source]
         targets = [] if config.turns and config.source == config.target else [config.target]
@@ -42,21 +42,21 @@ class Wanted:
         return cls((*texts, *weight), config.header, len(texts), lists)
 
     @property
-    def single(self) -> bool:
+    def is_single_column(self) -> bool:
         """Whether source and target are one column."""
         return self.texts > 1 and self.columns[0] == self.columns[1]
 
     @property
-    def named(self) -> str | None:
+    def column_by_name(self) -> str | None:
         """A column that is asked for by its name, which takes a header; None if there is none."""
         return next((column for column in self.columns if not column.isdecimal()), None)
 
-    def find_all(self, names: Sequence[str], place: Place | str) -> tuple[int, ...]:
+    def find_all(self, names: Sequence[str], place: FileLocation | str) -> tuple[int, ...]:
         """The index of each column."""
         return tuple(self.find(column, names, place) for column in self.columns)
 
     def find(
-        self, column: str, names: Sequence[str], place: Place | str, *, named: bool = False
+        self, column: str, names: Sequence[str], place: FileLocation | str, *, named: bool = False
     ) -> int:
         """The index of a column, or an error that suggests the nearest name.
 
@@ -86,15 +86,17 @@ class Header:
     names: bool
 
     @classmethod
-    def of_first_line(cls, wanted: Wanted, cells: list[str], place: Place) -> "Header":
+    def from_first_line(
+        cls, wanted: ColumnSelection, cells: list[str], place: FileLocation
+    ) -> "Header":
         """Settle columns and header from the first line."""
         cells = [cell.strip() for cell in cells]
-        if wanted.named is not None and wanted.header == "no":
+        if wanted.column_by_name is not None and wanted.header == "no":
             cure = "ask by position or set data.header to yes"
-            raise DataError(f"{place}: column {wanted.named!r} needs a header; {cure}")
+            raise DataError(f"{place}: column {wanted.column_by_name!r} needs a header; {cure}")
         columns = wanted.find_all(cells, place)
         usual = {cells[column].lower() for column in columns[: wanted.texts]} <= USUAL_NAMES
-        header = usual or wanted.named is not None
+        header = usual or wanted.column_by_name is not None
         return cls(
             columns, len(cells), wanted.header == "yes" or (wanted.header == "auto" and header)
         )
@@ -107,8 +109,8 @@ def _nearest(column: str, names: Sequence[str]) -> str:
         return "the first line holds no names of columns: ask by position, or put a header first"
     if near:
         return f"did you mean {near[0]!r}?"
-    more = ", ..." * (len(names) > SHOWN)
-    return f"the columns are {', '.join(map(repr, names[:SHOWN]))}{more}"
+    more = ", ..." * (len(names) > MOST_LISTED)
+    return f"the columns are {', '.join(map(repr, names[:MOST_LISTED]))}{more}"
 
 
 def _may_be_name(cell: str) -> bool:

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 
 from seqloom.data.batches import Indices, Lengths
 from seqloom.data.encoding import FILES, SIDES, Columns, write_corpus
-from seqloom.data.report import Place, Report
+from seqloom.data.report import FileLocation, Report
 from seqloom.data.table import Row
 from seqloom.errors import RunError
 from seqloom.fields.specials import EMPTY
 
-__all__ = ["Batch", "Corpus", "kind_in_batch"]
+__all__ = ["Batch", "Corpus", "batch_dtype"]
 
 KINDS = {
     "uint8": 1,
@@ -39,7 +39,7 @@ KINDS = {
 }  # bytes an entry
 
 
-Padded = NDArray[np.int64] | NDArray[np.float32] | NDArray[np.uint8]
+PaddedArray = NDArray[np.int64] | NDArray[np.float32] | NDArray[np.uint8]
 """Ids (B,S), or (B,S,C) where they are spelt, padded with EMPTY; numbers (B,S,C) padded with 0, as
 a target with NaN."""
 
@@ -47,9 +47,9 @@ a target with NaN."""
 class Batch(NamedTuple):
     """Some rows as they are in the corpus, padded; a text ends in END and has no START."""
 
-    source: Padded
+    source: PaddedArray
     source_lengths: NDArray[np.int64]  # (B,)
-    target: Padded
+    target: PaddedArray
     target_lengths: NDArray[np.int64]  # (B,)
     indices: NDArray[np.int64]  # (B,)
 
@@ -102,14 +102,14 @@ class Corpus:
         fingerprint: str,
     ) -> "Corpus":
         """Encode rows in a stream and put the result in `directory`, in place of what was there."""
-        return cls.made(
+        return cls.from_writer(
             lambda place: write_corpus(rows, columns, directory=place, report=report),
             directory=directory,
             fingerprint=fingerprint,
         )
 
     @classmethod
-    def made(
+    def from_writer(
         cls, write: Callable[[Path], dict[str, Any]], *, directory: Path, fingerprint: str
     ) -> "Corpus":
         """Have the files of a corpus written and put them in `directory` when they are whole.
@@ -163,11 +163,11 @@ class Corpus:
     def __len__(self) -> int:
         return len(self._lines)
 
-    def place(self, index: int) -> Place:
+    def place(self, index: int) -> FileLocation:
         """Where a row was read, for messages."""
-        return Place(self._file, int(self._lines[index]))
+        return FileLocation(self._file, int(self._lines[index]))
 
-    def place_of(self, position: int) -> Place:
+    def place_of(self, position: int) -> FileLocation:
         """Where an item of all targets, counted from 0, was read."""
         return self.place(int(np.searchsorted(self._spans["target"][:, 1], position, "right")))
 
@@ -191,11 +191,11 @@ class Corpus:
 
     def batch(self, indices: Indices) -> Batch:
         """These rows, in this order."""
-        source, source_lengths = self._padded("source", indices)
-        target, target_lengths = self._padded("target", indices)
+        source, source_lengths = self._pad("source", indices)
+        target, target_lengths = self._pad("target", indices)
         return Batch(source, source_lengths, target, target_lengths, indices)
 
-    def _padded(self, side: str, indices: Indices) -> tuple[Padded, Indices]:
+    def _pad(self, side: str, indices: Indices) -> tuple[PaddedArray, Indices]:
         starts, ends = np.asarray(self._spans[side][indices]).T
         lengths = ends - starts
         steps = np.arange(lengths.max(initial=0))
@@ -203,12 +203,12 @@ class Corpus:
         values = self._values[side]
         nothing = np.nan if side == "target" and values.dtype == np.float32 else EMPTY
         shape = (*real.shape, *values.shape[1:])
-        padded = np.full(shape, nothing, dtype=kind_in_batch(values.dtype))
+        padded = np.full(shape, nothing, dtype=batch_dtype(values.dtype))
         padded[real] = values[(starts[:, None] + steps)[real]]
         return padded, lengths
 
 
-def kind_in_batch(kind: np.dtype[Any]) -> np.dtype[Any]:
+def batch_dtype(kind: np.dtype[Any]) -> np.dtype[Any]:
     """The type that values of this one have in a batch: ids the largest, all else the same."""
     return kind if kind in (np.float32, np.uint8) else np.dtype(np.int64)
 

@@ -14,17 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
-from seqloom.data.report import Fault, Place, Reason, Report
+from seqloom.data.report import Fault, FileLocation, Reason, Report
 from seqloom.data.table import Data, Row, data_files
 from seqloom.errors import DataError
-from seqloom.fields import Field, GapsField, Named, Numbers, Pixels, Symbols, TagsField, Values
+from seqloom.fields import (
+    BlanksField,
+    Field,
+    FileField,
+    Numbers,
+    Pixels,
+    Symbols,
+    TagsField,
+    Values,
+)
 
 __all__ = [
     "FILES",
     "SIDES",
     "Columns",
     "fingerprint",
-    "usable",
+    "usable_rows",
     "write_corpus",
     "write_tables",
 ]
@@ -36,7 +45,7 @@ FILES = {
 }
 FORMAT = 3
 CHUNK = 1_000
-HELD = 16 * 2**20  # bytes of rows that wait to be written
+BUFFER_BYTES = 16 * 2**20  # bytes of rows that wait to be written
 
 
 @dataclass(frozen=True)
@@ -48,12 +57,12 @@ class Columns:
     config: DataConfig
 
     @property
-    def aligned(self) -> bool:
+    def is_aligned(self) -> bool:
         """Whether each token of the source has an item of the target (SPEC S1.1)."""
-        return isinstance(self.target, TagsField | GapsField)
+        return isinstance(self.target, TagsField | BlanksField)
 
     @property
-    def stream(self) -> bool:
+    def is_stream(self) -> bool:
         """Whether the targets of all rows are one text, which nothing closes."""
         return self.config.lines == "stream"
 
@@ -86,12 +95,12 @@ def write_corpus(
     """
     lines, weights, file = array("q"), array("d"), ""
     with ExitStack() as stack:
-        source = stack.enter_context(_Side(directory / "source", columns.source))
-        target = stack.enter_context(_Side(directory / "target", columns.target))
-        for row in _encoded(rows, columns):
+        source = stack.enter_context(_ColumnWriter(directory / "source", columns.source))
+        target = stack.enter_context(_ColumnWriter(directory / "target", columns.target))
+        for row in _encode_rows(rows, columns):
             file = row.place.file
             if isinstance(row, Fault):
-                _leave_out(row, columns.config, report)
+                _drop_row(row, columns.config, report)
                 continue
             source.add(row.source)
             target.add(row.target)
@@ -105,7 +114,7 @@ def write_corpus(
     for name, values in (("lines", lines), ("weights", weights)):
         with (directory / name).open("wb") as stream:
             values.tofile(stream)
-            _settle(stream)
+            _sync(stream)
     whole = {"lines": ("int64", len(lines)), "weights": ("float64", len(weights))}
     files = {**whole, **source.contents(), **target.contents()}
     return {"file": file, "files": files, "widths": [source.width, target.width]}
@@ -129,21 +138,21 @@ def write_tables(
     for name, values in arrays.items():
         with (directory / name).open("wb") as stream:
             values.tofile(stream)
-            _settle(stream)
+            _sync(stream)
     files = {name: (values.dtype.name, values.size) for name, values in arrays.items()}
     return {"file": file, "files": files, "widths": [table.shape[1] for table in tables]}
 
 
-class _Encoded(NamedTuple):
+class _EncodedRow(NamedTuple):
     """One row as numbers."""
 
     source: Values
     target: Values
-    place: Place
+    place: FileLocation
     weight: float
 
 
-class _Side:
+class _ColumnWriter:
     """The two files of one side while they grow."""
 
     def __init__(self, stem: Path, field: Field) -> None:
@@ -161,7 +170,7 @@ class _Side:
         self._rows: list[Values] = []
         self._held = self._count = self._items = 0
 
-    def __enter__(self) -> "_Side":
+    def __enter__(self) -> "_ColumnWriter":
         self._streams = [self._stem.with_suffix(end).open("wb") for end in (".values", ".spans")]
         return self
 
@@ -169,14 +178,14 @@ class _Side:
         """Append one row."""
         self._rows.append(row)
         self._held += row.nbytes
-        if len(self._rows) >= CHUNK or self._held >= HELD:
+        if len(self._rows) >= CHUNK or self._held >= BUFFER_BYTES:
             self._flush()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self._flush()
         for stream in self._streams:
-            _settle(stream)
+            _sync(stream)
             stream.close()
 
     def contents(self) -> dict[str, tuple[str, int]]:
@@ -199,20 +208,20 @@ class _Side:
         self._rows, self._held = [], 0
 
 
-def _encoded(rows: Iterable[Row], columns: Columns) -> Iterator[_Encoded | Fault]:
+def _encode_rows(rows: Iterable[Row], columns: Columns) -> Iterator[_EncodedRow | Fault]:
     """Rows as numbers, some hundreds of them in memory at a time; or what is wrong with each.
 
     Files come one by one, so that the content that was looked at for faults is still at hand.
     """
     stream = iter(rows)
-    named = isinstance(columns.source, Named) or isinstance(columns.target, Named)
+    named = isinstance(columns.source, FileField) or isinstance(columns.target, FileField)
     while some := list(islice(stream, 1 if named else CHUNK)):
         faults = [_fault(row, columns) for row in some]
         sound = [row for row, fault in zip(some, faults, strict=True) if fault is None]
         sources = iter(columns.source.rows([row.source for row in sound]))
         targets = iter(columns.target.rows([row.target for row in sound]))
         for row, fault in zip(some, faults, strict=True):
-            yield fault or _fitting(row, next(sources), next(targets), columns=columns)
+            yield fault or _fit_row(row, next(sources), next(targets), columns=columns)
 
 
 def _fault(row: Row, columns: Columns) -> Fault | None:
@@ -225,52 +234,52 @@ def _fault(row: Row, columns: Columns) -> Fault | None:
     return None
 
 
-def _fitting(row: Row, source: Values, target: Values, *, columns: Columns) -> _Encoded | Fault:
+def _fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> _EncodedRow | Fault:
     """The row within the limits, or the fault of one that is too long or not aligned."""
     lengths = len(source) - columns.source.closing, len(target) - columns.target.closing
-    if columns.stream:
-        return _Encoded(source, target[: lengths[1]], row.place, row.weight)
-    if columns.aligned and lengths[0] != lengths[1]:
+    if columns.is_stream:
+        return _EncodedRow(source, target[: lengths[1]], row.place, row.weight)
+    if columns.is_aligned and lengths[0] != lengths[1]:
         message = (
             f"the source has {lengths[0]:,} tokens and the target {lengths[1]:,} tags; give each "
             "token one tag"
         )
         return Fault(Reason.ALIGNMENT, row.place, message)
     limits = columns.config.max_source, columns.config.max_target
-    if columns.aligned:
+    if columns.is_aligned:
         limits = (min(limits),) * 2
     refused = columns.config.overlong != "truncate"
     for name, length, limit in zip(SIDES, lengths, limits, strict=True):
-        if length > limit and refused and not (name == "source" and columns.source.forgets):
+        if length > limit and refused and not (name == "source" and columns.source.truncates_left):
             reason = Reason.LONG_SOURCE if name == "source" else Reason.LONG_TARGET
             cure = f"raise data.max_{name} or set data.overlong to drop or truncate"
             return Fault(reason, row.place, f"the {name} has {length:,} tokens; {cure}")
-    source = columns.source.shortened(source, limits[0])
-    target = columns.target.shortened(target, limits[1])
-    return _Encoded(source, target, row.place, row.weight)
+    source = columns.source.truncate(source, limits[0])
+    target = columns.target.truncate(target, limits[1])
+    return _EncodedRow(source, target, row.place, row.weight)
 
 
-def usable(rows: Iterable[Row], columns: Columns, report: Report) -> Iterator[Row]:
+def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterator[Row]:
     """Rows that both fields can take, aligned and within the limits where they have to be.
 
     Others are an error, or are left out and counted, as in training.
     """
     for row in rows:
         fault = _fault(row, columns)
-        if fault is None and columns.aligned:
+        if fault is None and columns.is_aligned:
             (source,), (target,) = (
                 columns.source.rows([row.source]),
                 columns.target.rows([row.target]),
             )
-            fitting = _fitting(row, source, target, columns=columns)
+            fitting = _fit_row(row, source, target, columns=columns)
             fault = fitting if isinstance(fitting, Fault) else None
         if fault is None:
             yield row
         else:
-            _leave_out(fault, columns.config, report)
+            _drop_row(fault, columns.config, report)
 
 
-def _leave_out(fault: Fault, config: DataConfig, report: Report) -> None:
+def _drop_row(fault: Fault, config: DataConfig, report: Report) -> None:
     """Count a row that cannot be used, or stop there, as the options say."""
     overlong = fault.reason in (Reason.LONG_SOURCE, Reason.LONG_TARGET)
     if not (config.overlong == "drop" if overlong else config.skip_bad):
@@ -279,6 +288,6 @@ def _leave_out(fault: Fault, config: DataConfig, report: Report) -> None:
     report.drop(fault.reason, fault.place)
 
 
-def _settle(stream: BinaryIO) -> None:
+def _sync(stream: BinaryIO) -> None:
     stream.flush()
     os.fsync(stream.fileno())

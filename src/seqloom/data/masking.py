@@ -6,15 +6,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.config import GapsConfig
+from seqloom.config import BlanksConfig
 from seqloom.data.batches import Indices
 from seqloom.data.corpus import Batch
-from seqloom.fields.specials import EMPTY, GAP
+from seqloom.fields.specials import BLANK, EMPTY
 from seqloom.randomness import key
 
 __all__ = ["Masking"]
 
-HELD_OUT = -1  # in place of a step
+VALIDATION_STEP = -1  # in place of a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,26 +25,26 @@ class Masking:
     target keeps those that are asked for, and `<empty>` elsewhere, which costs nothing.
     """
 
-    config: GapsConfig
+    config: BlanksConfig
     fillable: NDArray[np.bool_]  # the ids that can be asked for
     seed: int
 
     @property
-    def open(self) -> Self:
+    def all_positions(self) -> Self:
         """The same where a position is never shown itself: all are asked for, and all are read."""
         return replace(self, config=self.config.model_copy(update={"share": 1.0, "kept": 1.0}))
 
-    def masked(self, batch: Batch, step: int = HELD_OUT) -> Batch:
+    def mask(self, batch: Batch, step: int = VALIDATION_STEP) -> Batch:
         """A batch of whole texts with the gaps of this step."""
         source, target = batch.source.copy(), np.full_like(batch.target, EMPTY)
         for place, row in enumerate(batch.indices.tolist()):
             tokens = batch.target[place, : batch.target_lengths[place]]
-            asked, read = self._row(np.asarray(tokens, np.int64), step, row)
+            asked, read = self._mask_row(np.asarray(tokens, np.int64), step, row)
             target[place, asked] = tokens[asked]
             source[place, asked] = read
         return batch._replace(source=source, target=target)
 
-    def _row(self, tokens: Indices, step: int, row: int) -> tuple[Indices, NDArray[np.int64]]:
+    def _mask_row(self, tokens: Indices, step: int, row: int) -> tuple[Indices, NDArray[np.int64]]:
         """The positions of a row that are asked for, and what is read there."""
         generator = np.random.default_rng(key(self.seed, "gaps", step, row))
         known = np.flatnonzero(self.fillable[tokens])
@@ -53,7 +53,7 @@ class Masking:
         if len(known) and not chosen.any():
             chosen[drawn.argmin()] = True
         asked = known[chosen]
-        read = np.full(len(asked), GAP)
+        read = np.full(len(asked), BLANK)
         fate = generator.random(len(asked))
         kept = fate < self.config.kept
         other = ~kept & (fate < self.config.kept + self.config.replaced)

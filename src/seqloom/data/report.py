@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from seqloom.errors import DataError
 
-__all__ = ["Dropped", "Fault", "Place", "Reason", "Report"]
+__all__ = ["DropCount", "Fault", "FileLocation", "Reason", "Report"]
 
 
-class Place(NamedTuple):
+class FileLocation(NamedTuple):
     """A line of a file, counted from 1; in a Parquet file or a list, a row."""
 
     file: str
@@ -49,7 +49,7 @@ class Reason(StrEnum):
     WEIGHT = "weight that is not a number of 0 or more"
 
     @property
-    def natural(self) -> bool:
+    def is_benign(self) -> bool:
         """Whether such rows are part of a sound file, and passed by however strict one is."""
         return self in {Reason.FUZZY, Reason.LANGUAGE, Reason.OBSOLETE, Reason.UNTRANSLATED}
 
@@ -61,7 +61,7 @@ class Fault(NamedTuple):
     """
 
     reason: Reason
-    place: Place
+    place: FileLocation
     message: str
     text: str | None = ""
 
@@ -71,11 +71,11 @@ class Fault(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Dropped:
+class DropCount:
     """How many rows one reason cost, and where the first of them is."""
 
     count: int
-    first: Place
+    first: FileLocation
 
 
 @dataclass
@@ -83,23 +83,23 @@ class Report:
     """The tally of one pass, filled in while rows are read."""
 
     kept: int = 0
-    dropped: dict[Reason, Dropped] = field(default_factory=dict)
+    dropped: dict[Reason, DropCount] = field(default_factory=dict)
 
     @property
-    def lost(self) -> int:
+    def total_dropped(self) -> int:
         """Rows left out, for whatever reason."""
         return sum(each.count for each in self.dropped.values())
 
     @property
-    def malformed(self) -> int:
+    def defect_count(self) -> int:
         """Rows left out that should be mended."""
-        return sum(each.count for reason, each in self.dropped.items() if not reason.natural)
+        return sum(each.count for reason, each in self.dropped.items() if not reason.is_benign)
 
-    def drop(self, reason: Reason, place: Place) -> None:
+    def drop(self, reason: Reason, place: FileLocation) -> None:
         """Count one row that is left out."""
         before = self.dropped.get(reason)
         self.dropped[reason] = (
-            Dropped(before.count + 1, before.first) if before else Dropped(1, place)
+            DropCount(before.count + 1, before.first) if before else DropCount(1, place)
         )
 
     def lines(self) -> list[str]:
@@ -107,6 +107,6 @@ class Report:
         ranked = sorted(self.dropped.items(), key=lambda item: (-item[1].count, item[0]))
         return [
             f"rows kept: {self.kept:,}",
-            f"rows dropped: {self.lost:,}",
+            f"rows dropped: {self.total_dropped:,}",
             *(f"  {each.count:,} × {reason}, first at {each.first}" for reason, each in ranked),
         ]

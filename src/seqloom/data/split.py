@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
-from seqloom.data.survey import Survey, own_part, text_hash
+from seqloom.data.survey import Survey, split_key, text_hash
 from seqloom.data.table import Row
 from seqloom.randomness import key
 
-__all__ = ["Split", "Tail", "hold_out"]
+__all__ = ["Split", "TailSplit", "hold_out"]
 
 LARGEST_SHARE = 0.25  # of the rows that one source or row may take when it is held out
 
@@ -28,12 +28,12 @@ LARGEST_SHARE = 0.25  # of the rows that one source or row may take when it is h
 class Split:
     """The hashes of what is held out: sources or, as `data.split` says, rows."""
 
-    held_out: frozenset[int]
+    holdout: frozenset[int]
     config: DataConfig
 
     def is_valid(self, row: Row) -> bool:
         """Whether a row is held out."""
-        return text_hash(own_part(row.source, row.target, self.config)) in self.held_out
+        return text_hash(split_key(row.source, row.target, self.config)) in self.holdout
 
     def train(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows to learn from."""
@@ -45,14 +45,14 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Tail:
+class TailSplit:
     """The end of a stream is held out, from a row on that is counted from 0."""
 
     start: int
     rows: int
 
     @property
-    def held_out(self) -> frozenset[int]:
+    def holdout(self) -> frozenset[int]:
         """The numbers of the rows held out."""
         return frozenset(range(self.start, self.rows))
 
@@ -65,7 +65,7 @@ class Tail:
         return islice(rows, self.start, None)
 
 
-def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | Tail:
+def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | TailSplit:
     """Hold out about `valid_share` of the rows and at most `valid_rows`.
 
     Of a stream these are the last rows, whatever they say. Of other data at least one row is held
@@ -77,30 +77,30 @@ def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | Tail:
     if config.lines == "stream":
         rows = survey.facts.rows
         most = min(config.valid_rows, math.ceil(config.valid_share * rows), rows - 1)
-        return Tail(rows - most, rows)
+        return TailSplit(rows - most, rows)
     if config.valid_share == 0 or len(np.unique(survey.source_hashes)) < 2:
         return Split(frozenset(), config)
     most = max(1, min(config.valid_rows, int(config.valid_share * survey.facts.rows)))
-    found = _chosen(survey.source_hashes, most, key(seed, "held out"))
+    found = _choose_hashes(survey.source_hashes, most, key(seed, "held out"))
     if found:
         return Split(found, config)
     by_row = config.model_copy(update={"split": "row"})
-    return Split(_chosen(survey.row_hashes, most, key(seed, "held out")), by_row)
+    return Split(_choose_hashes(survey.row_hashes, most, key(seed, "held out")), by_row)
 
 
-def _chosen(all_hashes: NDArray[np.uint64], most: int, salt: int) -> frozenset[int]:
+def _choose_hashes(all_hashes: NDArray[np.uint64], most: int, salt: int) -> frozenset[int]:
     """What is held out of rows with these hashes; nothing where that takes too many of them."""
     hashes, counts = np.unique(all_hashes, return_counts=True)
     if counts.min() > max(1, most, LARGEST_SHARE * len(all_hashes)):
         return frozenset()
     often = max(1, most // 10, int(counts.min()))
-    order = np.argsort(_mixed(hashes, salt), kind="stable")
+    order = np.argsort(_mix_hashes(hashes, salt), kind="stable")
     order = order[counts[order] <= often]
     chosen = max(1, int(np.searchsorted(np.cumsum(counts[order]), most, side="right")))
     return frozenset(hashes[order[:chosen]].tolist())
 
 
-def _mixed(hashes: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
+def _mix_hashes(hashes: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
     """Other numbers in place of these, one to one, so that each seed has an order of its own."""
     mixed = hashes ^ np.uint64(salt)
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):

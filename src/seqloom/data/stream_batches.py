@@ -15,7 +15,7 @@ from seqloom.data.batches import Indices
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
 
-__all__ = ["Chunk", "Lanes"]
+__all__ = ["Chunk", "StreamBatches"]
 
 
 class Chunk(NamedTuple):
@@ -27,7 +27,7 @@ class Chunk(NamedTuple):
     first: bool  # the lanes begin here, and nothing is carried into them
 
 
-class Lanes:
+class StreamBatches:
     """An endless, numbered series of chunks; each epoch holds every token exactly once."""
 
     def __init__(self, tokens: int, *, lanes: int, steps: int, seed: int | None = None) -> None:
@@ -52,10 +52,10 @@ class Lanes:
     def chunk(self, number: int) -> Chunk:
         """Chunk `number` of every lane, counted from 0; a lane that has ended gives no token."""
         epoch, step = divmod(number, self.per_epoch)
-        bounds = self._bounds + self._turn(epoch)
+        bounds = self._bounds + self._offset(epoch)
         starts = np.minimum(bounds[:-1] + step * self.steps, bounds[1:])
         return Chunk(starts, np.minimum(starts + self.steps, bounds[1:]), step == 0)
 
-    def _turn(self, epoch: int) -> int:
+    def _offset(self, epoch: int) -> int:
         """How far into the text the first lane begins in a pass."""
         return 0 if self._seed is None else key(self._seed, "lanes", epoch) % int(self._bounds[-1])

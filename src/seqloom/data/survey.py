@@ -15,10 +15,10 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.config import DataConfig, Facts, Side
+from seqloom.config import ColumnStatistics, DataConfig, Facts
 from seqloom.data.report import Report
 from seqloom.data.table import Data, is_stream, read_rows
-from seqloom.fields import parted, split_words
+from seqloom.fields import split_turns, split_words
 from seqloom.randomness import key
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "Reservoir",
     "Survey",
     "overlap",
-    "own_part",
+    "split_key",
     "survey",
     "text_hash",
 ]
@@ -41,11 +41,11 @@ class Distribution:
     """How a length is spread over the rows."""
 
     mean: float
-    least: int
+    minimum: int
     median: int
-    most_of_95: int
-    most_of_99: int
-    most: int
+    percentile_95: int
+    percentile_99: int
+    maximum: int
 
     @classmethod
     def of(cls, counts: Mapping[int, int]) -> Self:
@@ -59,8 +59,8 @@ class Distribution:
 
     def __str__(self) -> str:
         return (
-            f"mean {self.mean:.1f}, from {self.least:,} to {self.most:,}, half up to "
-            f"{self.median:,}, 95 % up to {self.most_of_95:,}, 99 % up to {self.most_of_99:,}"
+            f"mean {self.mean:.1f}, from {self.minimum:,} to {self.maximum:,}, half up to "
+            f"{self.median:,}, 95 % up to {self.percentile_95:,}, 99 % up to {self.percentile_99:,}"
         )
 
 
@@ -133,16 +133,19 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
     lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     row_hashes, source_hashes = array("Q"), array("Q")
     for source, target, *_ in read_rows(data, config, report):
-        lengths[0][len(_read(source, config))] += 1
+        lengths[0][len(_source_text(source, config))] += 1
         lengths[1][len(target)] += 1
         row_hashes.append(text_hash(f"{source}\0{target}"))
-        source_hashes.append(text_hash(own_part(source, target, config)))
+        source_hashes.append(text_hash(split_key(source, target, config)))
         reservoir.add((source, target))
     characters = Distribution.of(lengths[0]), Distribution.of(lengths[1])
-    sources = [_read(source, config) for source, _ in reservoir.rows]
+    sources = [_source_text(source, config) for source, _ in reservoir.rows]
     targets = [target for _, target in reservoir.rows]
     sides, words = zip(
-        *(_side(texts, characters[n].mean) for n, texts in enumerate((sources, targets))),
+        *(
+            _column_statistics(texts, characters[n].mean)
+            for n, texts in enumerate((sources, targets))
+        ),
         strict=True,
     )
     return Survey(
@@ -164,13 +167,13 @@ def overlap(data: Survey, other: Survey) -> Overlap:
     )
 
 
-def own_part(source: str, target: str, config: DataConfig) -> str:
+def split_key(source: str, target: str, config: DataConfig) -> str:
     """What tells a row from others: its source, or all of it where sources come back by nature.
 
     Histories tell by their first turn, so that the replies of a dialog stay together.
     """
     if config.turns and config.split == "source":
-        return parted(source)[0]
+        return split_turns(source)[0]
     return source if source and config.split == "source" else f"{source}\0{target}"
 
 
@@ -179,12 +182,14 @@ def text_hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
 
 
-def _read(source: str, config: DataConfig) -> str:
+def _source_text(source: str, config: DataConfig) -> str:
     """The text of a source, without what holds its turns together."""
-    return " ".join(parted(source)) if config.turns else source
+    return " ".join(split_turns(source)) if config.turns else source
 
 
-def _side(texts: Iterable[str], mean_characters: float) -> tuple[Side, Distribution]:
+def _column_statistics(
+    texts: Iterable[str], mean_characters: float
+) -> tuple[ColumnStatistics, Distribution]:
     characters: set[str] = set()
     words: set[str] = set()
     counts: Counter[int] = Counter()
@@ -197,4 +202,6 @@ def _side(texts: Iterable[str], mean_characters: float) -> tuple[Side, Distribut
         spaces += sum(map(str.isspace, text))
     spread, rows = Distribution.of(counts), counts.total()
     gaps = spaces / rows
-    return Side(mean_characters, spread.mean, gaps, len(characters), len(words), rows), spread
+    return ColumnStatistics(
+        mean_characters, spread.mean, gaps, len(characters), len(words), rows
+    ), spread

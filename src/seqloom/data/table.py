@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
-from seqloom.data.columns import Wanted
-from seqloom.data.readers.delimited import Record, csv_records, pairs, tsv_records
+from seqloom.data.columns import ColumnSelection
+from seqloom.data.readers.conll import column_rows, conllu_rows
+from seqloom.data.readers.delimited import Record, csv_records, select_cells, tsv_records
 from seqloom.data.readers.dialogs import turn_rows
 from seqloom.data.readers.gettext import po_rows
 from seqloom.data.readers.lines import check_file, count_lines, text_lines
 from seqloom.data.readers.structured import (
     cell_text,
-    json_pairs,
+    json_records,
     number_text,
-    parquet_pairs,
+    parquet_records,
     turns_text,
 )
-from seqloom.data.readers.conll import column_rows, conllu_rows
 from seqloom.data.readers.tmx import tmx_rows
-from seqloom.data.report import Fault, Place, Reason, Report
+from seqloom.data.report import Fault, FileLocation, Reason, Report
 from seqloom.errors import DataError
 
 __all__ = [
@@ -47,12 +47,12 @@ Data = str | Path | Sequence[Sequence[Cell]]
 """`pairs.tsv`, or two parallel files as `train.de,train.en`, or rows in memory."""
 
 IN_MEMORY = "<pairs>"
-TAGGED = {
+TAG_FORMATS = {
     "conllu": conllu_rows,
     **dict.fromkeys(("conll", "bio", "iob", "iob2", "tagged"), column_rows),
 }
 """Endings of files with a word a line, and what reads them."""
-WHOLE = {"po": po_rows, "pot": po_rows, "tmx": tmx_rows}
+WHOLE_FILE_FORMATS = {"po": po_rows, "pot": po_rows, "tmx": tmx_rows}
 """Endings of files that are read as a whole."""
 LINE_END = "\n"
 
@@ -62,7 +62,7 @@ class Row(NamedTuple):
 
     source: str  # empty where there is no such column
     target: str
-    place: Place
+    place: FileLocation
     weight: float = 1.0
 
 
@@ -73,7 +73,7 @@ def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
         if isinstance(row, Row):
             report.kept += 1
             yield row
-        elif config.skip_bad or row.reason.natural:
+        elif config.skip_bad or row.reason.is_benign:
             report.drop(row.reason, row.place)
         else:
             raise row.error()
@@ -132,13 +132,13 @@ def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
         if config.turns and isinstance(record, Record):
             parts = turn_rows(record, config)
         for part in parts:
-            yield part if isinstance(part, Fault) else _checked(part, config)
+            yield part if isinstance(part, Fault) else _check_record(part, config)
 
 
 def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
     files = data_files(data)
     if not isinstance(data, str | Path):
-        return _memory(data, Wanted.of(config))
+        return _memory_records(data, ColumnSelection.of(config))
     if len(files) == 2:
         return _parallel(files[0], files[1], config)
     return _table(files[0], config)
@@ -148,33 +148,35 @@ def _table(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
     """The records of one file, whose name tells its format; an unknown ending means TSV."""
     file = str(path)
     match _ending(path):
-        case ending if ending in TAGGED:
-            return _tagged(path, config)
+        case ending if ending in TAG_FORMATS:
+            return _tag_records(path, config)
         case "parquet":
-            return parquet_pairs(path, Wanted.of(config))
-        case ending if ending in WHOLE:
-            return WHOLE[ending](path, Wanted.of(config), max_line=config.max_line)
+            return parquet_records(path, ColumnSelection.of(config))
+        case ending if ending in WHOLE_FILE_FORMATS:
+            return WHOLE_FILE_FORMATS[ending](
+                path, ColumnSelection.of(config), max_line=config.max_line
+            )
         case "jsonl" | "ndjson" | "json":
             lines = text_lines(path, max_line=config.max_line)
-            return json_pairs(lines, Wanted.of(config), file)
-        case "txt" if not config.source or Wanted.of(config).single:
+            return json_records(lines, ColumnSelection.of(config), file)
+        case "txt" if not config.source or ColumnSelection.of(config).is_single_column:
             return _lines(path, config)
         case ending:
             lines, comma = text_lines(path, max_line=config.max_line), ending == "csv"
             cut = partial(csv_records, max_line=config.max_line) if comma else tsv_records
-            return pairs(cut(lines, file), config, separator="," if comma else "\t")
+            return select_cells(cut(lines, file), config, separator="," if comma else "\t")
 
 
 def is_tagged(data: Data) -> bool:
     """Whether the data is a file with a word a line, each of which has its tags."""
-    return isinstance(data, str | Path) and _ending(Path(data)) in TAGGED
+    return isinstance(data, str | Path) and _ending(Path(data)) in TAG_FORMATS
 
 
-def _tagged(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+def _tag_records(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
     if config.weight:
         raise DataError(f"{path}: has no column for weights; leave data.weight out")
     lines = text_lines(path, max_line=config.max_line)
-    return TAGGED[_ending(path)](lines, Wanted.of(config), str(path))
+    return TAG_FORMATS[_ending(path)](lines, ColumnSelection.of(config), str(path))
 
 
 def is_stream(data: Data) -> bool:
@@ -198,18 +200,18 @@ def _stream(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
         if isinstance(line, Fault):
             yield line
         else:
-            yield Row("", f"{line}{LINE_END}", Place(str(path), number))
+            yield Row("", f"{line}{LINE_END}", FileLocation(str(path), number))
 
 
 def _lines(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
     """Each line of a text file as a target, and as its source if one is wanted; blank ones only
     part what stands between them."""
-    texts = Wanted.of(config).texts
+    texts = ColumnSelection.of(config).texts
     for number, line in enumerate(text_lines(path, max_line=config.max_line), 1):
         if isinstance(line, Fault):
             yield line
         elif line.strip():
-            yield Record(Place(str(path), number), [line] * texts)
+            yield Record(FileLocation(str(path), number), [line] * texts)
 
 
 def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record | Fault]:
@@ -222,7 +224,7 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
             f"{longer}: has {more:,} line{'s' * (more != 1)} where {shorter} has {fewer:,}; "
             "find the first line that does not match and mend it"
         )
-    wanted = Wanted.of(config)
+    wanted = ColumnSelection.of(config)
     names = [str(first), str(second)]
     if config.weight:
         cure = "put all three columns into one TSV file"
@@ -233,27 +235,27 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
         if None in texts:
             raise DataError(f"{first}: it or {second} changed while being read; start again")
         faults = [text for text in texts if isinstance(text, Fault)]
-        place = Place(names[order[0]], number)
+        place = FileLocation(names[order[0]], number)
         yield faults[0] if faults else Record(place, [str(texts[index]) for index in order])
 
 
-def _memory(rows: Sequence[Any], wanted: Wanted) -> Iterator[Record | Fault]:
+def _memory_records(rows: Sequence[Any], wanted: ColumnSelection) -> Iterator[Record | Fault]:
     """Pairs, or triples with a weight where one is wanted; targets alone where there is no source
     of its own.
 
     A text alone stands for a row of one.
     """
-    names = (*("source",) * (wanted.texts - 1 - wanted.single), "target", "weight")
-    given = len(wanted.columns) - wanted.single
+    names = (*("source",) * (wanted.texts - 1 - wanted.is_single_column), "target", "weight")
+    given = len(wanted.columns) - wanted.is_single_column
     form = f"({', '.join(names[:given])})"
     for number, row in enumerate(rows, 1):
-        place = Place(IN_MEMORY, number)
+        place = FileLocation(IN_MEMORY, number)
         cells = list(row) if isinstance(row, tuple | list) else [row]
         cells[: wanted.lists] = map(turns_text, cells[: wanted.lists])
-        texts_given = wanted.texts - wanted.single
+        texts_given = wanted.texts - wanted.is_single_column
         texts, weight = cells[:texts_given], cells[texts_given:]
         if len(cells) == given and all(map(_is_cell, texts)):
-            texts *= 1 + wanted.single
+            texts *= 1 + wanted.is_single_column
             yield Record(place, [*map(cell_text, texts), *map(number_text, weight)])
         else:
             yield Fault(Reason.TYPE, place, f"is not a row of texts or numbers; give {form}")
@@ -268,7 +270,7 @@ def _is_cell(value: object) -> bool:
     return isinstance(value, str | int | float)
 
 
-def _checked(record: Record, config: DataConfig) -> Row | Fault:
+def _check_record(record: Record, config: DataConfig) -> Row | Fault:
     """A row whose texts are there, are Unicode and are not too long, and its weight."""
     place, cells = record
     texts = cells[: len(cells) - bool(config.weight)]
@@ -293,7 +295,7 @@ def _checked(record: Record, config: DataConfig) -> Row | Fault:
             message = f"{source} lies outside of the folder of {place.file}; copy it there"
             return Fault(Reason.OUTSIDE, place, f"source: {message}")
     row = Row(source, texts[-1], place)
-    return _weighed(row, cells[-1]) if config.weight else row
+    return _with_weight(row, cells[-1]) if config.weight else row
 
 
 def _is_inside(name: str, folder: Path) -> bool:
@@ -304,7 +306,7 @@ def _is_inside(name: str, folder: Path) -> bool:
         return False
 
 
-def _weighed(row: Row, text: str) -> Row | Fault:
+def _with_weight(row: Row, text: str) -> Row | Fault:
     """The row, counting as much as the text says, which must be a number of 0 or more."""
     try:
         weight = float(text)
@@ -330,4 +332,4 @@ def _why_nothing(report: Report) -> str:
         return "is empty; it should hold one pair a line"
     reason, dropped = next(iter(report.dropped.items()))
     first = f"the first because of {reason} at {dropped.first}"
-    return f"none of its {report.lost:,} rows can be used, {first}; mend it"
+    return f"none of its {report.total_dropped:,} rows can be used, {first}; mend it"

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HEAD", "Clock", "Unit", "heads_times", "looks_like_time"]
+__all__ = ["HEAD", "Clock", "TimeUnit", "is_time_header", "looks_like_time"]
 
 NAMES = {"date", "time", "datetime", "timestamp", "ds", "day", "month", "year", "hour", "week"}
 FORMATS = (
@@ -20,8 +20,8 @@ FORMATS = (
     *("%Y/%m/%d", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y"),
 )
 NUMBER = "number"
-Unit = Literal["seconds", "months", "month ends", "number"]
-DATED: tuple[Unit, ...] = ("seconds", "months", "month ends")
+TimeUnit = Literal["seconds", "months", "month ends", "number"]
+DATE_UNITS: tuple[TimeUnit, ...] = ("seconds", "months", "month ends")
 MONTHS = 12  # in a year
 LONGEST = 31 * 86_400  # seconds of a month
 CLOSE = 1e-6  # of a step
@@ -36,7 +36,7 @@ class Clock:
     """
 
     format: str  # as strftime has it, or NUMBER
-    unit: Unit
+    unit: TimeUnit
     step: float
 
     @classmethod
@@ -52,14 +52,16 @@ class Clock:
         if form == NUMBER:
             return cls(form, "number", _usual_step(np.array([*map(_number, cells)])).step)
         moments = [moment for cell in cells if (moment := _moment(cell, form)) is not None]
-        times = {unit: np.array([_reading(each, unit) for each in moments]) for unit in DATED}
-        usual = {unit: _usual_step(times[unit]) for unit in DATED}
-        whole = {unit: unit != "seconds" and not (times[unit] % 1).any() for unit in DATED}
-        best = max(DATED, key=lambda unit: (usual[unit].share, whole[unit]))
+        times = {
+            unit: np.array([_to_number(each, unit) for each in moments]) for unit in DATE_UNITS
+        }
+        usual = {unit: _usual_step(times[unit]) for unit in DATE_UNITS}
+        whole = {unit: unit != "seconds" and not (times[unit] % 1).any() for unit in DATE_UNITS}
+        best = max(DATE_UNITS, key=lambda unit: (usual[unit].share, whole[unit]))
         return cls(form, best, usual[best].step)
 
     @classmethod
-    def counting(cls) -> "Clock":
+    def of_row_numbers(cls) -> "Clock":
         """The clock of rows that have no times: their numbers."""
         return cls(NUMBER, "number", 1.0)
 
@@ -68,7 +70,7 @@ class Clock:
         if self.format == NUMBER:
             return _number(cell)
         moment = _moment(cell, self.format)
-        return math.nan if moment is None else _reading(moment, self.unit)
+        return math.nan if moment is None else _to_number(moment, self.unit)
 
     def write(self, time: float) -> str:
         """The inverse of `read`."""
@@ -106,7 +108,7 @@ def looks_like_time(name: str, cells: Iterable[str]) -> bool:
     return form is not None and (form != NUMBER or name.strip().lower() in NAMES)
 
 
-def heads_times(name: str, cells: Iterable[str]) -> bool:
+def is_time_header(name: str, cells: Iterable[str]) -> bool:
     """Whether a cell that is no time or number itself stands above a column that tells when."""
     return _format(name) is None and looks_like_time(name, cells)
 
@@ -122,27 +124,27 @@ def _format(cell: str) -> str | None:
     return next((form for form in FORMATS if _moment(cell, form) is not None), None)
 
 
-class _Usual(NamedTuple):
+class _UsualStep(NamedTuple):
     """The commonest positive difference, and the share of the rows that have it."""
 
     step: float
     share: float
 
 
-def _usual_step(times: NDArray[np.float64]) -> _Usual:
+def _usual_step(times: NDArray[np.float64]) -> _UsualStep:
     steps = np.diff(times)
     steps = np.round(steps[np.isfinite(steps) & (steps > 0)], 6)
     if not len(steps):
-        return _Usual(1.0, 0.0)
+        return _UsualStep(1.0, 0.0)
     values, counts = np.unique(steps, return_counts=True)
-    return _Usual(float(values[counts.argmax()]), float(counts.max() / len(steps)))
+    return _UsualStep(float(values[counts.argmax()]), float(counts.max() / len(steps)))
 
 
-def _reading(moment: datetime, unit: Unit) -> float:
+def _to_number(moment: datetime, unit: TimeUnit) -> float:
     """A moment in a unit of dates."""
     if unit == "seconds":
         return (moment - EPOCH).total_seconds()
-    within = _within if unit == "months" else _since_end
+    within = _month_fraction if unit == "months" else _since_end
     return MONTHS * moment.year + moment.month - 1 + within(moment)
 
 
@@ -178,7 +180,7 @@ def _end(month: int) -> datetime:
     return first.replace(day=monthrange(first.year, first.month)[1])
 
 
-def _within(moment: datetime) -> float:
+def _month_fraction(moment: datetime) -> float:
     """How far into its month a moment is, as a part of 31 days."""
     first = datetime(moment.year, moment.month, 1)
     return (moment - first).total_seconds() / LONGEST
@@ -188,5 +190,5 @@ def _since_end(moment: datetime) -> float:
     """How far after the last day of the month before a moment is; on its own last day, 1 more."""
     last = monthrange(moment.year, moment.month)[1]
     if moment.day == last:
-        return 1 + _within(moment.replace(day=1))
-    return 86_400 / LONGEST + _within(moment)
+        return 1 + _month_fraction(moment.replace(day=1))
+    return 86_400 / LONGEST + _month_fraction(moment)

@@ -17,10 +17,10 @@ from seqloom.data.readers.series import SeriesTable
 from seqloom.errors import DataError
 from seqloom.fields import SeriesField
 
-__all__ = ["Shape", "Windows", "parts", "source_rows", "window_corpus", "windows"]
+__all__ = ["WindowShape", "Windows", "find_windows", "source_rows", "split_ranges", "window_corpus"]
 
 
-class Shape(NamedTuple):
+class WindowShape(NamedTuple):
     """Steps that are read, and steps that are forecast."""
 
     window: int
@@ -31,10 +31,10 @@ class Windows(NamedTuple):
     """The first row that each window forecasts, ascending."""
 
     starts: NDArray[np.int64]
-    shape: Shape
+    shape: WindowShape
 
 
-def parts(table: SeriesTable, config: DataConfig) -> tuple[range, range, range]:
+def split_ranges(table: SeriesTable, config: DataConfig) -> tuple[range, range, range]:
     """The rows to learn from, to hold out, and to evaluate on, which may be none.
 
     As many as `data.parts` says; otherwise the last `data.valid_share` is held out.
@@ -51,7 +51,9 @@ def parts(table: SeriesTable, config: DataConfig) -> tuple[range, range, range]:
     return range(ends[0]), range(ends[0], ends[1]), range(ends[1], ends[2])
 
 
-def windows(table: SeriesTable, shape: Shape, rows: range, *, reach_back: bool = True) -> Windows:
+def find_windows(
+    table: SeriesTable, shape: WindowShape, rows: range, *, reach_back: bool = True
+) -> Windows:
     """Every window whose forecast lies within `rows`, and which touches no bad row and no gap.
 
     What it reads may lie before those rows, unless it may not reach back.
@@ -67,7 +69,7 @@ def windows(table: SeriesTable, shape: Shape, rows: range, *, reach_back: bool =
 
 def source_rows(table: SeriesTable, horizon: int) -> NDArray[np.float64]:
     """What is read at each step: the observed columns, and the known ones of a horizon later."""
-    observed, known = np.split(table.values, [table.columns.observed], axis=1)
+    observed, known = np.split(table.values, [table.columns.observation_width], axis=1)
     later = np.full_like(known, np.nan)
     later[: max(0, len(known) - horizon)] = known[horizon:]
     return np.concatenate([observed, later], axis=1)
@@ -88,8 +90,8 @@ def window_corpus(
     starts, (window, horizon) = chosen
     first, end = int(starts[0]) - window, int(starts[-1]) + horizon
     targets = table.values[first:end, : len(table.columns.targets)]
-    read = fields[0].scaled(source_rows(table, horizon)[first:end])
-    written = fields[1].scaled(targets)
+    read = fields[0].scale(source_rows(table, horizon)[first:end])
+    written = fields[1].scale(targets)
     spans = (
         np.stack([starts - window, starts], axis=1) - first,
         np.stack([starts, starts + horizon], axis=1) - first,
@@ -104,4 +106,4 @@ def window_corpus(
             file=table.file,
         )
 
-    return Corpus.made(write, directory=directory, fingerprint=fingerprint)
+    return Corpus.from_writer(write, directory=directory, fingerprint=fingerprint)

@@ -35,12 +35,12 @@ class Archive:
     contents: str  # what it is and under which licence, in a few words
 
 
-class TooMuch(Exception):
+class DownloadLimitError(Exception):
     """The download passed its size or its time."""
 
 
 @dataclass
-class Meter:
+class DownloadMeter:
     """A progress tracker of pypi-simple that ends a download past its size or its time."""
 
     limit: int
@@ -56,9 +56,9 @@ class Meter:
     def update(self, increment: int) -> None:
         self.received += increment
         if self.received > self.limit:
-            raise TooMuch(f"the file is larger than {self.limit:,} bytes")
+            raise DownloadLimitError(f"the file is larger than {self.limit:,} bytes")
         if time.monotonic() > self.deadline:
-            raise TooMuch(f"the download took more than {TOTAL_SECONDS:.0f} seconds")
+            raise DownloadLimitError(f"the download took more than {TOTAL_SECONDS:.0f} seconds")
 
 
 def announce_on_stderr(message: str) -> None:
@@ -157,7 +157,7 @@ def _download_from(
             return "does not have it"
         size = f"{archive.size / 1e6:.1f} MB"
         announce(f"fetching {archive.file} ({size}) from {_host(client)}: {archive.contents}")
-        meter = Meter(archive.size)
+        meter = DownloadMeter(archive.size)
         client.download_package(
             found[0], draft, verify=False, progress=lambda _: meter, timeout=timeout
         )
@@ -165,6 +165,6 @@ def _download_from(
         return "does not have it"
     except RequestException as error:
         return f"cannot be reached ({type(error).__name__})"
-    except (TooMuch, ValueError) as error:
+    except (DownloadLimitError, ValueError) as error:
         return f"gave something else ({error})"
     return None if _matches(draft, archive) else f"gave a file whose sha256 is not {archive.sha256}"

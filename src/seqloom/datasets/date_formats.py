@@ -19,25 +19,25 @@ from seqloom.datasets.dates import (
     language_name,
     styles,
 )
-from seqloom.datasets.splits import Splits, cut
+from seqloom.datasets.splits import Splits, split_pairs
 from seqloom.randomness import key
 
-__all__ = ["PARTS", "languages", "parts", "words_of"]
+__all__ = ["PARTS", "date_words", "languages", "parts"]
 
 PARTS = {"E": "weekday", "c": "weekday", "d": "day", "M": "month", "L": "month", "y": "year"}
 OTHER = "other"  # the tag of a word that is no part of a date
-QUOTED = re.compile(r"'[^']*'")
+QUOTATION = re.compile(r"'[^']*'")
 CHUNK = re.compile(r"(?:'[^']*'|[^\s'])+")
 
 
-class Word(NamedTuple):
+class DateWord(NamedTuple):
     """A word of a written date, and what it is."""
 
     text: str
     part: str
 
 
-Made = Callable[[date, Style], tuple[str, str] | None]
+PairMaker = Callable[[date, Style], tuple[str, str] | None]
 
 
 def languages(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
@@ -45,7 +45,7 @@ def languages(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Spli
     named = {locale: language_name(locale) for locale in LOCALES}
 
     def made(day: date, style: Style) -> tuple[str, str] | None:
-        text = " ".join(word.text for word in words_of(day, style))
+        text = " ".join(word.text for word in date_words(day, style))
         return text, named[style.locale]
 
     return _splits("languages", made, (seed, train, held_out), columns=("date", "language"))
@@ -55,7 +55,7 @@ def parts(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
     """Written dates, and for each of their words whether it is weekday, day, month or year."""
 
     def made(day: date, style: Style) -> tuple[str, str] | None:
-        words = words_of(day, style)
+        words = date_words(day, style)
         if not set(PARTS.values()) <= {word.part for word in words}:
             return None  # several parts are written as one word
         return " ".join(word.text for word in words), " ".join(word.part for word in words)
@@ -63,19 +63,19 @@ def parts(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
     return _splits("parts", made, (seed, train, held_out), columns=("date", "parts"))
 
 
-def words_of(day: date, style: Style) -> list[Word]:
+def date_words(day: date, style: Style) -> list[DateWord]:
     """The words of a day in a style; one that holds several parts is the first of them."""
     words = []
     for chunk in CHUNK.findall(style.pattern):
-        letters = QUOTED.sub("", chunk)
+        letters = QUOTATION.sub("", chunk)
         part = next((PARTS[letter] for letter in letters if letter in PARTS), OTHER)
         text = format_date(day, chunk, locale=style.locale).translate(INVISIBLE)
-        words += [Word(word, part) for word in text.split()]
+        words += [DateWord(word, part) for word in text.split()]
     return words
 
 
 def _splits(
-    name: str, made: Made, sizes: tuple[int, int, int], *, columns: tuple[str, str]
+    name: str, made: PairMaker, sizes: tuple[int, int, int], *, columns: tuple[str, str]
 ) -> Splits:
     """Rows drawn with a seed: so many to learn from, and so many for each of the other splits."""
     seed, train, held_out = sizes
@@ -88,7 +88,7 @@ def _splits(
         if len(rows) - len(unclear) >= train + 2 * held_out:
             break
     pairs = [pair for pair in rows.items() if pair[0] not in unclear]
-    return cut(name, pairs, held_out, columns)
+    return split_pairs(name, pairs, held_out, columns)
 
 
 def _draws(seed: int, name: str) -> Iterator[tuple[date, Style]]:

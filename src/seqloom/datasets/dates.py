@@ -52,7 +52,7 @@ class Style(NamedTuple):
         return self.locale.split("_")[0]
 
 
-class Row(NamedTuple):
+class DateRow(NamedTuple):
     """A day and the style it is written in."""
 
     day: date
@@ -72,13 +72,13 @@ def dates(*, seed: int = 0, train: int = 25_000, held_out: int = 1_000) -> Split
     days = {row.day for row in shown.values()}
     together = {(row.day, row.style.language) for row in shown.values()}
 
-    def is_new_day(row: Row) -> bool:
+    def is_new_day(row: DateRow) -> bool:
         return _is_held_out(seed, row.day)
 
-    def is_new_pair(row: Row) -> bool:
+    def is_new_pair(row: DateRow) -> bool:
         return row.day in days and (row.day, row.style.language) not in together
 
-    def held_out_rows(name: str) -> dict[str, Row]:
+    def held_out_rows(name: str) -> dict[str, DateRow]:
         draws = _draws(seed, name)
         new_days = _take(draws, held_out // 2, is_new_day, taken=taken)
         return new_days | _take(draws, held_out - held_out // 2, is_new_pair, taken=taken)
@@ -135,7 +135,7 @@ def spell(day: date, style: Style) -> str | None:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def _draws(seed: int, *names: str) -> Iterator[Row]:
+def _draws(seed: int, *names: str) -> Iterator[DateRow]:
     """An endless row of draws: a day, a language and one of its styles, all equally likely."""
     span = (LAST - FIRST).days + 1
     number = 0
@@ -143,7 +143,7 @@ def _draws(seed: int, *names: str) -> Iterator[Row]:
         of_locale = styles(LOCALES[key(seed, "dates", *names, "locale", number) % len(LOCALES)])
         style = of_locale[key(seed, "dates", *names, "style", number) % len(of_locale)]
         day = FIRST + timedelta(days=key(seed, "dates", *names, "day", number) % span)
-        yield Row(day, style)
+        yield DateRow(day, style)
         number += 1
 
 
@@ -153,10 +153,10 @@ def _is_held_out(seed: int, day: date) -> bool:
 
 
 def _take(
-    draws: Iterator[Row], count: int, is_wanted: Callable[[Row], bool], *, taken: set[str]
-) -> dict[str, Row]:
+    draws: Iterator[DateRow], count: int, is_wanted: Callable[[DateRow], bool], *, taken: set[str]
+) -> dict[str, DateRow]:
     """The first draws that are wanted and whose text is not yet taken, by that text."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, DateRow] = {}
     while len(rows) < count:
         row = next(draws)
         text = spell(row.day, row.style) if is_wanted(row) else None
@@ -166,5 +166,5 @@ def _take(
     return rows
 
 
-def _pairs(rows: dict[str, Row]) -> list[tuple[str, str]]:
+def _pairs(rows: dict[str, DateRow]) -> list[tuple[str, str]]:
     return [(text, row.day.isoformat()) for text, row in rows.items()]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from seqloom.datasets.splits import Splits
 from seqloom.randomness import key
 
-__all__ = ["NOTES", "RATE", "C", "melody", "played"]
+__all__ = ["NOTES", "RATE", "C", "melody", "synthesize"]
 
 RATE = 8_000  # samples a second
 NOTES = {"c": 0, "d": 2, "e": 4, "f": 5, "g": 7, "a": 9, "b": 11}  # half-tones above c
@@ -32,7 +32,7 @@ def melody(*, seed: int = 0, train: int = 1_500, held_out: int = 150) -> Splits:
     files, rows = {}, []
     for place, notes in enumerate(melodies):
         name = f"sounds/{place:05}.wav"
-        files[name] = _wave(played(notes, chance))
+        files[name] = _wave(synthesize(notes, chance))
         rows.append((name, notes))
     parts = rows[2 * held_out :], rows[:held_out], rows[held_out : 2 * held_out]
     return Splits("melody", *parts, columns=("sound", "notes"), files=files)
@@ -43,7 +43,7 @@ def _notes(chance: np.random.Generator, fewest: int) -> str:
     return " ".join(chosen.tolist())
 
 
-def played(notes: str, chance: np.random.Generator) -> NDArray[np.float32]:
+def synthesize(notes: str, chance: np.random.Generator) -> NDArray[np.float32]:
     """Each note for a fifth of a second or so, with overtones and a loudness of its own, over a
     little noise."""
     parts = []

@@ -9,16 +9,16 @@ from random import Random
 from babel import Locale
 
 from seqloom.datasets.dates import LOCALES, language_name
-from seqloom.datasets.splits import Splits, cut
+from seqloom.datasets.splits import Splits, split_pairs
 from seqloom.randomness import key
 
-__all__ = ["counting", "in_words", "missing", "places", "sizes"]
+__all__ = ["counting", "missing", "places", "sizes", "spell_number"]
 
 LARGEST = 9_999
-COUNTED = 3  # numbers in a line
+NUMBERS_PER_LINE = 3  # numbers in a line
 HIGHEST = 997  # first number of a line: the last is below a thousand
 THEN = "then"
-GAP = "___"
+BLANK = "___"
 SMALL = [
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
@@ -27,7 +27,7 @@ SMALL = [
 TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 
 
-def in_words(number: int) -> str:
+def spell_number(number: int) -> str:
     """A number from 0 to 9,999: 342 is three hundred and forty-two."""
     if number < len(SMALL):
         return SMALL[number]
@@ -37,29 +37,29 @@ def in_words(number: int) -> str:
     size, name = (100, "hundred") if number < 1_000 else (1_000, "thousand")
     whole, rest = divmod(number, size)
     joined = " and " if 0 < rest < 100 else " "
-    return f"{SMALL[whole]} {name}{joined + in_words(rest) if rest else ''}"
+    return f"{SMALL[whole]} {name}{joined + spell_number(rest) if rest else ''}"
 
 
 def sizes(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
     """Numbers in words, and their logarithms to base ten."""
-    numbers = _drawn(LARGEST, train + 2 * held_out, Random(key(seed, "sizes")))
-    pairs = [(in_words(number), f"{math.log10(number):.4f}") for number in numbers]
-    return cut("sizes", pairs, held_out, ("number", "logarithm"))
+    numbers = _sample_numbers(LARGEST, train + 2 * held_out, Random(key(seed, "sizes")))
+    pairs = [(spell_number(number), f"{math.log10(number):.4f}") for number in numbers]
+    return split_pairs("sizes", pairs, held_out, ("number", "logarithm"))
 
 
 def counting(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
     """A number in words, and a line that counts on from it; no line is in two splits."""
-    numbers = _drawn(HIGHEST, train + 2 * held_out, Random(key(seed, "counting")))
-    pairs = [(f"{in_words(number)} {THEN}", _line(number)) for number in numbers]
-    return cut("counting", pairs, held_out, ("beginning", "line"))
+    numbers = _sample_numbers(HIGHEST, train + 2 * held_out, Random(key(seed, "counting")))
+    pairs = [(f"{spell_number(number)} {THEN}", _line(number)) for number in numbers]
+    return split_pairs("counting", pairs, held_out, ("beginning", "line"))
 
 
 def missing(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
     """Such lines with one of their words missing, and whole."""
     chance = Random(key(seed, "missing"))
-    numbers = _drawn(HIGHEST, train + 2 * held_out, chance)
-    pairs = [(_with_gap(_line(number), chance), _line(number)) for number in numbers]
-    return cut("missing", pairs, held_out, ("with a gap", "whole"))
+    numbers = _sample_numbers(HIGHEST, train + 2 * held_out, chance)
+    pairs = [(_with_blank(_line(number), chance), _line(number)) for number in numbers]
+    return split_pairs("missing", pairs, held_out, ("with a gap", "whole"))
 
 
 def places(*, seed: int = 0, held_out: int = 200) -> Splits:
@@ -71,18 +71,18 @@ def places(*, seed: int = 0, held_out: int = 200) -> Splits:
     )
     pairs = list(rows)
     Random(key(seed, "places")).shuffle(pairs)
-    return cut("places", pairs, held_out, ("language", "a real name"))
+    return split_pairs("places", pairs, held_out, ("language", "a real name"))
 
 
-def _drawn(largest: int, count: int, chance: Random) -> list[int]:
+def _sample_numbers(largest: int, count: int, chance: Random) -> list[int]:
     return chance.sample(range(1, largest + 1), count)
 
 
 def _line(number: int) -> str:
-    return f" {THEN} ".join(map(in_words, range(number, number + COUNTED)))
+    return f" {THEN} ".join(map(spell_number, range(number, number + NUMBERS_PER_LINE)))
 
 
-def _with_gap(line: str, chance: Random) -> str:
+def _with_blank(line: str, chance: Random) -> str:
     words = line.split()
-    words[chance.randrange(len(words))] = GAP
+    words[chance.randrange(len(words))] = BLANK
     return " ".join(words)

@@ -14,7 +14,7 @@ from seqloom.randomness import key
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["FRAMES", "PACES", "SIDE", "WAYS", "clips", "filmed", "parted"]
+__all__ = ["FRAMES", "PACES", "SIDE", "WAYS", "clips", "render_clip", "split_combinations"]
 
 SIDE, FRAMES = 32, 8  # pixels of a frame's side, frames of a clip
 SHAPES = ("circle", "square", "triangle", "cross")
@@ -27,7 +27,7 @@ HELD_OUT = 6  # one combination of so many is for validation, one for the test
 def clips(*, seed: int = 0, train: int = 1_500, held_out: int = 150) -> Splits:
     """Clips of a shape and what it does; no shape, colour, way and pace meet in two splits."""
     chance = Random(key(seed, "clips"))
-    parts = parted([*product(SHAPES, COLOURS, WAYS, PACES)], chance)
+    parts = split_combinations([*product(SHAPES, COLOURS, WAYS, PACES)], chance)
     files: dict[str, bytes] = {}
     splits = []
     for part, count in zip(parts, (train, held_out, held_out), strict=True):
@@ -36,7 +36,7 @@ def clips(*, seed: int = 0, train: int = 1_500, held_out: int = 150) -> Splits:
             shape, colour, way, pace = part[number % len(part)]
             name = f"clips/{len(files):05}.npy"
             moving = _shape(shape, colour, chance.randint(9, 12))
-            files[name] = _bytes(filmed(moving, way, pace, chance))
+            files[name] = _bytes(render_clip(moving, way, pace, chance))
             rows.append((name, f"a {colour} {shape} moves {way} {pace}"))
         chance.shuffle(rows)
         splits.append(rows)
@@ -45,7 +45,7 @@ def clips(*, seed: int = 0, train: int = 1_500, held_out: int = 150) -> Splits:
     return Splits("clips", learnt, chosen, tested, columns=columns, files=files)
 
 
-def parted(
+def split_combinations(
     combinations: list[tuple[str, ...]], chance: Random
 ) -> tuple[list[tuple[str, ...]], ...]:
     """Combinations to learn from, to validate with and to test with."""
@@ -54,7 +54,7 @@ def parted(
     return mixed[2 * some :], mixed[:some], mixed[some : 2 * some]
 
 
-def filmed(moving: "Image", way: str, pace: str, chance: Random) -> NDArray[np.uint8]:
+def render_clip(moving: "Image", way: str, pace: str, chance: Random) -> NDArray[np.uint8]:
     """A picture that crosses a white page from anywhere it has room to."""
     from PIL import Image
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seqloom.errors import DataError
 
-__all__ = ["Pairs", "Splits", "cut", "write_splits"]
+__all__ = ["Pairs", "Splits", "split_pairs", "write_splits"]
 
 Pairs = list[tuple[str, str]]
 
@@ -28,7 +28,7 @@ class Splits:
     files: Mapping[str, bytes] = field(default_factory=dict)  # those that sources name, if they do
 
 
-def cut(name: str, pairs: Pairs, held_out: int, columns: tuple[str, str]) -> Splits:
+def split_pairs(name: str, pairs: Pairs, held_out: int, columns: tuple[str, str]) -> Splits:
     """The first rows for validation, as many more for the test, and all others to learn from."""
     valid, test = pairs[:held_out], pairs[held_out : 2 * held_out]
     return Splits(name, pairs[2 * held_out :], valid, test, columns=columns)

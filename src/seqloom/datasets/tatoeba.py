@@ -16,7 +16,7 @@ from seqloom.datasets.archive import Announce, Archive, announce_on_stderr, fetc
 from seqloom.datasets.splits import Splits
 from seqloom.errors import DataError
 
-__all__ = ["ARCHIVE", "Sentences", "cut", "tatoeba", "tokens"]
+__all__ = ["ARCHIVE", "SentencePair", "filter_pairs", "tatoeba", "tokens"]
 
 ARCHIVE = Archive(
     project="nmt",
@@ -39,7 +39,7 @@ TOKEN = re.compile(r"\w+'?|[^\w\s]")
 APOSTROPHES = str.maketrans("’ʼ", "''")
 
 
-class Sentences(NamedTuple):
+class SentencePair(NamedTuple):
     """A French sentence, its English and who wrote them."""
 
     french: str
@@ -55,7 +55,7 @@ def tatoeba(
 ) -> Splits:
     """French to English over 500 words a side; fetched once, DataError where it cannot be."""
     path = fetch(archive, cache, announce=announce)
-    return cut(_read(path))
+    return filter_pairs(_read(path))
 
 
 def tokens(text: str) -> tuple[str, ...]:
@@ -63,17 +63,17 @@ def tokens(text: str) -> tuple[str, ...]:
     return tuple(TOKEN.findall(text))
 
 
-def cut(rows: Iterable[Sentences], *, words: int = 500, longest: int = 8) -> Splits:
+def filter_pairs(rows: Iterable[SentencePair], *, words: int = 500, longest: int = 8) -> Splits:
     """The pairs within the most frequent words and the length, one for each French sentence.
 
     A hash of the English decides the split, so no English sentence is in two of them.
     """
     few = (row for row in rows if len(row.english.split()) <= longest)
-    tidy = (Sentences(_tidy(row.french), _tidy(row.english), row.credit) for row in few)
+    tidy = (SentencePair(_tidy(row.french), _tidy(row.english), row.credit) for row in few)
     short = [row for row in tidy if len(tokens(row.english)) <= longest]
     french = _frequent([row.french for row in short], words)
     english = _frequent([row.english for row in short], words)
-    kept: dict[tuple[str, ...], Sentences] = {}
+    kept: dict[tuple[str, ...], SentencePair] = {}
     for row in short:
         spelt = tokens(row.french)
         if spelt and french.issuperset(spelt) and english.issuperset(tokens(row.english)):
@@ -111,7 +111,7 @@ def _part(english: str) -> str:
     return "test" if place < 4 else "valid" if place < 8 else "train"
 
 
-def _read(path: Path) -> list[Sentences]:
+def _read(path: Path) -> list[SentencePair]:
     """The table inside the zip inside the source distribution, in memory only."""
     try:
         with tarfile.open(path, "r:gz") as outer:
@@ -135,9 +135,9 @@ def _member(outer: tarfile.TarFile) -> tarfile.TarInfo:
     raise KeyError(f"{MEMBER} is missing")
 
 
-def _sentences(line: str, place: str) -> Sentences:
+def _sentences(line: str, place: str) -> SentencePair:
     cells = line.split("\t")
     if len(cells) != 3:
         raise DataError(f"{place}: expected 3 columns, found {len(cells)}; use the known archive")
     english, french, credit = cells
-    return Sentences(french, english, credit)
+    return SentencePair(french, english, credit)

@@ -11,22 +11,22 @@ from rich.console import Console as Terminal
 from rich.table import Table
 
 from seqloom.api.console import Console
-from seqloom.api.train import Trained, train
-from seqloom.api.use import evaluate, load, load_writer
+from seqloom.api.train import TrainingResult, train
+from seqloom.api.use import evaluate, load, load_text_predictor
 from seqloom.datasets import BUILTIN
 from seqloom.datasets.digit_images import HEIGHT, WIDTH
 from seqloom.datasets.splits import Splits, write_splits
 from seqloom.demos.homophones import show_search
 from seqloom.demos.series import show_series
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.attention_map import AttentionMap, draw, render_text
-from seqloom.explain.media_attention import seen_in
-from seqloom.prediction import Judge, Model, Output
+from seqloom.explain.attention_map import AttentionMap, draw_attention, render_text
+from seqloom.explain.media_attention import attention_over_media
+from seqloom.prediction import HeadPredictor, Output, TextPredictor
 from seqloom.search import Greedy, Sample, Search
 
 __all__ = ["DEMOS", "run_demo"]
 
-SHOWN = 10  # held-out examples in the table
+EXAMPLES = 10  # held-out examples in the table
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Demo:
 
 
 _LOWER = {"lowercase": True}
-_LITTLE = {"dropout": 0.03}  # dates and numbers have no noise to guard against
+_LOW_DROPOUT = {"dropout": 0.03}  # dates and numbers have no noise to guard against
 
 DEMOS: Mapping[str, Demo] = {
     "french": Demo(
@@ -53,7 +53,7 @@ DEMOS: Mapping[str, Demo] = {
     ),
     "dates": Demo(
         {
-            "model": {"encoder": _LITTLE, "decoder": _LITTLE},
+            "model": {"encoder": _LOW_DROPOUT, "decoder": _LOW_DROPOUT},
             "training": {
                 "batch_tokens": 1_024,
                 "updates": 1_300,
@@ -97,7 +97,7 @@ DEMOS: Mapping[str, Demo] = {
         {
             "source": {"kind": "none"},
             "data": {"target": "target"},
-            "model": {"decoder": _LITTLE},
+            "model": {"decoder": _LOW_DROPOUT},
             "training": {"updates": 600, "rate": 4e-3, "validate_every": 150},
         },
         "six hundred and nineteen then",
@@ -109,7 +109,7 @@ DEMOS: Mapping[str, Demo] = {
             "source": {"unit": "symbol"},
             "target": {"kind": "gaps"},
             "data": {"source": "target", "target": "target"},
-            "model": {"encoder": _LITTLE, "decoder": _LITTLE},
+            "model": {"encoder": _LOW_DROPOUT, "decoder": _LOW_DROPOUT},
             "training": {"updates": 800, "rate": 6e-3, "validate_every": 200},
         },
         "two hundred and nine then two hundred and ___ then two hundred and eleven",
@@ -171,10 +171,10 @@ def run_demo(name: str, run: Path | None = None) -> None:
     print(f"\n{(time.monotonic() - began) / 60:.1f} minutes in all")
 
 
-def _show(splits: Splits, trained: Trained, demo: Demo, folder: Path) -> None:
+def _show(splits: Splits, trained: TrainingResult, demo: Demo, folder: Path) -> None:
     model = load(trained.run)
-    step = max(1, len(splits.test) // SHOWN)
-    chosen = splits.test[::step][:SHOWN]
+    step = max(1, len(splits.test) // EXAMPLES)
+    chosen = splits.test[::step][:EXAMPLES]
     inputs = [str(folder / source) if splits.files else source for source, _ in chosen]
     outputs = model.predict(inputs, search=demo.search, attention=True)
     Terminal().print(_table(splits, chosen, outputs))
@@ -183,14 +183,16 @@ def _show(splits: Splits, trained: Trained, demo: Demo, folder: Path) -> None:
         new = sum(output.text not in known for output in outputs)
         print(f"{new} of these {len(outputs)} are not among those it learnt from: it invented them")
     if splits.files:
-        _show_seen(load_writer(trained.run), folder / demo.example, trained.run / "attention.png")
+        _show_media_attention(
+            load_text_predictor(trained.run), folder / demo.example, trained.run / "attention.png"
+        )
     else:
         _show_attention(model(demo.example), trained.run / "attention.png")
     print(f"\nOn {len(splits.test):,} test pairs that were never seen in training:")
     print("\n".join(f"  {line}" for line in evaluate(model, str(folder / "test.tsv")).lines()))
     if splits.attribution:
         print(f"\n{splits.attribution.strip()}")
-    _say_next(trained.run, folder, demo, judges=isinstance(model, Judge))
+    _print_next_steps(trained.run, folder, demo, judges=isinstance(model, HeadPredictor))
 
 
 def _table(splits: Splits, rows: list[tuple[str, str]], outputs: list[Output]) -> Table:
@@ -209,19 +211,19 @@ def _show_attention(output: Output, picture: Path) -> None:
     attention = AttentionMap(output.source, words, output.attention)
     print(f"\nWhere the model looked while it wrote “{output.text}”:\n")
     print(render_text(attention))
-    draw(attention, picture)
+    draw_attention(attention, picture)
     print(f"\nThe same as a picture: {picture}")
 
 
-def _show_seen(model: Model, file: Path, picture: Path) -> None:
-    found = seen_in(model, str(file))
+def _show_media_attention(model: TextPredictor, file: Path, picture: Path) -> None:
+    found = attention_over_media(model, str(file))
     print(f"\nWhere the model looked in {file}:\n")
     print(found.text())
     found.drawing().save(picture)
     print(f"\nThe same as a picture: {picture}")
 
 
-def _say_next(run: Path, folder: Path, demo: Demo, *, judges: bool) -> None:
+def _print_next_steps(run: Path, folder: Path, demo: Demo, *, judges: bool) -> None:
     more = "--alternatives 3" if judges else "--n-best 3"
     example = folder / demo.example
     given = example if example.exists() else demo.example

@@ -29,12 +29,12 @@ from seqloom.search import (
     run_to_end,
 )
 
-__all__ = ["HEARD", "Table", "TableDecoder", "find", "show_search"]
+__all__ = ["HOMOPHONES", "NextWordTable", "TableDecoder", "find", "show_search"]
 
-Table = Mapping[tuple[str, ...], Mapping[str, float]]
+NextWordTable = Mapping[tuple[str, ...], Mapping[str, float]]
 """The probability of each next word after each beginning; what is not listed ends there."""
 
-HEARD: Table = {
+HOMOPHONES: NextWordTable = {
     (): {"he": 1.0},
     ("he",): {"nose": 0.5, "knows": 0.4, "noes": 0.1},
     ("he", "nose"): {"it": 0.2, "her": 0.16, "him": 0.16, "that": 0.16, "all": 0.16, "<end>": 0.16},
@@ -51,23 +51,23 @@ Finders = Mapping[tuple[str, ...], list[str]]
 """The names of the searches that found each output."""
 
 
-class Place(NamedTuple):
+class TablePosition(NamedTuple):
     """The beginning that each path has written, by its number in the table."""
 
-    beginning: Int[Tensor, "R"]
+    prefix: Int[Tensor, "R"]
 
 
-class Nothing(NamedTuple):
+class EmptyState(NamedTuple):
     """What the paths of a sentence share."""
 
 
-TableState = State[Place, Nothing]
+TableState = State[TablePosition, EmptyState]
 
 
 class TableDecoder:
     """A decoder without a network; its features are the logarithms of the table's numbers."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: NextWordTable) -> None:
         words = sorted({word for row in table.values() for word in row} - {*SPECIAL_SYMBOLS})
         self.words = (*SPECIAL_SYMBOLS, *words)
         beginnings = list(table)
@@ -86,21 +86,21 @@ class TableDecoder:
         self.root = beginnings.index(())
 
     def start(self, memory: Memory, *, trace: bool = False) -> TableState:
-        return State(Place(torch.full((memory.sentences,), self.root)), Nothing(), trace)
+        return State(TablePosition(torch.full((memory.sentences,), self.root)), EmptyState(), trace)
 
     def read(self, inputs: Int[Tensor, "R T"], state: TableState) -> tuple[Features, TableState]:
-        place, hidden = state.own.beginning, []
+        place, hidden = state.own.prefix, []
         for tokens in inputs.unbind(dim=1):
             place = self.follows[place, tokens]
             hidden.append(self.logarithms[place])
-        after = State(Place(place), state.shared, state.trace)
+        after = State(TablePosition(place), state.shared, state.trace)
         return Features(torch.stack(hidden, dim=1)), after
 
     def write(self, hidden: Float[Tensor, "*rows V"]) -> Float[Tensor, "*rows V"]:
         return hidden.clone()
 
 
-def find(search: Search, table: Table = HEARD) -> tuple[tuple[str, ...], Hypothesis]:
+def find(search: Search, table: NextWordTable = HOMOPHONES) -> tuple[tuple[str, ...], Hypothesis]:
     """The words that a search finds, and the output with all its numbers."""
     decoder = TableDecoder(table)
     limits = Limits(torch.tensor([LONGEST]))
@@ -134,10 +134,10 @@ def show_search() -> None:
 
 def _grow(tree: Tree, beginning: tuple[str, ...], path: float, finders: Finders) -> None:
     """Add every word that may follow, with its probability and that of the path so far."""
-    for word, probability in HEARD.get(beginning, {}).items():
+    for word, probability in HOMOPHONES.get(beginning, {}).items():
         whole = path * probability
         words = beginning if word == "<end>" else (*beginning, word)
-        ends = word == "<end>" or words not in HEARD
+        ends = word == "<end>" or words not in HOMOPHONES
         by = finders.get(words, []) if ends else []
         text = Text(f"{word} {probability:.2f}")
         text.append(f"  = {whole:.3f}" if ends else "", style="dim")

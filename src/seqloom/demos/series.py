@@ -20,7 +20,7 @@ from seqloom.randomness import key
 __all__ = ["NOISE", "show_series", "write_load"]
 
 HOURS = 24 * 7 * 20
-AFTER = 24 * 14  # hours that are kept for the end
+TEST_HOURS = 24 * 14  # hours that are kept for the end
 WINDOW = 336
 NOISE = 3.0  # standard deviation, in megawatts
 OPTIONS = {
@@ -45,7 +45,10 @@ def write_load(path: Path, *, seed: int = 1) -> None:
         rows.append(f"{begin + timedelta(hours=hour):%Y-%m-%d %H:%M},{load:.2f}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for place, part in ((path, rows[:-AFTER]), (_after(path), rows[-AFTER - WINDOW :])):
+        for place, part in (
+            (path, rows[:-TEST_HOURS]),
+            (_test_path(path), rows[-TEST_HOURS - WINDOW :]),
+        ):
             place.write_text("\n".join(["time,load", *part]) + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror}); choose another") from error
@@ -63,10 +66,10 @@ def show_series(run: Path | None = None) -> None:
     if not isinstance(model, Forecaster):
         raise TypeError("a series is forecast")
     print("\nThe last two weeks, which were never seen, and two simple forecasts of them:")
-    print("\n".join(f"  {line}" for line in evaluate(model, _after(data)).lines()))
+    print("\n".join(f"  {line}" for line in evaluate(model, _test_path(data)).lines()))
     floor = NOISE**2 / float(model.target.spread[0]) ** 2
     print(f"  the noise alone has an MSE of {floor:.4f} on average: none does better for long")
-    table = model.read(_after(data))
+    table = model.read_table(_test_path(data))
     picture = place / "after.png"
     draw_forecast(model.forecast(table, len(table) - model.shape.horizon), picture)
     print(f"\nThe forecast with its band, and what came: {picture}")
@@ -82,5 +85,5 @@ def show_series(run: Path | None = None) -> None:
     )
 
 
-def _after(path: Path) -> Path:
+def _test_path(path: Path) -> Path:
     return path.with_stem(f"{path.stem}-after")

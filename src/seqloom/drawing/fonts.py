@@ -2,19 +2,19 @@
 
 from collections.abc import Collection, Sequence
 
-__all__ = ["families_for", "legible", "without_missing"]
+__all__ = ["families_for", "legible_labels", "replace_missing"]
 
 FIRST = "DejaVu Sans"
 
 
-def legible(labels: Sequence[str], kind: str) -> tuple[list[str], list[str]]:
+def legible_labels(labels: Sequence[str], kind: str) -> tuple[list[str], list[str]]:
     """The labels as a picture of that kind can show them, and the font families to try in turn.
 
     Characters that no installed font has are written as U+XXXX in a PNG; an SVG keeps its text.
     """
     families, missing = families_for(set("".join(labels)))
     if kind == "png":
-        return [without_missing(label, missing) for label in labels], families
+        return [replace_missing(label, missing) for label in labels], families
     return list(labels), families
 
 
@@ -25,7 +25,7 @@ def families_for(characters: Collection[str]) -> tuple[list[str], set[str]]:
     fonts may be an old one: where something is missing, those installed since are looked for.
     """
     families, missing = _families(characters)
-    if missing and _found_more():
+    if missing and _register_new_fonts():
         families, missing = _families(characters)
     return families, missing
 
@@ -49,14 +49,14 @@ def _families(characters: Collection[str]) -> tuple[list[str], set[str]]:
             break
         if font.name in families:
             continue
-        shown = missing & _shown_by(font.fname)
+        shown = missing & _font_characters(font.fname)
         if shown or font.name == FIRST:
             families.append(font.name)
             missing -= shown
     return families, missing
 
 
-def _found_more() -> bool:
+def _register_new_fonts() -> bool:
     """Whether fonts are installed that matplotlib did not know until now."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
@@ -72,12 +72,12 @@ def _found_more() -> bool:
     return found
 
 
-def without_missing(label: str, missing: Collection[str]) -> str:
+def replace_missing(label: str, missing: Collection[str]) -> str:
     """The label with its unshowable characters as U+XXXX."""
     return "".join(f"U+{ord(c):04X}" if c in missing else c for c in label)
 
 
-def _shown_by(path: str) -> set[str]:
+def _font_characters(path: str) -> set[str]:
     """The characters of a font file; none where it cannot be read."""
     from matplotlib.font_manager import get_font
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom.drawing.fonts import legible
+from seqloom.drawing.fonts import legible_labels
 from seqloom.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -27,21 +27,21 @@ class Drawing:
 
     labels: tuple[str, ...]
     fill: Callable[["Figure", Sequence[str]], None]
-    dots: int = 150
+    dpi: int = 150
 
     def save(self, path: Path) -> None:
         """Write it as PNG or SVG, by the path's ending."""
-        write_bytes(path, self.rendered(kind_of(path)))
+        write_bytes(path, self.render(kind_of(path)))
 
     def svg(self) -> str:
         """The picture as a piece of a page."""
-        text = self.rendered("svg").decode("utf-8")
+        text = self.render("svg").decode("utf-8")
         return text[text.index("<svg") :]
 
-    def rendered(self, kind: str) -> bytes:
+    def render(self, kind: str) -> bytes:
         """The bytes of such a file."""
-        labels, families = legible(self.labels, kind)
-        return _rendered(kind, lambda figure: self.fill(figure, labels), families, self.dots)
+        labels, families = legible_labels(self.labels, kind)
+        return _render(kind, lambda figure: self.fill(figure, labels), families, self.dpi)
 
 
 def kind_of(path: Path) -> str:
@@ -62,7 +62,7 @@ def save(
     dots: int = 150,
 ) -> None:
     """Have a figure filled and write it, with `dots` to the inch if it is a PNG."""
-    write_bytes(path, _rendered(kind_of(path), fill, families, dots))
+    write_bytes(path, _render(kind_of(path), fill, families, dots))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -76,7 +76,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         ) from error
 
 
-def _rendered(
+def _render(
     kind: str, fill: Callable[["Figure"], None], families: Sequence[str], dots: int
 ) -> bytes:
     from matplotlib import rc, rc_context

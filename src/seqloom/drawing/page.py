@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Picture", "embedded", "page", "part", "table"]
+__all__ = ["Picture", "embed_json", "page", "section", "table"]
 
 STYLE = """
 :root { color-scheme: light; --ink: #222; --faint: #777; --line: #ddd; --mark: #1f5fa8; }
@@ -60,7 +60,7 @@ def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "")
     )
 
 
-def part(heading: str, *pieces: str) -> str:
+def section(heading: str, *pieces: str) -> str:
     """A section of a page."""
     return f"<section>\n<h2>{html.escape(heading)}</h2>\n" + "\n".join(pieces) + "\n</section>"
 
@@ -74,7 +74,7 @@ def table(
         parts = [
             f'<{name} class="number">{html.escape(str(cell))}</{name}>'
             if number in numbers
-            else f'<{name} dir="auto">{_inside(cell)}</{name}>'
+            else f'<{name} dir="auto">{_cell_html(cell)}</{name}>'
             for number, cell in enumerate(cells)
         ]
         return f"<tr>{''.join(parts)}</tr>"
@@ -83,11 +83,11 @@ def table(
     return "<table>\n" + "\n".join([head, *(line(row, "td") for row in rows)]) + "\n</table>"
 
 
-def _inside(cell: object) -> str:
+def _cell_html(cell: object) -> str:
     return cell.html() if isinstance(cell, Picture) else html.escape(str(cell))
 
 
-def embedded(name: str, value: Any) -> str:
+def embed_json(name: str, value: Any) -> str:
     """A value that the page's script can read, as JSON that no text in it can end early."""
     text = json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{text}</script>'

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Tried", "draw_sweep"]
+__all__ = ["TrialCurve", "draw_sweep"]
 
 BEST, OTHER = "#c8641e", "#1f5fa8"
 MOST_PANELS = 6
@@ -19,7 +19,7 @@ WIDE = 20  # times the smallest value, from which on an axis is logarithmic
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialCurve:
     """One trial: its setting, the rungs it climbed, and its results as (update, value)."""
 
     name: str
@@ -33,12 +33,12 @@ class Tried:
         return max(value for _, value in self.results)
 
 
-def draw_sweep(trials: Sequence[Tried], path: Path, *, title: str) -> None:
+def draw_sweep(trials: Sequence[TrialCurve], path: Path, *, title: str) -> None:
     """Write it as PNG or SVG, whichever the path's ending says; the first trial is the best one."""
     save(path, lambda figure: _fill(figure, trials, title), dots=110)
 
 
-def _fill(figure: "Figure", trials: Sequence[Tried], title: str) -> None:
+def _fill(figure: "Figure", trials: Sequence[TrialCurve], title: str) -> None:
     shown = [trial for trial in trials if trial.results]
     names = list(trials[0].setting)[:MOST_PANELS]
     rows = 1 + (len(names) + 2) // 3
@@ -52,7 +52,7 @@ def _fill(figure: "Figure", trials: Sequence[Tried], title: str) -> None:
         axes.set_ylabel(title if number % 3 == 0 else "", fontsize=9)
 
 
-def _curves(axes: "Axes", trials: Sequence[Tried], title: str) -> None:
+def _curves(axes: "Axes", trials: Sequence[TrialCurve], title: str) -> None:
     """Each trial over its updates, the best one on top."""
     _frame(axes, "updates", f"{title}; best: {trials[0].name}")
     for trial in reversed(trials):
@@ -70,7 +70,7 @@ def _curves(axes: "Axes", trials: Sequence[Tried], title: str) -> None:
     axes.set_xlim(left=0)
 
 
-def _option(axes: "Axes", trials: Sequence[Tried], name: str) -> None:
+def _option(axes: "Axes", trials: Sequence[TrialCurve], name: str) -> None:
     """The best result of each trial over one option; larger dots climbed more rungs."""
     _frame(axes, name, "")
     values = [trial.setting[name] for trial in trials]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["MAP", "fill_rows", "fill_tables", "framed", "most_of"]
+__all__ = ["MAP", "fill_rows", "fill_tables", "frame_axes", "largest_magnitude"]
 
 MAP = "RdBu"  # blue speaks for what is said, red against it
 WIDE = 40  # columns from which tables stand one below the other
@@ -37,14 +37,14 @@ def fill_tables(
     for axes in grid.flat[len(tables) :]:
         axes.set_axis_off()
     for axes, (name, table) in zip(grid.flat, tables.items(), strict=False):
-        most = most_of(table)
+        most = largest_magnitude(table)
         image = axes.imshow(table, cmap=MAP, vmin=-most, vmax=most, aspect="auto")
         axes.set_title(name, fontsize=10)
         axes.set_xticks(range(len(columns)), columns, rotation=90)
         axes.set_yticks(range(len(rows)), rows)
         if 0 < source < len(columns):
             axes.axvline(source - 0.5, color="0.4", linewidth=0.8)
-        framed(axes, max(5.5, min(9.0, 36 * cell)))
+        frame_axes(axes, max(5.5, min(9.0, 36 * cell)))
         bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=min(30, max(4, 8 * size[1])))
         bar.ax.tick_params(labelsize=7)
 
@@ -63,7 +63,7 @@ def fill_rows(
     turned = 90 if len(columns) > 12 or max(map(len, columns)) > 8 else 0
     axes.set_xticks(range(len(columns)), columns, rotation=turned)
     axes.set_yticks(range(len(tables)), tables)
-    framed(axes, 8)
+    frame_axes(axes, 8)
     if len(columns) <= ROOMY:
         for (row, column), value in np.ndenumerate(whole):
             ink = "white" if abs(shares[row, column]) > 0.6 else "0.3"
@@ -72,12 +72,12 @@ def fill_rows(
             )
 
 
-def framed(axes: "Axes", letters: float) -> None:
+def frame_axes(axes: "Axes", letters: float) -> None:
     """Labels without marks, in a thin frame."""
     axes.tick_params(length=0, labelsize=letters)
     axes.spines[:].set_color("0.8")
 
 
-def most_of(table: np.ndarray) -> float:
+def largest_magnitude(table: np.ndarray) -> float:
     """The largest size in a table, for a scale around 0; 1 where all is 0."""
     return float(np.abs(table).max()) or 1.0

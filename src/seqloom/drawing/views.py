@@ -9,7 +9,7 @@ from seqloom.drawing.image_files import Drawing, write_bytes
 from seqloom.drawing.page import page
 from seqloom.errors import ConfigError
 
-__all__ = ["Paged", "View", "write"]
+__all__ = ["PageView", "View", "write"]
 
 ENDINGS = (".png", ".svg", ".html", ".json")
 
@@ -32,7 +32,7 @@ class View(Protocol):
 
 
 @runtime_checkable
-class Paged(Protocol):
+class PageView(Protocol):
     """A view that has a page of its own."""
 
     def page(self, title: str) -> str:
@@ -56,7 +56,7 @@ def write(view: View, path: Path, *, title: str) -> None:
 
 def _page(view: View, title: str) -> str:
     """A view's own page, or its picture with the text below it."""
-    if isinstance(view, Paged):
+    if isinstance(view, PageView):
         return view.page(title)
     words = f"<details><summary>As text</summary><pre>{html.escape(view.text())}</pre></details>"
     return page(title, [f"<figure>{view.drawing().svg()}</figure>", words])

@@ -1,6 +1,6 @@
 """Encoders and decoders made for use: the same numbers, with less work."""
 
-from seqloom.engine.decoder import Engine, fast
-from seqloom.engine.encoder import Reader, fast_reader
+from seqloom.engine.decoder import DecoderEngine, fast_decoder
+from seqloom.engine.encoder import EncoderEngine, fast_encoder
 
-__all__ = ["Engine", "Reader", "fast", "fast_reader"]
+__all__ = ["DecoderEngine", "EncoderEngine", "fast_decoder", "fast_encoder"]

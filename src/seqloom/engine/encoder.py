@@ -6,62 +6,62 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.engine.packing import Gathered, Places
-from seqloom.engine.weights import BlockWeights, norm_of, padding_of, usual
+from seqloom.engine.packing import PackedMemory, Packing
+from seqloom.engine.weights import BlockWeights, is_supported, norm_function, padding_bias
 from seqloom.model import Encoder, Source
 from seqloom.model.transformer import TransformerEncoder
-from seqloom.nn.modules import each
+from seqloom.nn.modules import children_of
 from seqloom.nn.transformer import Block
 
-__all__ = ["Reader", "fast_reader"]
+__all__ = ["EncoderEngine", "fast_encoder"]
 
 
-def fast_reader(encoder: Encoder) -> Encoder:
+def fast_encoder(encoder: Encoder) -> Encoder:
     """A reader with the encoder's present weights, or the encoder itself where none is made."""
     if isinstance(encoder, TransformerEncoder) and all(
-        usual(block.attention) for block in each(encoder.blocks, Block)
+        is_supported(block.attention) for block in children_of(encoder.blocks, Block)
     ):
-        return Reader(encoder)
+        return EncoderEngine(encoder)
     return encoder
 
 
-class Layer(BlockWeights):
+class EncoderEngineLayer(BlockWeights):
     """A block in which every position of a sentence looks at all of them."""
 
-    def look_around(
-        self, hidden: Float[Tensor, "N D"], places: Places, padding: Float[Tensor, "BH 1 C"]
+    def self_attention(
+        self, hidden: Float[Tensor, "N D"], places: Packing, padding: Float[Tensor, "BH 1 C"]
     ) -> Float[Tensor, "N D"]:
         """Attention to the real positions."""
-        projected = self.project(self.before(hidden, 0))
-        queries, keys, values = places.apart(projected, 3).unbind()
+        projected = self.project(self.pre_norm(hidden, 0))
+        queries, keys, values = places.split_heads(projected, 3).unbind()
         scores = torch.baddbmm(padding, queries, keys.transpose(1, 2))
         found = torch.bmm(scores.softmax(dim=-1), values)
-        return self.after(self.combine.added(hidden, places.together(found)), 0)
+        return self.post_norm(self.combine.add_to(hidden, places.merge_heads(found)), 0)
 
 
-class Reader:
+class EncoderEngine:
     """The encoder under the same protocol; its weights are copies and do not follow training."""
 
     def __init__(self, encoder: TransformerEncoder) -> None:
         self._embed = deepcopy(encoder.embed).eval()
-        self._layers = [Layer(block) for block in each(encoder.blocks, Block)]
-        self._norm = norm_of(encoder.norm)
+        self._layers = [EncoderEngineLayer(block) for block in children_of(encoder.blocks, Block)]
+        self._norm = norm_function(encoder.norm)
 
-    def encode(self, source: Source) -> Gathered:
+    def encode(self, source: Source) -> PackedMemory:
         mask, (rows, steps), heads = source.mask, source.values.shape[:2], self._layers[0].heads
-        places = Places(mask, heads)
+        places = Packing(mask, heads)
         vectors = self._embed(source.values, torch.arange(steps, device=mask.device)[None])
-        hidden = places.chosen(vectors)
-        padding = padding_of(mask, hidden.dtype).repeat_interleave(heads, dim=0)[:, None]
+        hidden = places.pack(vectors)
+        padding = padding_bias(mask, hidden.dtype).repeat_interleave(heads, dim=0)[:, None]
         for layer in self._layers:
-            hidden = layer.think(layer.look_around(hidden, places, padding))
+            hidden = layer.feed_forward(layer.self_attention(hidden, places, padding))
         states = self._norm(hidden)
         last = states[source.lengths.cumsum(0) - 1]
-        return Gathered(
+        return PackedMemory(
             rows,
-            places.filled(states, mask),
+            places.unpack(states, mask),
             mask,
             code=(last[:, None],),
-            places=places,
-            real=states,
+            packing=places,
+            real_states=states,
         )

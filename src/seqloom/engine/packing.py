@@ -11,19 +11,19 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.engine.weights import rounded
+from seqloom.engine.weights import round_up
 from seqloom.model import Memory
 
-__all__ = ["Gathered", "Places", "gathered"]
+__all__ = ["PackedMemory", "Packing", "pack_memory"]
 
 
-class Places:
+class Packing:
     """Where the real positions of a batch are, for so many heads."""
 
     def __init__(self, mask: Bool[Tensor, "B S"], heads: int) -> None:
         flat = mask.flatten()
         self.real: Int[Tensor, "N"] = flat.nonzero().squeeze(1)
-        self.room = rounded(mask.shape[1])
+        self.room = round_up(mask.shape[1])
         self.heads = heads
         numbers = (flat.cumsum(0) - 1).mul_(flat).view_as(mask)
         self._table = functional.pad(numbers, (0, self.room - mask.shape[1]))  # (B, C)
@@ -33,16 +33,16 @@ class Places:
         row = sentence[:, None] * heads + head
         self._back = (row * self.room + place[:, None]).flatten()
 
-    def chosen(self, values: Float[Tensor, "B S D"]) -> Float[Tensor, "N D"]:
+    def pack(self, values: Float[Tensor, "B S D"]) -> Float[Tensor, "N D"]:
         """The values at real positions."""
         return values.flatten(0, 1).index_select(0, self.real)
 
-    def filled(self, values: Float[Tensor, "N D"], mask: Tensor) -> Float[Tensor, "B S D"]:
+    def unpack(self, values: Float[Tensor, "N D"], mask: Tensor) -> Float[Tensor, "B S D"]:
         """The values at their positions, and 0 at padding."""
         padded = values.new_zeros(mask.numel(), values.shape[1])
         return padded.index_copy_(0, self.real, values).view(*mask.shape, -1)
 
-    def apart(self, values: Float[Tensor, "N D"], groups: int) -> Float[Tensor, "G BH C E"]:
+    def split_heads(self, values: Float[Tensor, "N D"], groups: int) -> Float[Tensor, "G BH C E"]:
         """Groups of values, such as queries, keys and values, by sentence, head and place.
 
         In a place without a position there is any value.
@@ -54,25 +54,25 @@ class Places:
         rows = values.view(len(values) * parts, -1).index_select(0, self._rows[groups])
         return rows.view(groups, -1, self.room, rows.shape[1])
 
-    def together(self, found: Float[Tensor, "BH C E"]) -> Float[Tensor, "N D"]:
+    def merge_heads(self, found: Float[Tensor, "BH C E"]) -> Float[Tensor, "N D"]:
         """What was found at real positions, with the heads of each side by side."""
         rows = found.view(-1, found.shape[2]).index_select(0, self._back)
         return rows.view(len(self.real), -1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gathered(Memory):
+class PackedMemory(Memory):
     """What a reader hands over, with its real positions, for which nobody need look again."""
 
-    places: Places
-    real: Float[Tensor, "N D"]  # the states there
+    packing: Packing
+    real_states: Float[Tensor, "N D"]  # the states there
 
 
-def gathered(memory: Memory, heads: int) -> tuple[Places, Float[Tensor, "N D"]]:
+def pack_memory(memory: Memory, heads: int) -> tuple[Packing, Float[Tensor, "N D"]]:
     """Real positions for so many heads, and the states there; a reader's own where they fit."""
-    if isinstance(memory, Gathered) and memory.places.heads == heads:
-        return memory.places, memory.real
+    if isinstance(memory, PackedMemory) and memory.packing.heads == heads:
+        return memory.packing, memory.real_states
     if memory.states is None or memory.mask is None:
         raise TypeError("a Transformer decoder needs the encoder's states")
-    places = Places(memory.mask, heads)
-    return places, places.chosen(memory.states)
+    places = Packing(memory.mask, heads)
+    return places, places.pack(memory.states)

@@ -12,24 +12,32 @@ from torch.nn import functional
 from seqloom.nn.token_mixing import Mixing, SelfAttention
 from seqloom.nn.transformer import Block
 
-__all__ = ["LANES", "Affine", "BlockWeights", "norm_of", "padding_of", "rounded", "usual"]
+__all__ = [
+    "SIMD_WIDTH",
+    "Affine",
+    "BlockWeights",
+    "is_supported",
+    "norm_function",
+    "padding_bias",
+    "round_up",
+]
 
-LANES = 16  # values that a processor takes at once: softmax is far slower over fewer
+SIMD_WIDTH = 16  # values that a processor takes at once: softmax is far slower over fewer
 
 
-def rounded(count: int) -> int:
+def round_up(count: int) -> int:
     """So many values, and those that fill up the last lanes."""
-    return -(-count // LANES) * LANES
+    return -(-count // SIMD_WIDTH) * SIMD_WIDTH
 
 
-def padding_of(mask: Bool[Tensor, "B S"], kind: torch.dtype) -> Float[Tensor, "B C"]:
+def padding_bias(mask: Bool[Tensor, "B S"], kind: torch.dtype) -> Float[Tensor, "B C"]:
     """0 at real positions, −∞ at padding and in what fills up the last lanes."""
     padding = torch.zeros_like(mask, dtype=kind).masked_fill_(~mask, -torch.inf)
-    more = rounded(mask.shape[1]) - mask.shape[1]
+    more = round_up(mask.shape[1]) - mask.shape[1]
     return functional.pad(padding, (0, more), value=-torch.inf)
 
 
-def usual(mixing: Mixing) -> bool:
+def is_supported(mixing: Mixing) -> bool:
     """Whether positions meet in a way that engines have a form for."""
     return (
         isinstance(mixing, SelfAttention)
@@ -52,7 +60,7 @@ class Affine(NamedTuple):
         return cls((linear.weight.detach() * factors[:, None]).t().contiguous(), bias)
 
     @classmethod
-    def beside(cls, maps: Sequence["Affine"]) -> "Affine":
+    def concatenate(cls, maps: Sequence["Affine"]) -> "Affine":
         """Several maps of the same inputs as one."""
         biases = [each.bias for each in maps if each.bias is not None]
         return cls(
@@ -65,7 +73,7 @@ class Affine(NamedTuple):
             return torch.mm(inputs, self.matrix)
         return torch.addmm(self.bias, inputs, self.matrix)
 
-    def added(
+    def add_to(
         self, hidden: Float[Tensor, "N D2"], inputs: Float[Tensor, "N D"]
     ) -> Float[Tensor, "N D2"]:
         """The hidden values, to which the map of the inputs is added in their place."""
@@ -73,7 +81,7 @@ class Affine(NamedTuple):
         return total if self.bias is None else total.add_(self.bias)
 
 
-def norm_of(module: nn.Module) -> Callable[[Tensor], Tensor]:
+def norm_function(module: nn.Module) -> Callable[[Tensor], Tensor]:
     """A layer norm as a plain function."""
     if not isinstance(module, nn.LayerNorm):
         return module
@@ -97,7 +105,7 @@ class BlockWeights:
         activation = block.network[1]
         self.heads, self.size, _ = attention.sizes
         self.width = self.heads * self.size
-        self.norms = [norm_of(norm) for norm in block.norms]
+        self.norms = [norm_function(norm) for norm in block.norms]
         self.norm_first = block.norm_first
         self.activation = torch.relu_ if isinstance(activation, nn.ReLU) else activation
         like = attention.project.weight.detach()
@@ -107,20 +115,20 @@ class BlockWeights:
         self.combine = Affine.of(attention.combine)
         self.widen, self.narrow = Affine.of(widen), Affine.of(narrow)
 
-    def think(self, hidden: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+    def feed_forward(self, hidden: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
         """The inner network."""
-        inner = self.activation(self.widen(self.before(hidden, -1)))
-        return self.after(self.narrow.added(hidden, inner), -1)
+        inner = self.activation(self.widen(self.pre_norm(hidden, -1)))
+        return self.post_norm(self.narrow.add_to(hidden, inner), -1)
 
-    def joined(self, found: Float[Tensor, "BH M E"]) -> Float[Tensor, "N D"]:
+    def merge_heads(self, found: Float[Tensor, "BH M E"]) -> Float[Tensor, "N D"]:
         """The heads of each row side by side."""
         split = found.view(-1, self.heads, found.shape[1], self.size)
         return split.transpose(1, 2).reshape(-1, self.width)
 
-    def before(self, hidden: Tensor, number: int) -> Tensor:
+    def pre_norm(self, hidden: Tensor, number: int) -> Tensor:
         """What a step of the block works on."""
         return self.norms[number](hidden) if self.norm_first else hidden
 
-    def after(self, hidden: Tensor, number: int) -> Tensor:
+    def post_norm(self, hidden: Tensor, number: int) -> Tensor:
         """What becomes of its sum."""
         return hidden if self.norm_first else self.norms[number](hidden)

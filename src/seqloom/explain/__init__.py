@@ -9,21 +9,21 @@ from seqloom.explain.alignment import (
     alignment_errors,
     parse_gold,
 )
-from seqloom.explain.attention_heads import Attentions, Heads, LayerAttention, attention_of
-from seqloom.explain.attention_map import AttentionMap, draw, render_text
-from seqloom.explain.attribution import Mattered
+from seqloom.explain.attention_heads import Attentions, HeadMaps, LayerAttention, attention_of
+from seqloom.explain.attention_map import AttentionMap, draw_attention, render_text
+from seqloom.explain.attribution import Attribution
 from seqloom.explain.attribution_views import (
-    MatteredIn,
-    MatteredInPicture,
-    MatteredInSeries,
-    MatteredInSound,
-    mattered,
+    AttributionView,
+    PictureAttributionView,
+    SeriesAttributionView,
+    SoundAttributionView,
+    attribution_view,
 )
 from seqloom.explain.examples import example_of
 from seqloom.explain.flow import Flow, flow_of
 from seqloom.explain.gates import UnitGates
 from seqloom.explain.gradients import (
-    Cost,
+    CostFunction,
     GradientFlow,
     UnitFlow,
     draw_flows,
@@ -31,21 +31,21 @@ from seqloom.explain.gradients import (
     mean_cross_entropy,
     spectral_radii,
 )
-from seqloom.explain.instrumented_copy import Place
+from seqloom.explain.graph import NetworkGraph
+from seqloom.explain.instrumented_copy import UnitLocation
 from seqloom.explain.media_attention import (
     PictureAttention,
     SoundAttention,
     VideoAttention,
-    is_seen,
-    seen_in,
+    attention_over_media,
+    is_media,
 )
-from seqloom.explain.graph import Net
-from seqloom.explain.network_graphs import rolled, unrolled
-from seqloom.explain.position_vectors import PositionMap, PositionMaps, positions_of
+from seqloom.explain.network_graphs import architecture_graph, unroll_graph
+from seqloom.explain.position_vectors import PositionMap, PositionMaps, position_maps
+from seqloom.explain.prediction_steps import PredictionStep, PredictionSteps, explain_steps
 from seqloom.explain.states import StateMap, state_map
-from seqloom.explain.prediction_steps import Step, Steps, steps_of
 from seqloom.explain.threads import Threads
-from seqloom.explain.tracing import attends
+from seqloom.explain.tracing import has_attention
 from seqloom.explain.trees import BeamTree, beam_tree
 
 __all__ = [
@@ -53,53 +53,53 @@ __all__ = [
     "Alignments",
     "AttentionMap",
     "Attentions",
+    "Attribution",
+    "AttributionView",
     "BeamTree",
-    "Cost",
+    "CostFunction",
     "ErrorRate",
     "Flow",
     "GradientFlow",
-    "Heads",
+    "HeadMaps",
     "LayerAttention",
-    "Mattered",
-    "MatteredIn",
-    "MatteredInPicture",
-    "MatteredInSeries",
-    "MatteredInSound",
-    "Net",
+    "NetworkGraph",
     "PictureAttention",
-    "Place",
+    "PictureAttributionView",
     "PositionMap",
     "PositionMaps",
+    "PredictionStep",
+    "PredictionSteps",
+    "SeriesAttributionView",
     "SoundAttention",
+    "SoundAttributionView",
     "StateMap",
-    "Step",
-    "Steps",
     "Threads",
     "UnitFlow",
     "UnitGates",
+    "UnitLocation",
     "VideoAttention",
     "View",
     "align",
     "alignment_errors",
-    "attends",
+    "architecture_graph",
     "attention_of",
+    "attention_over_media",
+    "attribution_view",
     "beam_tree",
-    "draw",
+    "draw_attention",
     "draw_flows",
     "example_of",
+    "explain_steps",
     "flow_of",
     "gradient_flow",
-    "is_seen",
-    "mattered",
+    "has_attention",
+    "is_media",
     "mean_cross_entropy",
     "parse_gold",
-    "positions_of",
+    "position_maps",
     "render_text",
-    "rolled",
-    "seen_in",
     "spectral_radii",
     "state_map",
-    "steps_of",
-    "unrolled",
+    "unroll_graph",
     "write",
 ]

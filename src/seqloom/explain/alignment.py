@@ -15,13 +15,13 @@ from seqloom.drawing.image_files import Drawing
 from seqloom.errors import ConfigError, DataError
 from seqloom.explain.attention_heads import Attentions
 from seqloom.explain.attention_map import AttentionMap
-from seqloom.explain.explained_output import pair_of, text_field
+from seqloom.explain.explained_output import text_source, text_to_explain
 from seqloom.explain.threads import Threads
-from seqloom.explain.tracing import pass_over
+from seqloom.explain.tracing import trace_output
 from seqloom.fields import END, TextField, Values
 
 if TYPE_CHECKING:
-    from seqloom.prediction import Model, Output
+    from seqloom.prediction import Output, TextPredictor
 
 __all__ = [
     "Alignment",
@@ -94,39 +94,43 @@ class Alignment:
 class Alignments:
     """The alignments of several inputs, and how they compare to gold ones where those are known."""
 
-    each: tuple[Alignment, ...]
+    alignments: tuple[Alignment, ...]
     errors: "ErrorRate | None" = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        plain: dict[str, Any] = {"alignments": [one.as_dict() for one in self.each]}
+        plain: dict[str, Any] = {"alignments": [one.as_dict() for one in self.alignments]}
         return plain if self.errors is None else {**plain, **self.errors.as_dict()}
 
     def text(self, width: int = 80) -> str:
         """A line in Pharaoh format for each input, whatever its width."""
-        return "\n".join(one.pharaoh() for one in self.each)
+        return "\n".join(one.pharaoh() for one in self.alignments)
 
     def drawing(self) -> Drawing:
         """The threads of the one input that a picture is for."""
-        if len(self.each) != 1:
+        if len(self.alignments) != 1:
             raise ConfigError(
-                f"a picture shows the words of one input, not of {len(self.each)}: give one, or "
-                "write them as .json"
+                f"a picture shows the words of one input, not of {len(self.alignments)}: give one, "
+                "or write them as .json"
             )
-        return self.each[0].drawing()
+        return self.alignments[0].drawing()
 
 
 def align(
-    model: "Model", text: str, output: "Output | str | None" = None, *, layer: int | None = None
+    model: "TextPredictor",
+    text: str,
+    output: "Output | str | None" = None,
+    *,
+    layer: int | None = None,
 ) -> Alignment:
     """The alignment of the model's own output, or of a given one."""
-    field = text_field(model)
-    pair = pair_of(model, text, output)
-    source = _words(field, pair.values)
-    target = _words(model.target, pair.target_ids)
-    attention = Attentions.seen(pass_over(model.network, pair)).chosen(layer=layer)
-    weights = _gathered(attention.weights, target.numbers, mean=True)
-    weights = _gathered(weights.T, source.numbers).T
+    field = text_source(model)
+    pair = text_to_explain(model, text, output)
+    source = _split_words(field, pair.values)
+    target = _split_words(model.target, pair.target_ids)
+    attention = Attentions.from_trace(trace_output(model.network, pair)).select_map(layer=layer)
+    weights = _pool_by_word(attention.weights, target.numbers, mean=True)
+    weights = _pool_by_word(weights.T, source.numbers).T
     return Alignment(source.words, target.words, weights)
 
 
@@ -137,7 +141,7 @@ class _Words(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def _words(field: TextField, row: Sequence[int] | Values) -> _Words:
+def _split_words(field: TextField, row: Sequence[int] | Values) -> _Words:
     """A token belongs to the word in which its first character that is no space lies."""
     table = np.asarray(row)
     ids = (table if table.ndim == 1 else table[:, 0]).tolist()
@@ -155,7 +159,7 @@ def _words(field: TextField, row: Sequence[int] | Values) -> _Words:
     return _Words(tuple(whole[first:last] for first, last in spans), tuple(numbers))
 
 
-def _gathered(rows: np.ndarray, numbers: Sequence[int], *, mean: bool = False) -> np.ndarray:
+def _pool_by_word(rows: np.ndarray, numbers: Sequence[int], *, mean: bool = False) -> np.ndarray:
     """Rows of tokens as rows of their words."""
     table = np.zeros((max(numbers, default=-1) + 1, rows.shape[1]))
     counts = np.zeros(len(table))

@@ -3,26 +3,26 @@
 import numpy as np
 
 from seqloom.explain.attention_heads import cross_map, layer_maps
-from seqloom.explain.explained_output import Filled
-from seqloom.explain.tracing import Pass
-from seqloom.model import HeadedModel, Network
-from seqloom.model.heads import CodePool, GapsHead, LabelHead, MeanPool, NumberHead, TagsHead
+from seqloom.explain.explained_output import ExplainedBlanks
+from seqloom.explain.tracing import Trace
+from seqloom.model import HeadModel, Network
+from seqloom.model.heads import BlanksHead, CodePool, LabelHead, MeanPool, NumberHead, TagsHead
 
-__all__ = ["attention_beside"]
+__all__ = ["attribute_by_attention"]
 
 
-def attention_beside(network: Network, found: Pass) -> np.ndarray | None:
+def attribute_by_attention(network: Network, found: Trace) -> np.ndarray | None:
     """Weights over the source and then over what the decoder read; None where it is not symbols.
 
     A decoder's are those to the source or, where it has none, to what it read before; those of an
     encoder that is judged are of the positions that the head sees.
     """
-    said = found.said
-    if said.units is not None:
+    said = found.output
+    if said.feature_groups is not None:
         return None
-    sizes = len(said.evidence), len(said.inputs)
-    if isinstance(network, HeadedModel):
-        weights = _judged(network, found)
+    sizes = len(said.feature_names), len(said.inputs)
+    if isinstance(network, HeadModel):
+        weights = _head_attention(network, found)
         return weights if weights is not None and weights.shape[1] == sizes[0] else None
     across = cross_map(found)
     if across is not None:
@@ -33,17 +33,17 @@ def attention_beside(network: Network, found: Pass) -> np.ndarray | None:
     return own[-1].weights if own and not sizes[0] else None
 
 
-def _judged(network: HeadedModel, found: Pass) -> np.ndarray | None:
+def _head_attention(network: HeadModel, found: Trace) -> np.ndarray | None:
     """The last layer's mean over heads, of each position or of those that are pooled."""
     own = layer_maps(found, "encoder")
     if not own:
         return None
     weights: np.ndarray = own[-1].weights
     match network.head:
-        case GapsHead() if isinstance(found.said, Filled):
-            return weights[found.said.gaps]
+        case BlanksHead() if isinstance(found.output, ExplainedBlanks):
+            return weights[found.output.blank_positions]
         case TagsHead():
-            return weights[: len(found.said.target)]
+            return weights[: len(found.output.target)]
         case LabelHead(pool=CodePool()) | NumberHead(pool=CodePool()):
             return weights[-1:]
         case LabelHead(pool=MeanPool()) | NumberHead(pool=MeanPool()):

@@ -9,9 +9,15 @@ import numpy as np
 
 from seqloom.drawing.image_files import Drawing
 from seqloom.errors import ConfigError
-from seqloom.explain.attention_map import AttentionMap, render_text, rounded, tick, top_of
-from seqloom.explain.explained_output import Cell, said_of
-from seqloom.explain.tracing import Looked, Pass, pass_over
+from seqloom.explain.attention_map import (
+    AttentionMap,
+    render_text,
+    round_values,
+    scale_top,
+    tick_label,
+)
+from seqloom.explain.explained_output import Cell, output_to_explain
+from seqloom.explain.tracing import AttentionTrace, Trace, trace_output
 from seqloom.prediction import Output, Predictor
 
 if TYPE_CHECKING:
@@ -19,16 +25,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "OF",
+    "ATTENTION_KINDS",
     "Attentions",
-    "Heads",
+    "HeadMaps",
     "LayerAttention",
     "attention_of",
     "cross_map",
     "layer_maps",
 ]
 
-OF = {
+ATTENTION_KINDS = {
     "cross": ("decoder", "cross"),
     "encoder": ("encoder", "self"),
     "decoder": ("decoder", "self"),
@@ -39,7 +45,7 @@ OF = {
 class LayerAttention:
     """The weights of one layer: (H, T, S), each row of which sums to 1."""
 
-    of: str  # cross, encoder or decoder
+    kind: str  # cross, encoder or decoder
     layer: int  # from 1
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -61,11 +67,11 @@ class LayerAttention:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "of": self.of,
+            "of": self.kind,
             "layer": self.layer,
             "rows": list(self.rows),
             "columns": list(self.columns),
-            "weights": rounded(self.weights),
+            "weights": round_values(self.weights),
         }
 
 
@@ -78,48 +84,50 @@ class Attentions:
     layers: tuple[LayerAttention, ...]
 
     @classmethod
-    def seen(cls, found: Pass) -> "Attentions":
+    def from_trace(cls, found: Trace) -> "Attentions":
         """What a pass noted."""
-        layers = tuple(_layer(look) for look in found.looks)
-        return cls(found.said.source, found.said.target, layers)
+        layers = tuple(_layer_attention(look) for look in found.attention_traces)
+        return cls(found.output.source, found.output.target, layers)
 
-    def of(self, kind: str = "cross") -> tuple[LayerAttention, ...]:
+    def select_layers(self, kind: str = "cross") -> tuple[LayerAttention, ...]:
         """The layers of one kind, the first first; ConfigError where there are none."""
-        if kind not in OF:
-            raise ConfigError(f"attention of {kind!r}: choose {', '.join(OF)}")
-        layers = tuple(layer for layer in self.layers if layer.of == kind)
+        if kind not in ATTENTION_KINDS:
+            raise ConfigError(f"attention of {kind!r}: choose {', '.join(ATTENTION_KINDS)}")
+        layers = tuple(layer for layer in self.layers if layer.kind == kind)
         if not layers:
             if not self.layers:
                 raise ConfigError(
                     "this model has no attention: --show gradients tells what mattered"
                 )
             raise ConfigError(
-                f"this model has no {_words(kind)}: look at {' or '.join(self.kinds)}"
+                f"this model has no {_describe_kind(kind)}: look at {' or '.join(self.kinds)}"
             )
         return layers
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Who looks in this model: the first is what is seen where nothing else is asked for."""
-        return tuple(name for name in OF if any(layer.of == name for layer in self.layers))
+        return tuple(
+            name for name in ATTENTION_KINDS if any(layer.kind == name for layer in self.layers)
+        )
 
-    def chosen(
+    def select_map(
         self, kind: str = "cross", *, layer: int | None = None, head: int | None = None
     ) -> AttentionMap:
         """One map: of a layer, the last if none is named; of a head, or the mean over heads."""
-        layers = self.of(kind)
+        layers = self.select_layers(kind)
         numbers = [each.layer for each in layers]
         if layer is not None and layer not in numbers:
             raise ConfigError(
-                f"there is no layer {layer} with {_words(kind)}: "
+                f"there is no layer {layer} with {_describe_kind(kind)}: "
                 f"choose {', '.join(map(str, numbers))}"
             )
         found = layers[-1 if layer is None else numbers.index(layer)]
         return found.mean() if head is None else found.head(head)
 
-    def each(self, kind: str = "cross") -> "Heads":
+    def head_maps(self, kind: str = "cross") -> "HeadMaps":
         """Every layer and head of one kind, to be seen side by side."""
-        return Heads(self.of(kind))
+        return HeadMaps(self.select_layers(kind))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -131,7 +139,7 @@ class Attentions:
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class HeadMaps:
     """Layers of one kind, a picture for each of their heads."""
 
     layers: tuple[LayerAttention, ...]
@@ -152,24 +160,28 @@ class Heads:
     def drawing(self) -> Drawing:
         """A row of heat maps for each layer."""
         first = self.layers[0]
-        return Drawing(tuple(map(tick, (*first.columns, *first.rows))), partial(_fill, self), 120)
+        return Drawing(
+            tuple(map(tick_label, (*first.columns, *first.rows))), partial(_fill, self), 120
+        )
 
 
 def attention_of(model: Predictor, text: Cell, output: Output | str | None = None) -> Attentions:
     """The weights of every layer and head, for the model's own output or for a given one."""
-    return Attentions.seen(pass_over(model.network, said_of(model, text, output)))
+    return Attentions.from_trace(
+        trace_output(model.network, output_to_explain(model, text, output))
+    )
 
 
-def _layer(look: Looked) -> LayerAttention:
-    of = next(name for name, what in OF.items() if what == (look.side, look.kind))
+def _layer_attention(look: AttentionTrace) -> LayerAttention:
+    of = next(name for name, what in ATTENTION_KINDS.items() if what == (look.side, look.kind))
     return LayerAttention(of, look.layer, look.rows, look.columns, look.weights.double().numpy())
 
 
-def _words(kind: str) -> str:
+def _describe_kind(kind: str) -> str:
     return "attention to the source" if kind == "cross" else f"self-attention in the {kind}"
 
 
-def _fill(heads: Heads, figure: "Figure", labels: Sequence[str]) -> None:
+def _fill(heads: HeadMaps, figure: "Figure", labels: Sequence[str]) -> None:
     """Small maps in a grid, layers down and heads across, with labels at the rim alone."""
     first = heads.layers[0]
     columns, rows = labels[: len(first.columns)], labels[len(first.columns) :]
@@ -185,25 +197,31 @@ def _fill(heads: Heads, figure: "Figure", labels: Sequence[str]) -> None:
                 axes.set_axis_off()
                 continue
             weights = layer.weights[number]
-            axes.imshow(weights, cmap="Blues", vmin=0, vmax=top_of(weights), aspect="auto")
+            axes.imshow(weights, cmap="Blues", vmin=0, vmax=scale_top(weights), aspect="auto")
             axes.set_title(f"layer {layer.layer}, head {number + 1}", fontsize=8, pad=4)
-            _rim(axes, columns if layer is heads.layers[-1] else (), rows if not number else ())
+            _label_edges(
+                axes, columns if layer is heads.layers[-1] else (), rows if not number else ()
+            )
             axes.tick_params(length=0, labelsize=max(5.0, min(8.0, 45 * cell)))
             axes.spines[:].set_color("0.8")
 
 
-def _rim(axes: "Axes", columns: Sequence[str], rows: Sequence[str]) -> None:
+def _label_edges(axes: "Axes", columns: Sequence[str], rows: Sequence[str]) -> None:
     """Labels below and on the left, where there are any."""
     axes.set_xticks(range(len(columns)), columns, rotation=90)
     axes.set_yticks(range(len(rows)), rows)
 
 
-def cross_map(found: Pass) -> AttentionMap | None:
+def cross_map(found: Trace) -> AttentionMap | None:
     """The last layer's mean attention to the source, where there is any."""
     maps = layer_maps(found, "cross")
     return maps[-1] if maps else None
 
 
-def layer_maps(found: Pass, kind: str) -> list[AttentionMap]:
+def layer_maps(found: Trace, kind: str) -> list[AttentionMap]:
     """Each layer's mean attention of one kind."""
-    return [_layer(look).mean() for look in found.looks if (look.side, look.kind) == OF[kind]]
+    return [
+        _layer_attention(look).mean()
+        for look in found.attention_traces
+        if (look.side, look.kind) == ATTENTION_KINDS[kind]
+    ]

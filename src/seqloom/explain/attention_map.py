@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AttentionMap",
-    "draw",
-    "fitted",
+    "draw_attention",
     "panels",
     "render_text",
-    "rounded",
+    "round_values",
+    "scale_top",
     "terminal_label",
-    "tick",
-    "top_of",
-    "visible",
-    "wrapped",
+    "tick_label",
+    "truncate_line",
+    "visible_label",
+    "wrap_lines",
 ]
 
 ROUNDING = 0.01  # how far half-precision weights may be from a sum of 1
@@ -78,13 +78,13 @@ class AttentionMap:
         return {
             "source": list(self.source),
             "target": list(self.target),
-            "weights": rounded(self.weights),
+            "weights": round_values(self.weights),
         }
 
     @property
     def top(self) -> float:
         """The end of a scale of weights: 1, or less where all of them are small."""
-        return top_of(self.weights)
+        return scale_top(self.weights)
 
     def text(self, width: int = 80) -> str:
         """As `render_text` gives it."""
@@ -92,18 +92,18 @@ class AttentionMap:
 
     def drawing(self) -> Drawing:
         """A heat map, legible up to hundreds of tokens a side."""
-        labels = tuple(map(tick, (*self.source, *self.target)))
+        labels = tuple(map(tick_label, (*self.source, *self.target)))
         dots = 110 if max(self.weights.shape) > 100 else 150
         return Drawing(labels, partial(_fill, self), dots)
 
 
-def top_of(weights: np.ndarray) -> float:
+def scale_top(weights: np.ndarray) -> float:
     """The least round number that no weight is above."""
     most = float(weights.max())
     return next((top for top in TOPS if most <= top), 1.0)
 
 
-def rounded(values: np.ndarray) -> list[Any]:
+def round_values(values: np.ndarray) -> list[Any]:
     """Nested lists of numbers with six digits."""
     plain: list[Any] = np.round(values.astype(np.float64), DIGITS).tolist()
     return plain
@@ -154,12 +154,12 @@ def _legend(top: float) -> str:
     return LEGEND if top == 1 else LEGEND.replace("weight", f"×{top:g}")
 
 
-def fitted(line: str, width: int) -> str:
+def truncate_line(line: str, width: int) -> str:
     """A line cut to so many cells."""
     return line if cell_len(line) <= width else set_cell_size(line, max(1, width - 1)) + "…"
 
 
-def wrapped(lines: Iterable[str], width: int) -> str:
+def wrap_lines(lines: Iterable[str], width: int) -> str:
     """Lines that go on below, further to the right, where they are too long."""
     return "\n".join(
         part
@@ -173,7 +173,7 @@ def wrapped(lines: Iterable[str], width: int) -> str:
 
 def terminal_label(token: str, longest: int = LONGEST_LABEL) -> str:
     """A token as at least one visible cell that neither reorders nor controls the terminal."""
-    label = visible(token)
+    label = visible_label(token)
     if cell_len(label) > longest:
         label = set_cell_size(label, longest - 1).rstrip() + "…"
     if any(unicodedata.bidirectional(character) in RIGHT_TO_LEFT for character in label):
@@ -181,7 +181,7 @@ def terminal_label(token: str, longest: int = LONGEST_LABEL) -> str:
     return label
 
 
-def visible(token: str) -> str:
+def visible_label(token: str) -> str:
     """Spaces and control characters as their pictures, a lone combining mark on a dotted circle."""
     label = "".join(map(_visible_character, token)).strip(JOINERS) or "∅"
     if cell_len(label[0]) == 0 or unicodedata.category(label[0]).startswith("M"):
@@ -201,14 +201,14 @@ def _visible_character(character: str) -> str:
     return character
 
 
-def draw(attention: AttentionMap, path: Path) -> None:
+def draw_attention(attention: AttentionMap, path: Path) -> None:
     """Draw the map as PNG or SVG, by the path's suffix."""
     attention.drawing().save(path)
 
 
-def tick(token: str) -> str:
+def tick_label(token: str) -> str:
     """A token as a short label of a picture, spaces and controls made visible."""
-    label = visible(token)
+    label = visible_label(token)
     return label if len(label) <= LONGEST_TICK else label[: LONGEST_TICK - 1] + "…"
 
 
@@ -237,7 +237,7 @@ class _Layout:
         return width + 0.4, max(height, 1.4)
 
     @property
-    def letters(self) -> float:
+    def font_size(self) -> float:
         """Font size in points."""
         return max(6.0, min(11.0, 49 * self.cell))
 
@@ -251,7 +251,7 @@ class _Layout:
         """Every how many tokens there is room for a label."""
         return math.ceil(0.1 / self.cell)
 
-    def place(self, left: float, size: tuple[float, float]) -> tuple[float, float, float, float]:
+    def box(self, left: float, size: tuple[float, float]) -> tuple[float, float, float, float]:
         """A box of that size at the top of the page, in shares of it."""
         (width, height), (page_width, page_height) = size, self.page
         return (
@@ -267,14 +267,14 @@ def _fill(attention: AttentionMap, figure: "Figure", labels: Sequence[str]) -> N
     columns, rows = labels[: len(attention.source)], labels[len(attention.source) :]
     layout = _Layout(len(columns), len(rows))
     figure.set_size_inches(*layout.page)
-    axes = figure.add_axes(layout.place(0, layout.map))
+    axes = figure.add_axes(layout.box(0, layout.map))
     top = attention.top
     image = axes.imshow(attention.weights, cmap="Blues", vmin=0, vmax=top, aspect="auto")
     _label(axes, layout, columns, rows)
     if layout.is_roomy:
         _write_numbers(axes, attention.weights, top)
     bar_height = min(layout.page[1], 4.0)
-    bar = figure.add_axes(layout.place(layout.map[0] + 0.2, (0.13, bar_height)))
+    bar = figure.add_axes(layout.box(layout.map[0] + 0.2, (0.13, bar_height)))
     figure.colorbar(image, cax=bar, ticks=[share * top for share in (0, 0.25, 0.5, 0.75, 1)])
     bar.tick_params(labelsize=8, length=2)
     bar.spines[:].set_visible(False)
@@ -292,7 +292,7 @@ def _label(axes: "Axes", layout: _Layout, columns: Sequence[str], rows: Sequence
         for text in labels:
             text.set(rotation=turn, rotation_mode="anchor", ha="left")
             text.set_verticalalignment("center" if turn == 90 else "baseline")
-    axes.tick_params(length=0, pad=4, labelsize=layout.letters)
+    axes.tick_params(length=0, pad=4, labelsize=layout.font_size)
     axes.spines[:].set_color("0.8")
     if layout.is_roomy:
         axes.spines[:].set_visible(False)

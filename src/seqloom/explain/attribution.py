@@ -17,19 +17,19 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from seqloom.explain.attention_map import fitted, rounded, terminal_label
-from seqloom.explain.attention_attribution import attention_beside
-from seqloom.explain.explained_output import Said
-from seqloom.explain.instrumented_copy import twin
-from seqloom.explain.tracing import Pass, pass_over
+from seqloom.explain.attention_attribution import attribute_by_attention
+from seqloom.explain.attention_map import round_values, terminal_label, truncate_line
+from seqloom.explain.explained_output import ExplainedOutput
+from seqloom.explain.instrumented_copy import instrument
+from seqloom.explain.tracing import Trace, trace_output
 from seqloom.model import Network, Source
 from seqloom.model.encoders import ReversedEncoder
-from seqloom.nn.embedding import Embedding, Forgetful, OneHot, SpeltVectors
+from seqloom.nn.embedding import CharacterCNNVectors, Embedding, OneHot, WordDropout
 
-__all__ = ["METHODS", "Mattered", "ScaledVectors", "explain", "unread"]
+__all__ = ["METHODS", "Attribution", "ScaledVectors", "compute_attribution", "future_mask"]
 
-CLOSE = 0.01  # of the whole, that integrated gradients may be short of it
-FIRST, MOST = 16, 256  # points on the way from 0 to the vectors
+TOLERANCE = 0.01  # of the whole, that integrated gradients may be short of it
+FIRST_POINTS, MOST_POINTS = 16, 256  # points on the way from 0 to the vectors
 ROWS = 64  # computed at once
 LEAST = 0.005  # that is named in the terminal: nats, or a share of the largest
 LONGEST = 28  # cells of a name there
@@ -43,7 +43,7 @@ METHODS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Mattered:
+class Attribution:
     """What each thing that is said owes to each part of the source and of the output before it.
 
     Tables are (T, S + T): the source, then what the decoder read, of which step t sees the first t;
@@ -53,23 +53,23 @@ class Mattered:
     source: tuple[str, ...]
     inputs: tuple[str, ...]  # `<start>` and the output without its last token; or nothing
     target: tuple[str, ...]
-    explained: np.ndarray  # (T,): log p of each, or the number itself
+    scores: np.ndarray  # (T,): log p of each, or the number itself
     attention: np.ndarray | None  # 0 for what was not looked at; None where the model has none
     gradient: np.ndarray
     integrated: np.ndarray
     erasure: np.ndarray
-    without: np.ndarray  # (T,): the same when all vectors are 0
+    baseline_scores: np.ndarray  # (T,): the same when all vectors are 0
     points: int  # that integrated gradients were computed at
     quantity: str = "log p"
 
     @property
-    def gap(self) -> np.ndarray:
+    def convergence_delta(self) -> np.ndarray:
         """How far integrated gradients are from adding up, for each thing that is said."""
-        gap: np.ndarray = self.integrated.sum(axis=1) - (self.explained - self.without)
+        gap: np.ndarray = self.integrated.sum(axis=1) - (self.scores - self.baseline_scores)
         return gap
 
     @property
-    def is_likely(self) -> bool:
+    def is_log_probability(self) -> bool:
         """Whether it is probabilities that are explained."""
         return self.quantity == "log p"
 
@@ -79,7 +79,7 @@ class Mattered:
 
     def agreement(self) -> dict[str, float]:
         """Spearman's rank correlation of the size of each look with that of erasure."""
-        read = ~unread(self)
+        read = ~future_mask(self)
         looked = read & np.any(self.attention, axis=0) if self.attention is not None else read
         return {
             name: _rank_correlation(*(np.abs(each[shown]) for each in (table, self.erasure)))
@@ -95,10 +95,10 @@ class Mattered:
             "inputs": list(self.inputs),
             "target": list(self.target),
             "quantity": self.quantity,
-            "explained": rounded(self.explained),
-            "without": rounded(self.without),
-            **{name: rounded(table) for name, table in self.tables().items()},
-            "gap": rounded(self.gap),
+            "explained": round_values(self.scores),
+            "without": round_values(self.baseline_scores),
+            **{name: round_values(table) for name, table in self.tables().items()},
+            "gap": round_values(self.convergence_delta),
             "points": self.points,
             "agreement_with_erasure": self.agreement(),
         }
@@ -108,48 +108,54 @@ class Mattered:
         names = (*self.source, *(f"({name})" for name in self.inputs))
         lines = []
         for row, token in enumerate(self.target):
-            value = self.explained[row]
-            size = f"p {np.exp(value):.3f}" if self.is_likely else f"{self.quantity} {value:.4g}"
+            value = self.scores[row]
+            size = (
+                f"p {np.exp(value):.3f}"
+                if self.is_log_probability
+                else f"{self.quantity} {value:.4g}"
+            )
             lines.append(f"{terminal_label(token)}  {size}")
             for name, table in self.tables().items():
-                words = self._weightiest(names, table[row])
-                lines.append(fitted(f"  {METHODS[name]:<21}{words}", width))
+                words = self._top_parts(names, table[row])
+                lines.append(truncate_line(f"  {METHODS[name]:<21}{words}", width))
         lines += ["", "rank correlation with erasure"]
         lines += [f"  {METHODS[name]:<21}{value:.2f}" for name, value in self.agreement().items()]
-        off = np.abs(self.gap).max()
-        unit = " nats" if self.is_likely else ""
+        off = np.abs(self.convergence_delta).max()
+        unit = " nats" if self.is_log_probability else ""
         lines.append(f"integrated gradients: {self.points} points, {off:.3f}{unit} off at most")
         if self.inputs:
             lines.append("in brackets: what the model had written before")
         return "\n".join(lines)
 
-    def _weightiest(self, names: tuple[str, ...], row: np.ndarray) -> str:
+    def _top_parts(self, names: tuple[str, ...], row: np.ndarray) -> str:
         """A few parts that count, the weightiest first."""
-        least = LEAST if self.is_likely else LEAST * float(np.abs(row).max())
+        least = LEAST if self.is_log_probability else LEAST * float(np.abs(row).max())
         order = np.argsort(-np.abs(row), kind="stable")[:SHOWN]
         parts = [
-            f"{_name(names[i])} {row[i]:{'+.2f' if self.is_likely else '+.3g'}}"
+            f"{_part_name(names[i])} {row[i]:{'+.2f' if self.is_log_probability else '+.3g'}}"
             for i in order
             if abs(row[i]) > least
         ]
         return "  ".join(parts) or f"none counts for {LEAST} or more"
 
 
-def explain(network: Network, said: Said, passed: Pass | None = None) -> Mattered:
+def compute_attribution(
+    network: Network, said: ExplainedOutput, passed: Trace | None = None
+) -> Attribution:
     """All looks at what a network says of an input; a pass over it is made where none is given."""
-    passed = pass_over(network, said) if passed is None else passed
+    passed = trace_output(network, said) if passed is None else passed
     vectors = ScaledVectors(network, said)
     whole = torch.ones(vectors.length, dtype=torch.float64)
     plain, without = vectors.scores(torch.stack([whole, 0 * whole]))
-    points, integrated = _integrated(vectors, (plain - without).numpy())
+    points, integrated = _integrate_gradients(vectors, (plain - without).numpy())
     kept = 1 - whole.diag()
     left = torch.cat([vectors.scores(rows) for rows in kept.split(ROWS)])  # (S + T, T)
-    return Mattered(
-        said.evidence,
+    return Attribution(
+        said.feature_names,
         said.inputs,
         said.target,
         plain.numpy(),
-        attention_beside(network, passed),
+        attribute_by_attention(network, passed),
         vectors.gradients(np.ones(1), np.ones(1)),
         integrated,
         (plain - left).T.numpy(),
@@ -159,29 +165,29 @@ def explain(network: Network, said: Said, passed: Pass | None = None) -> Mattere
     )
 
 
-def _name(part: str) -> str:
+def _part_name(part: str) -> str:
     """A part for a terminal; spaces between words are no symbols of their own."""
     label = terminal_label(part, LONGEST)
     return label.replace("␣", " ") if part == part.strip() else label
 
 
-def _integrated(vectors: "ScaledVectors", whole: np.ndarray) -> tuple[int, np.ndarray]:
+def _integrate_gradients(vectors: "ScaledVectors", whole: np.ndarray) -> tuple[int, np.ndarray]:
     """Gauss's rule with twice the points until the parts add up to the whole.
 
     Layer norms turn within a hair's breadth of 0, so the way is walked as u⁴, slowly at first.
     """
-    points = FIRST
+    points = FIRST_POINTS
     while True:
         places, shares = np.polynomial.legendre.leggauss(points)
         along = (places + 1) / 2
         found = vectors.gradients(along**4, 2 * shares * along**3)
         off = np.abs(found.sum(axis=1) - whole).max()
-        if off <= CLOSE * max(1e-6, np.abs(whole).max()) or points >= MOST:
+        if off <= TOLERANCE * max(1e-6, np.abs(whole).max()) or points >= MOST_POINTS:
             return points, found
         points *= 2
 
 
-class _Read(NamedTuple):
+class _InputVectors(NamedTuple):
     """Vectors as a model read them, scaled, and as they were; and their parts in a table."""
 
     scaled: Float[Tensor, "N t E"]
@@ -202,17 +208,17 @@ class ScaledVectors:
     A scale is a number for each part, in as many rows as are to be computed.
     """
 
-    def __init__(self, network: Network, said: Said) -> None:
-        self.said, self.twin = said, twin(network)
-        self.length = len(said.evidence) + len(said.inputs)
+    def __init__(self, network: Network, said: ExplainedOutput) -> None:
+        self.output, self.instrumented = said, instrument(network)
+        self.length = len(said.feature_names) + len(said.inputs)
         self._scale = torch.ones(1, self.length)
         self._pending = torch.arange(0)
         self._inside = 0  # vectors may be made of others, which are left as they are
-        self._reads: list[_Read] = []
-        for module in self.twin.modules():
-            if isinstance(module, Embedding | OneHot | SpeltVectors | Forgetful):
+        self._inputs: list[_InputVectors] = []
+        for module in self.instrumented.modules():
+            if isinstance(module, Embedding | OneHot | CharacterCNNVectors | WordDropout):
                 module.register_forward_pre_hook(self._enter)
-                module.register_forward_hook(self._scaled)
+                module.register_forward_hook(self._scale_output)
 
     def scores(self, scale: Float[Tensor, "N L"]) -> Float[Tensor, "N T"]:
         """The quantity of each thing that is said when every part is so scaled."""
@@ -221,7 +227,7 @@ class ScaledVectors:
 
     def gradients(self, scales: np.ndarray, shares: np.ndarray) -> np.ndarray:
         """Σ share · v · ∂ log p / ∂v at v times each scale, as (T, S + T)."""
-        total = torch.zeros(len(self.said.target), self.length, dtype=torch.float64)
+        total = torch.zeros(len(self.output.target), self.length, dtype=torch.float64)
         rows = max(1, ROWS * 32 // max(32, self.length))
         for some in np.array_split(np.arange(len(scales)), -(-len(scales) // rows)):
             scale, share = torch.from_numpy(scales[some]), torch.from_numpy(shares[some])
@@ -234,53 +240,53 @@ class ScaledVectors:
 
     def _add(self, score: Tensor, share: Tensor, row: Tensor) -> None:
         """Share · v · gradient of one thing that is said, v as it was before it was scaled."""
-        scaled = [read.scaled for read in self._reads]
+        scaled = [read.scaled for read in self._inputs]
         found = torch.autograd.grad(score, scaled, retain_graph=True, materialize_grads=True)
-        for gradient, read in zip(found, self._reads, strict=True):
+        for gradient, read in zip(found, self._inputs, strict=True):
             columns, parts = read.parts(gradient)
             row.index_add_(0, columns, share @ parts.double())
 
     def _run(self, scale: Float[Tensor, "N L"]) -> Float[Tensor, "N T"]:
         """One pass; what is read on the way is noted."""
-        source, encoder = len(self.said.evidence), self.twin.encoder
-        self._scale, self._reads = scale, []
+        source, encoder = len(self.output.feature_names), self.instrumented.encoder
+        self._scale, self._inputs = scale, []
         self._pending = torch.arange(source)
         if isinstance(encoder, ReversedEncoder):
             self._pending[:-1] = self._pending[:-1].flip(0)
         memory = encoder.encode(self._source(len(scale)))
         self._pending = torch.arange(source, self.length)
-        return self.said.explained(self.twin, memory)
+        return self.output.scores(self.instrumented, memory)
 
     def _source(self, rows: int) -> Source:
         """The input so many times; numbers are scaled here, the vectors of symbols later."""
-        units = self.said.units
+        units = self.output.feature_groups
         if units is None:
-            return self.said.read(rows)
-        kind = next(self.twin.parameters()).dtype
-        base = torch.from_numpy(units.base).to(kind)
-        plain = torch.tensor(np.asarray(self.said.values), dtype=kind) - base  # (S, C)
-        scaled = self._noted(plain[None], torch.from_numpy(units.groups))
+            return self.output.source_batch(rows)
+        kind = next(self.instrumented.parameters()).dtype
+        base = torch.from_numpy(units.baseline).to(kind)
+        plain = torch.tensor(np.asarray(self.output.values), dtype=kind) - base  # (S, C)
+        scaled = self._record(plain[None], torch.from_numpy(units.groups))
         return Source(scaled + base, torch.full((rows,), len(plain)))
 
-    def _noted(self, plain: Tensor, columns: Tensor) -> Tensor:
+    def _record(self, plain: Tensor, columns: Tensor) -> Tensor:
         """Vectors scaled by their parts, from which gradients can be had."""
         scale = self._scale[:, columns].to(plain)
         scaled = plain * (scale if columns.ndim == 2 else scale[..., None])
         if torch.is_grad_enabled():
             scaled.requires_grad_()
-        self._reads.append(_Read(scaled, plain, columns))
+        self._inputs.append(_InputVectors(scaled, plain, columns))
         return scaled
 
     def _enter(self, _module: nn.Module, _inputs: Any) -> None:
         self._inside += 1
 
-    def _scaled(self, _module: nn.Module, _inputs: Any, vectors: Tensor) -> Tensor:
+    def _scale_output(self, _module: nn.Module, _inputs: Any, vectors: Tensor) -> Tensor:
         self._inside -= 1
         if self._inside:
             return vectors
         steps = vectors.shape[1]
         columns, self._pending = self._pending[:steps], self._pending[steps:]
-        return self._noted(vectors.detach(), columns)
+        return self._record(vectors.detach(), columns)
 
 
 def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
@@ -297,7 +303,7 @@ def _ranks(values: np.ndarray) -> NDArray[np.float64]:
     return found
 
 
-def unread(found: Mattered) -> np.ndarray:
+def future_mask(found: Attribution) -> np.ndarray:
     """Where a step cannot have looked: at what comes after it."""
     count = len(found.target)
     source = np.zeros((count, len(found.source)), dtype=bool)

@@ -12,51 +12,51 @@ from numpy.typing import NDArray
 
 from seqloom.fields import Field, Numbers, Pixels, SeriesField, Values
 from seqloom.fields.sounds import SoundField
-from seqloom.model.front_ends import BRIGHTEST, FrontedEncoder, PictureFront
+from seqloom.model.front_ends import MAX_BRIGHTNESS, FrontEndEncoder, PictureFrontEnd
 from seqloom.prediction import Predictor
 
-__all__ = ["Units", "units_of"]
+__all__ = ["FeatureGroups", "group_features"]
 
-CELLS = 12  # on the longer side of a picture
-STRETCHES, BANDS = 30, 8  # of a recording
+MOST_CELLS = 12  # on the longer side of a picture
+MOST_SEGMENTS, MOST_BANDS = 30, 8  # of a recording
 
 
-class Units(NamedTuple):
+class FeatureGroups(NamedTuple):
     """Parts of a source of numbers, and what each number is where its part is taken away."""
 
     names: tuple[str, ...]
     groups: NDArray[np.int64]  # (S, C): the part that each number belongs to
-    base: NDArray[np.float64]  # (C,)
+    baseline: NDArray[np.float64]  # (C,)
     shape: tuple[int, ...]  # in which the parts lie
 
 
-def units_of(model: Predictor, values: Values) -> Units | None:
+def group_features(model: Predictor, values: Values) -> FeatureGroups | None:
     """The parts of an input; None where its symbols are its parts."""
     field, items = model.source, model.source.items
     if isinstance(items, Pixels):
-        return _cells(items, len(values), _middle(model, items))
+        return _picture_cells(items, len(values), _neutral_light(model, items))
     if not isinstance(items, Numbers):
         return None
     if isinstance(field, SoundField):
-        return _stretches(field, values)
+        return _time_band_groups(field, values)
     steps, count = values.shape
-    names = _columns(field, count)
+    names = _column_names(field, count)
     if isinstance(field, SeriesField):
         names = tuple(f"{name} {step - steps}" for step in range(steps) for name in names)
     groups = np.arange(values.size).reshape(steps, count)
-    return Units(names, groups, np.zeros(count), (steps, count))
+    return FeatureGroups(names, groups, np.zeros(count), (steps, count))
 
 
-def _columns(field: Field, count: int) -> tuple[str, ...]:
+def _column_names(field: Field, count: int) -> tuple[str, ...]:
     """What the numbers of an item are called."""
     if isinstance(field, SeriesField):
         return field.names
     return tuple(f"x{number}" for number in range(1, count + 1))
 
 
-def _cells(items: Pixels, frames: int, middle: NDArray[np.float64]) -> Units:
+def _picture_cells(items: Pixels, frames: int, middle: NDArray[np.float64]) -> FeatureGroups:
     """A grid of squares, so many on the longer side, over each picture."""
-    side = math.ceil(max(items.height, items.width) / CELLS)
+    side = math.ceil(max(items.height, items.width) / MOST_CELLS)
     down, across = np.arange(items.height) // side, np.arange(items.width) // side
     rows, columns = int(down[-1]) + 1, int(across[-1]) + 1
     cells = np.broadcast_to(
@@ -70,23 +70,23 @@ def _cells(items: Pixels, frames: int, middle: NDArray[np.float64]) -> Units:
         for row in range(rows)
         for column in range(columns)
     )
-    return Units(names, groups, middle, (frames, rows, columns))
+    return FeatureGroups(names, groups, middle, (frames, rows, columns))
 
 
-def _middle(model: Predictor, items: Pixels) -> NDArray[np.float64]:
+def _neutral_light(model: Predictor, items: Pixels) -> NDArray[np.float64]:
     """The light that the front end reads as nothing."""
     encoder = model.network.encoder
-    front = encoder.front if isinstance(encoder, FrontedEncoder) else None
+    front = encoder.front if isinstance(encoder, FrontEndEncoder) else None
     means = (0.5,) * items.channels
-    if isinstance(front, PictureFront):
+    if isinstance(front, PictureFrontEnd):
         means = front.pictures.light.mean
-    return np.repeat(BRIGHTEST * np.array(means), items.height * items.width)
+    return np.repeat(MAX_BRIGHTNESS * np.array(means), items.height * items.width)
 
 
-def _stretches(field: SoundField, values: Values) -> Units:
+def _time_band_groups(field: SoundField, values: Values) -> FeatureGroups:
     """Some neighbouring bands over a short time, which is all as loud as in the mean."""
     frames, bands = values.shape
-    long, wide = math.ceil(frames / STRETCHES), math.ceil(bands / BANDS)
+    long, wide = math.ceil(frames / MOST_SEGMENTS), math.ceil(bands / MOST_BANDS)
     across, up = np.arange(frames) // long, np.arange(bands) // wide
     count = int(up[-1]) + 1
     begins = [number * long * field.config.step / 1_000 for number in range(int(across[-1]) + 1)]
@@ -96,4 +96,4 @@ def _stretches(field: SoundField, values: Values) -> Units:
         for band in range(count)
     )
     groups = across[:, None] * count + up
-    return Units(names, groups, np.zeros(bands), (len(begins), count))
+    return FeatureGroups(names, groups, np.zeros(bands), (len(begins), count))

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch.nn.functional import linear
 
-from seqloom.explain.attention_map import rounded
-from seqloom.explain.instrumented_copy import Place
-from seqloom.explain.tracing import Pass, Stretch
+from seqloom.explain.attention_map import round_values
+from seqloom.explain.instrumented_copy import UnitLocation
+from seqloom.explain.tracing import Trace, UnitTrace
 from seqloom.nn.units import Gru, Lstm, Ssru
 
-__all__ = ["UnitGates", "gates_of", "gates_over"]
+__all__ = ["UnitGates", "collect_gates", "compute_gates"]
 
-LIVELIEST = 5  # units that are named
+LONGEST_LIVED = 5  # units that are named
 LEAST = 1e-30  # share that counts as nothing
 
 
@@ -28,10 +28,10 @@ LEAST = 1e-30  # share that counts as nothing
 class UnitGates:
     """The gates of one unit at every step of every input, by name; each table is (T, D)."""
 
-    place: Place
+    location: UnitLocation
     symbols: tuple[tuple[str, ...], ...]  # what was read, for each input
     gates: Mapping[str, tuple[np.ndarray, ...]]
-    kept: tuple[np.ndarray, ...]  # the share of the state that is kept
+    retention: tuple[np.ndarray, ...]  # the share of the state that is kept
 
     def means(self) -> dict[str, np.ndarray]:
         """The mean of each gate over all steps of all inputs, for each unit of the state."""
@@ -39,12 +39,12 @@ class UnitGates:
 
     def half_lives(self) -> np.ndarray:
         """Steps after which half of what a unit held is left, by its mean share in logarithms."""
-        logs = np.log(np.maximum(np.concatenate(self.kept), LEAST)).mean(axis=0)
+        logs = np.log(np.maximum(np.concatenate(self.retention), LEAST)).mean(axis=0)
         with np.errstate(divide="ignore"):
             lives: np.ndarray = np.log(2) / np.maximum(-logs, 0)
         return lives
 
-    def longest_lived(self, count: int = LIVELIEST) -> list[tuple[int, float]]:
+    def longest_lived(self, count: int = LONGEST_LIVED) -> list[tuple[int, float]]:
         """The units that remember longest, counted from 0, with their half-lives."""
         lives = self.half_lives()
         order = np.argsort(-lives, kind="stable")[:count]
@@ -53,10 +53,10 @@ class UnitGates:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a half-life without end is None."""
         return {
-            **self.place._asdict(),
+            **self.location._asdict(),
             "symbols": [list(each) for each in self.symbols],
-            "gates": {name: [rounded(table) for table in t] for name, t in self.gates.items()},
-            "means": {name: rounded(mean) for name, mean in self.means().items()},
+            "gates": {name: [round_values(table) for table in t] for name, t in self.gates.items()},
+            "means": {name: round_values(mean) for name, mean in self.means().items()},
             "half_lives": [
                 None if np.isinf(life) else round(float(life), 4) for life in self.half_lives()
             ],
@@ -66,20 +66,20 @@ class UnitGates:
         """The means over all units, and the units that live longest."""
         means = ", ".join(f"{name} {mean.mean():.2f}" for name, mean in self.means().items())
         lives = ", ".join(f"{unit} ({life:.1f})" for unit, life in self.longest_lived())
-        return [f"{self.place}: mean {means}", f"  longest half-lives in steps: unit {lives}"]
+        return [f"{self.location}: mean {means}", f"  longest half-lives in steps: unit {lives}"]
 
 
-def gates_over(passes: Sequence[Pass]) -> tuple[UnitGates, ...]:
+def collect_gates(passes: Sequence[Trace]) -> tuple[UnitGates, ...]:
     """The gates of every gated unit, over passes of one model."""
     found = []
-    for stretches in zip(*(each.stretches for each in passes), strict=True):
-        tables = [gates_of(stretch) for stretch in stretches]
+    for stretches in zip(*(each.unit_traces for each in passes), strict=True):
+        tables = [compute_gates(stretch) for stretch in stretches]
         if all(tables):
-            found.append(_together(stretches, tables))
+            found.append(_join_inputs(stretches, tables))
     return tuple(found)
 
 
-def gates_of(stretch: Stretch) -> dict[str, np.ndarray]:
+def compute_gates(stretch: UnitTrace) -> dict[str, np.ndarray]:
     """The gates of a unit at each of its steps; none where it has no gates."""
     unit, inputs, before = stretch.unit, stretch.inputs, stretch.before[0]
     names: tuple[str, ...]
@@ -101,8 +101,8 @@ def gates_of(stretch: Stretch) -> dict[str, np.ndarray]:
     return {name: part.numpy() for name, part in zip(names, parts, strict=False)}
 
 
-def _together(
-    stretches: Sequence[Stretch], tables: Sequence[Mapping[str, np.ndarray]]
+def _join_inputs(
+    stretches: Sequence[UnitTrace], tables: Sequence[Mapping[str, np.ndarray]]
 ) -> UnitGates:
     """One unit over several inputs."""
     unit = stretches[0].unit
@@ -112,4 +112,4 @@ def _together(
     else:
         kept = gates["forget"]
     symbols = tuple(stretch.symbols for stretch in stretches)
-    return UnitGates(stretches[0].place, symbols, gates, kept)
+    return UnitGates(stretches[0].location, symbols, gates, kept)

@@ -17,10 +17,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seqloom.drawing.fonts import legible
+from seqloom.drawing.fonts import legible_labels
 from seqloom.drawing.image_files import kind_of, save
 from seqloom.errors import DataError
-from seqloom.explain.instrumented_copy import Place, twin, units_of
+from seqloom.explain.instrumented_copy import UnitLocation, instrument, recurrent_units
 from seqloom.fields import EMPTY
 from seqloom.model import Memory, Network, SequenceModel
 from seqloom.nn.units import Elman, Gru, Lstm, Unit, UnitState
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "Cost",
+    "CostFunction",
     "GradientFlow",
     "UnitFlow",
     "draw_flows",
@@ -41,7 +41,7 @@ __all__ = [
     "spectral_radii",
 ]
 
-Cost = Callable[[Any, Memory, Int[Tensor, "B T"]], Float[Tensor, "B"]]
+CostFunction = Callable[[Any, Memory, Int[Tensor, "B T"]], Float[Tensor, "B"]]
 """The cost of each sentence, from the decoder (or head), the memory and the target."""
 
 GATES: dict[type[Unit], tuple[str, ...]] = {
@@ -62,7 +62,7 @@ class UnitFlow:
     Steps are in the order in which the unit read them: a backward unit ends at the first position.
     """
 
-    place: Place
+    location: UnitLocation
     gradients: tuple[np.ndarray, ...]
     radii: Mapping[str, float]  # the largest |eigenvalue| of each recurrent matrix, by its gate
 
@@ -80,7 +80,7 @@ class UnitFlow:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            **self.place._asdict(),
+            **self.location._asdict(),
             "norms": [norms.tolist() for norms in self.norms],
             "by_distance": self.by_distance().tolist(),
             "spectral_radii": dict(self.radii),
@@ -99,9 +99,9 @@ class GradientFlow:
     units: tuple[UnitFlow, ...]  # none where nothing is recurrent
     memory: tuple[np.ndarray, ...] | None
 
-    def named(self) -> dict[str, UnitFlow]:
+    def by_location(self) -> dict[str, UnitFlow]:
         """The units by their places in words."""
-        return {str(unit.place): unit for unit in self.units}
+        return {str(unit.location): unit for unit in self.units}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -119,7 +119,7 @@ def mean_cross_entropy(
 
 
 def gradient_flow(
-    model: Network, example: Example, *, cost: Cost = mean_cross_entropy
+    model: Network, example: Example, *, cost: CostFunction = mean_cross_entropy
 ) -> GradientFlow:
     """The gradient of each sentence's cost with respect to every state it came through.
 
@@ -127,7 +127,7 @@ def gradient_flow(
     the gradients that it has alone.
     """
     with torch.enable_grad():
-        seen, units = _twin(model)
+        seen, units = _instrument(model)
         memory = seen.encoder.encode(example.source)
         if memory.states is not None:
             memory = replace(memory, states=_differentiable(memory.states))
@@ -139,8 +139,11 @@ def gradient_flow(
     found = _gradients(costs.sum(), [*(unit.states for unit in units), *handed])
     flows = tuple(
         UnitFlow(
-            unit.place,
-            _rows(gradients, _real(unit.place.side, gradients.shape[1], (read, example.target))),
+            unit.location,
+            _rows(
+                gradients,
+                _step_mask(unit.location.side, gradients.shape[1], (read, example.target)),
+            ),
             spectral_radii(unit.inner),
         )
         for unit, gradients in zip(units, found, strict=False)
@@ -158,12 +161,12 @@ def spectral_radii(unit: Unit) -> dict[str, float]:
     return dict(zip(GATES[type(unit)], radii.tolist(), strict=True))
 
 
-class _Watched(Unit):
+class _StepwiseUnit(Unit):
     """A unit that is called a step at a time and keeps its states, as they are in the graph."""
 
-    def __init__(self, place: Place, inner: Unit) -> None:
+    def __init__(self, place: UnitLocation, inner: Unit) -> None:
         super().__init__()
-        self.place, self.inner = place, inner
+        self.location, self.inner = place, inner
         self.width, self.parts = inner.width, inner.parts
         self.states: list[Float[Tensor, "R 1 D"]] = []
 
@@ -182,16 +185,16 @@ class _Watched(Unit):
         return torch.cat(outputs, dim=1), together
 
 
-def _twin(model: Network) -> tuple[Network, list[_Watched]]:
+def _instrument(model: Network) -> tuple[Network, list[_StepwiseUnit]]:
     """The model as in use, with the same weights and a watched unit in place of each."""
-    watched: list[_Watched] = []
+    watched: list[_StepwiseUnit] = []
 
-    def watch(place: Place, inner: Unit) -> _Watched:
-        watched.append(_Watched(place, inner))
+    def watch(place: UnitLocation, inner: Unit) -> _StepwiseUnit:
+        watched.append(_StepwiseUnit(place, inner))
         return watched[-1]
 
-    changes = [(unit, partial(watch, place)) for place, unit in units_of(model)]
-    return twin(model, changes), watched
+    changes = [(unit, partial(watch, place)) for place, unit in recurrent_units(model)]
+    return instrument(model, changes), watched
 
 
 def _gradients(total: Tensor, groups: list[list[Tensor]]) -> list[Float[Tensor, "B T D"]]:
@@ -201,7 +204,7 @@ def _gradients(total: Tensor, groups: list[list[Tensor]]) -> list[Float[Tensor, 
     return [torch.cat([next(found) for _ in group], dim=1) for group in groups]
 
 
-def _real(side: str, steps: int, sides: tuple[Tensor, Tensor]) -> Bool[Tensor, "B T"]:
+def _step_mask(side: str, steps: int, sides: tuple[Tensor, Tensor]) -> Bool[Tensor, "B T"]:
     """Which of a unit's steps are not padding; a decoder may read the source before its target.
 
     Every step of a forecast, whose target is numbers, is real.
@@ -237,7 +240,7 @@ def draw_flows(flows: Mapping[str, UnitFlow], path: Path) -> None:
         raise DataError(
             f"{path}: nothing recurrent is there to draw; give at least one unit's flow"
         )
-    labels, families = legible([*flows], kind_of(path))
+    labels, families = legible_labels([*flows], kind_of(path))
     lines = {label: flow.by_distance() for label, flow in zip(labels, flows.values(), strict=True)}
     save(path, partial(_fill, lines=lines), families=families)
 

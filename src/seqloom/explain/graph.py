@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from seqloom.drawing.image_files import Drawing
-from seqloom.explain.attention_map import wrapped
+from seqloom.explain.attention_map import wrap_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Edge", "Net", "Node"]
+__all__ = ["GraphEdge", "GraphNode", "NetworkGraph"]
 
 NEAR = 2.5  # boxes apart that a straight arrow leads from one to the other
 INKS = {"up": "0.3", "time": "#1f5fa8", "look": "#c8641e", "code": "#c8641e", "feedback": "0.6"}
@@ -23,7 +23,7 @@ FACES = {
 
 
 @dataclass(frozen=True)
-class Node:
+class GraphNode:
     """A part of the net, or its work at one step; where it stands in a picture."""
 
     name: str
@@ -34,7 +34,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Edge:
+class GraphEdge:
     """What goes from one node to another."""
 
     begin: str
@@ -44,11 +44,11 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Net:
+class NetworkGraph:
     """Nodes and edges."""
 
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -64,14 +64,14 @@ class Net:
                 if edge.begin == node.name
             ]
             lines.append(f"{node.name} [{node.label}]" + (f" → {', '.join(ways)}" if ways else ""))
-        return wrapped(lines, width)
+        return wrap_lines(lines, width)
 
     def drawing(self) -> Drawing:
         """Boxes and arrows, the source below on the left, the output on top on the right."""
         return Drawing(tuple(node.label for node in self.nodes), partial(_fill, self), 130)
 
 
-def _fill(net: Net, figure: "Figure", labels: Sequence[str]) -> None:
+def _fill(net: NetworkGraph, figure: "Figure", labels: Sequence[str]) -> None:
     wide = len({node.x for node in net.nodes}) <= 3  # a rolled net has room for words
     scale = 1.15 if wide else 0.72
     right, top = (max(getattr(node, axis) for node in net.nodes) for axis in ("x", "y"))
@@ -94,7 +94,9 @@ def _fill(net: Net, figure: "Figure", labels: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-def _arrow(axes: "Axes", edge: Edge, begin: tuple[float, float], end: tuple[float, float]) -> None:
+def _arrow(
+    axes: "Axes", edge: GraphEdge, begin: tuple[float, float], end: tuple[float, float]
+) -> None:
     """An arrow, bent where a straight one would run through other boxes."""
     if begin == end:
         return
@@ -112,7 +114,7 @@ def _arrow(axes: "Axes", edge: Edge, begin: tuple[float, float], end: tuple[floa
     axes.annotate("", xy=end, xytext=begin, arrowprops=style, zorder=1)
 
 
-def _loop(axes: "Axes", node: Node) -> None:
+def _loop(axes: "Axes", node: GraphNode) -> None:
     """What a layer hands itself, on the left of its box."""
     left = node.x - 0.12 - 0.024 * len(node.label)
     style = {

@@ -8,18 +8,18 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from torch import nn
 
 from seqloom.model import Network
-from seqloom.nn.recurrent import Layer
+from seqloom.nn.recurrent import RecurrentLayer
 from seqloom.nn.units import Unit
 
-__all__ = ["Place", "layer_of", "side_of", "twin", "units_of"]
+__all__ = ["UnitLocation", "instrument", "layer_of", "recurrent_units", "side_of"]
 
-Net = TypeVar("Net", bound=Network)
+AnyNetwork = TypeVar("AnyNetwork", bound=Network)
 
-Change = tuple[nn.Module, Callable[[Any], nn.Module]]
+Replacement = tuple[nn.Module, Callable[[Any], nn.Module]]
 """A module of the model, and what makes the one to stand in its place from a copy of it."""
 
 
-class Place(NamedTuple):
+class UnitLocation(NamedTuple):
     """Where in a model a unit stands."""
 
     side: str  # encoder or decoder
@@ -30,13 +30,13 @@ class Place(NamedTuple):
         return f"{self.side} layer {self.layer} {self.direction}"
 
 
-def twin(model: Net, changes: Iterable[Change] = ()) -> Net:
+def instrument(model: AnyNetwork, changes: Iterable[Replacement] = ()) -> AnyNetwork:
     """The model as in use, with the very same parameters, and some modules exchanged."""
     # What a deep copy finds here it takes as its copy.
     known: dict[int, Any] = {id(each): each for each in (*model.parameters(), *model.buffers())}
     for module, change in changes:
         known[id(module)] = change(copy.deepcopy(module, known))
-    found: Net = copy.deepcopy(model, known)
+    found: AnyNetwork = copy.deepcopy(model, known)
     found.eval()
     return found
 
@@ -53,12 +53,12 @@ def side_of(name: str) -> str:
     return "encoder" if name.partition(".")[0] == "encoder" else "decoder"
 
 
-def units_of(model: Network) -> Iterator[tuple[Place, Unit]]:
+def recurrent_units(model: Network) -> Iterator[tuple[UnitLocation, Unit]]:
     """Every recurrent unit with its place."""
     backward = {
         id(unit)
         for layer in model.modules()
-        if isinstance(layer, Layer)
+        if isinstance(layer, RecurrentLayer)
         for number, unit in enumerate(layer.units)
         if layer.backward_first or number == 1
     }
@@ -68,4 +68,4 @@ def units_of(model: Network) -> Iterator[tuple[Place, Unit]]:
             direction: Literal["forward", "backward"] = (
                 "backward" if id(unit) in backward else "forward"
             )
-            yield Place(side, layer_of(name), direction), unit
+            yield UnitLocation(side, layer_of(name), direction), unit

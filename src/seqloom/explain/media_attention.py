@@ -10,25 +10,31 @@ import numpy as np
 
 from seqloom.drawing.image_files import Drawing
 from seqloom.explain.attention_heads import Attentions
-from seqloom.explain.attention_map import AttentionMap, render_text, rounded, terminal_label, tick
-from seqloom.explain.explained_output import Cell, pair_of
-from seqloom.explain.tracing import Pass, pass_over
+from seqloom.explain.attention_map import (
+    AttentionMap,
+    render_text,
+    round_values,
+    terminal_label,
+    tick_label,
+)
+from seqloom.explain.explained_output import Cell, text_to_explain
+from seqloom.explain.tracing import Trace, trace_output
 from seqloom.fields import Field, Pixels
 from seqloom.fields.sounds import SoundField
-from seqloom.model.front_ends import FrontedEncoder, PictureFront
-from seqloom.prediction import Model, grid
+from seqloom.model.front_ends import FrontEndEncoder, PictureFrontEnd
+from seqloom.prediction import TextPredictor, grid_shape
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "MediaAttention",
     "PictureAttention",
-    "Seen",
     "SoundAttention",
     "VideoAttention",
-    "is_seen",
-    "seen_in",
-    "seen_over",
+    "attention_from_trace",
+    "attention_over_media",
+    "is_media",
 ]
 
 ACROSS = 6  # panels in a row
@@ -46,7 +52,7 @@ class PictureAttention:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the picture is left out."""
-        return {"target": list(self.target), "weights": rounded(self.weights)}
+        return {"target": list(self.target), "weights": round_values(self.weights)}
 
     def text(self, width: int = 80) -> str:
         """The cell that each token looked at most, counted from the upper left."""
@@ -60,7 +66,7 @@ class PictureAttention:
 
     def drawing(self) -> Drawing:
         """The picture once for each token, bright where it looked."""
-        return Drawing(tuple(map(tick, self.target)), partial(_fill_pictures, self), 130)
+        return Drawing(tuple(map(tick_label, self.target)), partial(_fill_pictures, self), 130)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +87,9 @@ class SoundAttention:
 
     def drawing(self) -> Drawing:
         """The bands over time, and below them the weights of each token over the same time."""
-        return Drawing(tuple(map(tick, self.attention.target)), partial(_fill_sound, self), 130)
+        return Drawing(
+            tuple(map(tick_label, self.attention.target)), partial(_fill_sound, self), 130
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,33 +109,38 @@ class VideoAttention:
 
     def drawing(self) -> Drawing:
         """The frames in a strip, and below each its weight for each token."""
-        return Drawing(tuple(map(tick, self.attention.target)), partial(_fill_video, self), 130)
+        return Drawing(
+            tuple(map(tick_label, self.attention.target)), partial(_fill_video, self), 130
+        )
 
 
-Seen = PictureAttention | SoundAttention | VideoAttention
+MediaAttention = PictureAttention | SoundAttention | VideoAttention
 
 
-def seen_in(
-    model: Model,
+def attention_over_media(
+    model: TextPredictor,
     cell: Cell,
     output: str | None = None,
     *,
     layer: int | None = None,
     head: int | None = None,
-) -> Seen:
+) -> MediaAttention:
     """Where a model looks in a file while it writes its own output, or this one."""
-    found = pass_over(model.network, pair_of(model, cell, output))
-    return seen_over(model, found, layer=layer, head=head)
+    found = trace_output(model.network, text_to_explain(model, cell, output))
+    return attention_from_trace(model, found, layer=layer, head=head)
 
 
-def seen_over(
-    model: Model, found: Pass, *, layer: int | None = None, head: int | None = None
-) -> Seen:
+def attention_from_trace(
+    model: TextPredictor, found: Trace, *, layer: int | None = None, head: int | None = None
+) -> MediaAttention:
     """The same for a pass that was made; ConfigError where it noted no such look."""
-    said, weights = found.said, Attentions.seen(found).chosen(layer=layer, head=head).weights
+    said, weights = (
+        found.output,
+        Attentions.from_trace(found).select_map(layer=layer, head=head).weights,
+    )
     row = said.values
     if isinstance(model.source.items, Pixels):
-        return _seen_in_frames(model, np.asarray(row), said.target, weights)
+        return _attention_over_frames(model, np.asarray(row), said.target, weights)
     step = model.source.config.step if isinstance(model.source, SoundField) else 1_000.0
     seconds = len(row) * step / 1_000
     starts = np.arange(weights.shape[1]) * seconds / weights.shape[1]
@@ -135,25 +148,25 @@ def seen_over(
     return SoundAttention(np.asarray(row), seconds, AttentionMap(labels, said.target, weights))
 
 
-def _seen_in_frames(
-    model: Model, row: np.ndarray, names: tuple[str, ...], weights: np.ndarray
+def _attention_over_frames(
+    model: TextPredictor, row: np.ndarray, names: tuple[str, ...], weights: np.ndarray
 ) -> PictureAttention | VideoAttention:
     """Weights over the cells of a picture or of a video's mean, or else over frames."""
-    front = _front(model)
+    front = _picture_front_end(model)
     pixels = front.pictures.pixels
     shape = -1, pixels.channels, pixels.height, pixels.width
     frames = row.reshape(shape).transpose(0, 2, 3, 1)
     if pixels.frames == 1 or front.mean:
-        cells = weights.reshape(-1, *grid(model, weights.shape[1]))
+        cells = weights.reshape(-1, *grid_shape(model, weights.shape[1]))
         return PictureAttention(frames.mean(axis=0), names, cells)
     each = weights.reshape(len(weights), len(frames), -1).sum(axis=2)
     labels = tuple(model.source.tokens(row))
     return VideoAttention(frames, AttentionMap(labels, names, each))
 
 
-def _front(model: Model) -> PictureFront:
+def _picture_front_end(model: TextPredictor) -> PictureFrontEnd:
     encoder = model.network.encoder
-    if not isinstance(encoder, FrontedEncoder) or not isinstance(encoder.front, PictureFront):
+    if not isinstance(encoder, FrontEndEncoder) or not isinstance(encoder.front, PictureFrontEnd):
         raise TypeError("pictures are read through a front end")
     return encoder.front
 
@@ -219,6 +232,6 @@ def _fill_video(seen: VideoAttention, figure: "Figure", labels: Sequence[str]) -
     looked.spines[:].set_color("0.8")
 
 
-def is_seen(field: Field) -> bool:
+def is_media(field: Field) -> bool:
     """Whether a column holds pictures, sound or videos."""
     return isinstance(field, SoundField) or isinstance(field.items, Pixels)

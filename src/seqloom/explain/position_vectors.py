@@ -10,35 +10,35 @@ import torch
 
 from seqloom.drawing.image_files import Drawing
 from seqloom.errors import ConfigError
-from seqloom.explain.attention_map import rounded, wrapped
+from seqloom.explain.attention_map import round_values, wrap_lines
 from seqloom.explain.instrumented_copy import side_of
 from seqloom.model import Network
-from seqloom.model.front_ends import FrontedEncoder, PictureFront
-from seqloom.model.transformer import PositionedEmbedding
+from seqloom.model.front_ends import FrontEndEncoder, PictureFrontEnd
+from seqloom.model.transformer import PositionalEmbedding
 from seqloom.nn.positions import (
-    Joint,
-    LearnedAdded,
-    OneHotAppended,
+    AddedSinusoids,
+    AppendedSinusoids,
+    JointPositions,
+    LearnedPositions,
+    OneHotPositions,
     Positions,
     Rotary,
-    SinusoidsAdded,
-    SinusoidsAppended,
     sinusoids,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PositionMap", "PositionMaps", "positions_of", "table_of"]
+__all__ = ["PositionMap", "PositionMaps", "position_maps", "position_table"]
 
-PLACES = {"cells": "row and column", "columns": "the column"}  # by the grids that tell places
+GRID_NAMES = {"cells": "row and column", "columns": "the column"}  # by the grids that tell places
 COUNT = 100  # positions shown
 NAMES: dict[type, str] = {
-    SinusoidsAdded: "sines and cosines, added",
-    SinusoidsAppended: "sines and cosines, appended",
-    OneHotAppended: "one-hot, appended",
-    LearnedAdded: "learnt vectors, added",
-    Joint: "learnt joint map",
+    AddedSinusoids: "sines and cosines, added",
+    AppendedSinusoids: "sines and cosines, appended",
+    OneHotPositions: "one-hot, appended",
+    LearnedPositions: "learnt vectors, added",
+    JointPositions: "learnt joint map",
     Rotary: "rotary, its sines and cosines",
 }
 
@@ -51,7 +51,7 @@ class PositionMap:
     kind: str
     table: np.ndarray
 
-    def steps(self) -> np.ndarray:
+    def neighbor_distances(self) -> np.ndarray:
         """‖r_{t+1} − r_t‖ for each pair of neighbours."""
         sizes: np.ndarray = np.linalg.norm(np.diff(self.table, axis=0), axis=1)
         return sizes
@@ -59,7 +59,11 @@ class PositionMap:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         plain = {"side": self.side, "kind": self.kind}
-        return {**plain, "table": rounded(self.table), "steps": rounded(self.steps())}
+        return {
+            **plain,
+            "table": round_values(self.table),
+            "steps": round_values(self.neighbor_distances()),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,28 +80,28 @@ class PositionMaps:
         """For each side the kind, the size, and how far neighbours lie apart."""
         lines = []
         for each in self.maps:
-            steps = each.steps()
+            steps = each.neighbor_distances()
             lines.append(f"{each.side}: {each.kind}; {each.table.shape[1]} values a position")
             if len(steps):
                 lines.append(
                     f"  neighbours lie {steps.min():.4f} to {steps.max():.4f} apart, "
                     f"the first two {steps[0]:.4f}"
                 )
-        return wrapped(lines, width)
+        return wrap_lines(lines, width)
 
     def drawing(self) -> Drawing:
         """A heat map for each side, and beside it the distance of neighbours."""
         return Drawing((), partial(_fill, self), 120)
 
 
-def positions_of(network: Network, count: int = COUNT) -> PositionMaps:
+def position_maps(network: Network, count: int = COUNT) -> PositionMaps:
     """The positions of every Transformer in a model, and of the cells of its pictures.
 
     ConfigError where it has none.
     """
-    maps = list(_cells(network))
+    maps = list(_picture_positions(network))
     for name, module in network.named_modules():
-        if isinstance(module, PositionedEmbedding):
+        if isinstance(module, PositionalEmbedding):
             side = side_of(name)
             kind: Positions | Rotary = module.positions
             if type(kind) not in NAMES:
@@ -109,7 +113,7 @@ def positions_of(network: Network, count: int = COUNT) -> PositionMaps:
                 if not turned:
                     continue
                 kind = turned[0]
-            table = table_of(kind, module.embedding.width, count)
+            table = position_table(kind, module.embedding.width, count)
             maps.append(PositionMap(side, NAMES[type(kind)], table))
     if not maps:
         raise ConfigError(
@@ -120,21 +124,21 @@ def positions_of(network: Network, count: int = COUNT) -> PositionMaps:
 
 
 @torch.no_grad()
-def _cells(network: Network) -> Iterator[PositionMap]:
+def _picture_positions(network: Network) -> Iterator[PositionMap]:
     """What tells the cells of a picture apart, row by row from the upper left."""
     encoder = network.encoder
-    front = encoder.front if isinstance(encoder, FrontedEncoder) else None
-    if isinstance(front, PictureFront) and front.vectors.grid in PLACES:
+    front = encoder.front if isinstance(encoder, FrontEndEncoder) else None
+    if isinstance(front, PictureFrontEnd) and front.vectors.grid in GRID_NAMES:
         like = next(front.parameters())
         pixels = front.pictures.pixels
         picture = like.new_zeros(1, pixels.channels, pixels.height, pixels.width)
         table = front.vectors(torch.zeros_like(front.convolutions(picture)))[0]
-        kind = f"sines and cosines of {PLACES[front.vectors.grid]}, added"
+        kind = f"sines and cosines of {GRID_NAMES[front.vectors.grid]}, added"
         yield PositionMap("picture", kind, table.double().numpy())
 
 
 @torch.no_grad()
-def table_of(kind: Positions | Rotary, width: int, count: int) -> np.ndarray:
+def position_table(kind: Positions | Rotary, width: int, count: int) -> np.ndarray:
     """What tells the first so many positions apart, for token vectors of this size.
 
     That is the vector added or appended; of a joint map, what it makes of a vector of zeros.
@@ -144,7 +148,7 @@ def table_of(kind: Positions | Rotary, width: int, count: int) -> np.ndarray:
     like = next(kind.parameters(), torch.zeros(0)) if isinstance(kind, torch.nn.Module) else None
     nothing = torch.zeros(1, count, width, dtype=None if like is None else like.dtype)
     made = kind(nothing, torch.arange(count)[None])[0]
-    appended = isinstance(kind, OneHotAppended | SinusoidsAppended)
+    appended = isinstance(kind, OneHotPositions | AppendedSinusoids)
     table: np.ndarray = made[:, width if appended else 0 :].double().numpy()
     return table
 
@@ -164,7 +168,7 @@ def _fill(found: PositionMaps, figure: "Figure", _labels: Sequence[str]) -> None
         left.set_title(f"{each.side}: {each.kind}", fontsize=10)
         left.set_xlabel(f"value, of {size}")
         left.set_ylabel("position t")
-        right.plot(range(1, count), each.steps(), lw=2, color="#1f5fa8")
+        right.plot(range(1, count), each.neighbor_distances(), lw=2, color="#1f5fa8")
         right.set_ylim(bottom=0)
         right.set_xlabel("position t")
         right.set_ylabel("distance to the next, ‖r(t+1) − r(t)‖", fontsize=9)

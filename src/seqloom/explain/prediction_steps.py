@@ -10,25 +10,31 @@ import numpy as np
 import torch
 
 from seqloom.drawing.image_files import Drawing
-from seqloom.drawing.page import embedded, page
+from seqloom.drawing.page import embed_json, page
 from seqloom.errors import ConfigError
 from seqloom.explain.attention_heads import cross_map
-from seqloom.explain.attention_map import fitted, terminal_label, tick
-from seqloom.explain.explained_output import Filled, Foretold, Said, pair_of, said_of
-from seqloom.explain.gates import gates_of
-from seqloom.explain.tracing import Pass, pass_over, written_over
+from seqloom.explain.attention_map import terminal_label, tick_label, truncate_line
+from seqloom.explain.explained_output import (
+    ExplainedBlanks,
+    ExplainedForecast,
+    ExplainedOutput,
+    output_to_explain,
+    text_to_explain,
+)
+from seqloom.explain.gates import compute_gates
+from seqloom.explain.tracing import Trace, trace_decoder, trace_output
 from seqloom.fields import EMPTY, START, UNK
 from seqloom.model import Head
-from seqloom.model.forecast import SteppedForecast
-from seqloom.prediction import Judge, Likely, Model, Output, Predictor
+from seqloom.model.forecast import AutoregressiveForecast
+from seqloom.prediction import HeadPredictor, Output, Predictor, TextPredictor, TokenAlternative
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LayerStep", "Step", "Steps", "steps_of"]
+__all__ = ["LayerStep", "PredictionStep", "PredictionSteps", "explain_steps"]
 
 BEST = 5
-NEVER = (EMPTY, START, UNK)  # is written
+NEVER_WRITTEN = (EMPTY, START, UNK)  # is written
 
 
 @dataclass(frozen=True)
@@ -41,24 +47,24 @@ class LayerStep:
 
 
 @dataclass(frozen=True)
-class Step:
+class PredictionStep:
     """One step of a decoder, or of a reader that is asked what it thinks so far."""
 
     read: str
     wrote: str
     log_probability: float | None  # None where it is a number
     norm: float  # of what the output layer saw
-    best: tuple[Likely, ...]
+    best: tuple[TokenAlternative, ...]
     layers: tuple[LayerStep, ...]  # none where nothing is recurrent
     attention: tuple[float, ...] | None  # over the source
 
 
 @dataclass(frozen=True)
-class Steps:
+class PredictionSteps:
     """All steps of one output."""
 
     source: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[PredictionStep, ...]
     verb: str = "writes"
 
     def as_dict(self) -> dict[str, Any]:
@@ -70,10 +76,10 @@ class Steps:
         """A paragraph for each step."""
         lines: list[str] = []
         for number, step in enumerate(self.steps, start=1):
-            lines += [*(fitted(line, width) for line in self._lines(number, step)), ""]
+            lines += [*(truncate_line(line, width) for line in self._lines(number, step)), ""]
         return "\n".join(lines).rstrip()
 
-    def _lines(self, number: int, step: Step) -> list[str]:
+    def _lines(self, number: int, step: PredictionStep) -> list[str]:
         read, wrote = terminal_label(step.read), terminal_label(step.wrote)
         lines = [f"step {number}: reads {read}, {self.verb} {wrote}"]
         if step.log_probability is not None:
@@ -93,43 +99,50 @@ class Steps:
 
     def drawing(self) -> Drawing:
         """Probabilities, sizes of states and gates over the steps."""
-        names = (f"{tick(step.read)}\n{tick(step.wrote)}" for step in self.steps)
+        names = (f"{tick_label(step.read)}\n{tick_label(step.wrote)}" for step in self.steps)
         if self.verb == "writes":
-            names = (tick(step.wrote) for step in self.steps)
+            names = (tick_label(step.wrote) for step in self.steps)
         return Drawing(tuple(names), partial(_fill, self), 120)
 
     def page(self, title: str) -> str:
         """A page that is stepped through with the arrow keys."""
         return page(
             title,
-            [HINT, '<div id="view"></div>', embedded("steps", self.as_dict()), _plain(self)],
+            [
+                HINT,
+                '<div id="view"></div>',
+                embed_json("steps", self.as_dict()),
+                _text_details(self),
+            ],
             style=STYLE,
             script=SCRIPT,
         )
 
 
-def steps_of(model: Predictor, text: str, output: Output | str | None = None) -> Steps:
+def explain_steps(
+    model: Predictor, text: str, output: Output | str | None = None
+) -> PredictionSteps:
     """Each step of the model's own output, or of a given one; of a model that judges, what it
     thinks of each item, or of the input up to each item."""
-    if not isinstance(model, Model):
-        return steps_read(model, text, output)
-    found = written_over(model.network, pair_of(model, text, output))
-    pair, logs = found.pair, found.log_probabilities
-    possible = logs.index_fill(1, torch.tensor(NEVER), -torch.inf)
-    values, ids = possible.topk(min(BEST, logs.shape[1] - len(NEVER)), dim=1)
+    if not isinstance(model, TextPredictor):
+        return explain_head_steps(model, text, output)
+    found = trace_decoder(model.network, text_to_explain(model, text, output))
+    pair, logs = found.output_text, found.log_probabilities
+    possible = logs.index_fill(1, torch.tensor(NEVER_WRITTEN), -torch.inf)
+    values, ids = possible.topk(min(BEST, logs.shape[1] - len(NEVER_WRITTEN)), dim=1)
     names = [model.target.tokens(row) for row in ids.tolist()]
-    written = logs.gather(1, pair.written()[:, None])[:, 0].tolist()
+    written = logs.gather(1, pair.target_tensor()[:, None])[:, 0].tolist()
     attention = cross_map(found)
-    layers = layers_of(found, "decoder", len(pair.target))
-    return Steps(
+    layers = layer_steps(found, "decoder", len(pair.target))
+    return PredictionSteps(
         pair.source if attention is None else attention.source,
         tuple(
-            Step(
+            PredictionStep(
                 read=pair.inputs[t],
                 wrote=pair.target[t],
                 log_probability=written[t],
                 norm=float(found.hidden[t].norm()),
-                best=tuple(map(Likely, names[t], values[t].tolist())),
+                best=tuple(map(TokenAlternative, names[t], values[t].tolist())),
                 layers=layers[t],
                 attention=None
                 if attention is None
@@ -140,30 +153,32 @@ def steps_of(model: Predictor, text: str, output: Output | str | None = None) ->
     )
 
 
-def steps_read(model: Judge, text: str, output: Output | str | None) -> Steps:
+def explain_head_steps(
+    model: HeadPredictor, text: str, output: Output | str | None
+) -> PredictionSteps:
     """What a model that judges thinks, item by item or gap by gap; ConfigError where it goes by no
     steps."""
-    said = said_of(model, text, output)
+    said = output_to_explain(model, text, output)
     items = len(said.values) - model.source.closing
-    if isinstance(said, Foretold):
-        return _ahead(model, said)
-    if said.units is not None:
+    if isinstance(said, ExplainedForecast):
+        return _explain_forecast_steps(model, said)
+    if said.feature_groups is not None:
         raise ConfigError(
             f"{model.source.describe()} are read at once and judged at once: try --show gradients, "
             "flow or net"
         )
-    found = pass_over(model.network, said)
-    layers = layers_of(found, "encoder", items)
-    judged = _judged_so_far(model, said, items)
-    places = said.gaps.tolist() if isinstance(said, Filled) else range(items)
-    return Steps(
+    found = trace_output(model.network, said)
+    layers = layer_steps(found, "encoder", items)
+    judged = _predict_prefixes(model, said, items)
+    places = said.blank_positions.tolist() if isinstance(said, ExplainedBlanks) else range(items)
+    return PredictionSteps(
         said.source,
         tuple(
-            Step(
+            PredictionStep(
                 read=said.source[t],
                 wrote=each.text,
                 log_probability=each.tokens[-1].log_probability if each.tokens else None,
-                norm=_size(found, t),
+                norm=_state_norm(found, t),
                 best=each.tokens[-1].alternatives if each.tokens else (),
                 layers=layers[t],
                 attention=None,
@@ -174,7 +189,7 @@ def steps_read(model: Judge, text: str, output: Output | str | None) -> Steps:
     )
 
 
-def _judged_so_far(model: Judge, said: Said, items: int) -> list[Output]:
+def _predict_prefixes(model: HeadPredictor, said: ExplainedOutput, items: int) -> list[Output]:
     """Tags or gaps one by one; for a label or a number, what the first so many items would be
     given."""
     values = said.values
@@ -188,28 +203,30 @@ def _judged_so_far(model: Judge, said: Said, items: int) -> list[Output]:
     ]
 
 
-def _size(found: Pass, t: int) -> float:
+def _state_norm(found: Trace, t: int) -> float:
     """Of the state that the encoder hands on at a position."""
     states = found.memory.states
     return float("nan") if states is None else float(states[0, t].norm())
 
 
-def _ahead(model: Judge, said: Foretold) -> Steps:
+def _explain_forecast_steps(model: HeadPredictor, said: ExplainedForecast) -> PredictionSteps:
     """The steps of a forecast that is fed back."""
-    found = pass_over(model.network, said)
-    if said.ahead is None or not any(each.place.side == "decoder" for each in found.stretches):
+    found = trace_output(model.network, said)
+    if said.forecast is None or not any(
+        each.location.side == "decoder" for each in found.unit_traces
+    ):
         raise ConfigError(
             "this forecast has no recurrent state to be followed step by step: "
             "try --show gradients or flow"
         )
-    layers = layers_of(found, "decoder", len(said.ahead))
+    layers = layer_steps(found, "decoder", len(said.forecast))
     attention = cross_map(found)
-    words = [" ".join(f"{number:.4g}" for number in row) for row in said.ahead]
-    read = [_observed(model.network.head), *words]
-    return Steps(
+    words = [" ".join(f"{number:.4g}" for number in row) for row in said.forecast]
+    read = [_first_input(model.network.head), *words]
+    return PredictionSteps(
         said.source,
         tuple(
-            Step(
+            PredictionStep(
                 read=read[t],
                 wrote=words[t],
                 log_probability=None,
@@ -224,29 +241,29 @@ def _ahead(model: Judge, said: Foretold) -> Steps:
     )
 
 
-def _observed(head: Head) -> str:
+def _first_input(head: Head) -> str:
     """What the first step of a forecast reads."""
-    lags = head.lags if isinstance(head, SteppedForecast) else 1
+    lags = head.lags if isinstance(head, AutoregressiveForecast) else 1
     return "the last value" if lags == 1 else f"the last {lags} values"
 
 
-def layers_of(found: Pass, side: str, count: int) -> list[tuple[LayerStep, ...]]:
+def layer_steps(found: Trace, side: str, count: int) -> list[tuple[LayerStep, ...]]:
     """Every recurrent layer of a side at each of so many steps, in the order of the positions.
 
     What a decoder read before its own outputs is left out, and so is what closes a source.
     """
     columns = []
     kept = slice(-count, None) if side == "decoder" else slice(count)
-    for stretch in found.stretches:
-        if stretch.place.side != side:
+    for stretch in found.unit_traces:
+        if stretch.location.side != side:
             continue
-        norms, gates = stretch.after[0].norm(dim=1).numpy(), gates_of(stretch)
-        if stretch.place.direction == "backward":
+        norms, gates = stretch.after[0].norm(dim=1).numpy(), compute_gates(stretch)
+        if stretch.location.direction == "backward":
             norms, gates = norms[::-1], {name: table[::-1] for name, table in gates.items()}
         norms, gates = norms[kept], {name: t[kept].mean(axis=1) for name, t in gates.items()}
-        name = f"layer {stretch.place.layer}"
+        name = f"layer {stretch.location.layer}"
         if side == "encoder":
-            name += f" {stretch.place.direction}"
+            name += f" {stretch.location.direction}"
         columns.append(
             [
                 LayerStep(
@@ -260,11 +277,11 @@ def layers_of(found: Pass, side: str, count: int) -> list[tuple[LayerStep, ...]]
     return [tuple(column[t] for column in columns) for t in range(count)]
 
 
-def _plain(steps: Steps) -> str:
+def _text_details(steps: PredictionSteps) -> str:
     return f"<details><summary>As text</summary><pre>{html.escape(steps.text())}</pre></details>"
 
 
-def _fill(steps: Steps, figure: "Figure", labels: Sequence[str]) -> None:
+def _fill(steps: PredictionSteps, figure: "Figure", labels: Sequence[str]) -> None:
     recurrent = bool(steps.steps[0].layers)
     gated = recurrent and bool(steps.steps[0].layers[0].gates)
     panels = 2 + gated

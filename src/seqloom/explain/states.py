@@ -14,26 +14,26 @@ from rich.cells import cell_len
 
 from seqloom.drawing.image_files import Drawing
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.attention_map import fitted, rounded, visible
-from seqloom.explain.explained_output import pair_of, read_cell
-from seqloom.explain.tracing import written_over
+from seqloom.explain.attention_map import round_values, truncate_line, visible_label
+from seqloom.explain.explained_output import read_cell, text_to_explain
+from seqloom.explain.tracing import trace_decoder
 from seqloom.model import Memory
 from seqloom.model.encoders import mean_state
-from seqloom.prediction import Model, Predictor
-from seqloom.prediction.inputs import padded
+from seqloom.prediction import Predictor, TextPredictor
+from seqloom.prediction.inputs import pad_batch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["METHODS", "StateMap", "flatten", "state_map"]
+__all__ = ["METHODS", "StateMap", "project_states", "state_map"]
 
 METHODS = ("pca", "tsne")
-OF = ("last", "mean")
+POOLINGS = ("last", "mean")
 BATCH = 128
 NEAREST = 3
 ROUNDING = 1e-9  # share of the largest axis, below which an axis shows nothing
-LABELLED = 80  # points that are labelled one by one, where no labels are given
+MOST_LABELS = 80  # points that are labelled one by one, where no labels are given
 LONGEST = 36  # characters of a label in a picture
 COLOURS = 10
 POINTS = 8  # font size
@@ -46,11 +46,11 @@ class StateMap:
     texts: tuple[str, ...]
     labels: tuple[str | None, ...]  # what kind each is, where that was said
     states: np.ndarray
-    places: np.ndarray
+    coordinates: np.ndarray
     method: str
     shares: tuple[float, ...] = ()  # of the variance that each axis shows, where that is known
 
-    def neighbours(self, count: int = NEAREST) -> list[list[tuple[int, float]]]:
+    def nearest_neighbors(self, count: int = NEAREST) -> list[list[tuple[int, float]]]:
         """For each sentence the nearest others and their distances, among the states themselves."""
         squares = np.square(self.states).sum(axis=1)
         distances = squares[:, None] + squares - 2 * self.states @ self.states.T
@@ -65,26 +65,26 @@ class StateMap:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        near = [[{"index": i, "distance": d} for i, d in row] for row in self.neighbours()]
+        near = [[{"index": i, "distance": d} for i, d in row] for row in self.nearest_neighbors()]
+        places, states = round_values(self.coordinates), round_values(self.states)
         return {
             "method": self.method,
             "shares": list(self.shares),
             "points": [
                 {"text": text, "label": label, "place": place, "state": state, "nearest": nearest}
                 for text, label, place, state, nearest in zip(
-                    self.texts, self.labels, rounded(self.places), rounded(self.states), near,
-                    strict=True,
+                    self.texts, self.labels, places, states, near, strict=True
                 )
             ],
-        }  # fmt: skip
+        }
 
     def text(self, width: int = 80) -> str:
         """Each sentence, and below it those that lie nearest."""
         lines = []
-        for text, nearest in zip(self.texts, self.neighbours(), strict=True):
-            lines.append(fitted(_plain(text), width))
+        for text, nearest in zip(self.texts, self.nearest_neighbors(), strict=True):
+            lines.append(truncate_line(_one_line(text), width))
             lines += [
-                f"  {distance:8.3f}  {fitted(_plain(self.texts[other]), width - 12)}"
+                f"  {distance:8.3f}  {truncate_line(_one_line(self.texts[other]), width - 12)}"
                 for other, distance in nearest
             ]
         return "\n".join(lines)
@@ -92,7 +92,7 @@ class StateMap:
     def drawing(self) -> Drawing:
         """Points with their sentences, in a colour for each label."""
         kinds = tuple(dict.fromkeys(label for label in self.labels if label is not None))
-        sentences = tuple(_short(_plain(text)) for text in self.texts)
+        sentences = tuple(_shorten(_one_line(text)) for text in self.texts)
         return Drawing((*sentences, *kinds), partial(_fill, self, kinds), 130)
 
 
@@ -107,15 +107,15 @@ def state_map(
     texts = tuple(text for text, _ in rows if text.strip())
     if len(texts) < 2:
         raise DataError("a map of states needs at least two inputs that are not blank; give more")
-    if of not in OF:
-        raise ConfigError(f"states of {of!r}: choose {' or '.join(OF)}")
-    states = _states(model, texts, of)
-    places, shares = flatten(states, method)
+    if of not in POOLINGS:
+        raise ConfigError(f"states of {of!r}: choose {' or '.join(POOLINGS)}")
+    states = _encode_texts(model, texts, of)
+    places, shares = project_states(states, method)
     labels = tuple(label for text, label in rows if text.strip())
     return StateMap(texts, labels, states, places, method, shares)
 
 
-def flatten(states: np.ndarray, method: str = "pca") -> tuple[np.ndarray, tuple[float, ...]]:
+def project_states(states: np.ndarray, method: str = "pca") -> tuple[np.ndarray, tuple[float, ...]]:
     """Places in two dimensions, and the share of variance that each axis shows, if it is known."""
     if method == "tsne":
         return _tsne(states), ()
@@ -148,24 +148,24 @@ def _tsne(states: np.ndarray) -> np.ndarray:
 
 
 @torch.no_grad()
-def _states(model: Predictor, texts: Sequence[str], of: str) -> np.ndarray:
-    if isinstance(model, Model) and model.alone:
-        return np.stack([_read_alone(model, text, of) for text in texts])
+def _encode_texts(model: Predictor, texts: Sequence[str], of: str) -> np.ndarray:
+    if isinstance(model, TextPredictor) and model.is_language_model:
+        return np.stack([_language_model_state(model, text, of) for text in texts])
     found = []
     for begin in range(0, len(texts), BATCH):
         some = [read_cell(model, text) for text in texts[begin : begin + BATCH]]
-        found.append(_sentence(model.network.encoder.encode(padded(some)), of))
+        found.append(_sentence_states(model.network.encoder.encode(pad_batch(some)), of))
     return torch.cat(found).double().numpy()
 
 
-def _read_alone(model: Model, text: str, of: str) -> np.ndarray:
+def _language_model_state(model: TextPredictor, text: str, of: str) -> np.ndarray:
     """Where a language model stands after a text, or its mean state."""
-    hidden = written_over(model.network, pair_of(model, text)).hidden.double().numpy()
+    hidden = trace_decoder(model.network, text_to_explain(model, text)).hidden.double().numpy()
     last: np.ndarray = hidden[-1] if of == "last" else hidden.mean(axis=0)
     return last
 
 
-def _sentence(memory: Memory, of: str) -> torch.Tensor:
+def _sentence_states(memory: Memory, of: str) -> torch.Tensor:
     """The state of each sentence: the top layer's last, or the mean of those handed over."""
     if of == "mean" and memory.states is not None and memory.mask is not None:
         return mean_state(memory.states, memory.mask)
@@ -177,12 +177,12 @@ def _sentence(memory: Memory, of: str) -> torch.Tensor:
     )
 
 
-def _plain(text: str) -> str:
+def _one_line(text: str) -> str:
     """The text in one line, its control characters made visible."""
-    return " ".join(map(visible, text.split()))
+    return " ".join(map(visible_label, text.split()))
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
@@ -194,7 +194,7 @@ def _fill(found: StateMap, kinds: Sequence[str], figure: "Figure", labels: Seque
     colours = [
         "#1f5fa8" if label is None else f"C{numbers[label] % COLOURS}" for label in found.labels
     ]
-    axes.scatter(found.places[:, 0], found.places[:, 1], c=colours, s=18, zorder=3)
+    axes.scatter(found.coordinates[:, 0], found.coordinates[:, 1], c=colours, s=18, zorder=3)
     for kind, number in numbers.items():
         axes.scatter([], [], color=f"C{number % COLOURS}", s=18, label=shown[kinds.index(kind)])
     if kinds:
@@ -205,11 +205,11 @@ def _fill(found: StateMap, kinds: Sequence[str], figure: "Figure", labels: Seque
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(0.12)
-    if len(sentences) <= LABELLED:
-        _write(axes, found.places, sentences)
+    if len(sentences) <= MOST_LABELS:
+        _annotate_points(axes, found.coordinates, sentences)
 
 
-def _write(axes: "Axes", places: np.ndarray, sentences: Sequence[str]) -> None:
+def _annotate_points(axes: "Axes", places: np.ndarray, sentences: Sequence[str]) -> None:
     """Each sentence beside its point, where no other stands; else it is left out."""
     axes.figure.canvas.draw()
     taken: list[tuple[float, float, float, float]] = []

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.drawing.image_files import Drawing
-from seqloom.explain.attention_map import AttentionMap, terminal_label, tick
+from seqloom.explain.attention_map import AttentionMap, terminal_label, tick_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Threads"]
 
-LEAST = 0.04  # weights below this have no thread
+LEAST_WEIGHT = 0.04  # weights below this have no thread
 SHOWN = 3  # threads of a token in the terminal
-GAP = 1.0  # in which a curve swings from one side to the other
+SIDE_SPACING = 1.0  # in which a curve swings from one side to the other
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Threads:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON: the map, and each thread from source to output position."""
-        rows, columns = np.nonzero(self.attention.weights >= LEAST)
+        rows, columns = np.nonzero(self.attention.weights >= LEAST_WEIGHT)
         threads = [
             {"source": int(s), "target": int(t), "weight": float(self.attention.weights[t, s])}
             for t, s in zip(rows, columns, strict=True)
@@ -43,14 +43,14 @@ class Threads:
             parts = [
                 f"{terminal_label(self.attention.source[s])} {weights[s]:.2f}"
                 for s in order
-                if weights[s] >= LEAST
+                if weights[s] >= LEAST_WEIGHT
             ]
             lines.append(f"{terminal_label(token)} ← {', '.join(parts)}"[:width])
         return "\n".join(lines)
 
     def drawing(self) -> Drawing:
         """Source on the left, output on the right, threads between them."""
-        labels = tuple(map(tick, (*self.attention.source, *self.attention.target)))
+        labels = tuple(map(tick_label, (*self.attention.source, *self.attention.target)))
         return Drawing(labels, partial(_fill, self.attention), 130)
 
 
@@ -63,15 +63,16 @@ def _fill(attention: AttentionMap, figure: "Figure", labels: Sequence[str]) -> N
     figure.set_size_inches(3.6, max(0.8, line * longest))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set_xlim(0, GAP)
+    axes.set_xlim(0, SIDE_SPACING)
     axes.set_ylim(longest - 0.5, -0.5)
     left, right = _spread(len(source), longest), _spread(len(target), longest)
     swing = np.linspace(0, 1, 40)
     bend = swing**2 * (3 - 2 * swing)
-    heavy = [(t, s) for t, s in np.argwhere(attention.weights >= LEAST).tolist()]
+    heavy = [(t, s) for t, s in np.argwhere(attention.weights >= LEAST_WEIGHT).tolist()]
     heavy.sort(key=lambda place: attention.weights[tuple(place)])
     curves = [
-        np.column_stack([swing * GAP, left[s] + (right[t] - left[s]) * bend]) for t, s in heavy
+        np.column_stack([swing * SIDE_SPACING, left[s] + (right[t] - left[s]) * bend])
+        for t, s in heavy
     ]
     weights = np.array([attention.weights[t, s] for t, s in heavy])
     colors = [(0.12, 0.37, 0.66, 0.15 + 0.75 * weight) for weight in weights]
@@ -82,7 +83,7 @@ def _fill(attention: AttentionMap, figure: "Figure", labels: Sequence[str]) -> N
         (right, target, 1.02, "left"),
     ):
         for height, word in zip(heights, words, strict=True):
-            axes.text(place * GAP, height, word, ha=side, va="center", fontsize=letters)
+            axes.text(place * SIDE_SPACING, height, word, ha=side, va="center", fontsize=letters)
 
 
 def _spread(count: int, room: int) -> np.ndarray:

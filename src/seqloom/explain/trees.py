@@ -7,30 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.drawing.image_files import Drawing
 from seqloom.errors import DataError
-from seqloom.explain.attention_map import fitted, terminal_label, tick
+from seqloom.explain.attention_map import terminal_label, tick_label, truncate_line
 from seqloom.fields import END, SPECIAL_SYMBOLS
-from seqloom.prediction import Branch, Model, Wishes
+from seqloom.prediction import Branch, OutputOptions, TextPredictor
 from seqloom.search import Beam, Exact, Ranking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BeamTree", "Found", "beam_tree"]
+__all__ = ["BeamTree", "SearchOutcome", "beam_tree"]
 
-SAME = 1e-4  # scores closer than this are equal in single precision
-DROPPED = 2  # branches of a node that a picture shows of those not kept
+TOLERANCE = 1e-4  # scores closer than this are equal in single precision
+MOST_PRUNED = 2  # branches of a node that a picture shows of those not kept
 MARKS = {"kept": "", "pruned": "×", "finished": "■", "winner": "★"}
 INKS = {"kept": "#1f5fa8", "pruned": "#b0b0b0", "finished": "#1f5fa8", "winner": "#c8641e"}
 EXPANSIONS = 20_000  # paths that the proof may read
 FEW_EXPANSIONS = 2_000  # of a language model, which rarely ends
 ROOT = 40  # cells of the root in the terminal
-GIVEN = 4  # tokens of its input that stand at the root
-AHEAD = 8  # tokens that it goes on for
+PROMPT_TOKENS = 4  # tokens of its input that stand at the root
+CONTINUATION_TOKENS = 8  # tokens that it goes on for
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchOutcome:
     """What a search came to."""
 
     text: str
@@ -46,20 +46,20 @@ class BeamTree:
     source: str
     width: int
     branches: tuple[Branch, ...]  # parents before children
-    winner: Found
-    optimum: Found
+    winner: SearchOutcome
+    optimum: SearchOutcome
     proved: bool  # whether nothing can be better than the optimum
 
     @property
-    def missed(self) -> bool:
+    def has_search_error(self) -> bool:
         """Whether a better output is known than the beam's."""
-        better = not self.winner.ended or self.optimum.rank > self.winner.rank + SAME
+        better = not self.winner.ended or self.optimum.rank > self.winner.rank + TOLERANCE
         return self.optimum.ended and better
 
     @property
-    def verdict(self) -> str:
+    def summary(self) -> str:
         """How the search did, in a sentence."""
-        if self.missed:
+        if self.has_search_error:
             return (
                 f"the beam missed a better output: {self.optimum.text!r} with "
                 f"{self.optimum.rank:.3f} against {self.winner.rank:.3f}"
@@ -98,7 +98,7 @@ class BeamTree:
             "winner": vars(self.winner),
             "optimum": vars(self.optimum),
             "proved": self.proved,
-            "missed": self.missed,
+            "missed": self.has_search_error,
             "branches": [vars(branch) for branch in self.branches],
         }
 
@@ -113,76 +113,78 @@ class BeamTree:
             for place, branch in enumerate(kept):
                 last = place == len(kept) - 1 and not dropped
                 star = " ←" if branch.number in best else ""
-                lines.append(f"{margin}{'└' if last else '├'}─ {_words(branch)}{star}")
+                lines.append(f"{margin}{'└' if last else '├'}─ {_branch_label(branch)}{star}")
                 add(branch.number, margin + ("   " if last else "│  "))
             if dropped:
-                words = ", ".join(_words(branch) for branch in dropped)
+                words = ", ".join(_branch_label(branch) for branch in dropped)
                 lines.append(f"{margin}└─ {words}")
 
         add(0, "")
         signs = "← the way to the winner ★   ■ ended   × dropped   (log-probability of the path)"
-        return "\n".join(fitted(line, width) for line in [*lines, "", signs, self.verdict])
+        return "\n".join(truncate_line(line, width) for line in [*lines, "", signs, self.summary])
 
     def drawing(self) -> Drawing:
         """Steps across, branches down."""
-        return Drawing(tuple(tick(b.text) for b in self.branches), partial(_fill, self), 120)
+        return Drawing(tuple(tick_label(b.text) for b in self.branches), partial(_fill, self), 120)
 
 
 def beam_tree(
-    model: Model, text: str, *, width: int | None = None, expansions: int = EXPANSIONS
+    model: TextPredictor, text: str, *, width: int | None = None, expansions: int = EXPANSIONS
 ) -> BeamTree:
     """Search with a beam, keep its tree, and look for the optimum; by the run's own ranking."""
     if not text.strip():
         raise DataError("there is nothing to look at in a blank input; give a text")
-    if model.alone:
-        model, expansions = _going_on(model), min(expansions, FEW_EXPANSIONS)
+    if model.is_language_model:
+        model, expansions = _limit_length(model), min(expansions, FEW_EXPANSIONS)
     options = model.config.search
-    ranking = Ranking.configured(options)
+    ranking = Ranking.from_config(options)
     width = width or max(2, options.beam)
-    found = model.predict([text], search=Beam(width, ranking), wishes=Wishes(tree=True))[0]
+    found = model.predict([text], search=Beam(width, ranking), wishes=OutputOptions(tree=True))[0]
     exact = model.predict([text], search=Exact(ranking, expansions=expansions))[0]
     winner, optimum = (
-        Found(each.text, each.score, each.normalised, each.tokens[-1].text == SPECIAL_SYMBOLS[END])
+        SearchOutcome(
+            each.text, each.score, each.normalised, each.tokens[-1].text == SPECIAL_SYMBOLS[END]
+        )
         for each in (found, exact)
     )
     proved = exact.stopped == "end"
     if not proved and (winner.ended, winner.rank) > (optimum.ended, optimum.rank):
         optimum = winner
-    branches = _after(found.tree) if model.alone else found.tree
+    branches = _drop_prompt(found.tree) if model.is_language_model else found.tree
     return BeamTree(text, width, branches, winner, optimum, proved)
 
 
-def _going_on(model: Model) -> Model:
+def _limit_length(model: TextPredictor) -> TextPredictor:
     """A language model that stops soon: its outputs may have no end of their own."""
     options = model.config.search
-    short = options.model_copy(update={"length": min(options.length, AHEAD)})
+    short = options.model_copy(update={"length": min(options.length, CONTINUATION_TOKENS)})
     return replace(model, config=model.config.model_copy(update={"search": short}))
 
 
-def _after(branches: Sequence[Branch]) -> tuple[Branch, ...]:
+def _drop_prompt(branches: Sequence[Branch]) -> tuple[Branch, ...]:
     """The tree from where it branches first; what was given before is its root."""
     below = [sum(each.parent == number for each in branches) for number in range(len(branches))]
     first = next((number for number, count in enumerate(below) if count != 1), 0)
-    begun = " ".join(each.text for each in branches[max(0, first - GIVEN + 1) : first + 1])
+    begun = " ".join(each.text for each in branches[max(0, first - PROMPT_TOKENS + 1) : first + 1])
     kept = [replace(each, number=each.number - first) for each in branches[first:]]
     later = [replace(each, parent=(each.parent or 0) - first) for each in kept[1:]]
     return (replace(kept[0], parent=None, text=begun), *later)
 
 
-def _words(branch: Branch) -> str:
+def _branch_label(branch: Branch) -> str:
     return f"{MARKS[branch.fate]}{terminal_label(branch.text)} {branch.total:.2f}"
 
 
-def _shown(tree: BeamTree) -> dict[int, list[Branch]]:
+def _visible_children(tree: BeamTree) -> dict[int, list[Branch]]:
     """The children that a picture has room for."""
     return {
         number: [b for b in below if b.fate != "pruned"]
-        + [b for b in below if b.fate == "pruned"][:DROPPED]
+        + [b for b in below if b.fate == "pruned"][:MOST_PRUNED]
         for number, below in tree.children().items()
     }
 
 
-def _placed(below: dict[int, list[Branch]]) -> dict[int, tuple[int, float]]:
+def _layout_nodes(below: dict[int, list[Branch]]) -> dict[int, tuple[int, float]]:
     """Depth and height of each node: leaves one below the other, parents beside their first."""
     places: dict[int, tuple[int, float]] = {}
     leaves = iter(range(len(below)))
@@ -198,8 +200,8 @@ def _placed(below: dict[int, list[Branch]]) -> dict[int, tuple[int, float]]:
 
 
 def _fill(tree: BeamTree, figure: "Figure", labels: Sequence[str]) -> None:
-    below, best = _shown(tree), tree.best_path()
-    places = _placed(below)
+    below, best = _visible_children(tree), tree.best_path()
+    places = _layout_nodes(below)
     depth = max(x for x, _ in places.values())
     leaves = 1 + max(y for _, y in places.values())
     figure.set_size_inches(1.15 * (depth + 1), max(1.2, 0.24 * leaves))
@@ -207,8 +209,8 @@ def _fill(tree: BeamTree, figure: "Figure", labels: Sequence[str]) -> None:
     axes.set_axis_off()
     axes.set_xlim(-0.3, depth + 0.9)
     axes.set_ylim(leaves, -1)
-    for parent, child in _pairs(below):
-        _branch(axes, places[parent], places[child.number], child.number in best, child)
+    for parent, child in _parent_child_pairs(below):
+        _draw_branch(axes, places[parent], places[child.number], child.number in best, child)
     for number, (x, y) in places.items():
         branch = tree.branches[number]
         ink = "#c8641e" if number in best else INKS[branch.fate]
@@ -225,13 +227,13 @@ def _fill(tree: BeamTree, figure: "Figure", labels: Sequence[str]) -> None:
             )  # fmt: skip
 
 
-def _pairs(below: dict[int, list[Branch]]) -> Iterator[tuple[int, Branch]]:
+def _parent_child_pairs(below: dict[int, list[Branch]]) -> Iterator[tuple[int, Branch]]:
     for parent, children in below.items():
         for child in children:
             yield parent, child
 
 
-def _branch(
+def _draw_branch(
     axes: "Axes", begin: tuple[int, float], end: tuple[int, float], best: bool, child: Branch
 ) -> None:
     """A line from a node to one of its children."""

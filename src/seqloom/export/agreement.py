@@ -12,11 +12,11 @@ from seqloom.export.ctranslate2 import longest_output, source_names, token_names
 from seqloom.export.specification import library
 from seqloom.fields import EMPTY, END, SPECIAL_SYMBOLS, START
 from seqloom.model import Source
-from seqloom.prediction import Model
+from seqloom.prediction import TextPredictor
 from seqloom.search import Beam, Ranking
 from seqloom.training import row_log_probabilities
 
-__all__ = ["Agreement", "Exported", "compare"]
+__all__ = ["Agreement", "CTranslate2Model", "compare"]
 
 PATIENCE = 2.0  # CTranslate2 waits for so many beams of outputs; ours until none can be better
 
@@ -27,19 +27,19 @@ class Agreement:
 
     sentences: int
     equal: int  # outputs that are the same text
-    furthest: float  # largest difference of the log-probability of any token of any output
+    max_difference: float  # largest difference of the log-probability of any token of any output
 
     def __str__(self) -> str:
         return (
             f"{self.equal:,} of {self.sentences:,} outputs are the same, and no token's "
-            f"log-probability differs by more than {self.furthest:.1g}"
+            f"log-probability differs by more than {self.max_difference:.1g}"
         )
 
 
-class Exported:
+class CTranslate2Model:
     """A directory that `export_ctranslate2` wrote, in use on token ids."""
 
-    def __init__(self, model: Model, folder: Path, **settings: Any) -> None:
+    def __init__(self, model: TextPredictor, folder: Path, **settings: Any) -> None:
         self._translator = library().Translator(str(folder), device="cpu", **settings)
         self._source = source_names(model)
         self._target = token_names(model.target)
@@ -85,10 +85,13 @@ class Exported:
         return [[self._source[token] for token in row[:-1].tolist()] for row in rows]
 
 
-def compare(model: Model, folder: Path, rows: Sequence[np.ndarray]) -> Agreement:
+def compare(model: TextPredictor, folder: Path, rows: Sequence[np.ndarray]) -> Agreement:
     """Decode sources by both, as the run is configured to, and score what the export gives."""
     options = model.config.search
-    beam, exported = Beam(options.beam, Ranking.configured(options)), Exported(model, folder)
+    beam, exported = (
+        Beam(options.beam, Ranking.from_config(options)),
+        CTranslate2Model(model, folder),
+    )
     ours = [output.text for output in model.predict_rows(rows, search=beam)]
     equal, furthest = 0, 0.0
     for row, text in zip(rows, ours, strict=True):
@@ -102,7 +105,7 @@ def compare(model: Model, folder: Path, rows: Sequence[np.ndarray]) -> Agreement
 
 
 @torch.inference_mode()
-def _distance(model: Model, row: np.ndarray, ids: list[int], theirs: list[float]) -> float:
+def _distance(model: TextPredictor, row: np.ndarray, ids: list[int], theirs: list[float]) -> float:
     source = Source(torch.from_numpy(row.astype(np.int64))[None], torch.tensor([len(row)]))
     state = model.network.decoder.start(model.network.encoder.encode(source))
     target = torch.tensor([[*ids, END]])

@@ -15,7 +15,7 @@ from torch import nn
 from seqloom.errors import ConfigError, RunError
 from seqloom.export.specification import transformer_specification
 from seqloom.fields import END, SPECIAL_SYMBOLS, START, UNK, TextField, TurnsField
-from seqloom.prediction import Model
+from seqloom.prediction import TextPredictor
 
 __all__ = ["export_ctranslate2", "longest_output", "source_names", "token_names"]
 
@@ -43,7 +43,7 @@ what Seqloom's beam finds in nearly all cases.
 """
 
 
-def export_ctranslate2(model: Model, output: Path) -> None:
+def export_ctranslate2(model: TextPredictor, output: Path) -> None:
     """Write a Transformer as CTranslate2 reads it; ConfigError where that library has no such part.
 
     The directory must not be there, and appears when it is whole.
@@ -78,20 +78,20 @@ def token_names(field: TextField) -> list[str]:
     ]
 
 
-def source_names(model: Model) -> list[str]:
+def source_names(model: TextPredictor) -> list[str]:
     """The same for what a model reads, which must be text."""
     if not isinstance(model.source, TextField) or isinstance(model.source, TurnsField):
         raise ConfigError(f"a source of {model.source.describe()} cannot be exported: only text")
     return token_names(model.source)
 
 
-def longest_output(model: Model) -> int:
+def longest_output(model: TextPredictor) -> int:
     """The most tokens that any source of the run may lead to, `<end>` included."""
     options = model.config.search
     return max(1, int(_longest_source(model) * options.max_ratio)) + options.max_extra
 
 
-def _readme(model: Model) -> str:
+def _readme(model: TextPredictor) -> str:
     return README % {
         "source": _longest_source(model),
         "target": longest_output(model),
@@ -99,11 +99,11 @@ def _readme(model: Model) -> str:
     }
 
 
-def _longest_source(model: Model) -> int:
+def _longest_source(model: TextPredictor) -> int:
     return model.config.data.max_source + 1
 
 
-def _specification(model: Model) -> Any:
+def _specification(model: TextPredictor) -> Any:
     """Weights, vocabularies and facts of a model, checked by CTranslate2 itself."""
     specification = transformer_specification(
         model.network, source=_longest_source(model), target=longest_output(model)

@@ -10,15 +10,15 @@ from torch import Tensor, nn
 from seqloom.errors import ConfigError
 from seqloom.model import SequenceModel
 from seqloom.model.transformer import (
-    PositionedEmbedding,
+    PositionalEmbedding,
     TransformerDecoder,
     TransformerEncoder,
 )
 from seqloom.nn.embedding import Embedding
-from seqloom.nn.modules import each
-from seqloom.nn.positions import LearnedAdded, NoPositions, SinusoidsAdded
+from seqloom.nn.modules import children_of
+from seqloom.nn.positions import AddedSinusoids, LearnedPositions, NoPositions
 from seqloom.nn.token_mixing import SelfAttention
-from seqloom.nn.transformer import Block, CrossAttention, Gated
+from seqloom.nn.transformer import GEGLU, Block, CrossAttention
 
 __all__ = ["library", "transformer_specification"]
 
@@ -47,7 +47,7 @@ def transformer_specification(network: SequenceModel, *, source: int, target: in
 
 
 def _encoder(encoder: TransformerEncoder, positions: int) -> Any:
-    blocks = list(each(encoder.blocks, Block))
+    blocks = list(children_of(encoder.blocks, Block))
     spec = library("ctranslate2.specs.transformer_spec").TransformerEncoderSpec(
         len(blocks), **_options(blocks[0])
     )
@@ -57,7 +57,7 @@ def _encoder(encoder: TransformerEncoder, positions: int) -> Any:
 
 
 def _decoder(decoder: TransformerDecoder, positions: int) -> Any:
-    blocks, output = list(each(decoder.blocks, Block)), decoder.output
+    blocks, output = list(children_of(decoder.blocks, Block)), decoder.output
     spec = library("ctranslate2.specs.transformer_spec").TransformerDecoderSpec(
         len(blocks), **_options(blocks[0])
     )
@@ -79,7 +79,7 @@ def _options(block: Block) -> dict[str, Any]:
         "num_heads": sizes.heads,
         "pre_norm": block.norm_first,
         "activation": kinds.RELU if isinstance(activation, nn.ReLU) else kinds.GELU,
-        "ffn_glu": isinstance(activation, Gated),
+        "ffn_glu": isinstance(activation, GEGLU),
         "head_dim": sizes.key if sizes.heads * sizes.key != block.width else None,
     }
 
@@ -93,7 +93,7 @@ def _attention(block: Block) -> SelfAttention:
     return attention
 
 
-def _fill_embedding(spec: Any, table: Any, embed: PositionedEmbedding, positions: int) -> None:
+def _fill_embedding(spec: Any, table: Any, embed: PositionalEmbedding, positions: int) -> None:
     """Token vectors with their factor, and explicit vectors for positions.
 
     CTranslate2's own have all sines first and then all cosines, ours take turns (SPEC S5.3).
@@ -101,7 +101,7 @@ def _fill_embedding(spec: Any, table: Any, embed: PositionedEmbedding, positions
     vectors, places = embed.embedding, embed.positions
     if not isinstance(vectors, Embedding):
         raise _refusal("one-hot token vectors")
-    if not isinstance(places, SinusoidsAdded | LearnedAdded | NoPositions):
+    if not isinstance(places, AddedSinusoids | LearnedPositions | NoPositions):
         raise _refusal(f"positions of kind {type(places).__name__}")
     table.weight = _values(vectors.table)
     spec.scale_embeddings = np.float32(vectors.factor)
@@ -131,7 +131,7 @@ def _fill_network(spec: Any, network: nn.Sequential) -> None:
     """The two-layer network; a gated one has its gate and its content apart."""
     widen, narrow = (part for part in network if isinstance(part, nn.Linear))
     _fill_linear(spec.linear_1, narrow.weight, narrow.bias)
-    if not isinstance(network[1], Gated):
+    if not isinstance(network[1], GEGLU):
         _fill_linear(spec.linear_0, widen.weight, widen.bias)
         return
     weights, biases = widen.weight.chunk(2), widen.bias.chunk(2)

@@ -1,7 +1,7 @@
 """Columns of data as arrays of numbers and back."""
 
-from seqloom.fields.blanks import GapsField, MarkedText
-from seqloom.fields.file_fields import Named
+from seqloom.fields.blanks import BlanksField, MarkedText
+from seqloom.fields.file_fields import FileField
 from seqloom.fields.items import Items, Numbers, Pixels, Series, Symbols
 from seqloom.fields.labels import LabelField, TagsField
 from seqloom.fields.no_source import NoField
@@ -9,36 +9,36 @@ from seqloom.fields.numbers import NumberField, VectorField
 from seqloom.fields.pictures import PictureField
 from seqloom.fields.protocol import Field, Readable
 from seqloom.fields.registry import learn_field, learn_target, load_field, load_text
-from seqloom.fields.series import Past, SeriesField, column_names
+from seqloom.fields.series import SeriesBaseline, SeriesField, column_names
 from seqloom.fields.sounds import SoundField
-from seqloom.fields.specials import EMPTY, END, GAP, SPECIAL_SYMBOLS, START, UNK
+from seqloom.fields.specials import BLANK, EMPTY, END, SPECIAL_SYMBOLS, START, UNK
 from seqloom.fields.text import TextField
-from seqloom.fields.turns import TurnsField, joined, listed, parted
+from seqloom.fields.turns import TurnsField, join_turns, parse_list, split_turns
 from seqloom.fields.values import Values
 from seqloom.fields.videos import VideoField
 from seqloom.fields.words import split_words
 
 __all__ = [
+    "BLANK",
     "EMPTY",
     "END",
-    "GAP",
     "SPECIAL_SYMBOLS",
     "START",
     "UNK",
+    "BlanksField",
     "Field",
-    "GapsField",
+    "FileField",
     "Items",
     "LabelField",
     "MarkedText",
-    "Named",
     "NoField",
     "NumberField",
     "Numbers",
-    "Past",
     "PictureField",
     "Pixels",
     "Readable",
     "Series",
+    "SeriesBaseline",
     "SeriesField",
     "SoundField",
     "Symbols",
@@ -49,12 +49,12 @@ __all__ = [
     "VectorField",
     "VideoField",
     "column_names",
-    "joined",
+    "join_turns",
     "learn_field",
     "learn_target",
-    "listed",
     "load_field",
     "load_text",
-    "parted",
+    "parse_list",
+    "split_turns",
     "split_words",
 ]

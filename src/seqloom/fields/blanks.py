@@ -10,34 +10,36 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from seqloom.config.columns import GapsConfig, TextConfig
+from seqloom.config.columns import BlanksConfig, TextConfig
 from seqloom.errors import RunError
-from seqloom.fields.field_files import FACTS, Saved, Stored
+from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Symbols
 from seqloom.fields.protocol import Values
-from seqloom.fields.specials import END, GAP, SPECIAL_SYMBOLS
+from seqloom.fields.specials import BLANK, END, SPECIAL_SYMBOLS
 from seqloom.fields.text import TextField
 
-__all__ = ["GapsField", "MarkedText"]
+__all__ = ["BlanksField", "MarkedText"]
 
-BLANK = "\U00010600"  # in place of a marker while a text is cut: a letter that nobody can read
+PLACEHOLDER = (
+    "\U00010600"  # in place of a marker while a text is cut: a letter that nobody can read
+)
 
 
-class GapsField(Stored[GapsConfig]):
+class BlanksField(PersistentField[BlanksConfig]):
     """A cell is a text; its row has the source's tokens, which nothing closes."""
 
-    def __init__(self, config: GapsConfig, text: TextField) -> None:
+    def __init__(self, config: BlanksConfig, text: TextField) -> None:
         """Use `beside` or `restore`."""
         self.config = config
         self.text = text
 
     @classmethod
-    def beside(cls, config: GapsConfig, source: TextField) -> Self:
+    def from_source(cls, config: BlanksConfig, source: TextField) -> Self:
         """The gaps of texts that are cut as the source's are."""
         return cls(config, source)
 
     @classmethod
-    def restore(cls, config: GapsConfig, facts: Mapping[str, Any], directory: Path) -> Self:
+    def restore(cls, config: BlanksConfig, facts: Mapping[str, Any], directory: Path) -> Self:
         """The field with these facts."""
         try:
             cut = TextConfig.model_validate(facts.get("text"))
@@ -82,8 +84,10 @@ class GapsField(Stored[GapsConfig]):
         """What a gap stands for, and how it is marked."""
         return f"gaps for one {self.text.config.unit} each, marked {self.config.marker}"
 
-    def _saved(self) -> Saved:
-        return Saved({**self.text.saved().facts, "text": self.text.config.model_dump(mode="json")})
+    def _state(self) -> FieldState:
+        return FieldState(
+            {**self.text.state().facts, "text": self.text.config.model_dump(mode="json")}
+        )
 
 
 class MarkedText:
@@ -108,7 +112,7 @@ class MarkedText:
         if not marks:
             return f"there is no gap to fill in: write {self.marker} where a token is missing"
         (row,) = self.rows([cell])
-        if int((row == GAP).sum()) != marks:
+        if int((row == BLANK).sum()) != marks:
             return (
                 f"a gap stands for a whole {self.text.config.unit}: put spaces around each "
                 f"{self.marker}, or \\{self.marker} if it is plain text"
@@ -118,43 +122,47 @@ class MarkedText:
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """The ids of each text, closed."""
         rows: list[Values] = []
-        for ids in self._reading.encode_many([self._blanked(cell) for cell in cells]):
-            marked = np.where(ids >= self.text.size, np.int32(GAP), ids)
+        for ids in self._placeholder_field.encode_many(
+            [self._insert_placeholders(cell) for cell in cells]
+        ):
+            marked = np.where(ids >= self.text.size, np.int32(BLANK), ids)
             rows.append(np.append(marked, np.int32(END)))
         return rows
 
-    def shortened(self, row: Values, most: int) -> Values:
+    def truncate(self, row: Values, most: int) -> Values:
         """The first items of a row, `most` of them at most, and those that close it."""
-        return self.text.shortened(row, most)
+        return self.text.truncate(row, most)
 
     def describe(self) -> str:
         """The text, and how gaps are marked in it."""
         return f"{self.text.describe()}, with gaps marked {self.marker}"
 
-    def filled(self, cell: str, ids: Sequence[int]) -> str:
+    def fill(self, cell: str, ids: Sequence[int]) -> str:
         """The text as it was given, with the tokens of these ids in its first gaps."""
         tokens = map(self.text.decode, ([token] for token in ids))
         return self._pattern.sub(lambda mark: mark[1] or next(tokens, mark[0]), cell)
 
     def cell(self, row: Any) -> str:
         """The text of a row, with markers at its gaps."""
-        ids = [self._blank if token == GAP else token for token in np.asarray(row).tolist()]
-        return self._reading.decode(ids).replace(BLANK, self.marker)
+        ids = [
+            self._placeholder_id if token == BLANK else token for token in np.asarray(row).tolist()
+        ]
+        return self._placeholder_field.decode(ids).replace(PLACEHOLDER, self.marker)
 
     def tokens(self, row: Any) -> list[str]:
         """A readable form of each id, with markers at the gaps."""
         pairs = zip(np.asarray(row).tolist(), self.text.tokens(row), strict=True)
-        return [self.marker if token == GAP else shown for token, shown in pairs]
+        return [self.marker if token == BLANK else shown for token, shown in pairs]
 
     @cached_property
-    def _reading(self) -> TextField:
+    def _placeholder_field(self) -> TextField:
         """The text's field with one symbol more, the blank."""
-        return self.text.extended([BLANK] * self.text.config.min_count)
+        return self.text.extend([PLACEHOLDER] * self.text.config.min_count)
 
     @property
-    def _blank(self) -> int:
+    def _placeholder_id(self) -> int:
         return self.text.size
 
-    def _blanked(self, cell: str) -> str:
-        clean = cell.replace(BLANK, " ")
-        return self._pattern.sub(lambda mark: mark[1] or BLANK, clean)
+    def _insert_placeholders(self, cell: str) -> str:
+        clean = cell.replace(PLACEHOLDER, " ")
+        return self._pattern.sub(lambda mark: mark[1] or PLACEHOLDER, clean)

@@ -13,7 +13,16 @@ from seqloom.config.section import Section
 from seqloom.errors import RunError
 from seqloom.fields.values import Values
 
-__all__ = ["FACTS", "MODEL", "Saved", "Stored", "digest", "read_facts", "read_file", "write_field"]
+__all__ = [
+    "FACTS",
+    "MODEL",
+    "FieldState",
+    "PersistentField",
+    "digest",
+    "read_facts",
+    "read_file",
+    "write_field",
+]
 
 FACTS, MODEL = "field.json", "tokenizer.model"
 FORMAT = 1
@@ -22,26 +31,28 @@ LARGEST_FILE = 64 * 2**20
 Kind = TypeVar("Kind", bound=Section)
 
 
-class Saved(NamedTuple):
+class FieldState(NamedTuple):
     """What a field is made of: values for JSON and, for subwords, the model file's content."""
 
     facts: Mapping[str, Any]
     model: bytes = b""
 
 
-class Stored(Generic[Kind]):
+class PersistentField(Generic[Kind]):
     """A field that is what its configuration and a few saved facts say, and nothing else."""
 
     config: Kind
     closing = 0  # items at the end of every row that are not in its cell
-    forgets = False  # whether what is oldest in a row is left out where there is too much of it
+    truncates_left = (
+        False  # whether what is oldest in a row is left out where there is too much of it
+    )
 
     @property
     def fingerprint(self) -> str:
         """Differs wherever two fields differ in what they make of a cell."""
-        return digest(self.config, self._saved())
+        return digest(self.config, self._state())
 
-    def shortened(self, row: Values, most: int) -> Values:
+    def truncate(self, row: Values, most: int) -> Values:
         """The first items of a row, `most` of them at most, and those that close it."""
         if len(row) - self.closing <= most:
             return row
@@ -49,20 +60,20 @@ class Stored(Generic[Kind]):
 
     def save(self, directory: Path) -> None:
         """Write the field's files into a directory, which is made if it is not there."""
-        write_field(directory, self.config, self._saved())
+        write_field(directory, self.config, self._state())
 
-    def _saved(self) -> Saved:
-        return Saved({})
+    def _state(self) -> FieldState:
+        return FieldState({})
 
 
-def digest(config: Section, saved: Saved) -> str:
+def digest(config: Section, saved: FieldState) -> str:
     """A hash of all that a field is."""
-    return str(_sealed(config, saved)["sha256"])
+    return str(_with_digest(config, saved)["sha256"])
 
 
-def write_field(directory: Path, config: Section, saved: Saved) -> None:
+def write_field(directory: Path, config: Section, saved: FieldState) -> None:
     """Write the files of a field into a directory, which is made if it is not there."""
-    text = json.dumps(_sealed(config, saved), ensure_ascii=True, indent=0)
+    text = json.dumps(_with_digest(config, saved), ensure_ascii=True, indent=0)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if saved.model:
@@ -104,7 +115,7 @@ def read_file(path: Path) -> bytes:
         ) from None
 
 
-def _sealed(config: Section, saved: Saved) -> dict[str, Any]:
+def _with_digest(config: Section, saved: FieldState) -> dict[str, Any]:
     """What goes into the JSON file, with a hash over everything."""
     facts = {"format": FORMAT, "config": config.model_dump(mode="json"), **saved.facts}
     content = json.dumps(facts, ensure_ascii=True, sort_keys=True).encode() + saved.model

@@ -9,25 +9,25 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from seqloom.config.section import Section
 from seqloom.errors import DataError
-from seqloom.fields.field_files import Stored
+from seqloom.fields.field_files import PersistentField
 from seqloom.fields.values import Values
 
-__all__ = ["SENT", "Named", "Recent"]
+__all__ = ["UPLOAD_NAME", "FileCache", "FileField"]
 
-SENT = "the file"  # what errors call one that was sent rather than named
-KEPT = 128 * 2**20  # bytes of rows that are remembered
+UPLOAD_NAME = "the file"  # what errors call one that was sent rather than named
+CACHE_BYTES = 128 * 2**20  # bytes of rows that are remembered
 
 Kind = TypeVar("Kind", bound=Section)
 
 
-class _Seen(NamedTuple):
+class _CachedRow(NamedTuple):
     """A row, and the state that its file was in."""
 
     state: tuple[int, ...]
     row: Values
 
 
-class Recent:
+class FileCache:
     """The rows of the files that were asked for last, up to so many bytes; the last in any case.
 
     A file that has changed is read again; a folder has when its list of files has.
@@ -36,13 +36,13 @@ class Recent:
     def __init__(self, read: Callable[[str], Values], most: int) -> None:
         self._read = read
         self._most = most
-        self._seen: OrderedDict[str, _Seen] = OrderedDict()
+        self._seen: OrderedDict[str, _CachedRow] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
     def __call__(self, name: str) -> Values:
         """The row of a file, as it is now."""
-        state = _state(name)
+        state = _file_state(name)
         with self._lock:
             seen = self._seen.get(name)
             if seen is not None and seen.state == state:
@@ -50,10 +50,10 @@ class Recent:
                 return seen.row
         row = self._read(name)
         if state is not None:
-            self._remember(name, _Seen(state, row))
+            self._remember(name, _CachedRow(state, row))
         return row
 
-    def _remember(self, name: str, seen: _Seen) -> None:
+    def _remember(self, name: str, seen: _CachedRow) -> None:
         with self._lock:
             before = self._seen.pop(name, None)
             self._bytes += seen.row.nbytes - (before.row.nbytes if before else 0)
@@ -62,12 +62,12 @@ class Recent:
                 self._bytes -= self._seen.popitem(last=False)[1].row.nbytes
 
 
-class Named(Stored[Kind]):
+class FileField(PersistentField[Kind]):
     """A field whose cells name files: it says how one is read, and where one cannot be, why."""
 
     def __init__(self, config: Kind) -> None:
         self.config = config
-        self._recent = Recent(self._row, KEPT)
+        self._recent = FileCache(self._row, CACHE_BYTES)
 
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
@@ -96,7 +96,7 @@ class Named(Stored[Kind]):
         raise NotImplementedError
 
 
-def _state(name: str) -> tuple[int, ...] | None:
+def _file_state(name: str) -> tuple[int, ...] | None:
     """What differs once a file has changed; None where there is no such file."""
     try:
         found = os.stat(name.strip())

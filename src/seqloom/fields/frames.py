@@ -15,49 +15,51 @@ from numpy.typing import NDArray
 
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields.items import Pixels
-from seqloom.fields.pixels import MOST_PIXELS, Opening, fitted, picture_of
+from seqloom.fields.pixels import MOST_PIXELS, PictureFile, fit_picture, read_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["LONGEST", "MOST_FRAMES", "evenly", "frames_of"]
+__all__ = ["LONGEST", "MOST_FRAMES", "frame_indices", "read_frames"]
 
 MOST_FRAMES = 100_000  # of a video, before some are chosen
 LONGEST = 3_600  # seconds
-ALONE = {"protocol_whitelist": "none"}  # a file that names other files cannot have them opened
+OPEN_OPTIONS = {
+    "protocol_whitelist": "none"
+}  # a file that names other files cannot have them opened
 CHANNELS = (1, 3)  # of an array
 Frames = NDArray[np.uint8]
 
 
-def evenly(count: int, most: int) -> list[int]:
+def frame_indices(count: int, most: int) -> list[int]:
     """The numbers of so many of `count` frames: the middle of each of as many equal stretches."""
     if count <= most:
         return list(range(count))
     return [(2 * number + 1) * count // (2 * most) for number in range(most)]
 
 
-def frames_of(name: str, wanted: Pixels) -> Frames:
+def read_frames(name: str, wanted: Pixels) -> Frames:
     """The chosen frames of a video, each of one size; DataError where it has none."""
     path = Path(name.strip())
     try:
         if path.is_dir():
-            return _of_folder(path, wanted)
+            return _read_folder(path, wanted)
         if path.suffix.lower() == ".npy":
-            return _of_array(path, wanted)
-        return _of_file(path, wanted)
+            return _read_array(path, wanted)
+        return _read_video(path, wanted)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name is not one"
         raise DataError(f"{name} cannot be read ({why}); mend the name or the file") from None
 
 
-def _of_folder(path: Path, wanted: Pixels) -> Frames:
+def _read_folder(path: Path, wanted: Pixels) -> Frames:
     """Pictures in the order of their names, in which a number counts as one."""
     with os.scandir(path) as entries:
         names = [each.name for each in entries if not each.name.startswith(".") and each.is_file()]
     _check_count(len(names), str(path), cure="put its frames there as pictures")
     names.sort(key=_by_numbers)
-    chosen = [str(path / names[number]) for number in evenly(len(names), wanted.frames)]
-    return np.stack([picture_of(Opening.named(each), wanted) for each in chosen])
+    chosen = [str(path / names[number]) for number in frame_indices(len(names), wanted.frames)]
+    return np.stack([read_picture(PictureFile.from_cell(each), wanted) for each in chosen])
 
 
 def _by_numbers(name: str) -> list[tuple[int, str]]:
@@ -65,7 +67,7 @@ def _by_numbers(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if number % 2 else (0, part) for number, part in enumerate(parts)]
 
 
-def _of_array(path: Path, wanted: Pixels) -> Frames:
+def _read_array(path: Path, wanted: Pixels) -> Frames:
     """Of bytes, or of numbers from 0 to 1: frames, rows, columns and perhaps colours."""
     from PIL import Image
 
@@ -82,36 +84,36 @@ def _of_array(path: Path, wanted: Pixels) -> Frames:
     _check_count(len(found), str(path), cure="save one with a frame at least")
     _check_size(found.shape[2], found.shape[1], str(path))
     made = []
-    for number in evenly(len(found), wanted.frames):
+    for number in frame_indices(len(found), wanted.frames):
         frame = np.asarray(found[number])
         if frame.dtype != np.uint8:
             if not ((frame >= 0) & (frame <= 1)).all():
                 raise DataError(f"{path} has values that are not from 0 to 1; {form}")
             frame = (frame * 255).round().astype(np.uint8)
         picture = Image.fromarray(np.ascontiguousarray(frame).repeat(3 // frame.shape[2], axis=2))
-        made.append(fitted(picture, wanted))
+        made.append(fit_picture(picture, wanted))
     return np.stack(made)
 
 
-def _of_file(path: Path, wanted: Pixels) -> Frames:
+def _read_video(path: Path, wanted: Pixels) -> Frames:
     """As a player would show them, one after another, from the first to the last that is chosen."""
-    with _opened(path) as (file, stream):
+    with _open_video(path) as (file, stream):
         expected = sum(1 for packet in file.demux(stream) if packet.size)
-    count, found = _read(path, expected, wanted)
+    count, found = _decode_frames(path, expected, wanted)
     if count != expected:
-        count, found = _read(path, count, wanted)
+        count, found = _decode_frames(path, count, wanted)
     _check_count(count, str(path), cure="give a video that has some")
     return np.stack(found)
 
 
-def _read(path: Path, expected: int, wanted: Pixels) -> tuple[int, list[Frames]]:
+def _decode_frames(path: Path, expected: int, wanted: Pixels) -> tuple[int, list[Frames]]:
     """How many frames there are, and those that are chosen of the number that is expected."""
     _check_count(expected or 1, str(path), cure="")
-    chosen, found, count = set(evenly(expected, wanted.frames)), [], 0
-    with _opened(path) as (file, stream):
+    chosen, found, count = set(frame_indices(expected, wanted.frames)), [], 0
+    with _open_video(path) as (file, stream):
         for frame in file.decode(stream):
             if count in chosen:
-                found.append(fitted(_picture(frame, path), wanted))
+                found.append(fit_picture(_to_picture(frame, path), wanted))
             count += 1
             _check_count(count, str(path), cure="")
             if (frame.time or 0) > LONGEST:
@@ -119,21 +121,21 @@ def _read(path: Path, expected: int, wanted: Pixels) -> tuple[int, list[Frames]]
     return count, found
 
 
-def _picture(frame: Any, path: Path) -> "Image":
+def _to_picture(frame: Any, path: Path) -> "Image":
     _check_size(frame.width, frame.height, str(path))
     picture: Image = frame.to_image()
     return picture
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+def _open_video(path: Path) -> Iterator[tuple[Any, Any]]:
     """A file and its stream of pictures."""
     library = _library()
     with path.open("rb") as content:
         if not os.fstat(content.fileno()).st_size:
             raise DataError(f"{path} is empty; copy the video again")
         try:
-            with library.open(content, options=ALONE) as file:
+            with library.open(content, options=OPEN_OPTIONS) as file:
                 if not file.streams.video:
                     raise DataError(f"{path} has no pictures; save the video again")
                 stream = file.streams.video[0]

@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom.config.columns import LabelConfig, TagsConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.field_files import FACTS, Saved, Stored
+from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Symbols
 from seqloom.fields.specials import EMPTY, SPECIAL_SYMBOLS
 from seqloom.fields.tokenizers import split_symbols
@@ -19,12 +19,12 @@ from seqloom.fields.values import Values
 __all__ = ["LabelField", "TagsField"]
 
 MOST_LABELS = 100_000
-SHOWN = 5  # labels in a message
+MOST_LISTED = 5  # labels in a message
 
 Kind = TypeVar("Kind", LabelConfig, TagsConfig)
 
 
-class _Labelled(Stored[Kind]):
+class _LabelVocabularyField(PersistentField[Kind]):
     """Labels by their ids, which begin after that of padding."""
 
     def __init__(self, config: Kind, labels: Sequence[str]) -> None:
@@ -38,7 +38,7 @@ class _Labelled(Stored[Kind]):
         """Every label of the cells, in the order of the alphabet; a stream of cells is not kept."""
         labels: set[str] = set()
         for cell in cells:
-            labels.update(cls._cut(cell))
+            labels.update(cls._split(cell))
             if len(labels) > MOST_LABELS:
                 raise DataError(
                     f"there are more than the {MOST_LABELS:,} different labels that can be told "
@@ -64,18 +64,18 @@ class _Labelled(Stored[Kind]):
 
     def fault(self, cell: str) -> str | None:
         """A label that was not in the training data, with those that were."""
-        strange = next((label for label in self._cut(cell) if label not in self._ids), None)
+        strange = next((label for label in self._split(cell) if label not in self._ids), None)
         if strange is None:
             return None
         near = difflib.get_close_matches(strange, self.labels, n=1)
-        known = ", ".join(self.labels[:SHOWN]) + ", ..." * (len(self.labels) > SHOWN)
+        known = ", ".join(self.labels[:MOST_LISTED]) + ", ..." * (len(self.labels) > MOST_LISTED)
         cure = f"did you mean {near[0]!r}?" if near else f"the labels are {known}"
         return f"the label {reprlib.repr(strange)} was never seen in training; {cure}"
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """The ids of each cell's labels."""
         return [
-            np.array([self._ids[label] for label in self._cut(cell)], dtype=np.int32)
+            np.array([self._ids[label] for label in self._split(cell)], dtype=np.int32)
             for cell in cells
         ]
 
@@ -92,25 +92,25 @@ class _Labelled(Stored[Kind]):
         """How many labels there are."""
         return f"{self.config.kind.rstrip('s')}s, {len(self.labels):,} different"
 
-    def _saved(self) -> Saved:
-        return Saved({"labels": list(self.labels)})
+    def _state(self) -> FieldState:
+        return FieldState({"labels": list(self.labels)})
 
     @staticmethod
-    def _cut(cell: str) -> list[str]:
+    def _split(cell: str) -> list[str]:
         raise NotImplementedError
 
 
-class LabelField(_Labelled[LabelConfig]):
+class LabelField(_LabelVocabularyField[LabelConfig]):
     """A cell is one label; white space around it does not count."""
 
     @staticmethod
-    def _cut(cell: str) -> list[str]:
+    def _split(cell: str) -> list[str]:
         return [cell.strip()]
 
 
-class TagsField(_Labelled[TagsConfig]):
+class TagsField(_LabelVocabularyField[TagsConfig]):
     """A cell is a list of tags set apart by spaces, one for each token of the source."""
 
     @staticmethod
-    def _cut(cell: str) -> list[str]:
+    def _split(cell: str) -> list[str]:
         return split_symbols(cell)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from seqloom.config.columns import NoColumnConfig
-from seqloom.fields.field_files import Stored
+from seqloom.fields.field_files import PersistentField
 from seqloom.fields.items import Symbols
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS
 from seqloom.fields.values import Values
@@ -15,7 +15,7 @@ from seqloom.fields.values import Values
 __all__ = ["NoField"]
 
 
-class NoField(Stored[NoColumnConfig]):
+class NoField(PersistentField[NoColumnConfig]):
     """Every cell is empty, and its row is `<end>` alone."""
 
     closing = 1  # `<end>`

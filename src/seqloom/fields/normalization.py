@@ -5,16 +5,16 @@ import unicodedata
 from itertools import groupby
 from typing import Literal
 
-__all__ = ["Form", "normalise"]
+__all__ = ["Form", "normalize"]
 
 Form = Literal["none", "NFC", "NFKC"]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_DECOMPOSED: dict[str, Literal["NFD", "NFKD"]] = {"NFC": "NFD", "NFKC": "NFKD"}
+_DECOMPOSITIONS: dict[str, Literal["NFD", "NFKD"]] = {"NFC": "NFD", "NFKC": "NFKD"}
 _SHORT = 4_096  # below this the quadratic worst case of `unicodedata.normalize` costs nothing
 
 
-def normalise(text: str, *, form: Form, lowercase: bool) -> str:
+def normalize(text: str, *, form: Form, lowercase: bool) -> str:
     """`text` in the given Unicode form, in small letters if wanted, lone surrogates as U+FFFD.
 
     Time is linear in the length (RELIABILITY B3), and doing it twice changes nothing more.
@@ -38,7 +38,7 @@ def _order_marks(text: str, form: Literal["NFC", "NFKC"]) -> str:
 
     `unicodedata.normalize` sorts each run of marks by insertion: linear on sorted runs only.
     """
-    apart = _DECOMPOSED[form]
+    apart = _DECOMPOSITIONS[form]
     decomposed = (part for char in text for part in unicodedata.normalize(apart, char))
     runs = groupby(decomposed, key=lambda char: unicodedata.combining(char) > 0)
     return "".join(

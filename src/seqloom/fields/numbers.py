@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import NumberConfig, VectorConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.field_files import FACTS, Saved, Stored
+from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Numbers
 from seqloom.fields.values import Values
 
 __all__ = [
     "NumberField",
     "VectorField",
-    "numbers_in",
+    "parse_numbers",
     "read_number",
     "scales",
     "write_numbers",
@@ -27,13 +27,13 @@ __all__ = [
 
 ROUNDING = 1e-9  # of its mean, up to which a number that is constant may seem to vary
 FINITE = "write finite numbers"
-POINTED = f"{FINITE}, with a decimal point and no thousands separators"
+DECIMAL_POINT = f"{FINITE}, with a decimal point and no thousands separators"
 
 Kind = TypeVar("Kind", NumberConfig, VectorConfig)
 Table = NDArray[np.float64]
 
 
-class _Measured(Stored[Kind]):
+class _NumericField(PersistentField[Kind]):
     """One item a cell: its numbers, less their mean, in units of their standard deviation."""
 
     most: ClassVar[int]  # numbers of a cell
@@ -80,7 +80,7 @@ class _Measured(Stored[Kind]):
         """A cell that is not so many finite numbers."""
         numbers, size = self._read(cell), len(self.mean)
         if numbers is None:
-            return _unread(cell, size, self.cure)
+            return _fault_message(cell, size, self.cure)
         if len(numbers) != size:
             return f"there are {_amount(len(numbers))} where {_amount(size)} should be; mend it"
         return None
@@ -88,17 +88,17 @@ class _Measured(Stored[Kind]):
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """Each cell as one row of numbers."""
         numbers = np.array([self._read(cell) for cell in cells], np.float64)
-        return list(self._scaled(numbers.reshape(-1, 1, len(self.mean))))
+        return list(self._scale(numbers.reshape(-1, 1, len(self.mean))))
 
     def tokens(self, row: Any) -> list[str]:
         """The numbers of each item in their own units."""
-        return [write_numbers(each) for each in self.unscaled(np.asarray(row))]
+        return [write_numbers(each) for each in self.unscale(np.asarray(row))]
 
     def cell(self, row: Any) -> str:
         """The numbers of its only item."""
         return self.tokens(row)[0]
 
-    def unscaled(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+    def unscale(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         """The numbers themselves."""
         return np.asarray(values * self.spread + self.mean, np.float64)
 
@@ -109,11 +109,11 @@ class _Measured(Stored[Kind]):
         usual = f", mostly from {low[0]:.4g} to {high[0]:.4g}" if size == 1 else f" of {size:,}"
         return f"{self.config.kind}s{usual}"
 
-    def _scaled(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+    def _scale(self, numbers: NDArray[np.float64]) -> NDArray[np.float32]:
         return ((numbers - self.mean) / self.spread).astype(np.float32)
 
-    def _saved(self) -> Saved:
-        return Saved({"mean": self.mean.tolist(), "spread": self.spread.tolist()})
+    def _state(self) -> FieldState:
+        return FieldState({"mean": self.mean.tolist(), "spread": self.spread.tolist()})
 
     @staticmethod
     def _read(cell: str) -> list[float] | None:
@@ -121,19 +121,19 @@ class _Measured(Stored[Kind]):
         raise NotImplementedError
 
 
-class NumberField(_Measured[NumberConfig]):
+class NumberField(_NumericField[NumberConfig]):
     """A cell is one number, with a decimal point and no thousands separators."""
 
     most = 1
-    cure = POINTED
+    cure = DECIMAL_POINT
 
     @staticmethod
     def _read(cell: str) -> list[float] | None:
-        number = _number_in(cell)
+        number = _parse_number(cell)
         return None if number is None else [number]
 
 
-class VectorField(_Measured[VectorConfig]):
+class VectorField(_NumericField[VectorConfig]):
     """A cell is a row of numbers, set apart by spaces or commas, or a JSON array."""
 
     most = 65_536
@@ -141,7 +141,7 @@ class VectorField(_Measured[VectorConfig]):
 
     @staticmethod
     def _read(cell: str) -> list[float] | None:
-        return numbers_in(cell)
+        return parse_numbers(cell)
 
 
 def scales(table: Table) -> tuple[Table, Table]:
@@ -158,7 +158,7 @@ def write_numbers(numbers: NDArray[np.floating]) -> str:
     return " ".join(f"{number:.6g}" for number in numbers)
 
 
-def numbers_in(cell: str) -> list[float] | None:
+def parse_numbers(cell: str) -> list[float] | None:
     """The finite numbers of a cell; None where something else is in it."""
     text = cell.strip()
     try:
@@ -171,13 +171,13 @@ def numbers_in(cell: str) -> list[float] | None:
 
 def read_number(cell: str) -> float:
     """The number of a cell that a NumberField can take; DataError for any other cell."""
-    number = _number_in(cell)
+    number = _parse_number(cell)
     if number is None:
-        raise DataError(_unread(cell, 1, POINTED))
+        raise DataError(_fault_message(cell, 1, DECIMAL_POINT))
     return number
 
 
-def _number_in(cell: str) -> float | None:
+def _parse_number(cell: str) -> float | None:
     """The finite number that a cell is; None where it is anything else, such as `3,14` or `[5]`."""
     try:
         number = float(cell)
@@ -186,7 +186,7 @@ def _number_in(cell: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _unread(cell: str, size: int, cure: str) -> str:
+def _fault_message(cell: str, size: int, cure: str) -> str:
     return f"{reprlib.repr(cell.strip())} is not {_amount(size)}; {cure}"
 
 

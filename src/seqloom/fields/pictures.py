@@ -4,15 +4,15 @@ from io import BytesIO
 from typing import Any
 
 from seqloom.config.columns import PictureConfig
-from seqloom.fields.file_fields import SENT, Named
+from seqloom.fields.file_fields import UPLOAD_NAME, FileField
 from seqloom.fields.items import Pixels
-from seqloom.fields.pixels import MOST_PIXELS, UPLOADED, Opening, picture_of
+from seqloom.fields.pixels import MOST_PIXELS, UPLOAD_FORMATS, PictureFile, read_picture
 from seqloom.fields.values import Values
 
 __all__ = ["PictureField"]
 
 
-class PictureField(Named[PictureConfig]):
+class PictureField(FileField[PictureConfig]):
     """A cell is the name of a picture file; its row is one item."""
 
     @property
@@ -20,9 +20,11 @@ class PictureField(Named[PictureConfig]):
         """One picture."""
         return Pixels(3 if self.config.colour else 1, self.config.height, self.config.width)
 
-    def uploaded(self, content: bytes, *, pixels: int = MOST_PIXELS) -> Values:
+    def read_upload(self, content: bytes, *, pixels: int = MOST_PIXELS) -> Values:
         """The row of a file's content; DataError where it is no picture or has more pixels."""
-        return picture_of(Opening(BytesIO(content), SENT, pixels, UPLOADED), self.items)[None]
+        return read_picture(
+            PictureFile(BytesIO(content), UPLOAD_NAME, pixels, UPLOAD_FORMATS), self.items
+        )[None]
 
     def cell(self, row: Any) -> str:
         """What stands for a picture where only text can be shown."""
@@ -38,4 +40,4 @@ class PictureField(Named[PictureConfig]):
         return f"{kind} pictures of {self.config.width} × {self.config.height}"
 
     def _row(self, cell: str) -> Values:
-        return picture_of(Opening.named(cell), self.items)[None]
+        return read_picture(PictureFile.from_cell(cell), self.items)[None]

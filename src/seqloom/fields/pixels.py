@@ -13,13 +13,19 @@ from seqloom.fields.items import Pixels
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["MOST_PIXELS", "UPLOADED", "Opening", "fitted", "picture_of"]
+__all__ = ["MOST_PIXELS", "UPLOAD_FORMATS", "PictureFile", "fit_picture", "read_picture"]
 
 MOST_PIXELS = 80_000_000  # of a file, before it is brought to size
-UPLOADED = ("PNG", "JPEG", "GIF", "WEBP", "BMP")  # what strangers may send: nothing that runs code
+UPLOAD_FORMATS = (
+    "PNG",
+    "JPEG",
+    "GIF",
+    "WEBP",
+    "BMP",
+)  # what strangers may send: nothing that runs code
 
 
-class Opening(NamedTuple):
+class PictureFile(NamedTuple):
     """A file to be opened, what errors call it, and what it may be."""
 
     file: str | BytesIO
@@ -28,20 +34,20 @@ class Opening(NamedTuple):
     formats: tuple[str, ...] | None = None  # None: all that are known
 
     @classmethod
-    def named(cls, cell: str) -> Self:
+    def from_cell(cls, cell: str) -> Self:
         """The file that a cell names."""
         return cls(cell.strip(), cell)
 
 
-def picture_of(opening: Opening, wanted: Pixels) -> NDArray[np.uint8]:
+def read_picture(opening: PictureFile, wanted: Pixels) -> NDArray[np.uint8]:
     """The pixels of a file, one after another; DataError where it is not a picture."""
-    with _opened(opening) as file:
+    with _open_picture(opening) as file:
         file.draft("RGB", (wanted.width, wanted.height))
         picture = _on_white(file, opening.name)
-    return fitted(picture, wanted)
+    return fit_picture(picture, wanted)
 
 
-def fitted(picture: "Image", wanted: Pixels) -> NDArray[np.uint8]:
+def fit_picture(picture: "Image", wanted: Pixels) -> NDArray[np.uint8]:
     """A picture scaled to fit on a white page and centred: channels, then rows, then columns."""
     from PIL import Image
 
@@ -57,7 +63,7 @@ def fitted(picture: "Image", wanted: Pixels) -> NDArray[np.uint8]:
     return pixels.reshape(*size[::-1], -1).transpose(2, 0, 1).reshape(-1)
 
 
-def _opened(opening: Opening) -> "Image":
+def _open_picture(opening: PictureFile) -> "Image":
     """The picture, of which no more than the header is read yet."""
     from PIL import Image, UnidentifiedImageError
 

@@ -24,7 +24,7 @@ class Readable(Protocol):
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """Each cell as its items, closed; the cells have no fault."""
 
-    def shortened(self, row: Values, most: int) -> Values:
+    def truncate(self, row: Values, most: int) -> Values:
         """So many items of a row at most, and those that close it."""
 
     def describe(self) -> str:
@@ -44,7 +44,7 @@ class Field(Readable, Protocol):
         """What a row is made of."""
 
     @property
-    def forgets(self) -> bool:
+    def truncates_left(self) -> bool:
         """Whether what is oldest in a row is left out where there is too much of it."""
 
     @property

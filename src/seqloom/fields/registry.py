@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from seqloom.config.columns import ColumnConfig, GapsConfig, SourceConfig, TargetConfig
+from seqloom.config.columns import BlanksConfig, ColumnConfig, SourceConfig, TargetConfig
 from seqloom.errors import RunError
-from seqloom.fields.blanks import GapsField
+from seqloom.fields.blanks import BlanksField
 from seqloom.fields.field_files import FACTS, read_facts
 from seqloom.fields.labels import LabelField, TagsField
 from seqloom.fields.no_source import NoField
@@ -26,7 +26,7 @@ __all__ = ["learn_field", "learn_target", "load_field", "load_text"]
 KINDS: dict[str, Any] = {
     "text": TextField,
     "turns": TurnsField,
-    "gaps": GapsField,
+    "gaps": BlanksField,
     "label": LabelField,
     "tags": TagsField,
     "number": NumberField,
@@ -49,8 +49,8 @@ def learn_field(config: ColumnConfig, cells: Iterable[str], *, seed: int) -> Fie
 
 def learn_target(config: ColumnConfig, cells: Iterable[str], *, source: Field, seed: int) -> Field:
     """The same for a target, which may be made of what its source is made of."""
-    if isinstance(config, GapsConfig) and isinstance(source, TextField):
-        return GapsField.beside(config, source)
+    if isinstance(config, BlanksConfig) and isinstance(source, TextField):
+        return BlanksField.from_source(config, source)
     return learn_field(config, cells, seed=seed)
 
 

@@ -12,30 +12,30 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import HorizonConfig, SeriesConfig, WindowConfig
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields.field_files import FACTS, Saved, Stored
+from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Series
-from seqloom.fields.numbers import numbers_in, scales, write_numbers
+from seqloom.fields.numbers import parse_numbers, scales, write_numbers
 from seqloom.fields.values import Values
 
-__all__ = ["Past", "SeriesField", "column_names"]
+__all__ = ["SeriesBaseline", "SeriesField", "column_names"]
 
 Table = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Past:
+class SeriesBaseline:
     """What simple forecasts know of the rows that were learnt from."""
 
     season: int  # steps after which the series repeats; 1 where it does not
     linear: NDArray[np.float32]  # (window, horizon): a window less its last value to the forecast
 
     @property
-    def repeated(self) -> int:
+    def naive_period(self) -> int:
         """Steps that the naive forecast repeats: a season, or as much of one as a window holds."""
         return min(self.season, len(self.linear))
 
 
-class SeriesField(Stored[SeriesConfig]):
+class SeriesField(PersistentField[SeriesConfig]):
     """A step is a number from each column, less its mean, in units of its standard deviation."""
 
     def __init__(
@@ -43,7 +43,7 @@ class SeriesField(Stored[SeriesConfig]):
         config: SeriesConfig,
         names: Sequence[str],
         scale: tuple[Table, Table],
-        past: Past | None = None,
+        past: SeriesBaseline | None = None,
     ) -> None:
         """Use `of_rows` or `restore`; the past belongs to what is forecast."""
         self.config = config
@@ -52,7 +52,7 @@ class SeriesField(Stored[SeriesConfig]):
         self.past = past
 
     @classmethod
-    def of_rows(cls, config: SeriesConfig, names: Sequence[str], rows: Table) -> Self:
+    def from_rows(cls, config: SeriesConfig, names: Sequence[str], rows: Table) -> Self:
         """The mean and the standard deviation of each column; where it is constant, 1."""
         return cls(config, names, scales(rows))
 
@@ -67,7 +67,7 @@ class SeriesField(Stored[SeriesConfig]):
         try:
             mean, spread = (np.array(facts[name], np.float64) for name in ("mean", "spread"))
             names = [str(name) for name in facts["names"]]
-            past = _past(facts["past"]) if facts.get("past") else None
+            past = _parse_baseline(facts["past"]) if facts.get("past") else None
             sound = mean.shape == spread.shape == (len(names),) and len(names) > 0
             sound = sound and bool(np.isfinite(mean).all() and (spread > 0).all())
         except (KeyError, TypeError, ValueError, binascii.Error):
@@ -89,29 +89,29 @@ class SeriesField(Stored[SeriesConfig]):
         """A cell whose steps are not so many finite numbers."""
         size = len(self.names)
         for number, step in enumerate(cell.split(";"), 1):
-            found = numbers_in(step)
+            found = parse_numbers(step)
             if found is None or len(found) != size:
                 return f"step {number} is not {size:,} finite numbers; part steps by semicolons"
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """The steps of each cell, which semicolons part."""
-        tables = (np.array([numbers_in(step) for step in cell.split(";")]) for cell in cells)
-        return [self.scaled(table) for table in tables]
+        tables = (np.array([parse_numbers(step) for step in cell.split(";")]) for cell in cells)
+        return [self.scale(table) for table in tables]
 
     def tokens(self, row: Any) -> list[str]:
         """The numbers of each step in their own units."""
-        return [write_numbers(step) for step in self.unscaled(np.asarray(row))]
+        return [write_numbers(step) for step in self.unscale(np.asarray(row))]
 
     def cell(self, row: Any) -> str:
         """All steps."""
         return "; ".join(self.tokens(row))
 
-    def scaled(self, table: Table) -> NDArray[np.float32]:
+    def scale(self, table: Table) -> NDArray[np.float32]:
         """Numbers as the model reads them."""
         return ((table - self.mean) / self.spread).astype(np.float32)
 
-    def unscaled(self, values: NDArray[np.floating]) -> Table:
+    def unscale(self, values: NDArray[np.floating]) -> Table:
         """The numbers themselves; columns lie on the last axis."""
         return np.asarray(values * self.spread + self.mean, np.float64)
 
@@ -120,13 +120,15 @@ class SeriesField(Stored[SeriesConfig]):
         shown = ", ".join(self.names[:8]) + ", ..." * (len(self.names) > 8)
         return f"{self.items.steps:,} steps of {shown}"
 
-    def _saved(self) -> Saved:
+    def _state(self) -> FieldState:
         facts = {
             "names": list(self.names),
             "mean": self.mean.tolist(),
             "spread": self.spread.tolist(),
         }
-        return Saved(facts if self.past is None else {**facts, "past": _facts(self.past)})
+        return FieldState(
+            facts if self.past is None else {**facts, "past": _baseline_facts(self.past)}
+        )
 
 
 def column_names(given: str) -> list[str]:
@@ -134,15 +136,15 @@ def column_names(given: str) -> list[str]:
     return [name.strip() for name in given.split(",") if name.strip()]
 
 
-def _facts(past: Past) -> dict[str, Any]:
+def _baseline_facts(past: SeriesBaseline) -> dict[str, Any]:
     linear = base64.b64encode(past.linear.astype("<f4").tobytes()).decode("ascii")
     return {"season": past.season, "shape": list(past.linear.shape), "linear": linear}
 
 
-def _past(facts: Mapping[str, Any]) -> Past:
+def _parse_baseline(facts: Mapping[str, Any]) -> SeriesBaseline:
     content = base64.b64decode(facts["linear"], validate=True)
     window, horizon = facts["shape"]
     linear = np.frombuffer(content, "<f4").reshape(window, horizon)
     if not np.isfinite(linear).all() or facts["season"] < 1:
         raise ValueError("not finite")
-    return Past(int(facts["season"]), linear)
+    return SeriesBaseline(int(facts["season"]), linear)

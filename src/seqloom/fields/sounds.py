@@ -18,27 +18,27 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import SoundConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.field_files import Saved
-from seqloom.fields.file_fields import SENT, Named
+from seqloom.fields.field_files import FieldState
+from seqloom.fields.file_fields import UPLOAD_NAME, FileField
 from seqloom.fields.items import Numbers
 from seqloom.fields.values import Values
 
-__all__ = ["SoundField", "log_mel", "mel_bands", "resampled"]
+__all__ = ["SoundField", "log_mel", "mel_bands", "resample"]
 
 QUIET = 1e-30  # power below which there is silence, ...
 RANGE = 1e-8  # ... and below this share of the loudest
 LONGEST = 3_600  # seconds of a recording
 DENSEST = 384_000  # samples of all channels in a second
-UPLOADED = (b"RIFF", b"fLaC", b"OggS")  # how files begin that strangers may send
+UPLOAD_SIGNATURES = (b"RIFF", b"fLaC", b"OggS")  # how files begin that strangers may send
 HIGHEST = 16_000  # samples a second that are enough for speech
-ASKED = 100  # recordings that are asked for their rate
+RATE_SAMPLE = 100  # recordings that are asked for their rate
 CHUNK = 4_096  # frames in memory at a time
 UNREADABLE = (RuntimeError, TypeError, OSError, ValueError)
 UNKNOWN = "{} cannot be read as sound; give a WAV, FLAC or OGG file"
 Samples = NDArray[np.float32]
 
 
-class SoundField(Named[SoundConfig]):
+class SoundField(FileField[SoundConfig]):
     """A cell is the name of a sound file; its row is a frame every few milliseconds."""
 
     def __init__(self, config: SoundConfig, rate: int) -> None:
@@ -50,7 +50,7 @@ class SoundField(Named[SoundConfig]):
         """Only the rate, where it is left open: the highest of some recordings."""
         if config.rate:
             return cls(config, config.rate)
-        rates = [_rate(cell) for cell in islice(cells, ASKED)]
+        rates = [_rate(cell) for cell in islice(cells, RATE_SAMPLE)]
         return cls(config, min(HIGHEST, max(rates, default=0) or HIGHEST))
 
     @classmethod
@@ -66,11 +66,11 @@ class SoundField(Named[SoundConfig]):
         """The bands of a frame."""
         return Numbers(self.config.bands)
 
-    def uploaded(self, content: bytes, *, seconds: float = LONGEST) -> Values:
+    def read_upload(self, content: bytes, *, seconds: float = LONGEST) -> Values:
         """The row of a file's content; DataError where it is no recording or lasts longer."""
-        if not content.startswith(UPLOADED):
-            raise DataError(UNKNOWN.format(SENT))
-        return self._frames(*_samples(BytesIO(content), SENT, longest=seconds))
+        if not content.startswith(UPLOAD_SIGNATURES):
+            raise DataError(UNKNOWN.format(UPLOAD_NAME))
+        return self._frames(*_samples(BytesIO(content), UPLOAD_NAME, longest=seconds))
 
     def cell(self, row: Any) -> str:
         """What stands for a recording where only text can be shown."""
@@ -85,8 +85,8 @@ class SoundField(Named[SoundConfig]):
         bands, step = self.config.bands, self.config.step
         return f"sound of {self.rate:,} samples a second, {bands} bands every {step:g} ms"
 
-    def _saved(self) -> Saved:
-        return Saved({"rate": self.rate})
+    def _state(self) -> FieldState:
+        return FieldState({"rate": self.rate})
 
     @cached_property
     def _bands(self) -> NDArray[np.float64]:
@@ -96,7 +96,7 @@ class SoundField(Named[SoundConfig]):
         return self._frames(*_samples(cell.strip(), cell))
 
     def _frames(self, samples: Samples, rate: int) -> Values:
-        sound = resampled(samples, rate, self.rate)
+        sound = resample(samples, rate, self.rate)
         frames = log_mel(sound, self.rate, self.config, self._bands)
         spread = frames.std(axis=0)
         frames = (frames - frames.mean(axis=0)) / np.where(spread > 1e-5, spread, 1.0)
@@ -133,7 +133,7 @@ def mel_bands(count: int, *, rate: int, points: int) -> NDArray[np.float64]:
     return np.maximum(0, np.minimum(rise, fall))
 
 
-def resampled(sound: Samples, rate: int, wanted: int) -> Samples:
+def resample(sound: Samples, rate: int, wanted: int) -> Samples:
     """The sound at another rate; what the lower of the two cannot hold is left out."""
     if rate == wanted:
         return sound

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config.columns import TextConfig
-from seqloom.fields.field_files import Saved
+from seqloom.fields.field_files import FieldState
 from seqloom.fields.specials import EMPTY, END, START
 from seqloom.fields.tokenizers import CharacterTokenizer, split_symbols
 
@@ -28,27 +28,27 @@ class Spelling:
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """The letters of all symbols."""
-        letters = CharacterTokenizer.learn(_alphabet(config), texts, seed=seed)
+        letters = CharacterTokenizer.learn(_letter_config(config), texts, seed=seed)
         return cls(letters, config.spelling)
 
     @classmethod
     def restore(cls, config: TextConfig, facts: Mapping[str, Any]) -> Self:
         """The saved letters; RunError where they cannot have been saved."""
-        saved = Saved({"symbols": facts.get("letters")})
-        return cls(CharacterTokenizer.restore(_alphabet(config), saved), config.spelling)
+        saved = FieldState({"symbols": facts.get("letters")})
+        return cls(CharacterTokenizer.restore(_letter_config(config), saved), config.spelling)
 
-    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+    def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
         """The same ids for the letters it knows, and further ones for others in the texts."""
-        return type(self)(self._letters.extended(_alphabet(config), texts), self.size)
+        return type(self)(self._letters.extend(_letter_config(config), texts), self.size)
 
     @property
     def count(self) -> int:
         """Letters, and the special symbols."""
         return self._letters.size
 
-    def saved(self) -> list[str]:
+    def alphabet(self) -> list[str]:
         """The letters in the order of their ids."""
-        return list(self._letters.saved().facts["symbols"])
+        return list(self._letters.state().facts["symbols"])
 
     def rows(self, text: str) -> NDArray[np.int32]:
         """A row for each symbol of a text, and an empty one for what closes it."""
@@ -68,7 +68,7 @@ class Spelling:
         return [START, *letters.tolist(), END]
 
 
-def _alphabet(config: TextConfig) -> TextConfig:
+def _letter_config(config: TextConfig) -> TextConfig:
     """How letters are learnt: all of them, down to the rarest."""
     return config.model_copy(
         update={"unit": "character", "size": MOST_LETTERS, "min_count": 1, "spelling": 0}

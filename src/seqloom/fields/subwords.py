@@ -18,7 +18,7 @@ import numpy as np
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
-from seqloom.fields.field_files import Saved
+from seqloom.fields.field_files import FieldState
 from seqloom.fields.piece_file import FIRST_PIECE, read_pieces
 from seqloom.fields.specials import EMPTY, END, SPECIAL_SYMBOLS, START, UNK
 from seqloom.fields.tokenizers import BYTE_CONTENTS, Ids
@@ -28,18 +28,20 @@ __all__ = ["SubwordTokenizer"]
 
 _SPACE = "\u2581"
 _ESCAPE = "\ue000"
-_ESCAPED = {_ESCAPE: f"{_ESCAPE}0", _SPACE: f"{_ESCAPE}1", "<": f"{_ESCAPE}2"}
-_PLAIN = {written: plain for plain, written in _ESCAPED.items()}
+_ESCAPES = {_ESCAPE: f"{_ESCAPE}0", _SPACE: f"{_ESCAPE}1", "<": f"{_ESCAPE}2"}
+_UNESCAPES = {written: plain for plain, written in _ESCAPES.items()}
 _NEEDS_ESCAPE = re.compile(f"[{_ESCAPE}{_SPACE}]|<(?=(?:0x[0-9A-F]{{2}}|empty|unk|start|end)>)")
-_IS_ESCAPED = re.compile(f"{_ESCAPE}[012]")
+_ESCAPE_SEQUENCE = re.compile(f"{_ESCAPE}[012]")
 _RESERVED = "\t\0\u2585"  # sentencepiece gives these a meaning of its own in training
 
 _LEAST_SIZE = 300
 _SAMPLE = 20_000_000  # characters that a vocabulary is learnt from
 _WORD = re.compile(" ?[^ ]{1,64}| ")
-_REPEATED = 4_000  # characters of copies of one word that sentencepiece is given
-_MANY = 64  # texts that are worth threads, which sentencepiece begins for a list of any length
-_COVERED = 0.9999  # share of the characters in the sample that get a piece of their own
+_COPY_LIMIT = 4_000  # characters of copies of one word that sentencepiece is given
+_THREADS_FROM = (
+    64  # texts that are worth threads, which sentencepiece begins for a list of any length
+)
+_COVERAGE = 0.9999  # share of the characters in the sample that get a piece of their own
 
 
 class SubwordTokenizer:
@@ -81,25 +83,25 @@ class SubwordTokenizer:
         return cls(_train(config, _lines(words, seed=seed)))
 
     @classmethod
-    def restore(cls, config: TextConfig, saved: Saved) -> Self:
+    def restore(cls, config: TextConfig, saved: FieldState) -> Self:
         """The tokenizer of a saved model file."""
         tokenizer = cls(saved.model)
         if tokenizer.size > config.size:
             raise RunError("it has more pieces than its size allows; restore it from a copy")
         return tokenizer
 
-    def saved(self) -> Saved:
+    def state(self) -> FieldState:
         """sentencepiece's own file is all there is."""
-        return Saved({}, self._model)
+        return FieldState({}, self._model)
 
-    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+    def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
         """It can write every text already, by bytes where it has no piece."""
         return self
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of each text, in as many threads as are of use."""
         ready = [f" {_escape(text)}" if text else "" for text in texts]
-        if len(ready) < _MANY:
+        if len(ready) < _THREADS_FROM:
             rows = [self._processor.encode(text, out_type=int) for text in ready]
         else:
             rows = self._processor.encode(ready, out_type=int, num_threads=-1)
@@ -120,11 +122,11 @@ def _sentencepiece() -> Any:
 
 
 def _escape(text: str) -> str:
-    return _NEEDS_ESCAPE.sub(lambda match: _ESCAPED[match.group()], text)
+    return _NEEDS_ESCAPE.sub(lambda match: _ESCAPES[match.group()], text)
 
 
 def _unescape(text: str) -> str:
-    return _IS_ESCAPED.sub(lambda match: _PLAIN[match.group()], text)
+    return _ESCAPE_SEQUENCE.sub(lambda match: _UNESCAPES[match.group()], text)
 
 
 def _sample(texts: Iterable[str], *, seed: int) -> list[str]:
@@ -150,7 +152,7 @@ def _words(sample: Sequence[str], *, characters: int) -> Counter[str]:
     counts: Counter[str] = Counter()
     for text in sample:
         counts.update(text)
-    rest = counts.total() * (1 - _COVERED)
+    rest = counts.total() * (1 - _COVERAGE)
     common = sorted(counts, key=lambda char: (-counts[char], char))
     while common and rest >= counts[common[-1]]:
         rest -= counts[common.pop()]
@@ -172,7 +174,7 @@ def _lines(words: Counter[str], *, seed: int) -> list[str]:
     """
     lines = []
     for word in sorted(words):
-        copies = min(words[word], max(2, _REPEATED // len(word)))
+        copies = min(words[word], max(2, _COPY_LIMIT // len(word)))
         share, over = divmod(words[word], copies)
         lines += [f"{word}\t{share + (copy < over)}" for copy in range(copies)]
     random.Random(key(seed, "subword order")).shuffle(lines)

@@ -8,9 +8,9 @@ import numpy as np
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields.field_files import FACTS, MODEL, Saved, Stored, read_file
+from seqloom.fields.field_files import FACTS, MODEL, FieldState, PersistentField, read_file
 from seqloom.fields.items import Symbols
-from seqloom.fields.normalization import normalise
+from seqloom.fields.normalization import normalize
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
 from seqloom.fields.spelling import Spelling
 from seqloom.fields.subwords import SubwordTokenizer
@@ -38,7 +38,7 @@ _TOKENIZERS: dict[str, type[Tokenizer]] = {
 }
 
 
-class TextField(Stored[TextConfig]):
+class TextField(PersistentField[TextConfig]):
     """Text cut into the units of its configuration; it never changes once it is learnt."""
 
     closing = 1  # `<end>`
@@ -54,7 +54,7 @@ class TextField(Stored[TextConfig]):
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """Make the vocabulary from a stream of texts; the same texts and seed give the same."""
-        clean = (_normalise(config, text) for text in texts)
+        clean = (_normalize(config, text) for text in texts)
         if config.spelling and (config.unit != "symbol" or config.spelling < SHORTEST):
             raise ConfigError(
                 f"spelling = {config.spelling} with unit {config.unit}: only symbols are spelt, "
@@ -66,11 +66,11 @@ class TextField(Stored[TextConfig]):
         tokenizer = _TOKENIZERS[config.unit].learn(config, kept, seed=seed)
         return cls(config, tokenizer, Spelling.learn(config, kept, seed=seed))
 
-    def extended(self, texts: Iterable[str]) -> Self:
+    def extend(self, texts: Iterable[str]) -> Self:
         """This field with further ids for what it does not know in the texts; the old ones stay."""
-        clean = [_normalise(self.config, text) for text in texts]
-        tokenizer = self._tokenizer.extended(self.config, clean)
-        spelling = self._spelling and self._spelling.extended(self.config, clean)
+        clean = [_normalize(self.config, text) for text in texts]
+        tokenizer = self._tokenizer.extend(self.config, clean)
+        spelling = self._spelling and self._spelling.extend(self.config, clean)
         size = max(self.config.size, tokenizer.size)
         return type(self)(self.config.model_copy(update={"size": size}), tokenizer, spelling)
 
@@ -86,13 +86,13 @@ class TextField(Stored[TextConfig]):
             return Symbols(self.size)
         return Symbols(self.size, self._spelling.size, self._spelling.count)
 
-    def normalise(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """The stated normalisation: `decode(encode(text))` equals it where nothing is unknown.
 
         It is the Unicode form and the case of the configuration, and U+FFFD for a lone surrogate;
         white space is kept as it is in every unit, save that one space stands between symbols.
         """
-        return _normalise(self.config, text)
+        return _normalize(self.config, text)
 
     def encode(self, text: str) -> Ids:
         """The ids of a text, without `<start>` and `<end>`; no special id but `<unk>` arises."""
@@ -100,7 +100,7 @@ class TextField(Stored[TextConfig]):
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """`encode` of each text, faster than one by one."""
-        return self._tokenizer.encode_many([self.normalise(text) for text in texts])
+        return self._tokenizer.encode_many([self.normalize(text) for text in texts])
 
     def fault(self, cell: str) -> str | None:
         """Every text can be cut; what is not known becomes `<unk>`."""
@@ -111,7 +111,7 @@ class TextField(Stored[TextConfig]):
         closed = [np.append(ids, np.int32(END)) for ids in self.encode_many(cells)]
         if self._spelling is None:
             return list(closed)
-        letters = (self._spelling.rows(self.normalise(cell)) for cell in cells)
+        letters = (self._spelling.rows(self.normalize(cell)) for cell in cells)
         return [np.column_stack(both) for both in zip(closed, letters, strict=True)]
 
     def describe(self) -> str:
@@ -143,15 +143,15 @@ class TextField(Stored[TextConfig]):
             for token in _integers(ids)
         ]
 
-    def saved(self) -> Saved:
+    def state(self) -> FieldState:
         """All that `restore` needs."""
-        saved = self._tokenizer.saved()
+        saved = self._tokenizer.state()
         if self._spelling is None:
             return saved
-        return Saved({**saved.facts, "letters": self._spelling.saved()}, saved.model)
+        return FieldState({**saved.facts, "letters": self._spelling.alphabet()}, saved.model)
 
-    def _saved(self) -> Saved:
-        return self.saved()
+    def _state(self) -> FieldState:
+        return self.state()
 
     @classmethod
     def restore(cls, config: TextConfig, facts: Mapping[str, Any], directory: Path) -> Self:
@@ -161,7 +161,7 @@ class TextField(Stored[TextConfig]):
             place = directory / MODEL
             model = read_file(place)
         try:
-            tokenizer = _TOKENIZERS[config.unit].restore(config, Saved(facts, model))
+            tokenizer = _TOKENIZERS[config.unit].restore(config, FieldState(facts, model))
             return cls(
                 config, tokenizer, Spelling.restore(config, facts) if config.spelling else None
             )
@@ -169,8 +169,8 @@ class TextField(Stored[TextConfig]):
             raise RunError(f"{place}: {error}") from None
 
 
-def _normalise(config: TextConfig, text: str) -> str:
-    text = normalise(text, form=config.normalize, lowercase=config.lowercase)
+def _normalize(config: TextConfig, text: str) -> str:
+    text = normalize(text, form=config.normalize, lowercase=config.lowercase)
     return " ".join(split_symbols(text)) if config.unit == "symbol" else text
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
-from seqloom.fields.field_files import Saved
+from seqloom.fields.field_files import FieldState
 from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
 
 __all__ = [
@@ -21,16 +21,16 @@ __all__ = [
     "Ids",
     "SymbolTokenizer",
     "Tokenizer",
-    "bounded",
     "most_frequent",
-    "saved_symbols",
+    "new_symbols",
+    "parse_symbols",
+    "prune_counts",
     "split_symbols",
-    "unknown",
     "visible",
 ]
 
 Ids = NDArray[np.int32]
-Counted = TypeVar("Counted", bound=Hashable)
+Countable = TypeVar("Countable", bound=Hashable)
 
 BYTE_CONTENTS = (
     *(symbol.encode() for symbol in SPECIAL_SYMBOLS),
@@ -39,7 +39,7 @@ BYTE_CONTENTS = (
 """What the first ids of bytes and subwords stand for: the special symbols, then every byte."""
 
 _SPECIALS = len(SPECIAL_SYMBOLS)
-_MOST_COUNTED = 4_000_000  # distinct symbols held while counting
+_LARGEST_COUNT = 4_000_000  # distinct symbols held while counting
 _LONGEST_SYMBOL = 4_096
 
 
@@ -55,13 +55,13 @@ class Tokenizer(Protocol):
         """Make a vocabulary in one pass over the texts, in memory that does not grow with them."""
 
     @classmethod
-    def restore(cls, config: TextConfig, saved: Saved) -> Self:
+    def restore(cls, config: TextConfig, saved: FieldState) -> Self:
         """The tokenizer that `saved` came from; RunError where it cannot have come from one."""
 
-    def saved(self) -> Saved:
+    def state(self) -> FieldState:
         """All that `restore` needs."""
 
-    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+    def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
         """The same ids for all that it knows, and further ones for what else the texts hold."""
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
@@ -86,15 +86,15 @@ class ByteTokenizer:
         return cls()
 
     @classmethod
-    def restore(cls, config: TextConfig, saved: Saved) -> Self:
+    def restore(cls, config: TextConfig, saved: FieldState) -> Self:
         """Nothing is saved beyond the unit's name."""
         return cls()
 
-    def saved(self) -> Saved:
+    def state(self) -> FieldState:
         """Nothing beyond the unit's name."""
-        return Saved({})
+        return FieldState({})
 
-    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+    def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
         """It knows every byte already."""
         return self
 
@@ -131,30 +131,30 @@ class SymbolTokenizer:
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """The most frequent symbols, within the limits of the configuration."""
-        return cls(most_frequent(cls._counted(texts), config))
+        return cls(most_frequent(cls._count_symbols(texts), config))
 
     @classmethod
-    def restore(cls, config: TextConfig, saved: Saved) -> Self:
+    def restore(cls, config: TextConfig, saved: FieldState) -> Self:
         """The saved vocabulary."""
-        symbols = saved_symbols(config, saved)
-        if not all(cls._cut(symbol) == [symbol] for symbol in symbols):
+        symbols = parse_symbols(config, saved)
+        if not all(cls._split(symbol) == [symbol] for symbol in symbols):
             raise RunError(f"a symbol is not one {config.unit}; restore the file from a copy")
         return cls(symbols)
 
-    def saved(self) -> Saved:
+    def state(self) -> FieldState:
         """The vocabulary in the order of its ids."""
-        return Saved({"symbols": self._symbols[_SPECIALS:]})
+        return FieldState({"symbols": self._symbols[_SPECIALS:]})
 
-    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+    def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
         """New symbols after the old ones, the commonest first."""
-        new = unknown(self._counted(texts), config, self._ids)
+        new = new_symbols(self._count_symbols(texts), config, self._ids)
         return type(self)([*self._symbols[_SPECIALS:], *new])
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The id of each symbol."""
         find = self._ids.get
         return [
-            np.array([find(symbol, UNK) for symbol in self._cut(text)], dtype=np.int32)
+            np.array([find(symbol, UNK) for symbol in self._split(text)], dtype=np.int32)
             for text in texts
         ]
 
@@ -167,17 +167,17 @@ class SymbolTokenizer:
         return visible(self._symbols[token])
 
     @staticmethod
-    def _cut(text: str) -> Sequence[str]:
+    def _split(text: str) -> Sequence[str]:
         return split_symbols(text)
 
     @classmethod
-    def _counted(cls, texts: Iterable[str]) -> Counter[str]:
+    def _count_symbols(cls, texts: Iterable[str]) -> Counter[str]:
         counts: Counter[str] = Counter()
         for text in texts:
-            counts.update(cls._cut(text))
-            if len(counts) > 2 * _MOST_COUNTED:
-                counts = bounded(counts)
-        return bounded(counts)
+            counts.update(cls._split(text))
+            if len(counts) > 2 * _LARGEST_COUNT:
+                counts = prune_counts(counts)
+        return prune_counts(counts)
 
 
 class CharacterTokenizer(SymbolTokenizer):
@@ -188,7 +188,7 @@ class CharacterTokenizer(SymbolTokenizer):
         return "".join([self._symbols[token] for token in ids])
 
     @staticmethod
-    def _cut(text: str) -> Sequence[str]:
+    def _split(text: str) -> Sequence[str]:
         return list(text)
 
 
@@ -212,16 +212,16 @@ def most_frequent(
             f"unit {config.unit}: all texts are empty, so there is no vocabulary to make; "
             "give texts with content"
         )
-    return [*always, *unknown(counts, config, set(always))[:room]]
+    return [*always, *new_symbols(counts, config, set(always))[:room]]
 
 
-def unknown(counts: Counter[str], config: TextConfig, known: Container[str]) -> list[str]:
+def new_symbols(counts: Counter[str], config: TextConfig, known: Container[str]) -> list[str]:
     """Symbols that come often enough and are not known, the commonest first."""
     new = [s for s, count in counts.items() if count >= config.min_count and s not in known]
     return sorted(new, key=lambda symbol: (-counts[symbol], symbol))
 
 
-def bounded(counts: Counter[Counted], *, limit: int = _MOST_COUNTED) -> Counter[Counted]:
+def prune_counts(counts: Counter[Countable], *, limit: int = _LARGEST_COUNT) -> Counter[Countable]:
     """`counts`, without its rarest members when there are too many to hold."""
     floor = 1
     while len(counts) > limit:
@@ -230,7 +230,7 @@ def bounded(counts: Counter[Counted], *, limit: int = _MOST_COUNTED) -> Counter[
     return counts
 
 
-def saved_symbols(config: TextConfig, saved: Saved) -> list[str]:
+def parse_symbols(config: TextConfig, saved: FieldState) -> list[str]:
     """The symbols of a saved vocabulary, or RunError where no vocabulary has such symbols."""
     symbols = saved.facts.get("symbols")
     if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):

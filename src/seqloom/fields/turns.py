@@ -18,23 +18,23 @@ from seqloom.fields.text import TextField
 from seqloom.fields.tokenizers import Ids, Tokenizer
 from seqloom.fields.values import Values
 
-__all__ = ["TURN", "TurnsField", "joined", "listed", "parted"]
+__all__ = ["TURN", "TurnsField", "join_turns", "parse_list", "split_turns"]
 
 TURN = "<turn>"
 
 
-def joined(turns: Iterable[str]) -> str:
+def join_turns(turns: Iterable[str]) -> str:
     """The cell of these texts."""
     return json.dumps(list(turns), ensure_ascii=False)
 
 
-def parted(cell: str) -> list[str]:
+def split_turns(cell: str) -> list[str]:
     """The texts of a cell: `parted(joined(turns)) == turns`; what is no list is one text."""
-    found = listed(cell)
+    found = parse_list(cell)
     return [cell] if found is None or not _are_texts(found) else found
 
 
-def listed(cell: str) -> list[Any] | None:
+def parse_list(cell: str) -> list[Any] | None:
     """The list that a cell is written as in JSON, if it is one."""
     if not cell.lstrip().startswith("["):
         return None
@@ -52,7 +52,7 @@ def _are_texts(found: list[Any]) -> bool:
 class TurnsField(TextField):
     """Texts in the order in which they were said; where there is no room for all, the newest."""
 
-    forgets = True
+    truncates_left = True
 
     def __init__(
         self, config: TextConfig, tokenizer: Tokenizer, spelling: Spelling | None = None
@@ -65,15 +65,15 @@ class TurnsField(TextField):
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """Make the vocabulary from every turn of the cells."""
-        return super().learn(config, chain.from_iterable(map(parted, texts)), seed=seed)
+        return super().learn(config, chain.from_iterable(map(split_turns, texts)), seed=seed)
 
-    def extended(self, texts: Iterable[str]) -> Self:
+    def extend(self, texts: Iterable[str]) -> Self:
         """This field with further ids for what it does not know in the turns of the cells."""
-        return super().extended(chain.from_iterable(map(parted, texts)))
+        return super().extend(chain.from_iterable(map(split_turns, texts)))
 
-    def normalise(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """The stated normalisation of each turn that is read, as a list."""
-        return joined(map(self._text.normalise, self._newest(text)))
+        return join_turns(map(self._text.normalize, self._newest(text)))
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of the newest turns of each cell, `<turn>` between them."""
@@ -81,7 +81,7 @@ class TurnsField(TextField):
 
     def fault(self, cell: str) -> str | None:
         """A list of anything else than texts, or a list without any."""
-        found = listed(cell)
+        found = parse_list(cell)
         if found is None:
             return None
         if not _are_texts(found):
@@ -94,13 +94,13 @@ class TurnsField(TextField):
         """The tokens of the newest turns of each cell, `<turn>` between them and `<end>` after."""
         turns = [self._newest(cell) for cell in cells]
         read = iter(self._text.rows(list(chain.from_iterable(turns))))
-        return [_threaded([next(read) for _ in each]) for each in turns]
+        return [_join_rows([next(read) for _ in each]) for each in turns]
 
     def decode(self, ids: Sequence[int] | Values) -> str:
         """The cell of the ids: a list of turns."""
         tokens = _tokens(ids)
         parts = np.split(tokens, np.flatnonzero(tokens == START))
-        return joined(map(self._text.decode, parts))
+        return join_turns(map(self._text.decode, parts))
 
     def tokens(self, ids: Sequence[int] | Values) -> list[str]:
         """A readable form of each id, of a separator `<turn>`."""
@@ -108,7 +108,7 @@ class TurnsField(TextField):
         named = zip(tokens, self._text.tokens(tokens), strict=True)
         return [TURN if token == START else name for token, name in named]
 
-    def shortened(self, row: Values, most: int) -> Values:
+    def truncate(self, row: Values, most: int) -> Values:
         """The newest turns that fit whole; of a newest turn that does not, its end."""
         first = len(row) - self.closing - most
         if first <= 0:
@@ -122,10 +122,10 @@ class TurnsField(TextField):
 
     def _newest(self, cell: str) -> list[str]:
         """The turns of a cell that are read, however long they are; at least one."""
-        return parted(cell)[-self._most :] or [""]
+        return split_turns(cell)[-self._most :] or [""]
 
 
-def _threaded(turns: list[Values]) -> Values:
+def _join_rows(turns: list[Values]) -> Values:
     """Closed rows as one, in which `<turn>` stands in place of the first ones' `<end>`."""
     row: Values = np.concatenate(turns, dtype=np.int32)
     ends = np.cumsum([len(turn) for turn in turns])[:-1] - 1

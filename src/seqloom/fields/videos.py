@@ -3,15 +3,15 @@
 from typing import Any
 
 from seqloom.config.columns import VideoConfig
-from seqloom.fields.file_fields import Named
-from seqloom.fields.frames import frames_of
+from seqloom.fields.file_fields import FileField
+from seqloom.fields.frames import read_frames
 from seqloom.fields.items import Pixels
 from seqloom.fields.values import Values
 
 __all__ = ["VideoField"]
 
 
-class VideoField(Named[VideoConfig]):
+class VideoField(FileField[VideoConfig]):
     """A cell names a video file, a folder of pictures or an array file; an item is a frame."""
 
     @property
@@ -34,4 +34,4 @@ class VideoField(Named[VideoConfig]):
         return f"videos, up to {size.frames} {kind} frames of {size.width} × {size.height} each"
 
     def _row(self, cell: str) -> Values:
-        return frames_of(cell, self.items)
+        return read_frames(cell, self.items)

@@ -17,14 +17,14 @@ import numpy as np
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import RunError
-from seqloom.fields.field_files import Saved
+from seqloom.fields.field_files import FieldState
 from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
 from seqloom.fields.tokenizers import (
     Ids,
-    bounded,
     most_frequent,
-    saved_symbols,
-    unknown,
+    new_symbols,
+    parse_symbols,
+    prune_counts,
     visible,
 )
 from seqloom.fields.word_pattern import UNSPACED, word_pattern
@@ -32,8 +32,13 @@ from seqloom.fields.word_pattern import UNSPACED, word_pattern
 __all__ = ["WordTokenizer", "split_words"]
 
 _JOIN, _SPACE = "", " "
-_GAPS = (_SPACE, _JOIN, "\u00a0", "\u202f")  # what may be usual beside a mark; the first wins ties
-_JOIN_SHOWN = "\uffed"
+_SPACINGS = (
+    _SPACE,
+    _JOIN,
+    "\u00a0",
+    "\u202f",
+)  # what may be usual beside a mark; the first wins ties
+_JOIN_MARK = "\uffed"
 _SPECIALS = len(SPECIAL_SYMBOLS)
 
 
@@ -63,27 +68,27 @@ class WordTokenizer:
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """The most frequent words and marks, and the usual gaps beside them."""
-        counts, gaps = _counted(texts)
+        counts, gaps = _count_words(texts)
         symbols = most_frequent(counts, config, always=(_JOIN, _SPACE))
         return cls(symbols, gaps.usual(symbols))
 
     @classmethod
-    def restore(cls, config: TextConfig, saved: Saved) -> Self:
+    def restore(cls, config: TextConfig, saved: FieldState) -> Self:
         """The saved words and their usual gaps."""
-        symbols = saved_symbols(config, saved)
+        symbols = parse_symbols(config, saved)
         if symbols[:2] != [_JOIN, _SPACE]:
             raise RunError("the symbols for spacing are missing; restore the file from a copy")
-        return cls(symbols, _checked_gaps(saved.facts.get("gaps"), set(symbols)))
+        return cls(symbols, _parse_spacings(saved.facts.get("gaps"), set(symbols)))
 
-    def saved(self) -> Saved:
+    def state(self) -> FieldState:
         """The symbols in the order of their ids, and the gaps."""
         gaps = {symbol: list(pair) for symbol, pair in self._usual.items()}
-        return Saved({"symbols": self._symbols[_SPECIALS:], "gaps": gaps})
+        return FieldState({"symbols": self._symbols[_SPECIALS:], "gaps": gaps})
 
-    def extended(self, config: TextConfig, texts: Iterable[str]) -> Self:
+    def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
         """New words after the old ones, with their usual gaps; the old ones keep theirs."""
-        counts, gaps = _counted(texts)
-        new = unknown(counts, config, self._ids)
+        counts, gaps = _count_words(texts)
+        new = new_symbols(counts, config, self._ids)
         return type(self)([*self._symbols[_SPECIALS:], *new], {**self._usual, **gaps.usual(new)})
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
@@ -93,18 +98,18 @@ class WordTokenizer:
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = []
         last: int | None = None
-        for gap, word in _chain(text):
+        for gap, word in _words_with_spacing(text):
             token = self._ids.get(word, UNK)
             if not word:
                 ids.extend(self._spaces(gap))
                 break
-            if gap != self._usual_gap(last, token):
+            if gap != self._usual_spacing(last, token):
                 ids.extend(self._spaces(gap) if gap else [self._ids[_JOIN]])
             ids.append(token)
             last = token
         return ids
 
-    def _usual_gap(self, left: int | None, right: int) -> str:
+    def _usual_spacing(self, left: int | None, right: int) -> str:
         if left is None:
             return _JOIN
         before = self._before[right]
@@ -124,17 +129,17 @@ class WordTokenizer:
             if token in self._spacing:
                 last = None
             else:
-                parts.append(self._usual_gap(last, token))
+                parts.append(self._usual_spacing(last, token))
                 last = token
             parts.append(self._symbols[token])
         return "".join(parts)
 
     def show(self, token: int) -> str:
         """The word itself; spacing made visible."""
-        return visible(self._symbols[token]) or _JOIN_SHOWN
+        return visible(self._symbols[token]) or _JOIN_MARK
 
 
-def _chain(text: str) -> Iterator[tuple[str, str]]:
+def _words_with_spacing(text: str) -> Iterator[tuple[str, str]]:
     """Each token with the white space before it; last, where there is any, that at the end."""
     end = 0
     for match in word_pattern().finditer(text):
@@ -144,20 +149,20 @@ def _chain(text: str) -> Iterator[tuple[str, str]]:
         yield text[end:], ""
 
 
-def _counted(texts: Iterable[str]) -> "tuple[Counter[str], _Gaps]":
+def _count_words(texts: Iterable[str]) -> "tuple[Counter[str], _SpacingCounts]":
     """How often each word, mark and unusual white space comes, and the gaps beside them."""
     counts: Counter[str] = Counter()
-    gaps = _Gaps()
+    gaps = _SpacingCounts()
     for text in texts:
-        chain = list(_chain(text))
+        chain = list(_words_with_spacing(text))
         counts.update(token for _, token in chain if token)
         counts.update(char for gap, _ in chain if gap != _SPACE for char in gap)
         gaps.count(chain)
-        counts = bounded(counts)
+        counts = prune_counts(counts)
     return counts, gaps
 
 
-class _Gaps:
+class _SpacingCounts:
     """Counts of the gaps beside marks and beside characters of scripts that use no spaces."""
 
     def __init__(self) -> None:
@@ -166,14 +171,14 @@ class _Gaps:
     def count(self, chain: Sequence[tuple[str, str]]) -> None:
         """A gap between a word and a mark tells of the mark; one between two marks, nothing."""
         for (_, left), (gap, right) in pairwise(chain):
-            if not right or gap not in _GAPS:
+            if not right or gap not in _SPACINGS:
                 continue
             end, start = left[-1], right[0]
             if UNSPACED.match(end) or (_is_mark(end) and not _is_mark(start)):
                 self._counts["after", left, gap] += 1
             if UNSPACED.match(start) or (_is_mark(start) and not _is_mark(end)):
                 self._counts["before", right, gap] += 1
-        self._counts = bounded(self._counts)
+        self._counts = prune_counts(self._counts)
 
     def usual(self, symbols: Iterable[str]) -> dict[str, tuple[str, str]]:
         """The two usual gaps of each symbol that does not stand between spaces."""
@@ -181,18 +186,22 @@ class _Gaps:
         return {symbol: pair for symbol, pair in pairs.items() if pair != (_SPACE, _SPACE)}
 
     def _commonest(self, side: str, symbol: str) -> str:
-        return max(_GAPS, key=lambda gap: self._counts[side, symbol, gap])
+        return max(_SPACINGS, key=lambda gap: self._counts[side, symbol, gap])
 
 
 def _is_mark(char: str) -> bool:
     return unicodedata.category(char)[0] not in "LNM"
 
 
-def _checked_gaps(gaps: Any, symbols: set[str]) -> dict[str, tuple[str, str]]:
+def _parse_spacings(gaps: Any, symbols: set[str]) -> dict[str, tuple[str, str]]:
     """The saved gaps as types, or RunError."""
     if not isinstance(gaps, dict) or not gaps.keys() <= symbols:
         raise RunError("the gaps beside its symbols are damaged; restore the file from a copy")
     for pair in gaps.values():
-        if not isinstance(pair, list) or len(pair) != 2 or not all(gap in _GAPS for gap in pair):
+        if (
+            not isinstance(pair, list)
+            or len(pair) != 2
+            or not all(gap in _SPACINGS for gap in pair)
+        ):
             raise RunError("a gap beside a symbol is damaged; restore the file from a copy")
     return {symbol: (pair[0], pair[1]) for symbol, pair in gaps.items()}

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from seqloom.metrics.score import Score, check_rows, score_rows
 
-__all__ = ["edit_scores", "edits"]
+__all__ = ["edit_distance", "edit_scores"]
 
 
 def edit_scores(
@@ -31,7 +31,7 @@ def edit_scores(
     ]
 
 
-def edits(output: Sequence[str], reference: Sequence[str]) -> int:
+def edit_distance(output: Sequence[str], reference: Sequence[str]) -> int:
     """The fewest items to insert, leave out or replace in one to get the other."""
     from rapidfuzz.distance import Levenshtein
 
@@ -39,7 +39,7 @@ def edits(output: Sequence[str], reference: Sequence[str]) -> int:
 
 
 def _counts(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> NDArray[np.float64]:
-    return np.array([(edits(*pair), len(pair[1])) for pair in pairs], np.float64)
+    return np.array([(edit_distance(*pair), len(pair[1])) for pair in pairs], np.float64)
 
 
 def _rate(sums: NDArray[np.float64]) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seqloom.errors import DataError
 from seqloom.fields.tokenizers import split_symbols
-from seqloom.metrics.match import accuracy, share_right
+from seqloom.metrics.match import accuracy, accuracy_from_counts
 from seqloom.metrics.score import Counts, Score, check_rows, interval
 
 __all__ = ["label_scores", "tag_scores"]
@@ -49,7 +49,7 @@ def tag_scores(
     rows = np.array([(sum(map(str.__eq__, *pair)), len(pair[1])) for pair in pairs], np.float64)
     whole = accuracy([o for o, _ in pairs], [r for _, r in pairs], seed=seed)
     return [
-        share_right(rows, what="tags", seed=seed),
+        accuracy_from_counts(rows, what="tags", seed=seed),
         _macro_f1(pairs, seed=seed),
         replace(whole, name="whole rows"),
     ]
@@ -83,8 +83,8 @@ def _macro_f1(pairs: Sequence[tuple[list[str], list[str]]], *, seed: int | None)
     """
     kinds = {kind: n for n, kind in enumerate(sorted({k for _, row in pairs for k in row}))}
     rows = np.repeat(np.arange(len(pairs)), [len(wanted) for _, wanted in pairs])
-    given = _numbered((row for row, _ in pairs), kinds)
-    wanted = _numbered((row for _, row in pairs), kinds)
+    given = _label_ids((row for row, _ in pairs), kinds)
+    wanted = _label_ids((row for _, row in pairs), kinds)
     hit, known = given == wanted, given != NO_KIND
     right = _Tally.of(rows[hit], wanted[hit], len(kinds))
     both = np.append(rows, rows[known]), np.append(wanted, given[known])
@@ -100,6 +100,6 @@ def _macro_f1(pairs: Sequence[tuple[list[str], list[str]]], *, seed: int | None)
     return Score("macro F1", value, *ends, f"kinds:{len(kinds)}")
 
 
-def _numbered(column: Iterable[list[str]], kinds: Mapping[str, int]) -> Indices:
+def _label_ids(column: Iterable[list[str]], kinds: Mapping[str, int]) -> Indices:
     """The number of each label's kind, one row after another."""
     return np.array([kinds.get(label, NO_KIND) for row in column for label in row], np.int64)

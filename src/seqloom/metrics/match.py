@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from seqloom.metrics.score import Score, check_rows, score_rows
 
-__all__ = ["accuracy", "share_right"]
+__all__ = ["accuracy", "accuracy_from_counts"]
 
 
 def accuracy(
@@ -28,7 +28,7 @@ def accuracy(
     return Score("accuracy", value, low, high, signature=f"rows:{rows}")
 
 
-def share_right(rows: NDArray[np.float64], *, what: str, seed: int | None = 1) -> Score:
+def accuracy_from_counts(rows: NDArray[np.float64], *, what: str, seed: int | None = 1) -> Score:
     """Per cent of what was asked for that is right, from (right, asked) of each row."""
     value, low, high = score_rows(rows, lambda sums: 100 * float(sums[0] / sums[1]), seed=seed)
     signature = f"rows:{len(rows)}|{what}:{int(rows[:, 1].sum())}"

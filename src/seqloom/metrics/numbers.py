@@ -25,7 +25,7 @@ def number_scores(
     off = found - wanted
     ones = np.ones_like(off)
     sums = np.stack([ones, off**2, np.abs(off), wanted - middle, (wanted - middle) ** 2], axis=1)
-    measures = {"R²": _explained, "RMSE": _root, "MAE": _distance}
+    measures = {"R²": _r_squared, "RMSE": _rmse, "MAE": _mae}
     return [
         Score(name, *score_rows(sums, measure, seed=seed), f"rows:{len(off)}", digits=3)
         for name, measure in measures.items()
@@ -43,16 +43,16 @@ def _numbers(references: Sequence[str]) -> NDArray[np.float64]:
     return numbers
 
 
-def _explained(sums: NDArray[np.float64]) -> float:
+def _r_squared(sums: NDArray[np.float64]) -> float:
     """1 − squared error / spread around the mean; 0 for guessing the mean, 1 at best."""
     rows, squared, _, total, squares = sums
     spread = squares - total**2 / rows
     return float(1 - squared / spread) if spread > 0 else 0.0
 
 
-def _root(sums: NDArray[np.float64]) -> float:
+def _rmse(sums: NDArray[np.float64]) -> float:
     return float(np.sqrt(sums[1] / sums[0]))
 
 
-def _distance(sums: NDArray[np.float64]) -> float:
+def _mae(sums: NDArray[np.float64]) -> float:
     return float(sums[2] / sums[0])

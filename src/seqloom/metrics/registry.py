@@ -8,10 +8,10 @@ from seqloom.metrics.numbers import number_scores
 from seqloom.metrics.score import Score
 from seqloom.metrics.text import text_scores
 
-__all__ = ["leading", "target_scores", "written_scores"]
+__all__ = ["all_text_scores", "leading_score", "target_scores"]
 
 
-def written_scores(
+def all_text_scores(
     outputs: Sequence[str],
     references: Sequence[str],
     *,
@@ -25,23 +25,23 @@ def written_scores(
     ]
 
 
-Measured = Callable[..., list[Score]]
-KINDS: dict[str, Measured] = {
-    "text": written_scores,
+Metric = Callable[..., list[Score]]
+METRICS: dict[str, Metric] = {
+    "text": all_text_scores,
     "label": label_scores,
     "tags": tag_scores,
     "number": number_scores,
 }
-LEADING = {"text": "chrF", "series": "R²"}  # elsewhere the first
+LEADING_METRICS = {"text": "chrF", "series": "R²"}  # elsewhere the first
 
 
 def target_scores(
     kind: str, outputs: Sequence[str], references: Sequence[str], *, seed: int | None = 1
 ) -> list[Score]:
     """What is said of outputs of this kind; without a seed no intervals are drawn."""
-    return KINDS[kind](outputs, references, seed=seed)
+    return METRICS[kind](outputs, references, seed=seed)
 
 
-def leading(kind: str, scores: Sequence[Score]) -> Score:
+def leading_score(kind: str, scores: Sequence[Score]) -> Score:
     """The score that a run is judged by; larger is better."""
-    return next((each for each in scores if each.name == LEADING.get(kind)), scores[0])
+    return next((each for each in scores if each.name == LEADING_METRICS.get(kind)), scores[0])

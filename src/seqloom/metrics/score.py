@@ -64,10 +64,10 @@ def score_rows(
     """The measure of the rows' summed statistics, and its 95 % bootstrap interval."""
     value = measure(statistics.sum(axis=0))
 
-    def resampled(counts: Counts) -> float:
+    def measure_resample(counts: Counts) -> float:
         return measure(counts @ statistics)
 
-    return value, *interval(value, resampled, rows=len(statistics), seed=seed)
+    return value, *interval(value, measure_resample, rows=len(statistics), seed=seed)
 
 
 def interval(

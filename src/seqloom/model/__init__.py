@@ -1,42 +1,42 @@
 """Encoders, decoders, heads, and the values that move between them."""
 
-from seqloom.model.build import HeadedModel, Network, SequenceModel, build, build_writer
-from seqloom.model.ctc import Aligner
-from seqloom.model.embedding_tables import Reads, token_table
-from seqloom.model.recurrent import carries
+from seqloom.model.build import HeadModel, Network, SequenceModel, build, build_sequence_model
+from seqloom.model.ctc import CTCLayer
+from seqloom.model.embedding_tables import TokenSide, token_table
+from seqloom.model.recurrent import has_fixed_size_state
 from seqloom.model.state import (
     Decoder,
     Encoder,
     Features,
     Feedback,
-    Filling,
+    FillingHead,
     Head,
     Memory,
     Source,
     State,
-    Taught,
-    Writing,
+    TeacherForcedHead,
+    TokenScorer,
 )
 
 __all__ = [
-    "Aligner",
+    "CTCLayer",
     "Decoder",
     "Encoder",
     "Features",
     "Feedback",
-    "Filling",
+    "FillingHead",
     "Head",
-    "HeadedModel",
+    "HeadModel",
     "Memory",
     "Network",
-    "Reads",
     "SequenceModel",
     "Source",
     "State",
-    "Taught",
-    "Writing",
+    "TeacherForcedHead",
+    "TokenScorer",
+    "TokenSide",
     "build",
-    "build_writer",
-    "carries",
+    "build_sequence_model",
+    "has_fixed_size_state",
     "token_table",
 ]

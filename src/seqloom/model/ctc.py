@@ -3,10 +3,10 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["Aligner"]
+__all__ = ["CTCLayer"]
 
 
-class Aligner(nn.Module):
+class CTCLayer(nn.Module):
     """Scores of every symbol at every step of an encoder; that of `<empty>` is the blank's."""
 
     def __init__(self, width: int, symbols: int, *, share: float) -> None:

@@ -9,34 +9,34 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from seqloom.model.build import HeadedModel, SequenceModel
+from seqloom.model.build import HeadModel, SequenceModel
 from seqloom.model.recurrent import RecurrentDecoder
 from seqloom.model.state import (
     Decoder,
     Encoder,
     Features,
-    Filling,
+    FillingHead,
     Head,
     Memory,
     Source,
-    Writing,
+    TokenScorer,
 )
 from seqloom.model.transformer import TransformerDecoder
 
 __all__ = [
     "EnsembleDecoder",
     "EnsembleEncoder",
-    "EnsembleFilling",
+    "EnsembleFillingHead",
     "EnsembleHead",
+    "EnsembleMemory",
     "EnsembleState",
-    "Memories",
-    "ensemble",
-    "headed_ensemble",
+    "head_ensemble",
+    "network_ensemble",
 ]
 
 
 @dataclass(frozen=True)
-class Memories(Memory):
+class EnsembleMemory(Memory):
     """What each member's encoder hands over."""
 
     members: tuple[Memory, ...] = ()
@@ -68,9 +68,9 @@ class EnsembleEncoder(nn.Module):
         self.members = tuple(members)
         self.parts = nn.ModuleList(part for part in members if isinstance(part, nn.Module))
 
-    def encode(self, source: Source) -> Memories:
+    def encode(self, source: Source) -> EnsembleMemory:
         memories = tuple(member.encode(source) for member in self.members)
-        return Memories(len(source.lengths), mask=_shared_mask(memories), members=memories)
+        return EnsembleMemory(len(source.lengths), mask=_common_mask(memories), members=memories)
 
 
 class EnsembleDecoder(nn.Module):
@@ -87,7 +87,7 @@ class EnsembleDecoder(nn.Module):
         self.widths = list(widths)
 
     def start(self, memory: Memory, *, trace: bool = False) -> EnsembleState:
-        if not isinstance(memory, Memories):
+        if not isinstance(memory, EnsembleMemory):
             raise TypeError("an ensemble's decoder needs the memories of all members")
         pairs = zip(self.members, memory.members, strict=True)
         return EnsembleState(tuple(member.start(theirs, trace=trace) for member, theirs in pairs))
@@ -104,10 +104,10 @@ class EnsembleDecoder(nn.Module):
         return Features(hidden, attention), EnsembleState(tuple(after for _, after in found))
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
-        return _written(self.members, hidden.split(self.widths, dim=-1))
+        return _mean_log_probabilities(self.members, hidden.split(self.widths, dim=-1))
 
 
-def ensemble(models: Sequence[SequenceModel]) -> SequenceModel:
+def network_ensemble(models: Sequence[SequenceModel]) -> SequenceModel:
     """Models in use, all with the same two vocabularies, as one."""
     if len(models) == 1:
         return models[0]
@@ -125,7 +125,7 @@ class EnsembleHead(nn.Module):
         self.parts = nn.ModuleList(part for part in members if isinstance(part, nn.Module))
 
     def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
-        if not isinstance(memory, Memories):
+        if not isinstance(memory, EnsembleMemory):
             raise TypeError("an ensemble's head needs the memories of all members")
         pairs = zip(self.members, memory.members, strict=True)
         return self.average(torch.stack([member(theirs) for member, theirs in pairs]))
@@ -139,10 +139,10 @@ class EnsembleHead(nn.Module):
         return self.members[0].average(judged)
 
 
-class EnsembleFilling(EnsembleHead):
+class EnsembleFillingHead(EnsembleHead):
     """Heads over the same vocabulary that tell together what was left out."""
 
-    def __init__(self, members: Sequence[Filling]) -> None:
+    def __init__(self, members: Sequence[FillingHead]) -> None:
         super().__init__([member for member in members if isinstance(member, Head)])
         self.fillings = tuple(members)
         self.widths = [member.width for member in members]
@@ -150,32 +150,32 @@ class EnsembleFilling(EnsembleHead):
         self.around = all(member.around for member in members)
 
     def read(self, memory: Memory) -> Float[Tensor, "B T D"]:
-        if not isinstance(memory, Memories):
+        if not isinstance(memory, EnsembleMemory):
             raise TypeError("an ensemble's head needs the memories of all members")
         pairs = zip(self.fillings, memory.members, strict=True)
         return torch.cat([member.read(theirs) for member, theirs in pairs], dim=2)
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
-        return _written(self.fillings, hidden.split(self.widths, dim=-1))
+        return _mean_log_probabilities(self.fillings, hidden.split(self.widths, dim=-1))
 
 
-def _written(members: Sequence[Writing], parts: Sequence[Tensor]) -> Tensor:
+def _mean_log_probabilities(members: Sequence[TokenScorer], parts: Sequence[Tensor]) -> Tensor:
     """The logarithm of the mean probability that members give, each from its own part."""
     pairs = zip(members, parts, strict=True)
     logs = torch.stack([member.write(part).log_softmax(dim=-1) for member, part in pairs])
     return logs.logsumexp(dim=0) - math.log(len(logs))
 
 
-def headed_ensemble(models: Sequence[HeadedModel]) -> HeadedModel:
+def head_ensemble(models: Sequence[HeadModel]) -> HeadModel:
     """Models with heads in use, all with the same two fields, as one."""
     encoder = EnsembleEncoder([model.encoder for model in models])
     heads = [model.head for model in models]
-    fillings = [head for head in heads if isinstance(head, Filling)]
-    head = EnsembleFilling(fillings) if len(fillings) == len(heads) else EnsembleHead(heads)
-    return HeadedModel(encoder, head).eval()
+    fillings = [head for head in heads if isinstance(head, FillingHead)]
+    head = EnsembleFillingHead(fillings) if len(fillings) == len(heads) else EnsembleHead(heads)
+    return HeadModel(encoder, head).eval()
 
 
-def _shared_mask(memories: Sequence[Memory]) -> Bool[Tensor, "B S"] | None:
+def _common_mask(memories: Sequence[Memory]) -> Bool[Tensor, "B S"] | None:
     """The positions that can be looked at, where all members hand over equally many."""
     mask = memories[0].mask
     others = [memory.mask for memory in memories[1:]]

@@ -12,17 +12,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seqloom.fields import Series
-from seqloom.model.state import Encoder, Features, Memory, Past, Source
+from seqloom.model.state import Encoder, Features, ForecastContext, Memory, Source
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import Vectors
 
 __all__ = [
-    "Aim",
-    "LevelledEncoder",
+    "AutoregressiveForecast",
+    "ForecastTarget",
+    "LastValueEncoder",
     "LinearForecast",
-    "MappedForecast",
     "NumberDecoder",
-    "SteppedForecast",
+    "StatesForecast",
 ]
 
 
@@ -37,7 +37,7 @@ class NumberDecoder(Protocol):
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]: ...
 
 
-class Aim(NamedTuple):
+class ForecastTarget(NamedTuple):
     """What is forecast: so many columns over so many steps, the mean of each and its quantiles."""
 
     columns: int
@@ -45,17 +45,17 @@ class Aim(NamedTuple):
     quantiles: tuple[float, ...]
 
     @classmethod
-    def of(cls, target: Series) -> "Aim":
+    def of(cls, target: Series) -> "ForecastTarget":
         """What such a target asks for."""
         return cls(target.count, target.steps, target.quantiles)
 
     @property
-    def edges(self) -> int:
+    def outputs_per_column(self) -> int:
         """Numbers for each column and step."""
         return 1 + len(self.quantiles)
 
 
-class LevelledEncoder(nn.Module):
+class LastValueEncoder(nn.Module):
     """Lets an encoder read a series less its last values, which the head adds again.
 
     What is known ahead of time comes in as the last columns, and is left as it is.
@@ -75,14 +75,14 @@ class LevelledEncoder(nn.Module):
         levelled = values - last
         memory = self.inner.encode(Source(levelled, source.lengths))
         ahead = values[:, max(0, values.shape[1] - self.horizon) :, observed:]
-        past = Past(last[:, 0, :observed], levelled[..., :observed], ahead)
+        past = ForecastContext(last[:, 0, :observed], levelled[..., :observed], ahead)
         return replace(memory, past=past)
 
 
-class _Forecast(nn.Module):
+class _ForecastHead(nn.Module):
     """What all heads that forecast share: the loss, and the mean of several."""
 
-    def __init__(self, aim: Aim) -> None:
+    def __init__(self, aim: ForecastTarget) -> None:
         super().__init__()
         self.aim = aim
 
@@ -90,7 +90,7 @@ class _Forecast(nn.Module):
         self, judged: Float[Tensor, "N V"], targets: Float[Tensor, "N C"], *, smoothing: float
     ) -> Float[Tensor, "N"]:
         """The squared error of the mean and the pinball loss of each quantile, over all columns."""
-        found = judged.unflatten(1, (self.aim.columns, self.aim.edges))
+        found = judged.unflatten(1, (self.aim.columns, self.aim.outputs_per_column))
         off = targets[:, :, None] - found
         losses = off[..., 0].square()
         for number, share in enumerate(self.aim.quantiles, 1):
@@ -103,22 +103,26 @@ class _Forecast(nn.Module):
         """The mean of each number."""
         return judged.mean(0)
 
-    def _raised(self, found: Float[Tensor, "B T C Q"], memory: Memory) -> Float[Tensor, "B T V"]:
+    def _add_last_values(
+        self, found: Float[Tensor, "B T C Q"], memory: Memory
+    ) -> Float[Tensor, "B T V"]:
         """The forecast with the last values added again."""
         last = _past(memory).last[:, : self.aim.columns]
         return (found + last[:, None, :, None]).flatten(2)
 
 
-class LinearForecast(_Forecast):
+class LinearForecast(_ForecastHead):
     """Window to forecast by one map for all columns, so that none is read for another.
 
     Columns that are read and not forecast have a map each, and a factor for each forecast; they
     count for nothing at first. With an inner layer, it is added to the linear map.
     """
 
-    def __init__(self, source: Series, aim: Aim, *, inner: int = 0, dropout: float = 0.0) -> None:
+    def __init__(
+        self, source: Series, aim: ForecastTarget, *, inner: int = 0, dropout: float = 0.0
+    ) -> None:
         super().__init__(aim)
-        size = aim.steps * aim.edges
+        size = aim.steps * aim.outputs_per_column
         self.output = nn.Linear(source.steps, size)
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
@@ -136,15 +140,21 @@ class LinearForecast(_Forecast):
             found = found + self.inner(own)
         if self.others is not None and self.factors is not None:
             found = found + torch.einsum("bes,esn,ec->bcn", rest, self.others, self.factors)
-        shape = self.aim.steps, self.aim.edges
-        return self._raised(found.unflatten(2, shape).transpose(1, 2), memory)
+        shape = self.aim.steps, self.aim.outputs_per_column
+        return self._add_last_values(found.unflatten(2, shape).transpose(1, 2), memory)
 
 
-class MappedForecast(_Forecast):
+class StatesForecast(_ForecastHead):
     """An encoder's states to the forecast: a map over time, then one over their width."""
 
     def __init__(
-        self, source: Series, width: int, aim: Aim, *, inner: int = 0, dropout: float = 0.0
+        self,
+        source: Series,
+        width: int,
+        aim: ForecastTarget,
+        *,
+        inner: int = 0,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__(aim)
         self.dropout = Dropout(dropout)
@@ -153,17 +163,17 @@ class MappedForecast(_Forecast):
             if inner
             else nn.Linear(source.steps, aim.steps)
         )
-        self.output = nn.Linear(width, aim.columns * aim.edges)
+        self.output = nn.Linear(width, aim.columns * aim.outputs_per_column)
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
 
     def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
         over_time = self.time(self.dropout(_states(memory)).transpose(1, 2)).transpose(1, 2)
-        shape = self.aim.columns, self.aim.edges
-        return self._raised(self.output(over_time).unflatten(2, shape), memory)
+        shape = self.aim.columns, self.aim.outputs_per_column
+        return self._add_last_values(self.output(over_time).unflatten(2, shape), memory)
 
 
-class SteppedForecast(_Forecast):
+class AutoregressiveForecast(_ForecastHead):
     """A decoder that reads its own forecasts, step by step (SPEC S1.2).
 
     A step reads the last `lags` values of each column, observed or forecast, and what is known of
@@ -174,7 +184,7 @@ class SteppedForecast(_Forecast):
         self,
         decoder: NumberDecoder,
         vectors: Vectors,
-        aim: Aim,
+        aim: ForecastTarget,
         *,
         lags: int = 1,
         forced: float = 1.0,
@@ -185,43 +195,45 @@ class SteppedForecast(_Forecast):
         self.vectors: Callable[[Tensor], Tensor] = vectors.__call__
         self.lags = lags
         self.forced = forced
-        self.direct = nn.Linear(lags, aim.edges, bias=False)
+        self.direct = nn.Linear(lags, aim.outputs_per_column, bias=False)
         nn.init.zeros_(self.direct.weight)
 
     def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
         """Each mean is among the next inputs."""
         state = self.decoder.start(memory)
-        values = self._observed(memory)
+        values = self._recent_values(memory)
         steps = []
         for number in range(self.aim.steps):
             found, state = self._read(values, memory, number, state)
             steps.append(found)
             values = torch.cat([values[:, 1:], found[..., 0]], dim=1)
-        return self._raised(torch.cat(steps, dim=1), memory)
+        return self._add_last_values(torch.cat(steps, dim=1), memory)
 
-    def follow(self, memory: Memory, target: Float[Tensor, "B T C"]) -> Float[Tensor, "B T V"]:
+    def teacher_force(
+        self, memory: Memory, target: Float[Tensor, "B T C"]
+    ) -> Float[Tensor, "B T V"]:
         """The same with the true values fed, in so large a share of the training (SPEC S6.3)."""
         if self.training and float(torch.rand(())) >= self.forced:
             return self(memory)
         last = _past(memory).last[:, None, : self.aim.columns]
-        values = torch.cat([self._observed(memory), (target - last)[:, :-1]], dim=1)
+        values = torch.cat([self._recent_values(memory), (target - last)[:, :-1]], dim=1)
         found, _ = self._read(values, memory, 0, self.decoder.start(memory))
-        return self._raised(found, memory)
+        return self._add_last_values(found, memory)
 
-    def _observed(self, memory: Memory) -> Float[Tensor, "B N C"]:
+    def _recent_values(self, memory: Memory) -> Float[Tensor, "B N C"]:
         """The last values that were read, less the very last."""
-        return _past(memory).levelled[:, -self.lags :, : self.aim.columns]
+        return _past(memory).offsets[:, -self.lags :, : self.aim.columns]
 
     def _read(
         self, values: Float[Tensor, "B N C"], memory: Memory, first: int, state: Any
     ) -> tuple[Float[Tensor, "B T C Q"], Any]:
         """The forecasts after every stretch of values, from step `first` on."""
         stretches = values.unfold(1, self.lags, 1)  # (B, T, C, lags)
-        ahead = _past(memory).ahead[:, first : first + stretches.shape[1]]
+        ahead = _past(memory).future_covariates[:, first : first + stretches.shape[1]]
         inputs = torch.cat([stretches.flatten(2), ahead], dim=2)
         features, state = self.decoder.read_vectors(self.vectors(inputs), state)
         written = self.decoder.write(features.hidden)
-        shape = self.aim.columns, self.aim.edges
+        shape = self.aim.columns, self.aim.outputs_per_column
         return written.unflatten(2, shape) + self.direct(stretches), state
 
 
@@ -238,7 +250,7 @@ def _states(memory: Memory) -> Float[Tensor, "B S D"]:
     return memory.states
 
 
-def _past(memory: Memory) -> Past:
+def _past(memory: Memory) -> ForecastContext:
     if memory.past is None:
         raise TypeError("a forecast needs the last values of what was read")
     return memory.past

@@ -18,32 +18,36 @@ from seqloom.nn.convolution import (
 from seqloom.nn.resnet import ResNet
 
 __all__ = [
-    "BRIGHTEST",
-    "COLOURS",
-    "WHITE",
-    "Front",
-    "FrontedEncoder",
-    "Light",
-    "PictureFront",
-    "Pictures",
-    "SoundFront",
+    "IMAGENET_COLOURS",
+    "MAX_BRIGHTNESS",
+    "WHITE_PAGE",
+    "FrontEnd",
+    "FrontEndEncoder",
+    "PictureFrontEnd",
+    "PictureInput",
+    "PixelStatistics",
+    "SoundFrontEnd",
 ]
 
 
-class Light(NamedTuple):
+class PixelStatistics(NamedTuple):
     """What each channel has subtracted and is then divided by, in shares of the brightest."""
 
     mean: tuple[float, ...]
     spread: tuple[float, ...]
 
 
-WHITE = Light((1.0,), (1.0,))  # so that the page, and what convolutions see beyond it, are 0
-COLOURS = Light((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))  # of published weights
-BRIGHTEST = 255
+WHITE_PAGE = PixelStatistics(
+    (1.0,), (1.0,)
+)  # so that the page, and what convolutions see beyond it, are 0
+IMAGENET_COLOURS = PixelStatistics(
+    (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+)  # of published weights
+MAX_BRIGHTNESS = 255
 
 
 @runtime_checkable
-class Front(Protocol):
+class FrontEnd(Protocol):
     """Another source in place of one: vectors in place of pixels or frames."""
 
     width: int
@@ -51,11 +55,13 @@ class Front(Protocol):
     def __call__(self, source: Source) -> Source: ...
 
 
-class Pictures(nn.Module):
+class PictureInput(nn.Module):
     """The pixels of a source as pictures, in the light that convolutions expect; pulled about in
     training, all frames of a video alike."""
 
-    def __init__(self, pixels: Pixels, *, light: Light = WHITE, warp: float = 0.0) -> None:
+    def __init__(
+        self, pixels: Pixels, *, light: PixelStatistics = WHITE_PAGE, warp: float = 0.0
+    ) -> None:
         super().__init__()
         self.pixels = pixels
         self.light = light
@@ -66,12 +72,12 @@ class Pictures(nn.Module):
     ) -> Float[Tensor, "R C H W"]:
         rows, steps, _ = values.shape
         shape = self.pixels.channels, self.pixels.height, self.pixels.width
-        bright = values.to(kind).view(rows * steps, *shape).div(BRIGHTEST)
+        bright = values.to(kind).view(rows * steps, *shape).div(MAX_BRIGHTNESS)
         mean, spread = (bright.new_tensor(each).view(-1, 1, 1) for each in self.light)
         return (self.warp(bright - 1.0, steps) - (mean - 1.0)) / spread
 
 
-class PictureFront(nn.Module):
+class PictureFrontEnd(nn.Module):
     """Each picture of a source becomes one vector or a grid of them.
 
     The frames of a video are told apart by a vector for each, which is learnt and added; or what
@@ -80,7 +86,7 @@ class PictureFront(nn.Module):
 
     def __init__(
         self,
-        pictures: Pictures,
+        pictures: PictureInput,
         convolutions: PictureConvolutions | ResNet,
         vectors: GridVectors,
         *,
@@ -100,9 +106,9 @@ class PictureFront(nn.Module):
         rows, steps = source.values.shape[:2]
         pictures = self.pictures(source.values, next(self.convolutions.parameters()).dtype)
         vectors = self.vectors(self.convolutions(pictures))
-        return self._joined(vectors.unflatten(0, (rows, steps)), source.lengths)
+        return self._join_frames(vectors.unflatten(0, (rows, steps)), source.lengths)
 
-    def _joined(self, vectors: Float[Tensor, "B S P D"], lengths: Int[Tensor, "B"]) -> Source:
+    def _join_frames(self, vectors: Float[Tensor, "B S P D"], lengths: Int[Tensor, "B"]) -> Source:
         """The vectors of all frames, one after another, or their mean over the real ones."""
         _, steps, each, _ = vectors.shape
         if self.mean:
@@ -114,7 +120,7 @@ class PictureFront(nn.Module):
         return Source(vectors.flatten(1, 2), lengths * each)
 
 
-class SoundFront(nn.Module):
+class SoundFrontEnd(nn.Module):
     """The frames of a recording become fewer vectors."""
 
     def __init__(
@@ -131,10 +137,10 @@ class SoundFront(nn.Module):
         return Source(*self.convolutions(self.mask(values, lengths), lengths))
 
 
-class FrontedEncoder(nn.Module):
+class FrontEndEncoder(nn.Module):
     """Lets an encoder read what a front end makes of the source."""
 
-    def __init__(self, front: Front, inner: Encoder) -> None:
+    def __init__(self, front: FrontEnd, inner: Encoder) -> None:
         super().__init__()
         self.front = front
         self.inner = inner

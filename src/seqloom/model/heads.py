@@ -10,13 +10,13 @@ from torch.nn import functional
 
 from seqloom.model.encoders import mean_state
 from seqloom.model.state import Memory
-from seqloom.nn.combine import Squashed
+from seqloom.nn.combine import TanhCombiner
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import OutputLayer
 
 __all__ = [
+    "BlanksHead",
     "CodePool",
-    "GapsHead",
     "LabelHead",
     "MaximumPool",
     "MeanPool",
@@ -57,7 +57,7 @@ class MaximumPool(nn.Module):
         return states.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)
 
 
-class _Labels(nn.Module):
+class _LabelScores(nn.Module):
     """An affine map from a vector to the score of each label; ids begin after that of padding."""
 
     def __init__(self, width: int, labels: int) -> None:
@@ -77,7 +77,7 @@ class _Labels(nn.Module):
         return _mean_probability(judged)
 
 
-class LabelHead(_Labels):
+class LabelHead(_LabelScores):
     """Scores of each label, from one vector for the source (an acceptor, SPEC S1.1, S5.6)."""
 
     def __init__(self, pool: Pool, width: int, labels: int, *, dropout: float = 0.0) -> None:
@@ -89,20 +89,20 @@ class LabelHead(_Labels):
         return self.output(self.dropout(self.pool(memory)))[:, None]
 
 
-class TagsHead(_Labels):
+class TagsHead(_LabelScores):
     """Scores of each tag at each position of the source (a transducer, SPEC S1.1, S5.6)."""
 
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
         return self.output(_states(memory)[0])
 
 
-class GapsHead(nn.Module):
+class BlanksHead(nn.Module):
     """Scores of each token of the source's vocabulary at positions that were left out of it: an
     output layer over tanh(W [before; after] + b) (SPEC S8, fill-in)."""
 
     def __init__(self, states: int, output: OutputLayer, *, dropout: float, around: bool) -> None:
         super().__init__()
-        self.readout = Squashed([states], output.width)
+        self.readout = TanhCombiner([states], output.width)
         self.dropout = Dropout(dropout)
         self.output = output
         self.width = output.width

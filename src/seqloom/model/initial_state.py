@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from seqloom.model.state import Code, Memory
 from seqloom.nn.recurrent import RecurrentStack
 
-__all__ = ["Bridge", "Copied", "FirstState", "OwnState", "ReadState"]
+__all__ = ["Bridge", "CopiedState", "InitialState", "OwnState", "ReadState"]
 
-FirstLayers = tuple[Float[Tensor, "B L D"], ...]
-Squashing = Literal["tanh", "sigmoid", "identity"]
-SQUASHING: dict[Squashing, Callable[[Tensor], Tensor]] = {
+InitialLayers = tuple[Float[Tensor, "B L D"], ...]
+BridgeActivation = Literal["tanh", "sigmoid", "identity"]
+BRIDGE_ACTIVATIONS: dict[BridgeActivation, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "identity": lambda values: values,
@@ -22,16 +22,16 @@ SQUASHING: dict[Squashing, Callable[[Tensor], Tensor]] = {
 
 
 @runtime_checkable
-class FirstState(Protocol):
+class InitialState(Protocol):
     """A decoder's state before its first input."""
 
-    def __call__(self, memory: Memory, stack: RecurrentStack) -> FirstLayers: ...
+    def __call__(self, memory: Memory, stack: RecurrentStack) -> InitialLayers: ...
 
 
-class Copied(nn.Module):
+class CopiedState(nn.Module):
     """The encoder's last state of every layer, as it is."""
 
-    def forward(self, memory: Memory, _stack: RecurrentStack) -> FirstLayers:
+    def forward(self, memory: Memory, _stack: RecurrentStack) -> InitialLayers:
         return _code(memory)
 
 
@@ -48,18 +48,18 @@ class Bridge(nn.Module):
         target: tuple[int, int],
         *,
         parts: int,
-        activation: Squashing = "tanh",
+        activation: BridgeActivation = "tanh",
         bias: bool = True,
     ) -> None:
         """Sizes are (layers, width)."""
         super().__init__()
         self.target = target
-        self.activation = SQUASHING[activation]
+        self.activation = BRIDGE_ACTIVATIONS[activation]
         self.maps = nn.ModuleList(
             nn.Linear(source[0] * source[1], target[0] * target[1], bias=bias) for _ in range(parts)
         )
 
-    def forward(self, memory: Memory, _stack: RecurrentStack) -> FirstLayers:
+    def forward(self, memory: Memory, _stack: RecurrentStack) -> InitialLayers:
         """The hidden state is squashed as a unit's output is; a cell is not."""
         code = _code(memory)
         last = len(code) - 1
@@ -77,7 +77,7 @@ class OwnState(nn.Module):
         super().__init__()
         self.layers = layers
 
-    def forward(self, memory: Memory, stack: RecurrentStack) -> FirstLayers:
+    def forward(self, memory: Memory, stack: RecurrentStack) -> InitialLayers:
         learnt = stack.first_state(memory.sentences)
         if learnt is not None:
             return learnt
@@ -90,7 +90,7 @@ class ReadState(nn.Module):
     """What is left when the stack itself has read the source: one network that reads and then
     goes on writing (SPEC S3.2 g)."""
 
-    def forward(self, memory: Memory, stack: RecurrentStack) -> FirstLayers:
+    def forward(self, memory: Memory, stack: RecurrentStack) -> InitialLayers:
         if memory.states is None or memory.mask is None:
             raise TypeError("a decoder that reads the source needs its vectors")
         _, final = stack(memory.states, lengths=memory.mask.sum(dim=1))

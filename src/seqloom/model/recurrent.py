@@ -8,18 +8,25 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seqloom.model.initial_state import FirstState
+from seqloom.model.initial_state import InitialState
 from seqloom.model.state import Features, Memory, State
-from seqloom.nn.attention import Attention, Prepared
-from seqloom.nn.combine import Concatenated, Squashed, Summed
+from seqloom.nn.attention import Attention, AttentionSource
+from seqloom.nn.combine import ConcatCombiner, SumCombiner, TanhCombiner
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import OutputLayer, TokenVectors, Vectors
 from seqloom.nn.recurrent import RecurrentStack
 
-__all__ = ["Ends", "Looking", "RecurrentDecoder", "RecurrentState", "Wiring", "carries"]
+__all__ = [
+    "AttentionWiring",
+    "RecurrentDecoder",
+    "RecurrentState",
+    "VocabularyLayers",
+    "Wiring",
+    "has_fixed_size_state",
+]
 
 
-class Path(NamedTuple):
+class PathState(NamedTuple):
     """Where a path stands: every layer's state, steps made, and what it wrote last if that
     is read again."""
 
@@ -28,14 +35,14 @@ class Path(NamedTuple):
     last: tuple[Float[Tensor, "R W"], ...]
 
 
-class Given(NamedTuple):
+class SourceContext(NamedTuple):
     """What a sentence's paths know of the source: each is there only where it is used."""
 
     code: tuple[Float[Tensor, "B C"], ...]
-    seen: tuple[Prepared, ...]
+    attention_sources: tuple[AttentionSource, ...]
 
 
-RecurrentState = State[Path, Given]
+RecurrentState = State[PathState, SourceContext]
 
 
 Query = Callable[[Float[Tensor, "R T E"], Float[Tensor, "R D"]], Float[Tensor, "R T Q"]]
@@ -43,12 +50,12 @@ Query = Callable[[Float[Tensor, "R T E"], Float[Tensor, "R D"]], Float[Tensor, "
 
 
 @dataclass(frozen=True)
-class Looking:
+class AttentionWiring:
     """How attention takes part; without `query`, the current state asks and nothing loops."""
 
     attention: Attention
     query: Query | None = None  # where attention comes before the units
-    one_by_one: bool = False  # the query needs the step before
+    sequential: bool = False  # the query needs the step before
     feed: bool = False  # the output of a step joins the input of the next
 
 
@@ -61,7 +68,7 @@ class Wiring:
     code_input: bool = False  # (c)
     code_output: bool = False  # (d)
     code_first: bool = False  # (f)
-    looking: Looking | None = None  # (e)
+    attention: AttentionWiring | None = None  # (e)
 
     @property
     def code(self) -> bool:
@@ -69,13 +76,13 @@ class Wiring:
         return self.code_input or self.code_output or self.code_first
 
 
-class Ends(NamedTuple):
+class VocabularyLayers(NamedTuple):
     """Where a decoder meets its vocabulary: token vectors and what joins them, then a readout and
     the output layer."""
 
     embedding: Vectors
-    join: Concatenated | Summed
-    readout: Concatenated | Squashed
+    join: ConcatCombiner | SumCombiner
+    readout: ConcatCombiner | TanhCombiner
     output: OutputLayer
 
 
@@ -89,8 +96,8 @@ class RecurrentDecoder(nn.Module):
     def __init__(
         self,
         stack: RecurrentStack,
-        first: FirstState,
-        ends: Ends,
+        first: InitialState,
+        ends: VocabularyLayers,
         wiring: Wiring,
         *,
         dropout: float,
@@ -100,7 +107,7 @@ class RecurrentDecoder(nn.Module):
         self.first = first
         self.embedding, self.join, self.readout, self.output = ends
         self.wiring = wiring
-        looking = wiring.looking
+        looking = wiring.attention
         self.attention = None if looking is None else looking.attention
         self.dropout = Dropout(dropout)
 
@@ -108,10 +115,10 @@ class RecurrentDecoder(nn.Module):
         layers = self.first(memory, self.stack)
         like = layers[0]
         positions = torch.zeros(memory.sentences, dtype=torch.int64, device=like.device)
-        looking = self.wiring.looking
+        looking = self.wiring.attention
         keeps = self.wiring.soft or (looking is not None and looking.feed)
         last = (like.new_zeros(memory.sentences, self.readout.width),) if keeps else ()
-        return State(Path(layers, positions, last), self._given(memory), trace)
+        return State(PathState(layers, positions, last), self._source_context(memory), trace)
 
     def read(
         self, inputs: Int[Tensor, "R T"], state: RecurrentState
@@ -122,7 +129,7 @@ class RecurrentDecoder(nn.Module):
         self, vectors: Float[Tensor, "R T E"], state: RecurrentState
     ) -> tuple[Features, RecurrentState]:
         """The same for what may be no token's own vector."""
-        if vectors.shape[1] == 1 or not self._one_by_one():
+        if vectors.shape[1] == 1 or not self._is_sequential():
             return self._advance(vectors, state)
         steps = []
         for one in vectors.split(1, dim=1):
@@ -135,49 +142,51 @@ class RecurrentDecoder(nn.Module):
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return self.output(hidden)
 
-    def _given(self, memory: Memory) -> Given:
+    def _source_context(self, memory: Memory) -> SourceContext:
         code: tuple[Tensor, ...] = ()
         if self.wiring.code:
             if memory.code is None:
                 raise TypeError("this decoder reads the code, which the encoder does not give")
             code = (memory.code[0][:, -1],)
         if self.attention is None:
-            return Given(code, ())
+            return SourceContext(code, ())
         if memory.states is None or memory.mask is None:
             raise TypeError("an attentive decoder needs the encoder's states")
-        return Given(code, (self.attention.prepare(memory.states, memory.mask),))
+        return SourceContext(code, (self.attention.prepare(memory.states, memory.mask),))
 
-    def _one_by_one(self) -> bool:
+    def _is_sequential(self) -> bool:
         """Whether a step needs the output or the state of the step before."""
-        looking = self.wiring.looking
-        waits = looking is not None and (looking.feed or looking.one_by_one)
+        looking = self.wiring.attention
+        waits = looking is not None and (looking.feed or looking.sequential)
         return waits or (self.wiring.soft and not self.training)
 
     def _advance(
         self, vectors: Float[Tensor, "R T E"], state: RecurrentState
     ) -> tuple[Features, RecurrentState]:
         """T steps at once; only one where a step needs the one before."""
-        own, given, looking = state.own, state.shared, self.wiring.looking
-        fed = self._fed(vectors, own)
+        own, given, looking = state.own, state.shared, self.wiring.attention
+        fed = self._feedback_vectors(vectors, own)
         context: list[Tensor] = []
         weights = None
         if looking is not None and looking.query is not None:
             query = looking.query(fed, own.layers[0][:, -1])
-            found, weights = looking.attention(query, given.seen[0], own.positions)
+            found, weights = looking.attention(query, given.attention_sources[0], own.positions)
             context = [found]
-        hidden, layers = self.stack(self._entering(fed, context, state), own.layers)
+        hidden, layers = self.stack(self._unit_inputs(fed, context, state), own.layers)
         if looking is not None and looking.query is None:
-            found, weights = looking.attention(hidden, given.seen[0], own.positions)
+            found, weights = looking.attention(hidden, given.attention_sources[0], own.positions)
             context = [found]
         if self.wiring.code_output:
-            context = [*context, _each_step(given.code[0], hidden)]
+            context = [*context, _repeat_code(given.code[0], hidden)]
         output = self.dropout(self.readout([hidden, *context]))
         last = (output[:, -1],) if own.last else ()
-        after = Path(layers, own.positions + vectors.shape[1], last)
+        after = PathState(layers, own.positions + vectors.shape[1], last)
         attention = weights if state.trace else None
         return Features(output, attention), State(after, given, state.trace)
 
-    def _fed(self, vectors: Float[Tensor, "R T E"], own: Path) -> Float[Tensor, "R T E"]:
+    def _feedback_vectors(
+        self, vectors: Float[Tensor, "R T E"], own: PathState
+    ) -> Float[Tensor, "R T E"]:
         """The vectors of what was written before: those given, or of all that it might be.
 
         In training soft feedback takes what it is given; the first input is `<start>` always.
@@ -187,29 +196,29 @@ class RecurrentDecoder(nn.Module):
             vectors = torch.where(own.positions[:, None, None] > 0, likely, vectors)
         return self.dropout(vectors)
 
-    def _entering(
+    def _unit_inputs(
         self, fed: Float[Tensor, "R T E"], context: list[Tensor], state: RecurrentState
     ) -> Float[Tensor, "R T I"]:
         """What the units read."""
         wiring, own, given = self.wiring, state.own, state.shared
         parts = [fed] if wiring.feedback else []
         if wiring.code_input:
-            parts.append(_each_step(given.code[0], fed))
+            parts.append(_repeat_code(given.code[0], fed))
         if wiring.code_first:
             at = own.positions[:, None] + torch.arange(fed.shape[1], device=fed.device)
-            parts.append(_each_step(given.code[0], fed) * (at == 0)[:, :, None])
+            parts.append(_repeat_code(given.code[0], fed) * (at == 0)[:, :, None])
         parts += context
-        if wiring.looking is not None and wiring.looking.feed:
+        if wiring.attention is not None and wiring.attention.feed:
             parts.append(own.last[0][:, None])
         return self.join(parts or [fed.new_zeros(*fed.shape[:2], 1)])
 
 
-def carries(decoder: object) -> bool:
+def has_fixed_size_state(decoder: object) -> bool:
     """Whether a decoder's state stays of one size, so that it can go on for ever."""
     return isinstance(decoder, RecurrentDecoder)
 
 
-def _each_step(code: Float[Tensor, "B C"], like: Float[Tensor, "R T _"]) -> Tensor:
+def _repeat_code(code: Float[Tensor, "B C"], like: Float[Tensor, "R T _"]) -> Tensor:
     """The code of a row's sentence, at every step."""
     rows, steps = like.shape[:2]
     beams = code[:, None].expand(-1, rows // len(code), -1).reshape(rows, 1, -1)

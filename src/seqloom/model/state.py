@@ -22,17 +22,17 @@ __all__ = [
     "Encoder",
     "Features",
     "Feedback",
-    "Filling",
+    "FillingHead",
+    "ForecastContext",
     "Head",
     "Memory",
-    "Past",
     "Source",
     "State",
-    "Taught",
-    "Writing",
-    "beside",
-    "each_tensor",
-    "padded_to",
+    "TeacherForcedHead",
+    "TokenScorer",
+    "pad_cat",
+    "pad_to",
+    "tree_map",
 ]
 
 Own = TypeVar("Own")
@@ -58,13 +58,13 @@ class Source(NamedTuple):
         return steps < self.lengths[:, None]
 
 
-class Past(NamedTuple):
+class ForecastContext(NamedTuple):
     """What a forecast begins from: the last values that were read, all that was read less those,
     and what is known of the steps that follow."""
 
     last: Float[Tensor, "B C"]
-    levelled: Float[Tensor, "B S C"]
-    ahead: Float[Tensor, "B T K"]
+    offsets: Float[Tensor, "B S C"]
+    future_covariates: Float[Tensor, "B T K"]
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class Memory:
     states: Float[Tensor, "B S D"] | None = None
     mask: Bool[Tensor, "B S"] | None = None  # True at real positions
     code: Code | None = None
-    past: Past | None = None  # of a series
+    past: ForecastContext | None = None  # of a series
 
-    def seen(self, source: Source) -> Int[Tensor, "B"]:
+    def source_lengths(self, source: Source) -> Int[Tensor, "B"]:
         """How many positions of each sentence can be looked at."""
         return source.lengths if self.mask is None else self.mask.sum(dim=1)
 
@@ -107,8 +107,8 @@ class State(Generic[Own, Shared]):
         """The state of these rows, in this order; `sentences` says which stay, if not all do."""
         shared = self.shared
         if sentences is not None:
-            shared = each_tensor(lambda tensor: tensor.index_select(0, sentences), shared)
-        own = each_tensor(lambda tensor: tensor.index_select(0, rows), self.own)
+            shared = tree_map(lambda tensor: tensor.index_select(0, sentences), shared)
+        own = tree_map(lambda tensor: tensor.index_select(0, rows), self.own)
         return replace(self, own=own, shared=shared)
 
     def join(self, other: "State[Own, Shared]") -> "State[Own, Shared]":
@@ -117,28 +117,28 @@ class State(Generic[Own, Shared]):
         Both are consumed. What is longer in one of them is padded in the other: masks and
         positions say what is real.
         """
-        shared = beside(self.shared, other.shared)
-        return replace(self, own=beside(self.own, other.own), shared=shared)
+        shared = pad_cat(self.shared, other.shared)
+        return replace(self, own=pad_cat(self.own, other.own), shared=shared)
 
 
-def each_tensor(change: Any, values: Any) -> Any:
+def tree_map(change: Any, values: Any) -> Any:
     """The same (named) tuples with `change` applied to each tensor in them."""
     if isinstance(values, Tensor):
         return change(values)
-    changed = [each_tensor(change, value) for value in values]
+    changed = [tree_map(change, value) for value in values]
     return type(values)(*changed) if hasattr(values, "_fields") else tuple(changed)
 
 
-def beside(first: Any, second: Any) -> Any:
+def pad_cat(first: Any, second: Any) -> Any:
     """The rows of two alike (named) tuples of tensors, one after the other, padded by zeros."""
     if isinstance(first, Tensor):
         sizes = [max(pair) for pair in zip(first.shape[1:], second.shape[1:], strict=True)]
-        return torch.cat([padded_to(first, sizes), padded_to(second, sizes)])
-    both = [beside(*pair) for pair in zip(first, second, strict=True)]
+        return torch.cat([pad_to(first, sizes), pad_to(second, sizes)])
+    both = [pad_cat(*pair) for pair in zip(first, second, strict=True)]
     return type(first)(*both) if hasattr(first, "_fields") else tuple(both)
 
 
-def padded_to(tensor: Tensor, sizes: Sequence[int], *, value: float = 0.0) -> Tensor:
+def pad_to(tensor: Tensor, sizes: Sequence[int], *, value: float = 0.0) -> Tensor:
     """The tensor with at least these sizes after its first axis, filled up at the ends."""
     extra = [want - have for want, have in zip(sizes, tensor.shape[1:], strict=True)]
     if not any(extra):
@@ -200,7 +200,7 @@ class Head(Protocol):
 
 
 @runtime_checkable
-class Writing(Protocol):
+class TokenScorer(Protocol):
     """What has a score for every token of a vocabulary: too many to have them at all positions."""
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
@@ -209,7 +209,7 @@ class Writing(Protocol):
 
 
 @runtime_checkable
-class Filling(Writing, Protocol):
+class FillingHead(TokenScorer, Protocol):
     """A head that tells tokens which were left out of the source."""
 
     width: int  # of what it reads
@@ -221,9 +221,11 @@ class Filling(Writing, Protocol):
 
 
 @runtime_checkable
-class Taught(Protocol):
+class TeacherForcedHead(Protocol):
     """A head that goes by its own judgement of the step before, and can be told the true one."""
 
-    def follow(self, memory: Memory, target: Float[Tensor, "B T C"]) -> Float[Tensor, "B T V"]:
+    def teacher_force(
+        self, memory: Memory, target: Float[Tensor, "B T C"]
+    ) -> Float[Tensor, "B T V"]:
         """What it thinks of each position while it learns (SPEC S6.3)."""
         ...

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["apply_by_hand"]
+__all__ = ["apply_function"]
 
 
-def apply_by_hand(
+def apply_function(
     function: type[torch.autograd.Function], *values: Any, matrix: Tensor | None = None
 ) -> Any:
     """What the function gives of a matrix, where there is one, and these values.
@@ -21,9 +21,9 @@ def apply_by_hand(
         return function.apply(*matrices, *values)
     halved = (each.to(torch.get_autocast_dtype("cpu")) for each in matrices)
     with torch.autocast("cpu", enabled=False):
-        return function.apply(*halved, *map(_in_full, values))
+        return function.apply(*halved, *map(_to_full_precision, values))
 
 
-def _in_full(value: Any) -> Any:
+def _to_full_precision(value: Any) -> Any:
     half = isinstance(value, Tensor) and value.dtype == torch.bfloat16
     return value.float() if half else value

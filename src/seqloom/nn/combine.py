@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seqloom.nn.modules import each
+from seqloom.nn.modules import children_of
 
-__all__ = ["Concatenated", "Squashed", "Summed"]
+__all__ = ["ConcatCombiner", "SumCombiner", "TanhCombiner"]
 
 
-class Concatenated(nn.Module):
+class ConcatCombiner(nn.Module):
     """Vectors side by side."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
@@ -22,7 +22,7 @@ class Concatenated(nn.Module):
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
 
 
-class Summed(nn.Module):
+class SumCombiner(nn.Module):
     """The first vector, plus a linear map of each other to its size: `x_t + φ(y)` of SPEC S2.2."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
@@ -32,12 +32,12 @@ class Summed(nn.Module):
 
     def forward(self, parts: list[Float[Tensor, "R T _"]]) -> Float[Tensor, "R T D"]:
         total = parts[0]
-        for change, part in zip(each(self.maps, nn.Linear), parts[1:], strict=True):
+        for change, part in zip(children_of(self.maps, nn.Linear), parts[1:], strict=True):
             total = total + change(part)
         return total
 
 
-class Squashed(nn.Module):
+class TanhCombiner(nn.Module):
     """One layer over vectors side by side: `tanh(W [a; b; …] + c)`."""
 
     def __init__(self, sizes: Sequence[int], width: int) -> None:

@@ -21,7 +21,7 @@ __all__ = [
 
 Grid = Literal["cells", "columns", "one", "whole"]
 GROUPS = 8  # of channels that are brought to one scale together
-SIDE = 100.0  # cells, within which every sine and cosine differs
+SINUSOID_BASE = 100.0  # cells, within which every sine and cosine differs
 
 
 class PictureConvolutions(nn.Module):
@@ -91,34 +91,34 @@ class GridVectors(nn.Module):
         match self.grid:
             case "cells":
                 rows = cells.permute(0, 2, 3, 1)
-                return (rows + _places(rows)).flatten(1, 2)
+                return (rows + _grid_positions(rows)).flatten(1, 2)
             case "columns":
                 columns = cells.mean(dim=2).transpose(1, 2)
-                return columns + _along(columns.shape[1], columns)
+                return columns + _axis_positions(columns.shape[1], columns)
             case "one":
                 return cells.mean(dim=(2, 3))[:, None]
             case "whole":
                 where, what = self.map(cells.flatten(1)), cells.amax(dim=(2, 3))
-                return (_levelled(where) + _levelled(what))[:, None]
+                return (_standardize(where) + _standardize(what))[:, None]
 
 
-def _levelled(vectors: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
+def _standardize(vectors: Float[Tensor, "N D"]) -> Float[Tensor, "N D"]:
     return functional.layer_norm(vectors, vectors.shape[-1:])
 
 
-def _places(cells: Float[Tensor, "N H W D"]) -> Float[Tensor, "H W D"]:
+def _grid_positions(cells: Float[Tensor, "N H W D"]) -> Float[Tensor, "H W D"]:
     _, rows, columns, width = cells.shape
-    down = _along(rows, cells, width // 2)[:, None].expand(-1, columns, -1)
-    across = _along(columns, cells, width - width // 2)[None].expand(rows, -1, -1)
+    down = _axis_positions(rows, cells, width // 2)[:, None].expand(-1, columns, -1)
+    across = _axis_positions(columns, cells, width - width // 2)[None].expand(rows, -1, -1)
     return torch.cat([down, across], dim=2)
 
 
-def _along(
+def _axis_positions(
     count: int, like: Float[Tensor, "*shape D"], width: int | None = None
 ) -> Float[Tensor, "N E"]:
     """Sines and cosines of the first places, which turn quickly, since sides are short."""
     places = torch.arange(1, count + 1, device=like.device)
-    return sinusoids(places, width or like.shape[-1], base=SIDE).to(like.dtype)
+    return sinusoids(places, width or like.shape[-1], base=SINUSOID_BASE).to(like.dtype)
 
 
 class _Stage(nn.Module):
@@ -157,13 +157,13 @@ class FrameConvolutions(nn.Module):
         self, frames: Float[Tensor, "B S C"], lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B S2 D"], Int[Tensor, "B"]]:
         """The vectors, and how many each recording has: half as many a layer, rounded up."""
-        hidden = frames[:, None] * _real(frames, lengths)[:, None]
+        hidden = frames[:, None] * _real_mask(frames, lengths)[:, None]
         for layer in self.layers:
             hidden = functional.relu(layer(hidden))
             lengths = (lengths + 1) // 2
-            hidden = hidden * _real(hidden[:, 0], lengths)[:, None]
+            hidden = hidden * _real_mask(hidden[:, 0], lengths)[:, None]
         vectors = self.norm(self.join(hidden.transpose(1, 2).flatten(2)))
-        return vectors * _real(vectors, lengths), lengths
+        return vectors * _real_mask(vectors, lengths), lengths
 
 
 class SpectrumMask(nn.Module):
@@ -184,11 +184,13 @@ class SpectrumMask(nn.Module):
         if not self.training or not any(self.widest):
             return spectrum
         bands = torch.full_like(lengths, spectrum.shape[2])
-        silent = self._striped(bands, spectrum.shape[2], self.widest[0])[:, None]
-        silent = silent | self._striped(lengths, spectrum.shape[1], self.widest[1])[:, :, None]
+        silent = self._draw_stripes(bands, spectrum.shape[2], self.widest[0])[:, None]
+        silent = silent | self._draw_stripes(lengths, spectrum.shape[1], self.widest[1])[:, :, None]
         return spectrum.masked_fill(silent, 0.0)
 
-    def _striped(self, sizes: Int[Tensor, "B"], places: int, widest: int) -> Bool[Tensor, "B N"]:
+    def _draw_stripes(
+        self, sizes: Int[Tensor, "B"], places: int, widest: int
+    ) -> Bool[Tensor, "B N"]:
         """Where the stripes of each row are among as many places as it has."""
         draws = torch.rand(2, len(sizes), self.stripes, 1, device=sizes.device)
         most = (sizes // 5).clamp(max=widest)[:, None, None]
@@ -198,7 +200,7 @@ class SpectrumMask(nn.Module):
         return ((steps >= starts) & (steps < starts + widths)).any(dim=1)
 
 
-def _real(steps: Float[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B S 1"]:
+def _real_mask(steps: Float[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B S 1"]:
     """1 at the steps that a row has, 0 past them."""
     places = torch.arange(steps.shape[1], device=steps.device)
     return (places < lengths[:, None])[:, :, None].to(steps.dtype)

@@ -7,7 +7,7 @@ which does the same for one number at a time).
 from jaxtyping import Float, Int
 from torch import Tensor
 
-__all__ = ["gumbels", "mixed", "uniforms"]
+__all__ = ["gumbels", "hash_counter", "uniforms"]
 
 # The constants of splitmix64, as signed 64-bit integers.
 STRIDE = 0x9E3779B97F4A7C15 - 2**64
@@ -15,26 +15,28 @@ FIRST = 0xBF58476D1CE4E5B9 - 2**64
 SECOND = 0x94D049BB133111EB - 2**64
 
 
-def mixed(before: Int[Tensor, "..."] | int, counter: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+def hash_counter(
+    before: Int[Tensor, "..."] | int, counter: Int[Tensor, "..."]
+) -> Int[Tensor, "..."]:
     """A hash of a hash, or of a seed, and a further number; shapes are broadcast."""
     bits = (counter ^ before) + STRIDE
-    bits = (bits ^ _shifted(bits, 30)) * FIRST
-    bits = (bits ^ _shifted(bits, 27)) * SECOND
-    return bits ^ _shifted(bits, 31)
+    bits = (bits ^ _shift_right(bits, 30)) * FIRST
+    bits = (bits ^ _shift_right(bits, 27)) * SECOND
+    return bits ^ _shift_right(bits, 31)
 
 
 def uniforms(bits: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Numbers from 0 to below 1, of 53 bits each."""
-    return _shifted(bits, 11).double() * 2.0**-53
+    return _shift_right(bits, 11).double() * 2.0**-53
 
 
 def gumbels(bits: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """Draws from the standard Gumbel distribution, all of them finite."""
-    inside = (_shifted(bits, 12).double() + 0.5) * 2.0**-52  # neither 0 nor 1
+    inside = (_shift_right(bits, 12).double() + 0.5) * 2.0**-52  # neither 0 nor 1
     return -(-inside.log()).log()
 
 
-def _shifted(bits: Tensor, places: int) -> Tensor:
+def _shift_right(bits: Tensor, places: int) -> Tensor:
     """To the right, with zeros from the left."""
     ones: int = 2 ** (64 - places) - 1
     return (bits >> places) & ones

@@ -9,15 +9,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 __all__ = [
+    "CharacterCNNVectors",
     "Embedding",
-    "Forgetful",
-    "Given",
+    "IdentityVectors",
     "OneHot",
     "OutputLayer",
     "Projection",
-    "SpeltVectors",
     "TokenVectors",
     "Vectors",
+    "WordDropout",
 ]
 
 
@@ -89,7 +89,7 @@ class Projection(nn.Module):
         return self.map(items)
 
 
-class SpeltVectors(nn.Module):
+class CharacterCNNVectors(nn.Module):
     """A token's own vector and, beside it, one read from its letters: the largest value over all
     letters of ReLU(W [letter before; letter; letter after] + b).
 
@@ -112,7 +112,7 @@ class SpeltVectors(nn.Module):
         return torch.cat([self.own(items[..., 0]), read.view(*items.shape[:-1], -1)], dim=-1)
 
 
-class Forgetful(nn.Module):
+class WordDropout(nn.Module):
     """Reads a share of the tokens as `unknown` in training, so that others and letters count too.
 
     Ids up to `special` always stay.
@@ -129,7 +129,7 @@ class Forgetful(nn.Module):
     def forward(self, items: Int[Tensor, "*shape"]) -> Float[Tensor, "*rest D"]:
         if not self.training:
             return self.vectors(items)
-        spelt = isinstance(self.vectors, SpeltVectors)
+        spelt = isinstance(self.vectors, CharacterCNNVectors)
         tokens = items[..., :1] if spelt else items
         lost = (torch.rand(tokens.shape, device=tokens.device) < self.share) & (
             tokens > self.special
@@ -138,7 +138,7 @@ class Forgetful(nn.Module):
         return self.vectors(torch.cat([tokens, items[..., 1:]], dim=-1) if spelt else tokens)
 
 
-class Given(nn.Module):
+class IdentityVectors(nn.Module):
     """An item's numbers as they are."""
 
     def __init__(self, numbers: int) -> None:

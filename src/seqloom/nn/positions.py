@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 __all__ = [
-    "Joint",
-    "LearnedAdded",
+    "AddedSinusoids",
+    "AppendedSinusoids",
+    "JointPositions",
+    "LearnedPositions",
     "NoPositions",
-    "OneHotAppended",
+    "OneHotPositions",
     "Positions",
     "Rotary",
-    "SinusoidsAdded",
-    "SinusoidsAppended",
     "sinusoids",
 ]
 
@@ -57,7 +57,7 @@ class NoPositions(nn.Module):
         return vectors
 
 
-class OneHotAppended(nn.Module):
+class OneHotPositions(nn.Module):
     """Token vectors with the one-hot vector of the position; past the last, that of the last."""
 
     def __init__(self, most: int) -> None:
@@ -67,14 +67,14 @@ class OneHotAppended(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T D"]:
-        hot = functional.one_hot(_limited(at, self.most), self.most).to(vectors)
-        return _appended(vectors, hot)
+        hot = functional.one_hot(_clamp_positions(at, self.most), self.most).to(vectors)
+        return _append(vectors, hot)
 
     def width(self, vectors: int) -> int:
         return vectors + self.most
 
 
-class SinusoidsAppended(nn.Module):
+class AppendedSinusoids(nn.Module):
     """Token vectors with so many sines and cosines of the position, an even number."""
 
     def __init__(self, size: int) -> None:
@@ -85,13 +85,13 @@ class SinusoidsAppended(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T D"]:
-        return _appended(vectors, self.table(at, self.size, vectors))
+        return _append(vectors, self.table(at, self.size, vectors))
 
     def width(self, vectors: int) -> int:
         return vectors + self.size
 
 
-class SinusoidsAdded(nn.Module):
+class AddedSinusoids(nn.Module):
     """Token vectors plus sines and cosines of the position."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class SinusoidsAdded(nn.Module):
         return vectors
 
 
-class LearnedAdded(nn.Module):
+class LearnedPositions(nn.Module):
     """Token vectors plus a learned vector of the position; past the last, that of the last."""
 
     def __init__(self, most: int, width: int) -> None:
@@ -119,13 +119,13 @@ class LearnedAdded(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T E"]:
-        return vectors + functional.embedding(_limited(at, self.most), self.table)
+        return vectors + functional.embedding(_clamp_positions(at, self.most), self.table)
 
     def width(self, vectors: int) -> int:
         return vectors
 
 
-class Joint(nn.Module):
+class JointPositions(nn.Module):
     """A learned map of vector and position: `W_1 S(W_2 x + W_3 e_t + b)` with S the ReLU.
 
     Past the last position, e_t is that of the last.
@@ -145,7 +145,7 @@ class Joint(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T D"]:
-        placed = functional.embedding(_limited(at, self.most), self.position)
+        placed = functional.embedding(_clamp_positions(at, self.most), self.position)
         return self.mix((self.vector(vectors) + placed).relu())
 
     def width(self, vectors: int) -> int:
@@ -164,7 +164,7 @@ class Rotary(nn.Module):
         self.head_width = head_width
         self.table = _Sinusoids()
 
-    def turn(
+    def rotate(
         self, values: Float[Tensor, "R H T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R H T E"]:
         """Queries or keys at these positions."""
@@ -196,9 +196,9 @@ class _Sinusoids:
         return functional.embedding(at, known)
 
 
-def _appended(vectors: Tensor, positions: Tensor) -> Tensor:
+def _append(vectors: Tensor, positions: Tensor) -> Tensor:
     return torch.cat([vectors, positions.expand(len(vectors), -1, -1)], dim=-1)
 
 
-def _limited(at: Tensor, most: int) -> Tensor:
+def _clamp_positions(at: Tensor, most: int) -> Tensor:
     return at.clamp(max=most - 1)

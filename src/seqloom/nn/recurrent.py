@@ -10,10 +10,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.modules import each
+from seqloom.nn.modules import children_of
 from seqloom.nn.units import Unit
 
-__all__ = ["AroundStack", "Direction", "Layer", "RecurrentStack", "StackOptions", "reverse"]
+__all__ = [
+    "AroundStack",
+    "Direction",
+    "RecurrentLayer",
+    "RecurrentStack",
+    "StackOptions",
+    "reverse",
+]
 
 Direction = Literal["forward", "backward", "both"]
 NewUnit = Callable[[int, int], Unit]
@@ -29,7 +36,7 @@ class StackOptions:
     dropout: float = 0.0  # between layers
     residual: bool = False  # a layer's input is added to its output where their sizes agree
     layer_norm: bool = False  # of each layer's output
-    learnt_state: bool = False  # where no first state is given, rather than zero
+    trainable_state: bool = False  # where no first state is given, rather than zero
 
 
 def reverse(values: Shaped[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Shaped[Tensor, "B S D"]:
@@ -40,7 +47,7 @@ def reverse(values: Shaped[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Shape
     return values.gather(1, index[:, :, None].expand_as(values))
 
 
-class Layer(nn.Module):
+class RecurrentLayer(nn.Module):
     """One layer: a unit for each direction, their outputs side by side."""
 
     def __init__(self, units: list[Unit], *, backward_first: bool, norm: bool) -> None:
@@ -59,16 +66,16 @@ class Layer(nn.Module):
     ) -> tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B E"], ...]]:
         """Outputs in the order of the inputs, and each direction's state after its last step."""
         outputs, finals, begin = [], [], 0
-        for number, unit in enumerate(each(self.units, Unit)):
+        for number, unit in enumerate(children_of(self.units, Unit)):
             backward = self.backward_first or number == 1
-            read = _turn(inputs, lengths) if backward else inputs
+            read = _reverse_time(inputs, lengths) if backward else inputs
             first = unit.zero_state(read) if state is None else _slices(state, begin, unit.width)
             output, states = unit(read, first)
-            outputs.append(_turn(output, lengths) if backward else output)
-            finals.append(tuple(_last(part, lengths) for part in states))
+            outputs.append(_reverse_time(output, lengths) if backward else output)
+            finals.append(tuple(_last_states(part, lengths) for part in states))
             begin += unit.width
-        return self.norm(_side_by_side(outputs)), tuple(
-            _side_by_side(parts) for parts in zip(*finals, strict=True)
+        return self.norm(_concatenate(outputs)), tuple(
+            _concatenate(parts) for parts in zip(*finals, strict=True)
         )
 
 
@@ -80,7 +87,7 @@ class RecurrentStack(nn.Module):
         directions = 2 if options.direction == "both" else 1
         sizes = [inputs] + [directions * width] * (options.layers - 1)
         self.layers = nn.ModuleList(
-            Layer(
+            RecurrentLayer(
                 [new_unit(size, width) for _ in range(directions)],
                 backward_first=options.direction == "backward",
                 norm=options.layer_norm,
@@ -88,10 +95,10 @@ class RecurrentStack(nn.Module):
             for size in sizes
         )
         self.width = directions * width
-        self.parts = next(each(self.layers, Layer)).parts
+        self.parts = next(children_of(self.layers, RecurrentLayer)).parts
         self.between = Dropout(options.dropout)
         self.residual = options.residual
-        learnt = self.parts if options.learnt_state else 0
+        learnt = self.parts if options.trainable_state else 0
         self.first = nn.ParameterList(
             torch.zeros(options.layers, self.width) for _ in range(learnt)
         )
@@ -115,7 +122,7 @@ class RecurrentStack(nn.Module):
         """
         state = self.first_state(len(inputs)) if state is None else state
         finals: list[tuple[Tensor, ...]] = []
-        for number, layer in enumerate(each(self.layers, Layer)):
+        for number, layer in enumerate(children_of(self.layers, RecurrentLayer)):
             read = self.between(inputs) if number else inputs
             first = None if state is None else tuple(part[:, number] for part in state)
             outputs, final = layer(read, first, lengths)
@@ -160,15 +167,15 @@ def _slices(state: tuple[Tensor, ...], begin: int, width: int) -> tuple[Tensor, 
     return tuple(part[:, begin : begin + width] for part in state)
 
 
-def _side_by_side(parts: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
+def _concatenate(parts: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(list(parts), dim=-1)
 
 
-def _turn(values: Tensor, lengths: Tensor | None) -> Tensor:
+def _reverse_time(values: Tensor, lengths: Tensor | None) -> Tensor:
     return values.flip(1) if lengths is None else reverse(values, lengths)
 
 
-def _last(values: Tensor, lengths: Tensor | None) -> Tensor:
+def _last_states(values: Tensor, lengths: Tensor | None) -> Tensor:
     if lengths is None:
         return values[:, -1]
     return values[torch.arange(values.shape[0], device=values.device), lengths - 1]

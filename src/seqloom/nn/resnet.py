@@ -22,7 +22,7 @@ class ResNet(nn.Module):
         super().__init__()
         self.width = WIDTHS[-1]
         self.conv1 = nn.Conv2d(3, WIDTHS[0], 7, stride=2, padding=3, bias=False)
-        self.bn1 = StillNorm(WIDTHS[0])
+        self.bn1 = FrozenBatchNorm(WIDTHS[0])
         before = WIDTHS[0]
         for number, (width, blocks) in enumerate(zip(WIDTHS, BLOCKS[depth], strict=True), 1):
             stage = [_Block(before, width, stride=1 if number == 1 else 2)]
@@ -38,7 +38,7 @@ class ResNet(nn.Module):
         return hidden
 
 
-class StillNorm(nn.Module):
+class FrozenBatchNorm(nn.Module):
     """Batch normalisation by a mean and a variance that are given and stay.
 
     They are parameters that need no gradient, so that they are saved with the others.
@@ -63,13 +63,13 @@ class _Block(nn.Module):
     def __init__(self, narrow: int, wide: int, *, stride: int) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(narrow, wide, 3, stride=stride, padding=1, bias=False)
-        self.bn1 = StillNorm(wide)
+        self.bn1 = FrozenBatchNorm(wide)
         self.conv2 = nn.Conv2d(wide, wide, 3, padding=1, bias=False)
-        self.bn2 = StillNorm(wide)
+        self.bn2 = FrozenBatchNorm(wide)
         self.downsample: nn.Module = nn.Identity()
         if stride != 1 or narrow != wide:
             shorter = nn.Conv2d(narrow, wide, 1, stride=stride, bias=False)
-            self.downsample = nn.Sequential(shorter, StillNorm(wide))
+            self.downsample = nn.Sequential(shorter, FrozenBatchNorm(wide))
 
     def forward(self, cells: Float[Tensor, "N C H W"]) -> Float[Tensor, "N D H2 W2"]:
         hidden = functional.relu(self.bn1(self.conv1(cells)))

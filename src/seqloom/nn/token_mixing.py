@@ -15,10 +15,10 @@ __all__ = [
     "Cache",
     "HeadSizes",
     "Mixing",
+    "NextSteps",
     "Recurrence",
     "SelfAttention",
     "SimpleAttention",
-    "Steps",
     "next_steps",
 ]
 
@@ -26,19 +26,19 @@ Cache = tuple[Tensor, ...]
 """What a block keeps of what its rows have read, each tensor with R rows (SPEC S5.7)."""
 
 
-class Steps(NamedTuple):
+class NextSteps(NamedTuple):
     """Where the steps that are read next stand in their rows; the same for every block."""
 
     at: Int[Tensor, "#R T"]  # how much comes before each step; one row, if that is so for all
     first: int | None  # how much every row has read before, if that is one number
     end: int  # how much the row that has read most will have read
-    seen: Bool[Tensor, "#R 1 T C"] | None  # what each step may look at, if neither all nor causal
+    mask: Bool[Tensor, "#R 1 T C"] | None  # what each step may look at, if neither all nor causal
     last: Int[Tensor, "R"] | None = None  # the last step of each row that is not padding
 
 
 def next_steps(
     positions: Int[Tensor, "R"], count: int, *, lengths: Int[Tensor, "R"] | None = None
-) -> Steps:
+) -> NextSteps:
     """The next `count` steps of rows that have read so much; `lengths` of them are real."""
     read = positions.tolist()
     first, end = min(read), max(read) + count
@@ -48,7 +48,7 @@ def next_steps(
     plain = even and (first == 0 or count == 1)
     seen = None if plain else counted <= at[:, None, :, None]
     last = None if lengths is None else lengths - 1
-    return Steps(at, first if even else None, end, seen, last)
+    return NextSteps(at, first if even else None, end, seen, last)
 
 
 @runtime_checkable
@@ -62,12 +62,12 @@ class Mixing(Protocol):
         ...
 
     def extend(
-        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
+        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: NextSteps
     ) -> tuple[Float[Tensor, "R T D"], Cache]:
         """New positions, each with what came before it in its row."""
         ...
 
-    def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
+    def empty_cache(self, like: Float[Tensor, "R T D"]) -> Cache:
         """The cache of rows that have read nothing."""
         ...
 
@@ -103,29 +103,29 @@ class SelfAttention(nn.Module):
     ) -> Float[Tensor, "B S D"]:
         """Each position looks at every real one."""
         at = torch.arange(inputs.shape[1], device=inputs.device)[None]
-        return self.combine(_attend(*self.compared(inputs, at), mask))
+        return self.combine(_attend(*self.queries_keys_values(inputs, at), mask))
 
     def extend(
-        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
+        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: NextSteps
     ) -> tuple[Float[Tensor, "R T D"], Cache]:
         """Each new position looks at itself and at what came before it in its row."""
-        query, key, value = self.compared(inputs, steps.at)
-        keys, values = _grown(cache[0], key, steps), _grown(cache[1], value, steps)
+        query, key, value = self.queries_keys_values(inputs, steps.at)
+        keys, values = _extend_cache(cache[0], key, steps), _extend_cache(cache[1], value, steps)
         seen = keys[:, : steps.end], values[:, : steps.end]
-        output = _attend(query, *seen, steps.seen, causal=steps.first == 0)
+        output = _attend(query, *seen, steps.mask, causal=steps.first == 0)
         return self.combine(output), (keys, values)
 
-    def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
+    def empty_cache(self, like: Float[Tensor, "R T D"]) -> Cache:
         heads, key, value = self.sizes
         return like.new_empty(len(like), 0, heads, key), like.new_empty(len(like), 0, heads, value)
 
-    def compared(
+    def queries_keys_values(
         self, inputs: Float[Tensor, "R T D"], at: Int[Tensor, "#R T"]
     ) -> tuple[Float[Tensor, "R T H E"], Float[Tensor, "R T H E"], Float[Tensor, "R T H V"]]:
         """Queries, keys and values of inputs at these positions; weights are softmax(q·k/√E)."""
         query, key, value = self._split(inputs)
         if self.rotary is not None:
-            query, key = _turned(self.rotary, query, at), _turned(self.rotary, key, at)
+            query, key = _rotate(self.rotary, query, at), _rotate(self.rotary, key, at)
         return query, key, value
 
     def _split(self, inputs: Tensor) -> tuple[Tensor, ...]:
@@ -145,25 +145,27 @@ class SimpleAttention(nn.Module):
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
         at = torch.arange(inputs.shape[1], device=inputs.device)[None]
-        return _attend(*self.compared(inputs, at), mask)
+        return _attend(*self.queries_keys_values(inputs, at), mask)
 
     def extend(
-        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
+        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: NextSteps
     ) -> tuple[Float[Tensor, "R T D"], Cache]:
-        query, key, _ = self.compared(inputs, steps.at)
-        values = _grown(cache[0], key.clone(), steps)  # caches are written to, inputs are not
+        query, key, _ = self.queries_keys_values(inputs, steps.at)
+        values = _extend_cache(
+            cache[0], key.clone(), steps
+        )  # caches are written to, inputs are not
         seen = values[:, : steps.end]
-        output = _attend(query, seen, seen, steps.seen, causal=steps.first == 0)
+        output = _attend(query, seen, seen, steps.mask, causal=steps.first == 0)
         return output, (values,)
 
-    def compared(
+    def queries_keys_values(
         self, inputs: Float[Tensor, "R T D"], at: Int[Tensor, "#R T"]
     ) -> tuple[Float[Tensor, "R T 1 D"], Float[Tensor, "R T 1 D"], Float[Tensor, "R T 1 D"]]:
         """Queries, keys and values, as one head; queries are such that q·k/√D is x·x."""
         values = inputs[:, :, None]
         return values * math.sqrt(values.shape[-1]), values, values
 
-    def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
+    def empty_cache(self, like: Float[Tensor, "R T D"]) -> Cache:
         return (like.new_empty(len(like), 0, 1, like.shape[2]),)
 
 
@@ -182,7 +184,7 @@ class Recurrence(nn.Module):
         return outputs
 
     def extend(
-        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: Steps
+        self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: NextSteps
     ) -> tuple[Float[Tensor, "R T D"], Cache]:
         outputs, states = self.unit(inputs, cache)
         if steps.last is None:
@@ -190,7 +192,7 @@ class Recurrence(nn.Module):
         rows = torch.arange(len(inputs), device=inputs.device)
         return outputs, tuple(part[rows, steps.last] for part in states)
 
-    def nothing(self, like: Float[Tensor, "R T D"]) -> Cache:
+    def empty_cache(self, like: Float[Tensor, "R T D"]) -> Cache:
         return self.unit.zero_state(like)
 
 
@@ -208,12 +210,12 @@ def _attend(
     return output.transpose(1, 2).flatten(2)
 
 
-def _turned(rotary: Rotary, values: Tensor, at: Tensor) -> Tensor:
-    return rotary.turn(values.transpose(1, 2), at).transpose(1, 2)
+def _rotate(rotary: Rotary, values: Tensor, at: Tensor) -> Tensor:
+    return rotary.rotate(values.transpose(1, 2), at).transpose(1, 2)
 
 
-def _grown(
-    cache: Float[Tensor, "R C H E"], new: Float[Tensor, "R T H E"], steps: Steps
+def _extend_cache(
+    cache: Float[Tensor, "R C H E"], new: Float[Tensor, "R T H E"], steps: NextSteps
 ) -> Float[Tensor, "R C2 H E"]:
     """The cache with the new steps in their places, written to it where nothing forbids that."""
     if steps.first == 0:

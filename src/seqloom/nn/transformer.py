@@ -16,14 +16,14 @@ from seqloom.nn.token_mixing import (
     Cache,
     HeadSizes,
     Mixing,
+    NextSteps,
     Recurrence,
     SelfAttention,
     SimpleAttention,
-    Steps,
 )
 from seqloom.nn.units import Ssru
 
-__all__ = ["Block", "BlockOptions", "CrossAttention", "Gated", "Keys"]
+__all__ = ["GEGLU", "Block", "BlockOptions", "CrossAttention", "Keys"]
 
 
 @dataclass(frozen=True)
@@ -93,30 +93,30 @@ class CrossAttention(nn.Module):
     ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R H T S"] | None]:
         """What each position takes from the source; with `trace`, also how it looked at it."""
         rows, steps, _ = inputs.shape
-        query, seen = self._asked(inputs, len(mask)), mask[:, None, None]
+        query, seen = self._queries(inputs, len(mask)), mask[:, None, None]
         output = functional.scaled_dot_product_attention(query, keys.keys, keys.values, seen)
         output = self.combine(output.transpose(1, 2).reshape(rows, steps, -1))
-        return output, self._weighed(query, keys, mask, rows) if trace else None
+        return output, self._weights(query, keys, mask, rows) if trace else None
 
     def weigh(
         self, inputs: Float[Tensor, "R T D"], keys: Keys, mask: Bool[Tensor, "B S"]
     ) -> Float[Tensor, "R H T S"]:
         """How each position looks at the source, head by head."""
-        return self._weighed(self._asked(inputs, len(mask)), keys, mask, len(inputs))
+        return self._weights(self._queries(inputs, len(mask)), keys, mask, len(inputs))
 
-    def _weighed(self, query: Tensor, keys: Keys, mask: Tensor, rows: int) -> Tensor:
+    def _weights(self, query: Tensor, keys: Keys, mask: Tensor, rows: int) -> Tensor:
         scores = query @ keys.keys.transpose(2, 3) / math.sqrt(query.shape[-1])
         weights = scores.masked_fill(~mask[:, None, None], -torch.inf).softmax(-1)
         split = weights.unflatten(2, (rows // len(mask), -1))  # (B, H, K, T, S)
         return split.transpose(1, 2).flatten(0, 1)
 
-    def _asked(self, inputs: Float[Tensor, "R T D"], sentences: int) -> Float[Tensor, "B H Q E"]:
+    def _queries(self, inputs: Float[Tensor, "R T D"], sentences: int) -> Float[Tensor, "B H Q E"]:
         """The queries of all Q = K·T positions of a sentence."""
         query = self.query(inputs).view(sentences, -1, self.sizes.heads, self.sizes.key)
         return query.transpose(1, 2)
 
 
-class Gated(nn.Module):
+class GEGLU(nn.Module):
     """The second half of the values, gated by the GELU of the first."""
 
     def forward(self, values: Float[Tensor, "*rows D2"]) -> Float[Tensor, "*rows D"]:
@@ -151,42 +151,42 @@ class Block(nn.Module):
             raise TypeError("this block looks at nothing but itself")
         return self.cross.prepare(states)
 
-    def nothing(self, rows: int) -> Cache:
+    def empty_cache(self, rows: int) -> Cache:
         """The cache of rows that have read nothing."""
         like = next(self.parameters()).new_empty(rows, 0, self.width)
-        return self.attention.nothing(like)
+        return self.attention.empty_cache(like)
 
     def encode(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
         """A block of an encoder."""
-        hidden = self._after(inputs, self.attention(self._before(inputs, 0), mask), 0)
-        return self._after(hidden, self.network(self._before(hidden, 1)), 1)
+        hidden = self._add_residual(inputs, self.attention(self._norm_input(inputs, 0), mask), 0)
+        return self._add_residual(hidden, self.network(self._norm_input(hidden, 1)), 1)
 
     def decode(
         self,
         inputs: Float[Tensor, "R T D"],
         cache: Cache,
-        steps: Steps,
+        steps: NextSteps,
         source: tuple[Keys, Bool[Tensor, "B S"]] | None = None,
         *,
         trace: bool = False,
     ) -> tuple[Float[Tensor, "R T D"], Cache, Float[Tensor, "R H T S"] | None]:
         """A block of a decoder: causal, from where the cache ends."""
         weights = None
-        output, cache = self.attention.extend(self._before(inputs, 0), cache, steps)
-        hidden = self._after(inputs, output, 0)
+        output, cache = self.attention.extend(self._norm_input(inputs, 0), cache, steps)
+        hidden = self._add_residual(inputs, output, 0)
         if self.cross is not None and source is not None:
-            output, weights = self.cross(self._before(hidden, 1), *source, trace=trace)
-            hidden = self._after(hidden, output, 1)
+            output, weights = self.cross(self._norm_input(hidden, 1), *source, trace=trace)
+            hidden = self._add_residual(hidden, output, 1)
         last = len(self.norms) - 1
-        hidden = self._after(hidden, self.network(self._before(hidden, last)), last)
+        hidden = self._add_residual(hidden, self.network(self._norm_input(hidden, last)), last)
         return hidden, cache, weights
 
-    def _before(self, values: Tensor, number: int) -> Tensor:
+    def _norm_input(self, values: Tensor, number: int) -> Tensor:
         return self.norms[number](values) if self.norm_first else values
 
-    def _after(self, values: Tensor, change: Tensor, number: int) -> Tensor:
+    def _add_residual(self, values: Tensor, change: Tensor, number: int) -> Tensor:
         total = values + self.dropout(change)
         return total if self.norm_first else self.norms[number](total)
 
@@ -211,6 +211,6 @@ def _network(options: BlockOptions) -> nn.Sequential:
         case "gelu":
             activation = nn.GELU()
         case "gated":
-            activation = Gated()
+            activation = GEGLU()
     first = nn.Linear(width, 2 * inner if options.inner_kind == "gated" else inner)
     return nn.Sequential(first, activation, Dropout(options.dropout), nn.Linear(inner, width))

@@ -1,50 +1,50 @@
 """Raw input to Output, with a finished model."""
 
-from seqloom.engine.decoder import fast
-from seqloom.engine.encoder import fast_reader
+from seqloom.engine.decoder import fast_decoder
+from seqloom.engine.encoder import fast_encoder
 from seqloom.prediction.conversation import Conversation
-from seqloom.prediction.decoding import Running, Waiting, sharing
-from seqloom.prediction.ensemble import Predictor, together
+from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
+from seqloom.prediction.ensemble import Predictor, ensemble
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.forecaster import Forecaster
-from seqloom.prediction.head_predictor import Judge
-from seqloom.prediction.image_grid import any_input, grid, grid_of
-from seqloom.prediction.inputs import GROUP, Encoded, Group
-from seqloom.prediction.mask_filler import Filler, Question, Told
-from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token
-from seqloom.prediction.output_options import Wishes
-from seqloom.prediction.request import Asked
-from seqloom.prediction.text_predictor import ROWS, Model, Scored
+from seqloom.prediction.head_predictor import HeadPredictor
+from seqloom.prediction.image_grid import dummy_input, grid_shape, picture_grid
+from seqloom.prediction.inputs import GROUP_SIZE, EncodedInput, InputGroup
+from seqloom.prediction.mask_filler import BlankQuery, BlankScores, MaskFiller
+from seqloom.prediction.output import Branch, Output, StopReason, Token, TokenAlternative
+from seqloom.prediction.output_options import OutputOptions
+from seqloom.prediction.request import DecodingRequest
+from seqloom.prediction.text_predictor import ROWS, ScoredOutput, TextPredictor
 
 __all__ = [
-    "GROUP",
+    "GROUP_SIZE",
     "ROWS",
-    "Asked",
+    "BlankQuery",
+    "BlankScores",
     "Branch",
+    "ContinuousBatch",
     "Conversation",
-    "Encoded",
-    "Filler",
+    "DecodingRequest",
+    "EncodedInput",
     "Forecast",
     "Forecaster",
-    "Group",
-    "Judge",
-    "Likely",
-    "Model",
+    "HeadPredictor",
+    "InputGroup",
+    "MaskFiller",
     "Output",
+    "OutputOptions",
+    "PendingInput",
     "Predictor",
-    "Question",
-    "Running",
-    "Scored",
-    "Stopped",
+    "ScoredOutput",
+    "StopReason",
+    "TextPredictor",
     "Token",
-    "Told",
-    "Waiting",
-    "Wishes",
-    "any_input",
-    "fast",
-    "fast_reader",
-    "grid",
-    "grid_of",
-    "sharing",
-    "together",
+    "TokenAlternative",
+    "batch_key",
+    "dummy_input",
+    "ensemble",
+    "fast_decoder",
+    "fast_encoder",
+    "grid_shape",
+    "picture_grid",
 ]

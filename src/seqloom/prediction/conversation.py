@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from seqloom.errors import ConfigError
 from seqloom.fields import TurnsField
-from seqloom.prediction.decoding import Running, Waiting
-from seqloom.prediction.output_options import NOTHING_MORE, Wishes
-from seqloom.prediction.text_predictor import Model
+from seqloom.prediction.decoding import ContinuousBatch, PendingInput
+from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
+from seqloom.prediction.text_predictor import TextPredictor
 from seqloom.search import Search
 
 __all__ = ["Conversation"]
@@ -17,9 +17,9 @@ __all__ = ["Conversation"]
 class Conversation:
     """What was said so far, oldest first; every reply is one to all of it."""
 
-    model: Model
+    model: TextPredictor
     search: Search | None = None  # the run's own if None
-    wishes: Wishes = NOTHING_MORE
+    options: OutputOptions = NO_OPTIONS
     turns: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -36,13 +36,13 @@ class Conversation:
         Both turns are kept once it is whole.
         """
         said = [*self.turns, text]
-        asked = self.model.asked(self.search, 1, self.wishes)
-        (read,) = self.model.inputs.together([said]).encoded
-        running: Running[int] = Running(self.model)
+        asked = self.model.decoding_request(self.search, 1, self.options)
+        (read,) = self.model.input_reader.read_all([said]).encoded
+        running: ContinuousBatch[int] = ContinuousBatch(self.model)
         known: list[int] = []
-        outputs = running.add([Waiting(0, read, len(self.turns) // 2, asked)])
+        outputs = running.add([PendingInput(0, read, len(self.turns) // 2, asked)])
         while not outputs:
-            more = running.certain(0, len(known))
+            more = running.stable_tokens(0, len(known))
             known += [each.token for each in more]
             if more:
                 yield self.model.target.decode(known)

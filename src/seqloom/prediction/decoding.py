@@ -17,29 +17,29 @@ from seqloom.config import Config
 from seqloom.errors import ConfigError
 from seqloom.fields import TextField
 from seqloom.model import Decoder, Encoder, SequenceModel
-from seqloom.prediction.inputs import Encoded, padded
+from seqloom.prediction.inputs import EncodedInput, pad_batch
 from seqloom.prediction.output import Output
-from seqloom.prediction.request import Asked, Found
-from seqloom.prediction.search_setup import in_texts
+from seqloom.prediction.request import DecodingRequest, DecodingResult
+from seqloom.prediction.search_setup import with_text_utility
 from seqloom.search import (
-    Certain,
     Exact,
     Frontier,
     Limits,
-    Node,
-    agreed,
-    joined,
-    joins_unbegun,
-    remaining,
-    trees,
+    SearchNode,
+    StableToken,
+    drop_finished,
+    join_frontiers,
+    joins_before_first_step,
+    search_trees,
+    stable_tokens,
 )
 
-__all__ = ["Running", "Waiting", "sharing"]
+__all__ = ["ContinuousBatch", "PendingInput", "batch_key"]
 
 Tag = TypeVar("Tag", bound=Hashable)
 
 
-class Writer(Protocol):
+class DecodingModel(Protocol):
     """A model as far as decoding knows it."""
 
     @property
@@ -57,165 +57,178 @@ class Writer(Protocol):
     @property
     def decoder(self) -> Decoder[Any]: ...
 
-    def explained(self, source: Encoded, found: Found, asked: Asked) -> Output:
+    def build_output(
+        self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
+    ) -> Output:
         """The output for an input, with what was asked for beside it."""
         ...
 
 
 @dataclass(frozen=True)
-class Waiting(Generic[Tag]):
+class PendingInput(Generic[Tag]):
     """An input that is to be decoded; the tag is whatever its caller knows it by."""
 
     tag: Tag
-    encoded: Encoded
+    encoded: EncodedInput
     line: int  # its number among the inputs of its caller, from which random draws come
-    asked: Asked
+    request: DecodingRequest
 
 
-def sharing(asked: Asked) -> Hashable | None:
+def batch_key(asked: DecodingRequest) -> Hashable | None:
     """Inputs for which this is equal may be decoded together; those for which it is None, not.
 
     A tree is that of a whole batch, and an exact search stands at no frontier that can be joined.
     """
-    if asked.wishes.tree or isinstance(asked.search, Exact):
+    if asked.options.tree or isinstance(asked.search, Exact):
         return None
-    demands = asked.demands
-    return (asked.search, asked.trace, demands.required, demands.rules, demands.noted)
+    demands = asked.constraints
+    return (asked.search, asked.trace, demands.required, demands.rules, demands.n_alternatives)
 
 
 @dataclass
-class Running(Generic[Tag]):
+class ContinuousBatch(Generic[Tag]):
     """Inputs on the way to their outputs, for which `sharing` is equal, or a single one."""
 
-    model: Writer
-    waiting: list[Waiting[Tag]] = field(default_factory=list)  # in the order of the sentences
-    standing: Any = None
-    seen: dict[Tag, int] = field(default_factory=dict)  # positions that each can look at
+    model: DecodingModel
+    pending: list[PendingInput[Tag]] = field(default_factory=list)  # in the order of the sentences
+    state: Any = None
+    source_positions: dict[Tag, int] = field(
+        default_factory=dict
+    )  # positions that each can look at
 
     @property
     def tags(self) -> list[Tag]:
         """Those of the inputs that are not done."""
-        return [each.tag for each in self.waiting]
+        return [each.tag for each in self.pending]
 
     @property
     def done(self) -> bool:
         """Whether no input is left."""
-        return not self.waiting
+        return not self.pending
 
     @torch.inference_mode()
-    def add(self, newcomers: Sequence[Waiting[Tag]]) -> dict[Tag, Output]:
+    def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
         """Let these inputs join.
 
         Where a search cannot do without, their first step is made before, and some may be done.
         """
-        search, outputs = newcomers[0].asked.search, dict[Tag, Output]()
-        fresh = Running(self.model, list(newcomers), self._begun(newcomers), self.seen)
-        if not joins_unbegun(search):
-            fresh.standing = search.advance(self.model.decoder, fresh.standing)
-            outputs = fresh._taken()
-        together = self.joined(fresh)
-        self.waiting, self.standing = together.waiting, together.standing
+        search, outputs = newcomers[0].request.search, dict[Tag, Output]()
+        fresh = ContinuousBatch(
+            self.model, list(newcomers), self._begin(newcomers), self.source_positions
+        )
+        if not joins_before_first_step(search):
+            fresh.state = search.advance(self.model.decoder, fresh.state)
+            outputs = fresh._take_finished()
+        together = self.join(fresh)
+        self.pending, self.state = together.pending, together.state
         return outputs
 
     @torch.inference_mode()
-    def joined(self, other: "Running[Tag]") -> "Running[Tag]":
+    def join(self, other: "ContinuousBatch[Tag]") -> "ContinuousBatch[Tag]":
         """The inputs of both, which may be decoded together; both are consumed."""
         if self.done or other.done:
             return other if self.done else self
-        standing = joined(self.standing, other.standing)
-        return Running(
-            self.model, [*self.waiting, *other.waiting], standing, self.seen | other.seen
+        standing = join_frontiers(self.state, other.state)
+        return ContinuousBatch(
+            self.model,
+            [*self.pending, *other.pending],
+            standing,
+            self.source_positions | other.source_positions,
         )
 
     @torch.inference_mode()
     def advance(self) -> dict[Tag, Output]:
         """One step of every input, and the outputs of those that are done by it."""
-        search = self.waiting[0].asked.search
-        self.standing = search.advance(self.model.decoder, self.standing)
-        return self._taken()
+        search = self.pending[0].request.search
+        self.state = search.advance(self.model.decoder, self.state)
+        return self._take_finished()
 
     @torch.inference_mode()
-    def go_on(self, least: int) -> dict[Tag, Output]:
+    def advance_until(self, least: int) -> dict[Tag, Output]:
         """Steps until at most so many inputs are left, and the outputs of the others.
 
         Where a search stands at no frontier, none is left.
         """
         if self.done:
             return {}
-        search, standing = self.waiting[0].asked.search, self.standing
+        search, standing = self.pending[0].request.search, self.state
         while not standing.done and not (
             isinstance(standing, Frontier) and len(standing.sentences) <= least
         ):
             standing = search.advance(self.model.decoder, standing)
-        self.standing = standing
-        return self._taken()
+        self.state = standing
+        return self._take_finished()
 
-    def give_up(self, tags: set[Tag]) -> None:
+    def cancel(self, tags: set[Tag]) -> None:
         """Go on without these inputs."""
         for tag in tags:
-            self.seen.pop(tag, None)
-        if not isinstance(self.standing, Frontier):
-            if all(each.tag in tags for each in self.waiting):
-                self.waiting = []
+            self.source_positions.pop(tag, None)
+        if not isinstance(self.state, Frontier):
+            if all(each.tag in tags for each in self.pending):
+                self.pending = []
             return
-        gone = torch.tensor([each.tag in tags for each in self.waiting])
+        gone = torch.tensor([each.tag in tags for each in self.pending])
         if bool(gone.any()):
-            self.standing = remaining(self.standing.without(gone))
-            self.waiting = [each for each in self.waiting if each.tag not in tags]
+            self.state = drop_finished(self.state.drop_sentences(gone))
+            self.pending = [each for each in self.pending if each.tag not in tags]
 
-    def certain(self, tag: Tag, known: int) -> list[Certain]:
+    def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]:
         """The tokens after the first `known` that the output for an input will have for certain."""
-        places = [place for place, each in enumerate(self.waiting) if each.tag == tag]
-        if not places or not isinstance(self.standing, Frontier):
+        places = [place for place, each in enumerate(self.pending) if each.tag == tag]
+        if not places or not isinstance(self.state, Frontier):
             return []
-        return agreed(self.standing, places[0], known)
+        return stable_tokens(self.state, places[0], known)
 
-    def _begun(self, newcomers: Sequence[Waiting[Tag]]) -> Any:
-        model, asked = self.model, newcomers[0].asked
+    def _begin(self, newcomers: Sequence[PendingInput[Tag]]) -> Any:
+        model, asked = self.model, newcomers[0].request
         if model.network.training:
             model.network.eval()
-        source = padded([each.encoded.values for each in newcomers])
-        groups = groupby(newcomers, key=lambda each: each.asked.demands)
+        source = pad_batch([each.encoded.values for each in newcomers])
+        groups = groupby(newcomers, key=lambda each: each.request.constraints)
         limits = reduce(Limits.join, (self._limits(list(group)) for _, group in groups))
         memory = model.encoder.encode(source)
-        seen = memory.seen(source)
-        self.seen |= {each.tag: count for each, count in zip(newcomers, seen.tolist(), strict=True)}
+        seen = memory.source_lengths(source)
+        self.source_positions |= {
+            each.tag: count for each, count in zip(newcomers, seen.tolist(), strict=True)
+        }
         state = model.decoder.start(memory, trace=asked.trace)
         return asked.search.begin(state, replace(limits, sources=seen))
 
-    def _limits(self, group: Sequence[Waiting[Tag]]) -> Limits:
+    def _limits(self, group: Sequence[PendingInput[Tag]]) -> Limits:
         """Of inputs that have the same demands."""
         lengths = torch.tensor([len(each.encoded.values) for each in group])
         lines = torch.tensor([each.line for each in group])
-        return group[0].asked.demands.limits(lengths, lines, self.model.config.search)
+        return group[0].request.constraints.limits(lengths, lines, self.model.config.search)
 
-    def _taken(self) -> dict[Tag, Output]:
+    def _take_finished(self) -> dict[Tag, Output]:
         """The outputs of what is done, which is then no longer here."""
-        standing = self.standing
+        standing = self.state
         if not isinstance(standing, Frontier):
-            gone = list(range(len(self.waiting))) if standing.done else []
+            gone = list(range(len(self.pending))) if standing.done else []
         else:
             staying = set(_numbers(standing.sentences))
-            gone = [place for place in range(len(self.waiting)) if place not in staying]
+            gone = [place for place in range(len(self.pending)) if place not in staying]
         if not gone:
             return {}
-        asked = self.waiting[0].asked
-        found = in_texts(asked.search, self.model.target).results(standing)
-        branches: list[list[Node]] = [[] for _ in found]
-        if asked.wishes.tree:
+        asked = self.pending[0].request
+        found = with_text_utility(asked.search, self.model.target).results(standing)
+        branches: list[list[SearchNode]] = [[] for _ in found]
+        if asked.options.tree:
             if not isinstance(standing, Frontier):
                 raise ConfigError("this search keeps no tree to show: use a beam")
-            branches = trees(standing, found)
-        done = [self.waiting[place] for place in gone]
+            branches = search_trees(standing, found)
+        done = [self.pending[place] for place in gone]
         outputs = {
-            each.tag: self.model.explained(
-                each.encoded, Found(result, tree, self.seen.pop(each.tag)), each.asked
+            each.tag: self.model.build_output(
+                each.encoded,
+                DecodingResult(result, tree, self.source_positions.pop(each.tag)),
+                each.request,
             )
             for each, result, tree in zip(done, found, branches, strict=True)
         }
-        self.waiting = [each for each in self.waiting if each.tag not in outputs]
+        self.pending = [each for each in self.pending if each.tag not in outputs]
         if isinstance(standing, Frontier):
-            self.standing = remaining(standing)
+            self.state = drop_finished(standing)
         return outputs
 
 

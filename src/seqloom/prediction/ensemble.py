@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from seqloom.errors import ConfigError
-from seqloom.model.ensemble import EnsembleDecoder, ensemble, headed_ensemble
-from seqloom.prediction.head_predictor import Judge
-from seqloom.prediction.text_predictor import Model
+from seqloom.model.ensemble import EnsembleDecoder, head_ensemble, network_ensemble
+from seqloom.prediction.head_predictor import HeadPredictor
+from seqloom.prediction.text_predictor import TextPredictor
 
-__all__ = ["Predictor", "together"]
+__all__ = ["Predictor", "ensemble"]
 
-Predictor = Model | Judge
+Predictor = TextPredictor | HeadPredictor
 """What `seqloom.load` gives: a model that writes, or one that judges."""
 
 
-def together(models: Sequence[Predictor]) -> Predictor:
+def ensemble(models: Sequence[Predictor]) -> Predictor:
     """A model that averages the probabilities of these; it reads and searches as the first does.
 
     All must have been trained with the same source and target vocabulary.
@@ -31,17 +31,19 @@ def together(models: Sequence[Predictor]) -> Predictor:
                 )
     if len(models) == 1:
         return first
-    writers = [model for model in models if isinstance(model, Model)]
-    if not isinstance(first, Model) or len(writers) < len(models):
-        return _heads_together([model for model in models if isinstance(model, Judge)])
-    network = ensemble([model.network for model in writers])
+    writers = [model for model in models if isinstance(model, TextPredictor)]
+    if not isinstance(first, TextPredictor) or len(writers) < len(models):
+        return _ensemble_heads([model for model in models if isinstance(model, HeadPredictor)])
+    network = network_ensemble([model.network for model in writers])
     engine = None
-    if isinstance(network.decoder, EnsembleDecoder) and any(model.engine for model in writers):
+    if isinstance(network.decoder, EnsembleDecoder) and any(
+        model.decoder_engine for model in writers
+    ):
         engine = EnsembleDecoder([model.decoder for model in writers], network.decoder.widths)
-    return replace(first, network=network, engine=engine, reader=None)
+    return replace(first, network=network, decoder_engine=engine, encoder_engine=None)
 
 
-def _heads_together(models: Sequence[Judge]) -> Judge:
+def _ensemble_heads(models: Sequence[HeadPredictor]) -> HeadPredictor:
     """A model that judges by the mean of what these think."""
-    network = headed_ensemble([model.network for model in models])
+    network = head_ensemble([model.network for model in models])
     return replace(models[0], network=network)

@@ -27,9 +27,9 @@ class Forecast:
         for number, time in enumerate(self.times):
             yield {
                 self.time_name: time,
-                "mean": _named(self.columns, self.mean[number]),
+                "mean": _by_name(self.columns, self.mean[number]),
                 "quantiles": {
-                    f"{share:g}": _named(self.columns, values[number])
+                    f"{share:g}": _by_name(self.columns, values[number])
                     for share, values in self.quantiles.items()
                 },
             }
@@ -58,26 +58,26 @@ class Forecast:
 
     def _by_column(self, values: NDArray[np.float64]) -> dict[str, list[float]]:
         return {
-            name: [_short(value) for value in column]
+            name: [_round_digits(value) for value in column]
             for name, column in zip(self.columns, values.T.tolist(), strict=True)
         }
 
-    def lines(self) -> Iterator[str]:
+    def csv_lines(self) -> Iterator[str]:
         """The forecast as CSV: times, and the mean of each column."""
-        yield ",".join(_quoted(name) for name in (self.time_name, *self.columns))
+        yield ",".join(_quote_csv(name) for name in (self.time_name, *self.columns))
         for time, values in zip(self.times, self.mean, strict=True):
             yield ",".join([time, *(f"{value:.6g}" for value in values)])
 
 
-def _named(columns: tuple[str, ...], values: NDArray[np.float64]) -> dict[str, float]:
-    return {name: _short(value) for name, value in zip(columns, values, strict=True)}
+def _by_name(columns: tuple[str, ...], values: NDArray[np.float64]) -> dict[str, float]:
+    return {name: _round_digits(value) for name, value in zip(columns, values, strict=True)}
 
 
-def _quoted(name: str) -> str:
+def _quote_csv(name: str) -> str:
     return f'"{name.replace(chr(34), chr(34) * 2)}"' if {*',"\n'} & {*name} else name
 
 
-def _short(value: float) -> float:
+def _round_digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 

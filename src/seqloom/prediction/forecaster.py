@@ -9,24 +9,32 @@ import torch
 from numpy.typing import NDArray
 
 from seqloom.config import HorizonConfig
-from seqloom.data import Data, Report, SeriesColumns, SeriesTable, Shape, read_series, source_rows
+from seqloom.data import (
+    Data,
+    Report,
+    SeriesColumns,
+    SeriesTable,
+    WindowShape,
+    read_series,
+    source_rows,
+)
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SeriesField
 from seqloom.fields.numbers import write_numbers
 from seqloom.model import Source
 from seqloom.prediction.forecast import Forecast
-from seqloom.prediction.head_predictor import Judge
-from seqloom.prediction.inputs import Encoded
+from seqloom.prediction.head_predictor import HeadPredictor
+from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.output import Output
 
 __all__ = ["Forecaster"]
 
 ROWS = 256  # windows in a batch
-MOST_STEPS = 100_000
+MAX_STEPS = 100_000
 
 
 @dataclass(frozen=True)
-class Forecaster(Judge):
+class Forecaster(HeadPredictor):
     """What `seqloom.load` gives for a target that is a series.
 
     `after` forecasts what follows a table; as any model it can also be called with cells, each of
@@ -42,16 +50,16 @@ class Forecaster(Judge):
         return SeriesColumns.of(self.source, self.target)
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> WindowShape:
         """Steps that the network reads, and steps that it forecasts at once."""
-        return Shape(self.source.items.steps, self.target.items.steps)
+        return WindowShape(self.source.items.steps, self.target.items.steps)
 
-    def read_positions(self, steps: int | None) -> int:
+    def input_positions(self, steps: int | None) -> int:
         """Positions that the network reads for so many steps, or for its own number of them."""
         window, horizon = self.shape
-        return -(-self._wanted(steps) // horizon) * window
+        return -(-self._step_count(steps) // horizon) * window
 
-    def read(
+    def read_table(
         self,
         data: Data,
         report: Report | None = None,
@@ -63,9 +71,11 @@ class Forecaster(Judge):
         config = self.config.data.model_copy(update={"skip_bad": skip_bad})
         return read_series(data, config, self.columns, report or Report(), ahead=ahead)
 
-    def after(self, data: Data, *, steps: int | None = None, skip_bad: bool = False) -> Forecast:
+    def forecast_after(
+        self, data: Data, *, steps: int | None = None, skip_bad: bool = False
+    ) -> Forecast:
         """The steps after the end of a table: the horizon, or another number of them."""
-        table = self.read(data, ahead=True, skip_bad=skip_bad)
+        table = self.read_table(data, ahead=True, skip_bad=skip_bad)
         return self.forecast(table, len(table) - table.ahead, steps=steps)
 
     def forecast(self, table: SeriesTable, start: int, *, steps: int | None = None) -> Forecast:
@@ -74,51 +84,54 @@ class Forecaster(Judge):
         Beyond the horizon, the mean that was forecast is read in turn as if it had been observed.
         """
         window, horizon = self.shape
-        steps = self._wanted(steps)
-        self._check(table, start, steps)
-        rows = _reaching(source_rows(table, horizon), start + steps)[start - window :]
-        given = self.source.scaled(rows)
-        given[window:, : self.columns.observed] = np.nan
+        steps = self._step_count(steps)
+        self._check_table(table, start, steps)
+        rows = _extend_rows(source_rows(table, horizon), start + steps)[start - window :]
+        given = self.source.scale(rows)
+        given[window:, : self.columns.observation_width] = np.nan
         found: list[NDArray[np.float32]] = []
         for first in range(0, steps, horizon):
             end = first + window
-            found.append(self.windows(given[first:end][None])[0])
+            found.append(self.forecast_windows(given[first:end][None])[0])
             fed = given[end : end + horizon, : len(self.target.names)]
             fed[:] = found[-1][: len(fed), :, 0]
         values = table.values[:, : len(self.target.names)]
         came = values[start : start + steps]
         whole = len(came) == steps and bool(np.isfinite(came).all())
-        return self._told(
+        return self._build_forecast(
             np.concatenate(found)[:steps],
             (table.time_name, table.times_after(start, steps)),
             values[start - window : start],
             came if whole else None,
         )
 
-    def window(self, data: Data) -> NDArray[np.float32]:
+    def last_window(self, data: Data) -> NDArray[np.float32]:
         """The last window of a table, standardised (S, C); or that of a cell of numbers."""
         if isinstance(data, str) and self.source.fault(data) is None:
             (values,) = self.source.rows([data])
-            return self._whole(np.asarray(values, np.float32), 1)
-        table = self.read(data, ahead=True)
+            return self._check_window(np.asarray(values, np.float32), 1)
+        table = self.read_table(data, ahead=True)
         start, (window, horizon) = len(table) - table.ahead, self.shape
-        self._check(table, start, self._wanted(None))
-        rows = _reaching(source_rows(table, horizon), start)
-        return self.source.scaled(rows[start - window : start])
+        self._check_table(table, start, self._step_count(None))
+        rows = _extend_rows(source_rows(table, horizon), start)
+        return self.source.scale(rows[start - window : start])
 
-    def compared(self, window: NDArray[np.float32], came: NDArray[np.float32]) -> Forecast:
+    def forecast_with_actual(
+        self, window: NDArray[np.float32], came: NDArray[np.float32]
+    ) -> Forecast:
         """The forecast of one standardised window beside what came; its times are steps."""
-        return self._of(window, self.target.unscaled(came))
+        return self._forecast_window(window, self.target.unscale(came))
 
-    def windows(self, windows: NDArray[np.float32]) -> NDArray[np.float32]:
+    def forecast_windows(self, windows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Forecasts (N, T, C, Q) of windows (N, S, C), both standardised: mean, then quantiles."""
         parts = [
-            self._forecast(windows[first : first + ROWS]) for first in range(0, len(windows), ROWS)
+            self._forecast_batch(windows[first : first + ROWS])
+            for first in range(0, len(windows), ROWS)
         ]
         return np.concatenate(parts)
 
     @torch.inference_mode()
-    def _forecast(self, windows: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _forecast_batch(self, windows: NDArray[np.float32]) -> NDArray[np.float32]:
         self.network.eval()
         values = torch.from_numpy(np.ascontiguousarray(windows))
         lengths = torch.full((len(values),), values.shape[1])
@@ -132,24 +145,26 @@ class Forecaster(Judge):
         text = "; ".join(write_numbers(step) for step in forecast.mean)
         return Output(text, nan, nan, (), "end", forecast=forecast)
 
-    def outputs(self, encoded: Sequence[Encoded], count: int, likeliest: int = 1) -> list[Output]:
+    def outputs(
+        self, encoded: Sequence[EncodedInput], count: int, likeliest: int = 1
+    ) -> list[Output]:
         """The forecast of each of so many cells; those that were not encoded are blank."""
         outputs = [Output("", 0.0, 0.0, (), "blank")] * count
         for each in encoded:
-            values = self._whole(np.asarray(each.values, np.float32), each.number + 1)
-            outputs[each.number] = self.output(self._of(values))
+            values = self._check_window(np.asarray(each.values, np.float32), each.number + 1)
+            outputs[each.number] = self.output(self._forecast_window(values))
         return outputs
 
-    def _of(
+    def _forecast_window(
         self, window: NDArray[np.float32], actual: NDArray[np.float64] | None = None
     ) -> Forecast:
         """The forecast of one standardised window; its times are steps."""
-        found = self.windows(window[None])[0]
+        found = self.forecast_windows(window[None])[0]
         times = tuple(str(number) for number in range(1, len(found) + 1))
-        past = self.target.unscaled(window[:, : len(self.target.names)])
-        return self._told(found, ("step", times), past, actual)
+        past = self.target.unscale(window[:, : len(self.target.names)])
+        return self._build_forecast(found, ("step", times), past, actual)
 
-    def _whole(self, values: NDArray[np.float32], number: int) -> NDArray[np.float32]:
+    def _check_window(self, values: NDArray[np.float32], number: int) -> NDArray[np.float32]:
         """A window, if it is one."""
         if len(values) != self.shape.window:
             raise DataError(
@@ -158,12 +173,12 @@ class Forecaster(Judge):
             )
         return values
 
-    def _wanted(self, steps: int | None) -> int:
+    def _step_count(self, steps: int | None) -> int:
         configured = self.config.target
         own = configured.horizon if isinstance(configured, HorizonConfig) else self.shape.horizon
         steps = own if steps is None else steps
-        if not 1 <= steps <= MOST_STEPS:
-            raise ConfigError(f"target.horizon = {steps}: forecast 1 to {MOST_STEPS:,} steps")
+        if not 1 <= steps <= MAX_STEPS:
+            raise ConfigError(f"target.horizon = {steps}: forecast 1 to {MAX_STEPS:,} steps")
         if steps > self.shape.horizon and self.columns.others:
             raise ConfigError(
                 f"target.horizon = {steps}: beyond the {self.shape.horizon:,} steps that were "
@@ -171,7 +186,7 @@ class Forecaster(Judge):
             )
         return steps
 
-    def _check(self, table: SeriesTable, start: int, steps: int) -> None:
+    def _check_table(self, table: SeriesTable, start: int, steps: int) -> None:
         window = self.shape.window
         if start < window:
             raise DataError(
@@ -194,7 +209,7 @@ class Forecaster(Judge):
                 f"after the last row and is for {have:,}; add rows with the other columns empty"
             )
 
-    def _told(
+    def _build_forecast(
         self,
         found: NDArray[np.float32],
         times: tuple[str, tuple[str, ...]],
@@ -208,9 +223,9 @@ class Forecaster(Judge):
             columns=self.target.names,
             time_name=times[0],
             times=times[1],
-            mean=self.target.unscaled(found[..., 0]),
+            mean=self.target.unscale(found[..., 0]),
             quantiles={
-                share: self.target.unscaled(edges[..., number])
+                share: self.target.unscale(edges[..., number])
                 for number, share in enumerate(shares)
             },
             past=past,
@@ -218,7 +233,7 @@ class Forecaster(Judge):
         )
 
 
-def _reaching(rows: NDArray[np.float64], end: int) -> NDArray[np.float64]:
+def _extend_rows(rows: NDArray[np.float64], end: int) -> NDArray[np.float64]:
     """The rows up to `end`, with empty ones where they are too few."""
     missing = max(0, end - len(rows))
     return np.pad(rows, ((0, missing), (0, 0)), constant_values=np.nan)[:end]

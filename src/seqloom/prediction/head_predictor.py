@@ -13,42 +13,42 @@ from torch import Tensor
 from seqloom.config import Config
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import Field, NumberField, Symbols, Values
-from seqloom.model import HeadedModel
+from seqloom.model import HeadModel
 from seqloom.prediction.inputs import (
-    GROUP,
-    Encoded,
-    Group,
+    GROUP_SIZE,
+    EncodedInput,
     Input,
-    Reader,
-    batches,
+    InputGroup,
+    InputReader,
+    batch_by_length,
     check_cells,
-    padded,
+    pad_batch,
 )
-from seqloom.prediction.output import Likely, Output, Token
-from seqloom.prediction.output_options import NOTHING_MORE, Wishes
-from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.text_predictor import Scored
+from seqloom.prediction.output import Output, Token, TokenAlternative
+from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
+from seqloom.prediction.parallel import parallel_map
+from seqloom.prediction.text_predictor import ScoredOutput
 from seqloom.search import Search
 
-__all__ = ["Judge"]
+__all__ = ["HeadPredictor"]
 
 ROWS = 256  # in a batch
 
 
 @dataclass(frozen=True)
-class Judge:
+class HeadPredictor:
     """What `seqloom.load` gives for targets that are labels, tags or numbers."""
 
     config: Config
     source: Field
     target: Field
-    network: HeadedModel
-    known: Path | None = None  # the encoded rows that it learnt from, for baselines
+    network: HeadModel
+    training_rows: Path | None = None  # the encoded rows that it learnt from, for baselines
 
     @property
-    def inputs(self) -> Reader:
+    def input_reader(self) -> InputReader:
         """How raw inputs are read."""
-        return Reader(self.source, self.config.data.max_source)
+        return InputReader(self.source, self.config.data.max_source)
 
     def __call__(self, cell: str) -> Output:
         """What is thought of one input."""
@@ -61,7 +61,7 @@ class Judge:
         search: Search | None = None,
         n_best: int = 1,
         attention: bool = False,
-        wishes: Wishes = NOTHING_MORE,
+        wishes: OutputOptions = NO_OPTIONS,
     ) -> list[Output]:
         """An output for each input, in order."""
         return list(self.stream(inputs, search=search, n_best=n_best, wishes=wishes))
@@ -72,45 +72,47 @@ class Judge:
         *,
         search: Search | None = None,
         n_best: int = 1,
-        wishes: Wishes = NOTHING_MORE,
-        group: int = GROUP,
+        wishes: OutputOptions = NO_OPTIONS,
+        group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
         """The same, with `group` inputs in memory at a time.
 
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
-        if search is not None or n_best > 1 or wishes.steers or wishes.tree:
+        if search is not None or n_best > 1 or wishes.has_constraints or wishes.tree:
             kind = self.target.config.kind.rstrip("s")
             raise ConfigError(
                 f"a model of {kind}s judges and does not search: leave search options, prefixes "
                 "and --n-best out (--alternatives tells the next best)"
             )
-        for each in self.inputs.groups(inputs, group):
-            yield from self.answers(each, wishes)
+        for each in self.input_reader.groups(inputs, group):
+            yield from self.predict_group(each, wishes)
             if each.fault is not None:
                 raise each.fault
 
     def predict_rows(self, rows: Sequence[Values], *, alternatives: int = 1) -> list[Output]:
         """The output for each input that is already encoded, with so many of the likeliest."""
-        encoded = [Encoded(number, row) for number, row in enumerate(rows)]
+        encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
         return self.outputs(encoded, len(rows), alternatives)
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
         """The log-probability of each given label or tags (SPEC S7.4)."""
         check_cells("source", [source for source, _ in pairs], self.source)
-        reader = self.inputs
+        reader = self.input_reader
         rows = self.source.rows([source for source, _ in pairs])
-        encoded = [reader.encoded(number, row) for number, row in enumerate(rows)]
-        return self.scored(encoded, [target for _, target in pairs])
+        encoded = [reader.truncate(number, row) for number, row in enumerate(rows)]
+        return self.score_encoded(encoded, [target for _, target in pairs])
 
-    def scored(self, encoded: Sequence[Encoded], outputs: Sequence[str]) -> list[Scored]:
+    def score_encoded(
+        self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
+    ) -> list[ScoredOutput]:
         """The same for inputs that are already encoded."""
         if not isinstance(self.target.items, Symbols):
             raise ConfigError("numbers have no log-probability here: use evaluate")
         check_cells("target", outputs, self.target)
         targets = self.target.rows(outputs)
-        results: dict[int, Scored] = {}
-        for each, judged in self._judged(encoded):
+        results: dict[int, ScoredOutput] = {}
+        for each, judged in self._head_outputs(encoded):
             ids = torch.from_numpy(targets[each.number]).long()
             if len(ids) != len(judged):
                 raise DataError(
@@ -119,38 +121,42 @@ class Judge:
                 )
             found = judged.log_softmax(-1)[torch.arange(len(ids)), ids - 1].tolist()
             names = self.target.tokens(targets[each.number])
-            results[each.number] = Scored(sum(found), tuple(map(Token, names, found)))
+            results[each.number] = ScoredOutput(sum(found), tuple(map(Token, names, found)))
         return [results[number] for number in range(len(outputs))]
 
-    def answers(self, group: Group, wishes: Wishes) -> Iterable[Output]:
+    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterable[Output]:
         """An output for each input of a group."""
         return self.outputs(group.encoded, len(group.lines), max(1, wishes.alternatives))
 
-    def outputs(self, encoded: Sequence[Encoded], count: int, likeliest: int = 1) -> list[Output]:
+    def outputs(
+        self, encoded: Sequence[EncodedInput], count: int, likeliest: int = 1
+    ) -> list[Output]:
         """An output for each of so many inputs; those that were not encoded are blank."""
         outputs = [Output("", 0.0, 0.0, (), "blank")] * count
-        for each, judged in self._judged(encoded):
+        for each, judged in self._head_outputs(encoded):
             outputs[each.number] = self._output(each, judged, likeliest)
         return outputs
 
-    def _judged(self, encoded: Sequence[Encoded]) -> Iterator[tuple[Encoded, Float[Tensor, "T V"]]]:
+    def _head_outputs(
+        self, encoded: Sequence[EncodedInput]
+    ) -> Iterator[tuple[EncodedInput, Float[Tensor, "T V"]]]:
         """What the head makes of each input, at its own positions alone."""
         shared = [
             [encoded[index] for index in batch]
-            for batch in batches([len(each.values) for each in encoded], most=ROWS)
+            for batch in batch_by_length([len(each.values) for each in encoded], most=ROWS)
         ]
-        for batch, judged in zip(shared, side_by_side(self._read, shared), strict=True):
+        for batch, judged in zip(shared, parallel_map(self._run_head, shared), strict=True):
             for each, values in zip(batch, judged, strict=True):
                 own = len(each.values) - self.source.closing
                 yield each, values[:own] if len(values) > 1 else values
 
     @torch.inference_mode()
-    def _read(self, batch: list[Encoded]) -> Float[Tensor, "B T V"]:
+    def _run_head(self, batch: list[EncodedInput]) -> Float[Tensor, "B T V"]:
         self.network.eval()
-        memory = self.network.encoder.encode(padded([each.values for each in batch]))
+        memory = self.network.encoder.encode(pad_batch([each.values for each in batch]))
         return self.network.head(memory)
 
-    def _output(self, source: Encoded, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
+    def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
         read = tuple(self.source.tokens(source.values))
         if isinstance(self.target, NumberField):
             (text,) = self.target.tokens(np.asarray(judged))
@@ -165,5 +171,5 @@ class Judge:
     def _token(self, scores: list[float], labels: list[int]) -> Token:
         """The likeliest label of a position, and the next ones if more are wanted."""
         names = self.target.tokens(labels)
-        others = tuple(map(Likely, names, scores)) if len(names) > 1 else ()
+        others = tuple(map(TokenAlternative, names, scores)) if len(names) > 1 else ()
         return Token(names[0], scores[0], others)

@@ -8,22 +8,40 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from seqloom.data import kind_in_batch
+from seqloom.data import batch_dtype
 from seqloom.errors import ConfigError, DataError, InputError, SeqloomError
-from seqloom.fields import EMPTY, Field, Named, NoField, Readable, TurnsField, Values, joined
+from seqloom.fields import (
+    EMPTY,
+    Field,
+    FileField,
+    NoField,
+    Readable,
+    TurnsField,
+    Values,
+    join_turns,
+)
 from seqloom.model import Source
 
-__all__ = ["GROUP", "Encoded", "Group", "Input", "Reader", "batches", "check_cells", "padded"]
+__all__ = [
+    "GROUP_SIZE",
+    "EncodedInput",
+    "Input",
+    "InputGroup",
+    "InputReader",
+    "batch_by_length",
+    "check_cells",
+    "pad_batch",
+]
 
 Input = str | Sequence[str]
 """A cell of the source column; or, of a source of turns, a list of them."""
 
-GROUP = 4_096  # inputs looked at together, so that those of one length can share a batch, ...
-HELD = 64 * 2**20  # ... or fewer, where files of so many bytes have been read
-POSITIONS = 4_096  # of the source, in a batch
+GROUP_SIZE = 4_096  # inputs looked at together, so that those of one length can share a batch, ...
+MAX_GROUP_BYTES = 64 * 2**20  # ... or fewer, where files of so many bytes have been read
+BATCH_POSITIONS = 4_096  # of the source, in a batch
 
 
-class Encoded(NamedTuple):
+class EncodedInput(NamedTuple):
     """One input as the model reads it."""
 
     number: int  # its place in the group
@@ -31,100 +49,104 @@ class Encoded(NamedTuple):
     truncated: bool = False
 
 
-class Group(NamedTuple):
+class InputGroup(NamedTuple):
     """Inputs that come one after another, and the error that ended them if one did."""
 
     lines: range
-    encoded: list[Encoded]  # those that are not blank
+    encoded: list[EncodedInput]  # those that are not blank
     fault: SeqloomError | None
     cells: list[str]
 
 
-class Reader(NamedTuple):
+class InputReader(NamedTuple):
     """Encodes what a column holds, up to a number of items (SPEC S1.6)."""
 
     field: Readable
-    most: int
+    max_items: int
 
-    def groups(self, inputs: Iterable[Input], size: int, *, held: float = HELD) -> Iterator[Group]:
+    def groups(
+        self, inputs: Iterable[Input], size: int, *, held: float = MAX_GROUP_BYTES
+    ) -> Iterator[InputGroup]:
         """So many inputs at a time; the last group ends before the first that cannot be read.
 
         Files end a group too, once they hold so many bytes as the model reads them.
         """
         if isinstance(inputs, str):
             raise ConfigError("predict takes a list of texts: put the text in brackets")
-        pending, group = iter(inputs), Group(range(0), [], None, [])
+        pending, group = iter(inputs), InputGroup(range(0), [], None, [])
         while group.fault is None:
             group = self._group(pending, group.lines.stop, size, held=held)
             if not group.cells and group.fault is None:
                 return
             yield group
 
-    def together(self, inputs: Sequence[Input]) -> Group:
+    def read_all(self, inputs: Sequence[Input]) -> InputGroup:
         """All inputs in one group, or the error of the first that cannot be read."""
-        nothing = Group(range(0), [], None, [])
+        nothing = InputGroup(range(0), [], None, [])
         group = next(self.groups(inputs, max(1, len(inputs)), held=inf), nothing)
         if group.fault is not None:
             raise group.fault
         return group
 
-    def encoded(self, number: int, row: Values) -> Encoded:
+    def truncate(self, number: int, row: Values) -> EncodedInput:
         """A row that is encoded already, cut to what the model takes."""
-        cut = len(row) - self.field.closing > self.most
-        return Encoded(number, self.field.shortened(row, self.most), cut)
+        cut = len(row) - self.field.closing > self.max_items
+        return EncodedInput(number, self.field.truncate(row, self.max_items), cut)
 
-    def _group(self, pending: Iterator[Input], line: int, size: int, *, held: float) -> Group:
+    def _group(self, pending: Iterator[Input], line: int, size: int, *, held: float) -> InputGroup:
         """The next group; files are read one by one, so that each is while it is at hand."""
         cells: list[str] = []
-        encoded: list[Encoded] = []
-        fault, most, total = None, 1 if isinstance(self.field, Named) else size, 0
+        encoded: list[EncodedInput] = []
+        fault, most, total = None, 1 if isinstance(self.field, FileField) else size, 0
         while fault is None and len(cells) < size and total < held:
-            some, fault = self._sound(pending, most, line + len(cells))
-            read = self._read(some, len(cells))
+            some, fault = self._valid_cells(pending, most, line + len(cells))
+            read = self._encode_cells(some, len(cells))
             total += sum(each.values.nbytes for each in read)
             cells += some
             encoded += read
             if len(some) < most:
                 break
-        return Group(range(line, line + len(cells)), encoded, fault, cells)
+        return InputGroup(range(line, line + len(cells)), encoded, fault, cells)
 
-    def _sound(
+    def _valid_cells(
         self, pending: Iterator[Input], count: int, line: int
     ) -> tuple[list[str], SeqloomError | None]:
         """The next inputs as cells, up to the first that cannot be read, and its error."""
-        cells, fault = self._taken(pending, count)
+        cells, fault = self._take_cells(pending, count)
         for number, cell in enumerate(cells):
-            wrong = self.field.fault(cell) if self._is_there(cell) else None
+            wrong = self.field.fault(cell) if self._is_present(cell) else None
             if wrong is not None:
                 return cells[:number], InputError(line + number + 1, wrong)
         return cells, fault
 
-    def _taken(self, pending: Iterator[Input], count: int) -> tuple[list[str], SeqloomError | None]:
+    def _take_cells(
+        self, pending: Iterator[Input], count: int
+    ) -> tuple[list[str], SeqloomError | None]:
         """The next inputs as cells, and the error that ended them if one did."""
         cells: list[str] = []
         try:
             for given in islice(pending, count):
-                cells.append(given if isinstance(given, str) else self._turns(given))
+                cells.append(given if isinstance(given, str) else self._join_turns(given))
         except SeqloomError as error:
             return cells, error
         return cells, None
 
-    def _turns(self, given: Sequence[str]) -> str:
+    def _join_turns(self, given: Sequence[str]) -> str:
         if not isinstance(self.field, TurnsField):
             raise ConfigError(
                 f"a list of turns is given, and the source is {self.field.describe()}: give texts"
             )
-        return joined(given)
+        return join_turns(given)
 
-    def _read(self, cells: list[str], first: int) -> list[Encoded]:
+    def _encode_cells(self, cells: list[str], first: int) -> list[EncodedInput]:
         """The cells that are not blank; the first of all has that number."""
-        numbers = [number for number, cell in enumerate(cells) if self._is_there(cell)]
+        numbers = [number for number, cell in enumerate(cells) if self._is_present(cell)]
         rows = self.field.rows([cells[number] for number in numbers])
         return [
-            self.encoded(first + number, row) for number, row in zip(numbers, rows, strict=True)
+            self.truncate(first + number, row) for number, row in zip(numbers, rows, strict=True)
         ]
 
-    def _is_there(self, cell: str) -> bool:
+    def _is_present(self, cell: str) -> bool:
         return bool(cell.strip()) or isinstance(self.field, NoField)
 
 
@@ -136,20 +158,20 @@ def check_cells(side: str, cells: Sequence[str], field: Field) -> None:
             raise DataError(f"pair {number}: {side}: {wrong}")
 
 
-def batches(lengths: list[int], *, most: int) -> Iterator[list[int]]:
+def batch_by_length(lengths: list[int], *, most: int) -> Iterator[list[int]]:
     """Numbers of rows of like length together, longest first, each batch within the limits."""
     order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
     start = 0
     while start < len(order):
-        count = max(1, min(most, POSITIONS // lengths[order[start]]))
+        count = max(1, min(most, BATCH_POSITIONS // lengths[order[start]]))
         yield order[start : start + count]
         start += count
 
 
-def padded(rows: list[Values]) -> Source:
+def pad_batch(rows: list[Values]) -> Source:
     """Rows as one batch."""
     lengths = np.array([len(row) for row in rows])
     shape = (len(rows), lengths.max(), *rows[0].shape[1:])
-    table = np.full(shape, EMPTY, dtype=kind_in_batch(rows[0].dtype))
+    table = np.full(shape, EMPTY, dtype=batch_dtype(rows[0].dtype))
     table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(rows)
     return Source(torch.from_numpy(table), torch.from_numpy(lengths))

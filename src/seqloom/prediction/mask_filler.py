@@ -12,16 +12,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from seqloom.errors import DataError
-from seqloom.fields import GAP, UNK, GapsField, MarkedText, TextField, Values
-from seqloom.model import Filling
-from seqloom.prediction.head_predictor import Judge
-from seqloom.prediction.inputs import Encoded, Group, Reader, batches, padded
-from seqloom.prediction.output import Likely, Output, Token
-from seqloom.prediction.output_options import Wishes
-from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.text_predictor import Scored
+from seqloom.fields import BLANK, UNK, BlanksField, MarkedText, TextField, Values
+from seqloom.model import FillingHead
+from seqloom.prediction.head_predictor import HeadPredictor
+from seqloom.prediction.inputs import (
+    EncodedInput,
+    InputGroup,
+    InputReader,
+    batch_by_length,
+    pad_batch,
+)
+from seqloom.prediction.output import Output, Token, TokenAlternative
+from seqloom.prediction.output_options import OutputOptions
+from seqloom.prediction.parallel import parallel_map
+from seqloom.prediction.text_predictor import ScoredOutput
 
-__all__ = ["Filler", "Question", "Told"]
+__all__ = ["BlankQuery", "BlankScores", "MaskFiller"]
 
 ALTERNATIVES = 5  # of each gap, unless told otherwise
 ROWS = 256  # in a batch
@@ -30,7 +36,7 @@ CHUNK = 1_024  # positions whose scores are held at a time
 Ids = NDArray[np.int64]
 
 
-class Question(NamedTuple):
+class BlankQuery(NamedTuple):
     """A text as it is read, closed, the positions that are asked for, and what is right there."""
 
     values: Values
@@ -38,7 +44,7 @@ class Question(NamedTuple):
     tokens: Ids
 
 
-class Told(NamedTuple):
+class BlankScores(NamedTuple):
     """What a model thinks of the positions it was asked for."""
 
     tokens: Ids  # what is right
@@ -47,28 +53,28 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Filler(Judge):
+class MaskFiller(HeadPredictor):
     """What `seqloom.load` gives for a target of gaps: inputs are texts in which some are marked."""
 
     source: TextField
-    target: GapsField
+    target: BlanksField
 
     @cached_property
-    def marked(self) -> MarkedText:
+    def text_with_blanks(self) -> MarkedText:
         """How texts with gaps are read and filled in."""
         return MarkedText(self.source, self.target.config.marker)
 
     @property
-    def inputs(self) -> Reader:
+    def input_reader(self) -> InputReader:
         """How raw inputs are read."""
-        return Reader(self.marked, self.config.data.max_source)
+        return InputReader(self.text_with_blanks, self.config.data.max_source)
 
     @property
-    def head(self) -> Filling:
+    def head(self) -> FillingHead:
         """What tells the tokens."""
-        return self.network.filling
+        return self.network.filling_head
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
         """The log-probability of each token of a text from all others; source and target are the
         same text (SPEC S7.4)."""
         for number, (source, target) in enumerate(pairs, 1):
@@ -77,65 +83,67 @@ class Filler(Judge):
                     f"pair {number}: a text is scored as it is, token by token; give it as source "
                     "and target alike"
                 )
-        return self.scored((), [target for _, target in pairs])
+        return self.score_encoded((), [target for _, target in pairs])
 
-    def scored(self, encoded: Sequence[Encoded], outputs: Sequence[str]) -> list[Scored]:
+    def score_encoded(
+        self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
+    ) -> list[ScoredOutput]:
         """The same for texts alone; nothing else is read."""
         return [
-            Scored(float(each.log_probabilities.sum()), tuple(self._tokens(each)))
-            for each in self.told(outputs)
+            ScoredOutput(float(each.log_probabilities.sum()), tuple(self._tokens(each)))
+            for each in self.token_scores(outputs)
         ]
 
-    def scored_positions(self, texts: Sequence[str]) -> int:
+    def scoring_positions(self, texts: Sequence[str]) -> int:
         """Positions that are read to score these texts; all of a text for each of its tokens, where
         a token must be hidden to be asked for."""
-        reader, rows = self.inputs, self.source.rows(texts)
-        lengths = [len(reader.encoded(number, row).values) for number, row in enumerate(rows)]
+        reader, rows = self.input_reader, self.source.rows(texts)
+        lengths = [len(reader.truncate(number, row).values) for number, row in enumerate(rows)]
         return sum(length * (1 if self.head.around else length) for length in lengths)
 
-    def told(self, texts: Sequence[str]) -> list[Told]:
+    def token_scores(self, texts: Sequence[str]) -> list[BlankScores]:
         """What is thought of every token of texts, each from all the others."""
-        reader, questions, owners = self.inputs, [], []
+        reader, questions, owners = self.input_reader, [], []
         for number, row in enumerate(self.source.rows(texts)):
-            values = reader.encoded(number, row).values
-            asked = self._one_by_one(values)
+            values = reader.truncate(number, row).values
+            asked = self._token_queries(values)
             questions += asked
             owners += [number] * len(asked)
-        parts: list[list[Told]] = [[] for _ in texts]
-        for number, found in zip(owners, self.guessed(questions), strict=True):
+        parts: list[list[BlankScores]] = [[] for _ in texts]
+        for number, found in zip(owners, self.answer_queries(questions), strict=True):
             parts[number].append(found)
-        return [Told(*map(np.concatenate, zip(*each, strict=True))) for each in parts]
+        return [BlankScores(*map(np.concatenate, zip(*each, strict=True))) for each in parts]
 
-    def guessed(self, questions: Sequence[Question]) -> list[Told]:
+    def answer_queries(self, questions: Sequence[BlankQuery]) -> list[BlankScores]:
         """An answer to each question."""
-        order = list(batches([len(each.values) for each in questions], most=ROWS))
+        order = list(batch_by_length([len(each.values) for each in questions], most=ROWS))
         shared = [[questions[index] for index in batch] for batch in order]
-        answers: dict[int, Told] = {}
-        for batch, found in zip(order, side_by_side(self._answered, shared), strict=True):
+        answers: dict[int, BlankScores] = {}
+        for batch, found in zip(order, parallel_map(self._answer_batch, shared), strict=True):
             answers |= dict(zip(batch, found, strict=True))
         return [answers[number] for number in range(len(questions))]
 
-    def _one_by_one(self, values: Values) -> list[Question]:
+    def _token_queries(self, values: Values) -> list[BlankQuery]:
         """Every token asked for while all others are read: in one question where no position is
         shown itself, and else in as many as there are tokens."""
         tokens = np.asarray(values[: len(values) - self.source.closing], np.int64)
         asked = np.flatnonzero(self.target.fillable[tokens] | (tokens == UNK))
         if self.head.around or not len(asked):
-            return [Question(values, asked, tokens[asked])]
+            return [BlankQuery(values, asked, tokens[asked])]
         questions = []
         for place in asked:
             gapped = values.copy()
-            gapped[place] = GAP
-            questions.append(Question(gapped, np.array([place]), tokens[[place]]))
+            gapped[place] = BLANK
+            questions.append(BlankQuery(gapped, np.array([place]), tokens[[place]]))
         return questions
 
     @torch.inference_mode()
-    def _answered(self, batch: list[Question]) -> list[Told]:
-        hidden = self._hidden([each.values for each in batch])
+    def _answer_batch(self, batch: list[BlankQuery]) -> list[BlankScores]:
+        hidden = self._hidden_states([each.values for each in batch])
         counts = [len(each.positions) for each in batch]
         rows = np.repeat(np.arange(len(batch)), counts)
-        asked = hidden[torch.from_numpy(rows), torch.from_numpy(_joined(batch, "positions"))]
-        tokens = torch.from_numpy(_joined(batch, "tokens"))
+        asked = hidden[torch.from_numpy(rows), torch.from_numpy(_concatenate(batch, "positions"))]
+        tokens = torch.from_numpy(_concatenate(batch, "tokens"))
         guesses, likely = [torch.empty(0, dtype=torch.int64)], [torch.empty(0)]
         for part, own in zip(asked.split(CHUNK), tokens.split(CHUNK), strict=True):
             scores = self._log_probabilities(part)
@@ -144,69 +152,74 @@ class Filler(Judge):
         ends = np.cumsum(counts)[:-1]
         columns = (tokens, torch.cat(guesses), torch.cat(likely).double())
         return [
-            Told(*each) for each in zip(*(np.split(c.numpy(), ends) for c in columns), strict=True)
+            BlankScores(*each)
+            for each in zip(*(np.split(c.numpy(), ends) for c in columns), strict=True)
         ]
 
-    def _hidden(self, rows: list[Values]) -> Float[Tensor, "B S D"]:
+    def _hidden_states(self, rows: list[Values]) -> Float[Tensor, "B S D"]:
         self.network.eval()
-        return self.head.read(self.network.encoder.encode(padded(rows)))
+        return self.head.read(self.network.encoder.encode(pad_batch(rows)))
 
     def _log_probabilities(self, hidden: Float[Tensor, "N D"]) -> Float[Tensor, "N V"]:
         """Of tokens that can fill a gap; no other can."""
         barred = ~torch.from_numpy(self.target.fillable)
         return self.head.write(hidden).masked_fill(barred, -torch.inf).log_softmax(-1)
 
-    def _tokens(self, told: Told) -> Iterator[Token]:
+    def _tokens(self, told: BlankScores) -> Iterator[Token]:
         names = self.target.tokens(told.tokens)
         yield from map(Token, names, told.log_probabilities.tolist())
 
-    def answers(self, group: Group, wishes: Wishes) -> Iterator[Output]:
+    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterator[Output]:
         """Texts as they were given, with their gaps filled in."""
         likeliest = wishes.alternatives or ALTERNATIVES
         outputs = self.outputs(group.encoded, len(group.lines), likeliest)
         for cell, output in zip(group.cells, outputs, strict=True):
-            yield replace(output, text=self.marked.filled(cell, output.ids))
+            yield replace(output, text=self.text_with_blanks.fill(cell, output.ids))
 
-    def _judged(self, encoded: Sequence[Encoded]) -> Iterator[tuple[Encoded, Float[Tensor, "N V"]]]:
+    def _head_outputs(
+        self, encoded: Sequence[EncodedInput]
+    ) -> Iterator[tuple[EncodedInput, Float[Tensor, "N V"]]]:
         """What may stand in the gaps of each input."""
         shared = [
             [encoded[index] for index in batch]
-            for batch in batches([len(each.values) for each in encoded], most=ROWS)
+            for batch in batch_by_length([len(each.values) for each in encoded], most=ROWS)
         ]
-        for batch, judged in zip(shared, side_by_side(self._gaps, shared), strict=True):
+        for batch, judged in zip(
+            shared, parallel_map(self._blank_log_probabilities, shared), strict=True
+        ):
             yield from zip(batch, judged, strict=True)
 
     @torch.inference_mode()
-    def _gaps(self, batch: list[Encoded]) -> list[Float[Tensor, "N V"]]:
+    def _blank_log_probabilities(self, batch: list[EncodedInput]) -> list[Float[Tensor, "N V"]]:
         rows = [each.values for each in batch]
-        hidden = self._hidden(rows)
-        places = [torch.from_numpy(np.flatnonzero(row == GAP)) for row in rows]
+        hidden = self._hidden_states(rows)
+        places = [torch.from_numpy(np.flatnonzero(row == BLANK)) for row in rows]
         return [
             self._log_probabilities(states[gaps])
             for states, gaps in zip(hidden, places, strict=True)
         ]
 
-    def _output(self, source: Encoded, judged: Float[Tensor, "N V"], likeliest: int) -> Output:
+    def _output(self, source: EncodedInput, judged: Float[Tensor, "N V"], likeliest: int) -> Output:
         found = judged.topk(min(likeliest, int(self.target.fillable.sum())))
         best = found.indices[:, 0].tolist()
         tokens = []
         for scores, ids in zip(found.values.tolist(), found.indices.tolist(), strict=True):
             names = self.target.tokens(ids)
-            tokens.append(Token(names[0], scores[0], tuple(map(Likely, names, scores))))
+            tokens.append(Token(names[0], scores[0], tuple(map(TokenAlternative, names, scores))))
         total = sum(token.log_probability for token in tokens)
         filled = source.values.copy()
-        filled[filled == GAP] = best
+        filled[filled == BLANK] = best
         return Output(
             self.source.cell(filled),
             total,
             total,
             tuple(tokens),
             "end",
-            source=tuple(self.marked.tokens(source.values)),
+            source=tuple(self.text_with_blanks.tokens(source.values)),
             truncated=source.truncated,
             ids=tuple(best),
         )
 
 
-def _joined(batch: list[Question], name: str) -> Ids:
+def _concatenate(batch: list[BlankQuery], name: str) -> Ids:
     return np.concatenate([getattr(each, name) for each in batch])

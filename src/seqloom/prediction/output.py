@@ -12,16 +12,16 @@ from seqloom.errors import DataError
 from seqloom.prediction.forecast import Forecast
 from seqloom.search import Fate
 
-__all__ = ["Branch", "Likely", "Output", "Stopped", "Token", "finite"]
+__all__ = ["Branch", "Output", "StopReason", "Token", "TokenAlternative", "finite_or_none"]
 
-Stopped = Literal["end", "length", "limit", "blank"]
+StopReason = Literal["end", "length", "limit", "blank"]
 """By itself; at the length limit; when the search's time or work ran out; the input was blank."""
 
 DIGITS = 6  # of an attention weight
 
 
 @dataclass(frozen=True)
-class Likely:
+class TokenAlternative:
     """A symbol that could have been written, and how likely it was."""
 
     text: str
@@ -29,7 +29,7 @@ class Likely:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"text": self.text, "log_probability": finite(self.log_probability)}
+        return {"text": self.text, "log_probability": finite_or_none(self.log_probability)}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -43,13 +43,15 @@ class Token:
 
     text: str
     log_probability: float
-    alternatives: tuple[Likely, ...] = ()  # the likeliest symbols of the step, where asked for
+    alternatives: tuple[
+        TokenAlternative, ...
+    ] = ()  # the likeliest symbols of the step, where asked for
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         plain: dict[str, Any] = {
             "text": self.text,
-            "log_probability": finite(self.log_probability),
+            "log_probability": finite_or_none(self.log_probability),
         }
         if self.alternatives:
             plain["alternatives"] = [each.as_dict() for each in self.alternatives]
@@ -58,7 +60,7 @@ class Token:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """The token that gave these values."""
-        others = tuple(Likely.from_dict(each) for each in plain.get("alternatives", ()))
+        others = tuple(TokenAlternative.from_dict(each) for each in plain.get("alternatives", ()))
         return cls(plain["text"], _number(plain["log_probability"]), others)
 
 
@@ -82,7 +84,7 @@ class Output:
     score: float  # log-probability of the whole output; NaN where it is a number
     normalised: float  # what outputs were compared by
     tokens: tuple[Token, ...]  # `<end>` included where it was written
-    stopped: Stopped
+    stopped: StopReason
     source: tuple[str, ...] = ()  # the input as the model read it
     truncated: bool = False  # the input was longer than the model takes
     attention: Float[np.ndarray, "T S"] | None = None  # a row for each token, where asked for
@@ -101,8 +103,8 @@ class Output:
         """Plain values for JSON; what was not asked for is left out, what is not finite is None."""
         plain: dict[str, Any] = {
             "text": self.text,
-            "score": finite(self.score),
-            "normalised": finite(self.normalised),
+            "score": finite_or_none(self.score),
+            "normalised": finite_or_none(self.normalised),
             "tokens": [token.as_dict() for token in self.tokens],
             "stopped": self.stopped,
             "source": list(self.source),
@@ -139,7 +141,7 @@ class Output:
             raise DataError(f"this is not an output as predict --json writes it: {error}") from None
 
 
-def finite(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """The value, or None where JSON cannot have it."""
     return value if math.isfinite(value) else None
 

@@ -10,16 +10,16 @@ from torch import Tensor
 from seqloom.config import SearchConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK, TextField
-from seqloom.search import Forbidden, Limits, NoRepeat, Phrase, Prefix, Required, Rule
+from seqloom.search import ForbiddenPhrases, Limits, NoRepeat, Phrase, Prefix, RequiredPhrases, Rule
 
-__all__ = ["NOTHING_MORE", "Demands", "Wishes"]
+__all__ = ["NO_OPTIONS", "Constraints", "OutputOptions"]
 
-MOST_ALTERNATIVES = 1_000
-NEVER = (EMPTY, START, UNK)  # written
+MAX_ALTERNATIVES = 1_000
+NEVER_WRITTEN = (EMPTY, START, UNK)  # written
 
 
 @dataclass(frozen=True)
-class Wishes:
+class OutputOptions:
     """What an output is to be beside likely, and what is to be told with it.
 
     A text for `prefix` is how every output begins; a sequence has one for each input. Phrases are
@@ -35,51 +35,53 @@ class Wishes:
     tree: bool = False  # everything the search looked at
 
     @property
-    def steers(self) -> bool:
+    def has_constraints(self) -> bool:
         """Whether anything is demanded of outputs, rather than told with them."""
         return bool(self.prefix or self.require or self.forbid or self.no_repeat)
 
 
-NOTHING_MORE = Wishes()
+NO_OPTIONS = OutputOptions()
 
 
 @dataclass(frozen=True)
-class Demands:
+class Constraints:
     """Wishes in tokens; limits are made of them for each batch."""
 
     prefixes: tuple[Phrase, ...]  # one for all inputs, or one for each
-    required: Required | None
+    required: RequiredPhrases | None
     rules: tuple[Rule, ...]
-    noted: int
-    alone: bool = (
+    n_alternatives: int
+    is_continuation: bool = (
         False  # there is no source: outputs go on from their beginnings, the prefixes, ...
     )
-    endless: bool = False  # ... which are part of a stream, where no text ends
-    first: int = 0  # the line of the first prefix
+    is_stream: bool = False  # ... which are part of a stream, where no text ends
+    first_line: int = 0  # the line of the first prefix
 
-    def going_on(
+    def with_prefixes(
         self, beginnings: Sequence[str], target: TextField, *, first: int, endless: bool
-    ) -> "Demands":
+    ) -> "Constraints":
         """The same for texts to be continued, which begin at this line; each may be empty."""
         prefixes = tuple(tuple(target.encode(text).tolist()) for text in beginnings)
-        return replace(self, prefixes=prefixes, alone=True, endless=endless, first=first)
+        return replace(
+            self, prefixes=prefixes, is_continuation=True, is_stream=endless, first_line=first
+        )
 
     @classmethod
-    def of(cls, wishes: Wishes, target: TextField, *, width: int) -> "Demands":
+    def of(cls, wishes: OutputOptions, target: TextField, *, width: int) -> "Constraints":
         """ConfigError where they cannot be met; `width` branches of a path are in its tree."""
-        if not 0 <= wishes.alternatives <= MOST_ALTERNATIVES:
-            raise ConfigError(f"alternatives must be between 0 and {MOST_ALTERNATIVES:,}")
+        if not 0 <= wishes.alternatives <= MAX_ALTERNATIVES:
+            raise ConfigError(f"alternatives must be between 0 and {MAX_ALTERNATIVES:,}")
         if wishes.no_repeat < 0:
             raise ConfigError("what may not be repeated must have at least one token; 0 allows all")
         prefixes = [wishes.prefix] if isinstance(wishes.prefix, str) else list(wishes.prefix)
         required = _phrases(wishes.require, target)
         forbidden = [p for p in _phrases(wishes.forbid, target, known=False) if UNK not in p]
-        rules: list[Rule] = [Forbidden(tuple(forbidden))] if forbidden else []
+        rules: list[Rule] = [ForbiddenPhrases(tuple(forbidden))] if forbidden else []
         if wishes.no_repeat:
             rules.append(NoRepeat(wishes.no_repeat))
         return cls(
             tuple(_phrase(text, target) if text else () for text in prefixes),
-            Required(tuple(required)) if required else None,
+            RequiredPhrases(tuple(required)) if required else None,
             tuple(rules),
             max(wishes.alternatives, width if wishes.tree else 0),
         )
@@ -93,24 +95,24 @@ class Demands:
         prefix = self._prefix(lines)
         begun = torch.zeros_like(longest) if prefix is None else prefix.lengths
         needed = 0 if self.required is None else self.required.size
-        if self.alone:
-            longest = begun + options.length + (not self.endless)
+        if self.is_continuation:
+            longest = begun + options.length + (not self.is_stream)
         longest = longest.maximum(begun + needed + 1)
         return Limits(
             longest,
-            forbidden=NEVER + (END,) * self.endless,
+            forbidden=NEVER_WRITTEN + (END,) * self.is_stream,
             shortest=shortest.minimum(longest) if bool(shortest.any()) else None,
             lines=lines,
             prefix=prefix,
             required=self.required,
             rules=self.rules,
-            noted=self.noted,
+            n_alternatives=self.n_alternatives,
         )
 
     def _prefix(self, lines: Int[Tensor, "B"]) -> Prefix | None:
         if not any(self.prefixes):
             return None
-        if len(self.prefixes) == 1 and not self.alone:
+        if len(self.prefixes) == 1 and not self.is_continuation:
             chosen = [self.prefixes[0]] * len(lines)
         else:
             chosen = [self._prefix_of(line) for line in lines.tolist()]
@@ -121,12 +123,12 @@ class Demands:
         return Prefix(table, lengths)
 
     def _prefix_of(self, line: int) -> Phrase:
-        if line - self.first >= len(self.prefixes):
+        if line - self.first_line >= len(self.prefixes):
             raise ConfigError(
                 f"there are prefixes for {len(self.prefixes):,} inputs and more inputs than that: "
                 "give one for each, or one for all"
             )
-        return self.prefixes[line - self.first]
+        return self.prefixes[line - self.first_line]
 
 
 def _phrases(texts: Sequence[str], target: TextField, *, known: bool = True) -> list[Phrase]:

@@ -6,13 +6,13 @@ from typing import TypeVar
 
 import torch
 
-__all__ = ["side_by_side"]
+__all__ = ["parallel_map"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def side_by_side(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
     """What `work` makes of each item, in order; as many at a time as torch may use threads."""
     cores = torch.get_num_threads()
     if min(cores, len(items)) < 2:

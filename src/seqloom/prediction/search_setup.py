@@ -21,19 +21,19 @@ from seqloom.search import (
     Sample,
     Search,
     StochasticBeam,
-    likeness,
+    pairwise_chrf,
 )
 
-__all__ = ["configured", "fitted", "in_texts", "traces"]
+__all__ = ["needs_attention", "search_from_config", "with_n_best", "with_text_utility"]
 
 
-def configured(options: SearchConfig, n_best: int) -> Search:
+def search_from_config(options: SearchConfig, n_best: int) -> Search:
     """The search of a run's options, wide enough for the outputs wanted."""
     width = max(options.beam, n_best)
-    return Beam(width, Ranking.configured(options)) if width > 1 else Greedy()
+    return Beam(width, Ranking.from_config(options)) if width > 1 else Greedy()
 
 
-def fitted(search: Search, n_best: int) -> Search:
+def with_n_best(search: Search, n_best: int) -> Search:
     """The search set to give `n_best` outputs; equal ones stay equal, and can be sent away."""
     match search:
         case MinimumRisk() | Beam() | PatientBeam() | DiverseBeam() | StochasticBeam() | Exact():
@@ -47,14 +47,14 @@ def fitted(search: Search, n_best: int) -> Search:
     return search
 
 
-def in_texts(search: Search, target: TextField) -> Search:
+def with_text_utility(search: Search, target: TextField) -> Search:
     """The same search for results that are texts: minimum risk compares these, not their tokens."""
-    if isinstance(search, MinimumRisk) and search.utility is likeness:
-        return replace(search, utility=lambda outputs: _text_likeness(outputs, target))
+    if isinstance(search, MinimumRisk) and search.utility is pairwise_chrf:
+        return replace(search, utility=lambda outputs: _text_chrf(outputs, target))
     return search
 
 
-def traces(search: Search) -> bool:
+def needs_attention(search: Search) -> bool:
     """Whether outputs are compared by their attention."""
     match search:
         case Beam() | PatientBeam() | DiverseBeam() | Completions() | Exact():
@@ -62,6 +62,6 @@ def traces(search: Search) -> bool:
     return False
 
 
-def _text_likeness(outputs: Sequence[Phrase], target: TextField) -> Tensor:
+def _text_chrf(outputs: Sequence[Phrase], target: TextField) -> Tensor:
     """chrF of each pair, as a share of 1."""
-    return likeness(["".join(target.decode(tokens).split()) for tokens in outputs])
+    return pairwise_chrf(["".join(target.decode(tokens).split()) for tokens in outputs])

@@ -12,34 +12,49 @@ from seqloom.config import Config
 from seqloom.errors import ConfigError
 from seqloom.fields import END, Field, NoField, TextField, Values
 from seqloom.model import Decoder, Encoder, SequenceModel
-from seqloom.prediction.decoding import Running, Waiting, sharing
-from seqloom.prediction.inputs import GROUP, Encoded, Input, Reader, batches, check_cells, padded
-from seqloom.prediction.output import Branch, Likely, Output, Stopped, Token, finite
-from seqloom.prediction.output_options import NOTHING_MORE, Demands, Wishes
-from seqloom.prediction.parallel import side_by_side
-from seqloom.prediction.request import Asked, Found
-from seqloom.prediction.search_setup import configured, fitted
+from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
+from seqloom.prediction.inputs import (
+    GROUP_SIZE,
+    EncodedInput,
+    Input,
+    InputReader,
+    batch_by_length,
+    check_cells,
+    pad_batch,
+)
+from seqloom.prediction.output import (
+    Branch,
+    Output,
+    StopReason,
+    Token,
+    TokenAlternative,
+    finite_or_none,
+)
+from seqloom.prediction.output_options import NO_OPTIONS, Constraints, OutputOptions
+from seqloom.prediction.parallel import parallel_map
+from seqloom.prediction.request import DecodingRequest, DecodingResult
+from seqloom.prediction.search_setup import search_from_config, with_n_best
 from seqloom.prediction.text_scoring import text_log_probabilities
 from seqloom.search import (
     Completions,
     Greedy,
     Hypothesis,
-    Node,
     Sample,
     Search,
+    SearchNode,
 )
 from seqloom.training import row_log_probabilities
 
-__all__ = ["ROWS", "Model", "Scored"]
+__all__ = ["ROWS", "ScoredOutput", "TextPredictor"]
 
-SENTENCES = 64  # decoded at once
-FEW = 8  # inputs that are not worth a thread of their own
+BATCH_SENTENCES = 64  # decoded at once
+MIN_THREAD_INPUTS = 8  # inputs that are not worth a thread of their own
 GREEDY = Greedy()
 ROWS = 320  # paths searched at once
 WINDOW = 128  # tokens of a text that a Transformer sees at once, where training sets no number
 
 
-class Scored(NamedTuple):
+class ScoredOutput(NamedTuple):
     """How likely a given output is for a given input."""
 
     log_probability: float
@@ -48,45 +63,45 @@ class Scored(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; what is not finite is None."""
         tokens = [token.as_dict() for token in self.tokens]
-        return {"score": finite(self.log_probability), "tokens": tokens}
+        return {"score": finite_or_none(self.log_probability), "tokens": tokens}
 
 
 @dataclass(frozen=True)
-class Model:
+class TextPredictor:
     """What `seqloom.load` gives: call it with a text, or `predict` many."""
 
     config: Config
     source: Field
     target: TextField
     network: SequenceModel
-    engine: Decoder[Any] | None = None  # writes in place of the network's own decoder
-    reader: Encoder | None = None  # reads in place of its own encoder
-    known: Path | None = None  # the encoded rows that it learnt from, for baselines
+    decoder_engine: Decoder[Any] | None = None  # writes in place of the network's own decoder
+    encoder_engine: Encoder | None = None  # reads in place of its own encoder
+    training_rows: Path | None = None  # the encoded rows that it learnt from, for baselines
 
     @property
     def encoder(self) -> Encoder:
         """What reads inputs: the reader where there is one."""
-        return self.network.encoder if self.reader is None else self.reader
+        return self.network.encoder if self.encoder_engine is None else self.encoder_engine
 
     @property
     def decoder(self) -> Decoder[Any]:
         """What writes outputs: the engine where there is one."""
-        return self.network.decoder if self.engine is None else self.engine
+        return self.network.decoder if self.decoder_engine is None else self.decoder_engine
 
     @property
-    def alone(self) -> bool:
+    def is_language_model(self) -> bool:
         """Whether there is no source: a language model, whose inputs are beginnings."""
         return isinstance(self.source, NoField)
 
     @property
-    def endless(self) -> bool:
+    def is_stream(self) -> bool:
         """Whether it has learnt from a stream, where no text ends."""
         return self.config.data.lines == "stream"
 
     @property
-    def inputs(self) -> Reader:
+    def input_reader(self) -> InputReader:
         """How raw inputs are read."""
-        return Reader(self.source, self.config.data.max_source)
+        return InputReader(self.source, self.config.data.max_source)
 
     def __call__(self, text: Input) -> Output:
         """The best output for one input, a text or a list of turns, with its attention."""
@@ -99,7 +114,7 @@ class Model:
         search: Search | None = None,
         n_best: int = 1,
         attention: bool = False,
-        wishes: Wishes = NOTHING_MORE,
+        wishes: OutputOptions = NO_OPTIONS,
     ) -> list[Output]:
         """An output for each input, in order."""
         if attention:
@@ -112,52 +127,54 @@ class Model:
         *,
         search: Search | None = None,
         n_best: int = 1,
-        wishes: Wishes = NOTHING_MORE,
-        group: int = GROUP,
+        wishes: OutputOptions = NO_OPTIONS,
+        group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
         """The same, with `group` inputs in memory at a time.
 
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
-        asked = self.asked(search, n_best, wishes)
-        for each in self.inputs.groups(inputs, group):
-            if self.alone:
-                asked = self.going_on(asked, each.lines, each.cells)
+        asked = self.decoding_request(search, n_best, wishes)
+        for each in self.input_reader.groups(inputs, group):
+            if self.is_language_model:
+                asked = self.with_beginnings(asked, each.lines, each.cells)
             yield from self._outputs(each.encoded, each.lines, asked)
             if each.fault is not None:
                 raise each.fault
 
     def predict_rows(self, rows: Sequence[Values], *, search: Search = GREEDY) -> list[Output]:
         """An output for each input that is already encoded."""
-        encoded = [Encoded(number, row) for number, row in enumerate(rows)]
-        asked = self.asked(search, 1, NOTHING_MORE)
+        encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
+        asked = self.decoding_request(search, 1, NO_OPTIONS)
         return list(self._outputs(encoded, range(len(rows)), asked))
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
         """The log-probability of each given output, token by token (SPEC S7.4)."""
         check_cells("source", [source for source, _ in pairs], self.source)
-        reader = self.inputs
+        reader = self.input_reader
         rows = self.source.rows([source for source, _ in pairs])
-        encoded = [reader.encoded(number, row) for number, row in enumerate(rows)]
-        return self.scored(encoded, [target for _, target in pairs])
+        encoded = [reader.truncate(number, row) for number, row in enumerate(rows)]
+        return self.score_encoded(encoded, [target for _, target in pairs])
 
-    def scored(self, encoded: Sequence[Encoded], outputs: Sequence[str]) -> list[Scored]:
+    def score_encoded(
+        self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
+    ) -> list[ScoredOutput]:
         """The same for inputs that are already encoded."""
         check_cells("target", outputs, self.target)
         sources = [each.values for each in encoded]
         targets = self.target.rows(outputs)
         lengths = [max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
-        results: dict[int, Scored] = {}
-        for batch in batches(lengths, most=ROWS):
+        results: dict[int, ScoredOutput] = {}
+        for batch in batch_by_length(lengths, most=ROWS):
             wanted = [targets[number] for number in batch]
             values = self._log_probabilities([sources[number] for number in batch], wanted)
             for number, ids, row in zip(batch, wanted, values, strict=True):
                 names = self.target.tokens(ids.tolist())
                 tokens = tuple(Token(n, v) for n, v in zip(names, row, strict=False))
-                results[number] = Scored(sum(row[: len(ids)]), tokens)
+                results[number] = ScoredOutput(sum(row[: len(ids)]), tokens)
         return [results[number] for number in range(len(outputs))]
 
-    def scored_positions(self, outputs: Sequence[str]) -> int:
+    def scoring_positions(self, outputs: Sequence[str]) -> int:
         """Positions that are read to score these outputs.
 
         Each looks at all before it: where an output is longer than those that the model has learnt
@@ -167,7 +184,7 @@ class Model:
         lengths = [len(row) for row in self.target.rows(outputs)]
         return sum(length * -(-length // most) for length in lengths)
 
-    def score_text(self, lines: Sequence[str]) -> list[Scored]:
+    def score_text(self, lines: Sequence[str]) -> list[ScoredOutput]:
         """The same for the lines of one text, in which each goes on from those before it."""
         rows = [row[: len(row) - self.target.closing] for row in self.target.rows(lines)]
         ends = np.cumsum([len(row) for row in rows]).tolist()
@@ -178,94 +195,106 @@ class Model:
         for row, end in zip(rows, ends, strict=True):
             own = values[end - len(row) : end]
             results.append(
-                Scored(sum(own), tuple(map(Token, self.target.tokens(row.tolist()), own)))
+                ScoredOutput(sum(own), tuple(map(Token, self.target.tokens(row.tolist()), own)))
             )
         return results
 
     @torch.inference_mode()
     def _log_probabilities(self, sources: list[Values], targets: list[Values]) -> list[list[float]]:
         self.network.eval()
-        state = self.network.decoder.start(self.network.encoder.encode(padded(sources)))
-        target = padded(targets).values
+        state = self.network.decoder.start(self.network.encoder.encode(pad_batch(sources)))
+        target = pad_batch(targets).values
         rows: list[list[float]] = row_log_probabilities(
             self.network.decoder, state, target
         ).tolist()
         return rows
 
-    def asked(self, search: Search | None, n_best: int, wishes: Wishes) -> Asked:
+    def decoding_request(
+        self, search: Search | None, n_best: int, wishes: OutputOptions
+    ) -> DecodingRequest:
         """What the caller asks for, in the model's tokens; ConfigError where it cannot be.
 
         A language model draws, unless told otherwise: its likeliest text says little.
         """
         if search is None:
-            search = Sample(draws=n_best) if self.alone else configured(self.config.search, n_best)
-        search = fitted(search, n_best)
-        demands = Demands.of(wishes, self.target, width=search.paths)
-        return Asked(search, wishes, demands, n_best)
+            search = (
+                Sample(draws=n_best)
+                if self.is_language_model
+                else search_from_config(self.config.search, n_best)
+            )
+        search = with_n_best(search, n_best)
+        demands = Constraints.of(wishes, self.target, width=search.paths)
+        return DecodingRequest(search, wishes, demands, n_best)
 
-    def going_on(self, asked: Asked, lines: range, cells: Sequence[str]) -> Asked:
+    def with_beginnings(
+        self, asked: DecodingRequest, lines: range, cells: Sequence[str]
+    ) -> DecodingRequest:
         """The same for these inputs, each of which is the beginning of its output."""
-        prefix = asked.wishes.prefix
+        prefix = asked.options.prefix
         if not isinstance(prefix, str):
             raise ConfigError("each input is the beginning of its output: leave the prefixes out")
         beginnings = tuple(f"{prefix}{cell}" for cell in cells)
-        demands = asked.demands.going_on(
-            beginnings, self.target, first=lines.start, endless=self.endless
+        demands = asked.constraints.with_prefixes(
+            beginnings, self.target, first=lines.start, endless=self.is_stream
         )
-        return replace(asked, demands=demands, beginnings=beginnings)
+        return replace(asked, constraints=demands, beginnings=beginnings)
 
-    def _outputs(self, encoded: list[Encoded], lines: range, asked: Asked) -> Iterator[Output]:
+    def _outputs(
+        self, encoded: list[EncodedInput], lines: range, asked: DecodingRequest
+    ) -> Iterator[Output]:
         """An output for each of these lines; those that were not encoded are blank."""
         outputs = [Output("", 0.0, 0.0, (), "blank")] * len(lines)
         if not encoded:
             return iter(outputs)
-        waiting = [Waiting(each.number, each, lines[each.number], asked) for each in encoded]
+        waiting = [PendingInput(each.number, each, lines[each.number], asked) for each in encoded]
         waiting.sort(key=lambda each: -len(each.encoded.values))
-        shares = max(1, min(torch.get_num_threads(), len(waiting) // FEW))
+        shares = max(1, min(torch.get_num_threads(), len(waiting) // MIN_THREAD_INPUTS))
         parts = [waiting[share::shares] for share in range(shares)]
-        for found in side_by_side(self._written, parts):
+        for found in parallel_map(self._decode, parts):
             for number, output in found.items():
                 outputs[number] = output
         return iter(outputs)
 
-    def _written(self, inputs: list[Waiting[int]]) -> dict[int, Output]:
+    def _decode(self, inputs: list[PendingInput[int]]) -> dict[int, Output]:
         """The outputs for inputs given longest first, of which there is one at least.
 
         When half of a batch is done it rests, until the halves of two that are equally far make a
         whole one again: products of few rows are slow, and those of unlike lengths wasteful.
         """
-        outputs, resting = dict[int, Output](), list[tuple[int, Running[int]]]()
-        asked = inputs[0].asked
-        most = max(1, min(SENTENCES, ROWS // asked.search.paths))
-        half = 0 if sharing(asked) is None else most // 2
-        for batch in batches([len(each.encoded.values) for each in inputs], most=most):
-            running, joins = Running[int](self), 0
+        outputs, resting = dict[int, Output](), list[tuple[int, ContinuousBatch[int]]]()
+        asked = inputs[0].request
+        most = max(1, min(BATCH_SENTENCES, ROWS // asked.search.paths))
+        half = 0 if batch_key(asked) is None else most // 2
+        for batch in batch_by_length([len(each.encoded.values) for each in inputs], most=most):
+            running, joins = ContinuousBatch[int](self), 0
             outputs |= running.add([inputs[number] for number in batch])
-            outputs |= running.go_on(half)
+            outputs |= running.advance_until(half)
             while resting and resting[-1][0] == joins:
-                running, joins = resting.pop()[1].joined(running), joins + 1
-                outputs |= running.go_on(half)
+                running, joins = resting.pop()[1].join(running), joins + 1
+                outputs |= running.advance_until(half)
             resting.append((joins, running))
         while resting:
             _, running = resting.pop()
-            outputs |= running.go_on(half if resting else 0)
+            outputs |= running.advance_until(half if resting else 0)
             if resting:
                 joins, other = resting.pop()
-                resting.append((joins, other.joined(running)))
+                resting.append((joins, other.join(running)))
         return outputs
 
-    def explained(self, source: Encoded, found: Found, asked: Asked) -> Output:
+    def build_output(
+        self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
+    ) -> Output:
         """The best output for an input, with whatever was asked for beside it."""
         wanted = len(found.outputs) if isinstance(asked.search, Completions) else asked.n_best
-        read = self._read(source, found.seen)
+        read = self._source_tokens(source, found.source_positions)
         ranked = [self._output(source, each, read, asked) for each in found.outputs[:wanted]]
         return replace(
             ranked[0],
-            n_best=tuple(ranked) if asked.several else (),
+            n_best=tuple(ranked) if asked.returns_n_best else (),
             tree=tuple(self._branch(node) for node in found.tree),
         )
 
-    def _read(self, source: Encoded, seen: int) -> tuple[str, ...]:
+    def _source_tokens(self, source: EncodedInput, seen: int) -> tuple[str, ...]:
         """The input as the model reads it: its items or, of a picture, the cells of its grid."""
         items = self.source.tokens(source.values)
         if len(items) >= seen:
@@ -273,15 +302,15 @@ class Model:
         return tuple(f"{number}" for number in range(1, seen + 1))
 
     def _output(
-        self, source: Encoded, found: Hypothesis, read: tuple[str, ...], asked: Asked
+        self, source: EncodedInput, found: Hypothesis, read: tuple[str, ...], asked: DecodingRequest
     ) -> Output:
-        wishes = asked.wishes
+        wishes = asked.options
         ids = [*found.tokens, END] if found.finished else list(found.tokens)
-        names, likely = self.target.tokens(ids), self._likely(found, wishes.alternatives)
+        names, likely = self.target.tokens(ids), self._alternatives(found, wishes.alternatives)
         attention = None
         if found.attention is not None and wishes.attention:
             attention = found.attention[:, : len(read)].numpy()
-        stopped: Stopped = "end" if found.finished else "length"
+        stopped: StopReason = "end" if found.finished else "length"
         return Output(
             text=self._text(source, found, asked),
             score=found.score,
@@ -294,22 +323,22 @@ class Model:
             ids=tuple(ids),
         )
 
-    def _text(self, source: Encoded, found: Hypothesis, asked: Asked) -> str:
+    def _text(self, source: EncodedInput, found: Hypothesis, asked: DecodingRequest) -> str:
         """What was written; after a beginning, which stays as it was given."""
         text = self.target.decode(found.tokens)
         if not asked.beginnings:
             return text
-        begun = self.target.decode(asked.demands.prefixes[source.number])
+        begun = self.target.decode(asked.constraints.prefixes[source.number])
         return asked.beginnings[source.number] + text.removeprefix(begun)
 
-    def _likely(self, found: Hypothesis, count: int) -> list[tuple[Likely, ...]]:
+    def _alternatives(self, found: Hypothesis, count: int) -> list[tuple[TokenAlternative, ...]]:
         """The likeliest symbols of each step."""
         if not count:
             return [()] * len(found.token_scores)
         steps = [step[:count] for step in found.alternatives]
         names = iter(self.target.tokens([token for step in steps for token, _ in step]))
-        return [tuple(Likely(next(names), score) for _, score in step) for step in steps]
+        return [tuple(TokenAlternative(next(names), score) for _, score in step) for step in steps]
 
-    def _branch(self, node: Node) -> Branch:
+    def _branch(self, node: SearchNode) -> Branch:
         (name,) = self.target.tokens([node.token])
         return Branch(node.number, node.parent, name, node.log_probability, node.total, node.fate)

@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY
-from seqloom.model import SequenceModel, carries
-from seqloom.training import begun, row_log_probabilities
+from seqloom.model import SequenceModel, has_fixed_size_state
+from seqloom.training import row_log_probabilities, start_stream
 
 __all__ = ["text_log_probabilities"]
 
@@ -25,13 +25,13 @@ def text_log_probabilities(
     A Transformer sees those in a window of the given size, which slides along by half of it.
     """
     model.eval()
-    if carries(model.decoder):
-        return torch.cat(list(_in_one_go(model, tokens)))
-    return _sliding(model, tokens, window)
+    if has_fixed_size_state(model.decoder):
+        return torch.cat(list(_carry_state(model, tokens)))
+    return _slide_window(model, tokens, window)
 
 
-def _in_one_go(model: SequenceModel, tokens: Int[Tensor, "N"]) -> Iterator[Float[Tensor, "T"]]:
-    state, token = begun(model, 1)
+def _carry_state(model: SequenceModel, tokens: Int[Tensor, "N"]) -> Iterator[Float[Tensor, "T"]]:
+    state, token = start_stream(model, 1)
     for chunk in tokens.split(STEPS):
         inputs = torch.cat([token, chunk[:-1]])[None]
         features, state = model.decoder.read(inputs, state)
@@ -40,7 +40,9 @@ def _in_one_go(model: SequenceModel, tokens: Int[Tensor, "N"]) -> Iterator[Float
         token = chunk[-1:]
 
 
-def _sliding(model: SequenceModel, tokens: Int[Tensor, "N"], window: int) -> Float[Tensor, "N"]:
+def _slide_window(
+    model: SequenceModel, tokens: Int[Tensor, "N"], window: int
+) -> Float[Tensor, "N"]:
     """The first window counts as a whole, and of each later one what no earlier one has."""
     stride = max(1, window // 2)
     later = max(0, -(-(len(tokens) - window) // stride))
@@ -49,7 +51,7 @@ def _sliding(model: SequenceModel, tokens: Int[Tensor, "N"], window: int) -> Flo
     rows = padded.unfold(0, window, stride)
     parts = []
     for some in rows.split(WINDOWS):
-        state = begun(model, len(some)).state
+        state = start_stream(model, len(some)).state
         parts.append(row_log_probabilities(model.decoder, state, some))
     found = torch.cat(parts)
     return torch.cat([found[0], found[1:, window - stride :].flatten()])[: len(tokens)]

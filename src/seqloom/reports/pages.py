@@ -11,7 +11,7 @@ import numpy as np
 from seqloom.drawing.curves import Curves, fill_curves
 from seqloom.drawing.forecast import fill_forecast
 from seqloom.drawing.image_files import Drawing
-from seqloom.drawing.page import Picture, page, part, table
+from seqloom.drawing.page import Picture, page, section, table
 from seqloom.drawing.views import View
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast
@@ -19,7 +19,7 @@ from seqloom.prediction import Forecast
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CHRF", "ForecastReport", "Judged", "RunReport", "Scale"]
+__all__ = ["CHRF", "ForecastReport", "ReportRow", "RunReport", "Scale"]
 
 SHOWN = 8  # examples at either end
 BUCKETS = 6  # of lengths
@@ -32,14 +32,14 @@ class Scale(NamedTuple):
     length: str = "tokens of the source"  # empty where all are of one length
     digits: int = 0
     top: float | None = 100.0  # the best there is, if that is known
-    falling: bool = False  # whether less is better; qualities are then below 0
+    lower_is_better: bool = False  # whether less is better; qualities are then below 0
 
 
 CHRF = Scale("chrF")
 
 
 @dataclass(frozen=True)
-class Judged:
+class ReportRow:
     """One held-out row: what was wanted, what the model said, how good that is."""
 
     source: str | Picture
@@ -60,12 +60,12 @@ class RunReport:
     curves: Curves
     best: int
     scores: tuple[Score, ...]
-    judged: tuple[Judged, ...]
-    looks: tuple[View, ...]
+    report_rows: tuple[ReportRow, ...]
+    views: tuple[View, ...]
     options: tuple[tuple[str, str], ...]
     repeat: tuple[str, ...]  # commands
     scale: Scale = CHRF
-    looks_at: str = "Attention of three examples"  # what the looks show
+    views_heading: str = "Attention of three examples"  # what the looks show
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -75,19 +75,19 @@ class RunReport:
             "parts": [{"parameters": count, "part": name} for count, name in self.parts],
             "scores": [asdict(score) for score in self.scores],
             "judged_by": self.scale.name,
-            "rows": [{**asdict(each), "source": str(each.source)} for each in self.judged],
+            "rows": [{**asdict(each), "source": str(each.source)} for each in self.report_rows],
             "lengths": [
                 {"length": middle, "quality": mean, "rows": count}
                 for middle, mean, count in self.by_length()
             ],
-            "looks": [each.as_dict() for each in self.looks],
+            "looks": [each.as_dict() for each in self.views],
             "options": dict(self.options),
             "repeat": list(self.repeat),
         }
 
     def by_length(self) -> list[tuple[float, float, int]]:
         """Mean length, mean quality and number of rows, from the shortest sixth to the longest."""
-        order = sorted(self.judged, key=lambda each: each.length)
+        order = sorted(self.report_rows, key=lambda each: each.length)
         if not order:
             return []
         different = len({each.length for each in order})
@@ -101,22 +101,22 @@ class RunReport:
             for group in groups
         ]
 
-    def ranked(self) -> list[Judged]:
+    def rank_rows(self) -> list[ReportRow]:
         """The rows from the best to the worst; among equals, the one the model is surer of."""
-        return sorted(self.judged, key=lambda each: (-each.quality, -each.score))
+        return sorted(self.report_rows, key=lambda each: (-each.quality, -each.score))
 
     def page(self) -> str:
         """The whole HTML file; it opens without a network."""
         return page(
             f"{self.run}: a report",
             [
-                part("Data and run", table((), self.facts)),
-                part("Model", table(("parameters", "part"), self.parts, numbers=(0,))),
-                part("Learning curves", _figure(self._curves())),
-                part("Held-out results", self._results()),
+                section("Data and run", table((), self.facts)),
+                section("Model", table(("parameters", "part"), self.parts, numbers=(0,))),
+                section("Learning curves", _figure(self._curves())),
+                section("Held-out results", self._results()),
                 *self._examples(),
-                part(self.looks_at, *self._looks()),
-                part("How to repeat it", *self._repeat()),
+                section(self.views_heading, *self._views_html()),
+                section("How to repeat it", *self._repeat()),
             ],
         )
 
@@ -139,19 +139,19 @@ class RunReport:
             for score in self.scores
         ]
         headings = ("metric", "value", "95 % interval", "how it is computed")
-        words = f'<p class="faint">{self.rows:,} rows that were not learnt from.</p>'
+        words = f'<p class="faint">{self.row_count:,} rows that were not learnt from.</p>'
         return words + table(headings, rows, numbers=(1, 2))
 
     def _examples(self) -> list[str]:
         """The best, the worst, and what lengths have to do with it."""
-        shown = min(SHOWN, (len(self.judged) + 1) // 2)
+        shown = min(SHOWN, (len(self.report_rows) + 1) // 2)
         return [
-            part("Best examples", self._table(self.ranked()[:shown])),
-            part("Worst examples", self._table(self.ranked()[::-1][:shown])),
-            part("Length against quality", self._lengths()),
+            section("Best examples", self._table(self.rank_rows()[:shown])),
+            section("Worst examples", self._table(self.rank_rows()[::-1][:shown])),
+            section("Length against quality", self._lengths()),
         ]
 
-    def _table(self, rows: Sequence[Judged]) -> str:
+    def _table(self, rows: Sequence[ReportRow]) -> str:
         columns: dict[str, list[object]] = {
             "source": [each.source for each in rows],
             "output": [each.output for each in rows],
@@ -164,17 +164,18 @@ class RunReport:
         )
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """How many rows were judged."""
-        return len(self.judged)
+        return len(self.report_rows)
 
-    def _quality(self, each: Judged) -> str:
-        return f"{abs(each.quality) if self.scale.falling else each.quality:.{self.scale.digits}f}"
+    def _quality(self, each: ReportRow) -> str:
+        value = abs(each.quality) if self.scale.lower_is_better else each.quality
+        return f"{value:.{self.scale.digits}f}"
 
-    def _looks(self) -> list[str]:
-        if not self.looks:
+    def _views_html(self) -> list[str]:
+        if not self.views:
             return ["<p>There is nothing of the kind to show.</p>"]
-        return [_figure(each.drawing()) for each in self.looks]
+        return [_figure(each.drawing()) for each in self.views]
 
     def _repeat(self) -> list[str]:
         commands = html.escape("\n".join(self.repeat))
@@ -194,7 +195,7 @@ class ForecastReport(RunReport):
     windows: int = 0
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """How many windows were forecast."""
         return self.windows
 
@@ -205,9 +206,9 @@ class ForecastReport(RunReport):
     def _examples(self) -> list[str]:
         best, worst = self.forecasts[0], self.forecasts[-1]
         return [
-            part("Best example", _figure(_forecast(best))),
-            part("Worst example", _figure(_forecast(worst))),
-            part("Steps ahead against error", _figure(Drawing((), partial(_fill_steps, self)))),
+            section("Best example", _figure(_forecast(best))),
+            section("Worst example", _figure(_forecast(worst))),
+            section("Steps ahead against error", _figure(Drawing((), partial(_fill_steps, self)))),
         ]
 
 
@@ -235,9 +236,9 @@ def _fill_lengths(report: RunReport, figure: "Figure", _labels: Sequence[str]) -
     """A point for each row, and the mean of each sixth."""
     figure.set_size_inches(6.4, 3.2)
     axes = figure.add_subplot()
-    lengths = [each.length for each in report.judged]
-    scale, sign = report.scale, -1 if report.scale.falling else 1
-    qualities = [sign * each.quality for each in report.judged]
+    lengths = [each.length for each in report.report_rows]
+    scale, sign = report.scale, -1 if report.scale.lower_is_better else 1
+    qualities = [sign * each.quality for each in report.report_rows]
     axes.scatter(lengths, qualities, s=8, alpha=0.35, color="#1f5fa8", lw=0)
     middle = report.by_length()
     axes.plot(

@@ -6,9 +6,9 @@ from seqloom.config import Config, parse, validate
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import Field, load_field
 from seqloom.runs.progress import Progress
-from seqloom.store import RunDirectory, Step
+from seqloom.store import Checkpoint, RunDirectory
 
-__all__ = ["best_step", "load_config", "load_fields", "used_weights"]
+__all__ = ["best_step", "load_config", "load_fields", "model_weights"]
 
 
 def load_config(directory: RunDirectory) -> Config:
@@ -28,9 +28,9 @@ def load_fields(directory: RunDirectory, config: Config) -> tuple[Field, Field]:
     return source, load_field(directory.fields_directory / "target")
 
 
-def best_step(directory: RunDirectory) -> Step:
+def best_step(directory: RunDirectory) -> Checkpoint:
     """The validated step with the best result, or else the newest that verifies."""
-    latest = directory.latest()
+    latest = directory.latest_checkpoint()
     if latest is None:
         raise RunError(f"{directory.path}: no step can be read; train it first, or again")
     monitor = load_config(directory).training.monitor
@@ -38,7 +38,7 @@ def best_step(directory: RunDirectory) -> Step:
     wanted = latest.number if best is None else best.step
     if wanted == latest.number:
         return latest
-    for step in (each for each in directory.steps() if each.number == wanted):
+    for step in (each for each in directory.checkpoints() if each.number == wanted):
         try:
             step.verify()
         except RunError:
@@ -47,6 +47,6 @@ def best_step(directory: RunDirectory) -> Step:
     return latest
 
 
-def used_weights(step: Step) -> dict[str, Tensor]:
+def model_weights(step: Checkpoint) -> dict[str, Tensor]:
     """The weights that a model of this step has: the average where there is one."""
     return step.load("average" if "average" in step.names() else "model")

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from seqloom.config import Config, SoundFrontConfig
+from seqloom.config import Config, SoundFrontEndConfig
 from seqloom.data import Corpus
 from seqloom.errors import ConfigError, DataError
 
-__all__ = ["check_alignable", "check_aligning"]
+__all__ = ["check_ctc_config", "check_ctc_lengths"]
 
 
-def check_aligning(config: Config) -> None:
+def check_ctc_config(config: Config) -> None:
     """ConfigError where alignments cannot be learnt from as configured."""
     if config.model.ctc and config.training.truncate:
         raise ConfigError(
@@ -18,10 +18,10 @@ def check_aligning(config: Config) -> None:
         )
 
 
-def check_alignable(config: Config, corpus: Corpus) -> None:
+def check_ctc_lengths(config: Config, corpus: Corpus) -> None:
     """DataError at the first row with fewer steps than its symbols need."""
     front = config.model.front
-    if not config.model.ctc or not isinstance(front, SoundFrontConfig):
+    if not config.model.ctc or not isinstance(front, SoundFrontEndConfig):
         return
     steps = corpus.lengths.source
     for _ in range(front.halvings):

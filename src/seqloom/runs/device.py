@@ -4,7 +4,7 @@ import torch
 
 from seqloom.config import TrainingConfig
 from seqloom.errors import ConfigError
-from seqloom.runs.torchrun_environment import launch
+from seqloom.runs.torchrun_environment import torchrun_environment
 
 __all__ = ["check_device", "learning_device"]
 
@@ -23,5 +23,5 @@ def learning_device(config: TrainingConfig) -> torch.device:
     check_device(config)
     if config.device == "cpu" or not torch.cuda.is_available():
         return torch.device("cpu")
-    place = launch()
+    place = torchrun_environment()
     return torch.device("cuda", 0 if place is None else place.local_rank)

@@ -9,20 +9,20 @@ from torch import Tensor, nn
 
 from seqloom.config import Config, Overrides, flatten, merge, validate
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields import Field, GapsField, TextField
-from seqloom.runs.contents import best_step, load_config, load_fields, used_weights
+from seqloom.fields import BlanksField, Field, TextField
+from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
 from seqloom.runs.weights import weights
 from seqloom.store import RunDirectory
 
-__all__ = ["Base", "open_base"]
+__all__ = ["PretrainedRun", "open_pretrained_run"]
 
-KEPT = ("source.", "target.", "model.")
+INHERITED = ("source.", "target.", "model.")
 LIMITS = ("max_line", "max_source", "max_target", "overlong")
-GENTLER = 0.25  # of the rate that a new model would get
+RATE_FACTOR = 0.25  # of the rate that a new model would get
 
 
 @dataclass(frozen=True)
-class Base:
+class PretrainedRun:
     """The run that a new one begins from."""
 
     path: Path
@@ -52,32 +52,32 @@ class Base:
         before, after = flatten(self.config), flatten(validate(merged, place="options"))
         for name, value in after.items():
             free = name.rpartition(".")[2] == "dropout"
-            if name.startswith(KEPT) and not free and before.get(name) != value:
+            if name.startswith(INHERITED) and not free and before.get(name) != value:
                 raise ConfigError(
                     f"--from {self.path} keeps {name} = {before.get(name)!r}: leave "
                     f"{name} = {value!r} out, or train without --from"
                 )
         return merged
 
-    def settled(self, config: Config, own: Mapping[str, Any]) -> Config:
+    def fine_tuning_config(self, config: Config, own: Mapping[str, Any]) -> Config:
         """The planned configuration with a lower rate, unless the user has set one."""
         training = config.training
         if "rate" not in own.get("training", {}):
-            training = training.model_copy(update={"rate": GENTLER * training.rate})
+            training = training.model_copy(update={"rate": RATE_FACTOR * training.rate})
         return config.model_copy(update={"training": training})
 
-    def extended(self, sample: Sequence[tuple[str, str]]) -> tuple[Field, Field]:
+    def extend_fields(self, sample: Sequence[tuple[str, str]]) -> tuple[Field, Field]:
         """Its fields with what the new rows have and they lack; one object where they are one."""
         sources, targets = ([row[side] for row in sample] for side in (0, 1))
         if self.source is self.target:
-            both = _extended(self.source, [*sources, *targets])
+            both = _extend_field(self.source, [*sources, *targets])
             return both, both
-        source = _extended(self.source, sources)
-        if isinstance(self.target, GapsField) and isinstance(source, TextField):
-            return source, GapsField.beside(self.target.config, source)
-        return source, _extended(self.target, targets)
+        source = _extend_field(self.source, sources)
+        if isinstance(self.target, BlanksField) and isinstance(source, TextField):
+            return source, BlanksField.from_source(self.target.config, source)
+        return source, _extend_field(self.target, targets)
 
-    def first_weights(self, network: nn.Module) -> dict[str, Tensor]:
+    def initial_weights(self, network: nn.Module) -> dict[str, Tensor]:
         """Its weights for a network that may have more symbols; new ones stay as they are there.
 
         ConfigError where those would never learn, since the table they are in is frozen.
@@ -97,19 +97,19 @@ class Base:
         return grown
 
 
-def _extended(field: Field, cells: Sequence[str]) -> Field:
+def _extend_field(field: Field, cells: Sequence[str]) -> Field:
     """The field with new symbols, where it is one of text."""
-    return field.extended(cells) if isinstance(field, TextField) else field
+    return field.extend(cells) if isinstance(field, TextField) else field
 
 
 def _holds(large: Sequence[int], small: Sequence[int]) -> bool:
     return len(large) == len(small) and all(a >= b for a, b in zip(large, small, strict=True))
 
 
-def open_base(path: str | Path) -> Base:
+def open_pretrained_run(path: str | Path) -> PretrainedRun:
     """What a new run takes from the best step of a finished one."""
     directory = RunDirectory(Path(path))
     config = load_config(directory)
     source, target = load_fields(directory, config)
     step = best_step(directory)
-    return Base(Path(path), step.number, config, source, target, used_weights(step))
+    return PretrainedRun(Path(path), step.number, config, source, target, model_weights(step))

@@ -5,87 +5,89 @@ from pathlib import Path
 
 from torch import Tensor
 
-from seqloom.data import in_order, spread
+from seqloom.data import batches_by_length, even_indices
 from seqloom.fields import NoField, TextField
-from seqloom.metrics import leading, target_scores
+from seqloom.metrics import leading_score, target_scores
 from seqloom.model import Network, SequenceModel
 from seqloom.runs.learner import example
-from seqloom.runs.observer import Sample
+from seqloom.runs.observer import ValidationSample
 from seqloom.runs.predictor import predictor
-from seqloom.runs.prepare import Prepared
+from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import Progress, Validation
 from seqloom.runs.streams import STEPS, chunks
 from seqloom.runs.weights import load_weights
-from seqloom.training import UNFORCED, Freedom, measure, measure_stream
+from seqloom.training import FREE_RUNNING, ScheduledSampling, measure, measure_stream
 
 __all__ = ["HeldOut"]
 
 SAMPLED_ROWS = 500  # rows that are written out at a validation
-LANES = 16  # of a held-out stream, read side by side
+STREAM_ROWS = 16  # of a held-out stream, read side by side
 
 
 class HeldOut:
     """Measures weights on the held-out rows, in a network of its own."""
 
-    def __init__(self, prepared: Prepared, network: Network) -> None:
+    def __init__(self, prepared: PreparedData, network: Network) -> None:
         self.rows = prepared.valid
         self._training = prepared.config.training
         self._tokens = self._training.batch_tokens
         self._stream = prepared.config.data.lines == "stream"
         self.model = predictor(prepared.config, prepared.source, prepared.target, network.eval())
 
-    def take(self, tensors: Mapping[str, Tensor]) -> None:
+    def set_weights(self, tensors: Mapping[str, Tensor]) -> None:
         """Use these weights from now on."""
         load_weights(self.model.network, tensors, place="held-out rows")
 
     def loss(self, tensors: Mapping[str, Tensor]) -> float:
         """The loss per item of the target of these weights, which are then in use."""
-        self.take(tensors)
+        self.set_weights(tensors)
         network = self.model.network
         if self._stream and isinstance(network, SequenceModel):
             steps = self._training.truncate or STEPS
-            return measure_stream(network, chunks(self.rows, lanes=LANES, steps=steps))
+            return measure_stream(network, chunks(self.rows, lanes=STREAM_ROWS, steps=steps))
         return self._loss(None)
 
-    def gap(self, loss: float) -> float:
+    def exposure_gap(self, loss: float) -> float:
         """What the loss of the weights in use is more where no step reads the label (S6.3)."""
         network = self.model.network
         free = isinstance(network, SequenceModel) and network.feedback is not None
-        return self._loss(UNFORCED) - loss if free and not self._stream else 0.0
+        return self._loss(FREE_RUNNING) - loss if free and not self._stream else 0.0
 
-    def _loss(self, freedom: Freedom | None) -> float:
+    def _loss(self, freedom: ScheduledSampling | None) -> float:
         negative = 0.0
-        for rows in in_order(self.rows.lengths, tokens=self._tokens):
+        for rows in batches_by_length(self.rows.lengths, tokens=self._tokens):
             batch = example(self.rows.batch(rows), freedom=freedom)
             negative += measure(self.model.network, batch, smoothing=0.0).negative_log_probability
         return negative / int(self.rows.lengths.target.sum())
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[ValidationSample]:
         """Rows spread over all of them, and what the model makes of each; none without a source,
         where all outputs would be the same."""
         rows, model = self.rows, self.model
         if isinstance(model.source, NoField):
             return []
         most = SAMPLED_ROWS if isinstance(model.target, TextField) else len(rows)
-        batch = rows.batch(spread(len(rows), most))
+        batch = rows.batch(even_indices(len(rows), most))
         sources = [row[:n] for row, n in zip(batch.source, batch.source_lengths, strict=True)]
         targets = [row[:n] for row, n in zip(batch.target, batch.target_lengths, strict=True)]
         outputs = model.predict_rows(sources)
         return [
-            Sample(model.source.cell(source), model.target.cell(target), output.text)
+            ValidationSample(model.source.cell(source), model.target.cell(target), output.text)
             for source, target, output in zip(sources, targets, outputs, strict=True)
         ]
 
     def draw(self, directory: Path) -> None:
         """Put pictures of what the model makes of the rows beside a run, where there are any."""
 
-    def validation(self, progress: Progress, loss: float, samples: Sequence[Sample]) -> Validation:
+    def validation(
+        self, progress: Progress, loss: float, samples: Sequence[ValidationSample]
+    ) -> Validation:
         """The results of the newest step."""
         outputs = [each.output for each in samples]
         references = [each.reference for each in samples]
         kind = self.model.target.config.kind
         scores = target_scores(kind, outputs, references, seed=None) if samples else []
-        first = leading(kind, scores) if scores else None
+        first = leading_score(kind, scores) if scores else None
         ranked = sorted(scores, key=lambda each: each is not first)
         return Validation(
             step=progress.step,
@@ -93,6 +95,6 @@ class HeldOut:
             metric=-loss if first is None else first.value,
             scores={each.name: each.value for each in ranked},
             training=progress.loss,
-            gap=self.gap(loss),
+            gap=self.exposure_gap(loss),
             outputs=len(set(outputs)) if len(set(references)) > 1 else 0,
         )

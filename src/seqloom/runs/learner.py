@@ -10,26 +10,26 @@ from torch import Tensor
 
 from seqloom.config import Config
 from seqloom.data import Batch, Batches, Corpus, Indices, Masking
-from seqloom.fields import EMPTY, Field, GapsField
+from seqloom.fields import EMPTY, BlanksField, Field
 from seqloom.model import Network, Source, build
 from seqloom.randomness import key
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.device import learning_device
-from seqloom.runs.pretrained_embeddings import keep_vectors
+from seqloom.runs.pretrained_embeddings import freeze_pretrained
 from seqloom.runs.progress import Progress, surroundings
 from seqloom.runs.streams import Stream
 from seqloom.runs.weights import load_weights, weights
-from seqloom.store import RunDirectory, Skipped
+from seqloom.store import RunDirectory, SkippedCheckpoint
 from seqloom.training import (
     Example,
-    Forcing,
-    Freedom,
+    ForcingSchedule,
     MovingAverage,
     Optimizer,
     Portion,
+    PositionWeights,
     Ranks,
+    ScheduledSampling,
     Update,
-    Weighing,
     fit,
     freeze,
 )
@@ -51,7 +51,7 @@ class Learner:
         self.corpus = corpus
         self.masking = masking  # where tokens are left out of the source and asked for
         self.notes = freeze(network, config.training.freeze)
-        self.notes += keep_vectors(network, config.model)
+        self.notes += freeze_pretrained(network, config.model)
         self.optimizer = Optimizer(network, config.training, rows=len(corpus))
         self.moving: MovingAverage | None = None
         if config.training.average == "moving":
@@ -62,14 +62,14 @@ class Learner:
             rows=config.training.batch_rows,
             seed=config.seed,
         )
-        self.weighing = Weighing(
+        self.weighing = PositionWeights(
             corpus.lengths.target,
             corpus.weights,
             loss=config.training.loss,
             one_position=config.training.one_position,
             seed=config.seed,
         )
-        self.forcing = Forcing(config.training, seed=config.seed)
+        self.forcing = ForcingSchedule(config.training, seed=config.seed)
         self.stream: Stream | None = None
         if config.data.lines == "stream":
             self.stream = Stream(corpus, network, config, device=self.device)
@@ -88,8 +88,8 @@ class Learner:
 
     def resume(self, directory: RunDirectory) -> list[str]:
         """Take up the newest step that verifies; what a reader should know about that."""
-        skipped: list[Skipped] = []
-        step = directory.latest(skipped)
+        skipped: list[SkippedCheckpoint] = []
+        step = directory.latest_checkpoint(skipped)
         notes = [f"step {each.step} was passed over: {each.why}" for each in skipped]
         if step is None:
             return [*self.notes, *notes]
@@ -126,7 +126,7 @@ class Learner:
         earlier, began = self.progress.seconds, time.monotonic()
         for update in loop:
             if self.moving is not None and not update.skipped:
-                self.moving.follow(update.step)
+                self.moving.update(update.step)
             self.progress = replace(
                 self.progress,
                 step=update.step,
@@ -135,7 +135,7 @@ class Learner:
                 loss=self._mean_loss(update),
             )
             if self.stream is not None and not update.skipped:
-                self.stream.keep(ranks)
+                self.stream.synchronize(ranks)
             yield update
             self.optimizer.scale = self._scale()
 
@@ -156,7 +156,7 @@ class Learner:
         training = self.config.training
         if training.decay != "plateau":
             return 1.0
-        falls = self.progress.falls(training.monitor, training.plateau_patience)
+        falls = self.progress.plateau_count(training.monitor, training.plateau_patience)
         return float(training.plateau_factor**falls)
 
     def _mean_loss(self, update: Update) -> float:
@@ -171,13 +171,13 @@ class Learner:
         count = self.config.training.accumulate
         whole = [self.batches.indices(step * count + number) for number in range(count)]
         share = slice(ranks.rank, None, ranks.world)
-        shared, tokens = self._shared(step, whole, share)
+        shared, tokens = self._split_batches(step, whole, share)
         all_factors = self.weighing.factors(step, whole)
         examples = [
             example(
                 batch,
                 None if factors is None else factors[share],
-                freedom=self.forcing.freedom(step, number, torch.arange(len(rows))[share]),
+                freedom=self.forcing.for_batch(step, number, torch.arange(len(rows))[share]),
                 device=self.device,
             )
             for number, (rows, batch, factors) in enumerate(
@@ -187,12 +187,14 @@ class Learner:
         ]
         return Portion(examples, tokens, lambda: self._places(np.concatenate(whole)))
 
-    def _shared(self, step: int, whole: list[Indices], share: slice) -> tuple[list[Batch], int]:
+    def _split_batches(
+        self, step: int, whole: list[Indices], share: slice
+    ) -> tuple[list[Batch], int]:
         """This worker's rows of each batch, and what is asked for in all rows together."""
         if self.masking is None:
             tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)
             return [self.corpus.batch(rows[share]) for rows in whole], tokens
-        masked = [self.masking.masked(self.corpus.batch(rows), step) for rows in whole]
+        masked = [self.masking.mask(self.corpus.batch(rows), step) for rows in whole]
         asked = sum(int((batch.target != EMPTY).sum()) for batch in masked)
         return [batch.part(share) for batch in masked], max(1, asked)
 
@@ -210,7 +212,7 @@ def new_network(config: Config, source: Field, target: Field) -> Network:
 
 def masking_of(config: Config, target: Field) -> Masking | None:
     """How tokens are left out where the target is gaps of the source."""
-    if not isinstance(target, GapsField):
+    if not isinstance(target, BlanksField):
         return None
     return Masking(target.config, target.fillable, config.seed)
 
@@ -219,7 +221,7 @@ def example(
     batch: Batch,
     factors: Tensor | None = None,
     *,
-    freedom: Freedom | None = None,
+    freedom: ScheduledSampling | None = None,
     device: torch.device | None = None,
 ) -> Example:
     """A batch as tensors, copied only to another device; factors may have more steps than its

@@ -7,7 +7,7 @@ from seqloom.config import Config
 from seqloom.runs.progress import Validation
 from seqloom.training import Update
 
-__all__ = ["Plan", "Sample", "Silent", "Watch"]
+__all__ = ["Plan", "SilentObserver", "TrainingObserver", "ValidationSample"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Sample:
+class ValidationSample:
     """A held-out example and what the model makes of it."""
 
     source: str
@@ -32,45 +32,49 @@ class Sample:
     output: str
 
 
-class Watch(Protocol):
+class TrainingObserver(Protocol):
     """Called between updates, never during one."""
 
-    def says(self, sentence: str) -> None:
+    def on_message(self, sentence: str) -> None:
         """Something is about to take a while, or went another way than usual."""
         ...
 
-    def warns(self, sentence: str) -> None:
+    def on_warning(self, sentence: str) -> None:
         """Something is wrong with the model, and what to try."""
         ...
 
-    def starts(self, plan: Plan) -> None:
+    def on_start(self, plan: Plan) -> None:
         """The data is ready and training begins."""
         ...
 
-    def updated(self, update: Update) -> None:
+    def on_update(self, update: Update) -> None:
         """One more update is made."""
         ...
 
-    def validated(self, validation: Validation, samples: list[Sample], *, best: bool) -> None:
+    def on_validation(
+        self, validation: Validation, samples: list[ValidationSample], *, best: bool
+    ) -> None:
         """The held-out data was looked at and the step is saved."""
         ...
 
-    def ends(self, sentence: str) -> None:
+    def on_end(self, sentence: str) -> None:
         """Training is over, and why."""
         ...
 
 
-class Silent:
+class SilentObserver:
     """Watches and says nothing."""
 
-    def says(self, sentence: str) -> None: ...
+    def on_message(self, sentence: str) -> None: ...
 
-    def warns(self, sentence: str) -> None: ...
+    def on_warning(self, sentence: str) -> None: ...
 
-    def starts(self, plan: Plan) -> None: ...
+    def on_start(self, plan: Plan) -> None: ...
 
-    def updated(self, update: Update) -> None: ...
+    def on_update(self, update: Update) -> None: ...
 
-    def validated(self, validation: Validation, samples: list[Sample], *, best: bool) -> None: ...
+    def on_validation(
+        self, validation: Validation, samples: list[ValidationSample], *, best: bool
+    ) -> None: ...
 
-    def ends(self, sentence: str) -> None: ...
+    def on_end(self, sentence: str) -> None: ...

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import nn
 
-__all__ = ["part_lines"]
+__all__ = ["parameter_lines"]
 
 WORDS = {
     "embedding": "token vectors",
@@ -49,7 +49,7 @@ class Part(NamedTuple):
         return f"{self.side}: {self.words}{number}"
 
 
-def part_lines(network: nn.Module) -> list[str]:
+def parameter_lines(network: nn.Module) -> list[str]:
     """A line for each part and one for all of them; equal layers in a row share theirs.
 
     A parameter that several parts use is counted where it comes first, and the others are named.
@@ -62,7 +62,7 @@ def part_lines(network: nn.Module) -> list[str]:
         if not known:
             counts[part] = counts.get(part, 0) + parameter.numel()
         known.append(part)
-    lines = [f"{count:>12,}  {words}" for words, count in _together(counts, users)]
+    lines = [f"{count:>12,}  {words}" for words, count in _merge_layers(counts, users)]
     return [*lines, f"{sum(counts.values()):>12,}  total"]
 
 
@@ -80,7 +80,9 @@ def _part(parameter: str) -> Part:
     return Part(side, words, int(rest[0]) + 1 if numbered else None)
 
 
-def _together(counts: dict[Part, int], users: dict[int, list[Part]]) -> Iterator[tuple[str, int]]:
+def _merge_layers(
+    counts: dict[Part, int], users: dict[int, list[Part]]
+) -> Iterator[tuple[str, int]]:
     """Names and counts, with equal layers in a row as one."""
     for (side, words, count), group in groupby(counts, lambda part: (*part[:2], counts[part])):
         parts = list(group)

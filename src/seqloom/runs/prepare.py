@@ -7,20 +7,20 @@ from typing import Any, Literal
 
 from seqloom.config import (
     ColumnConfig,
+    ColumnStatistics,
     Config,
     Facts,
     HorizonConfig,
     LabelConfig,
     NumberConfig,
     PictureConfig,
-    Side,
     SoundConfig,
     TagsConfig,
     TextConfig,
     VectorConfig,
     VideoConfig,
     WindowConfig,
-    check_gaps,
+    check_blanks,
     check_names,
     check_stream,
     dump,
@@ -59,37 +59,42 @@ from seqloom.fields import (
 )
 from seqloom.model import build
 from seqloom.runs.contents import load_config, load_fields
-from seqloom.runs.ctc_checks import check_alignable, check_aligning
+from seqloom.runs.ctc_checks import check_ctc_config, check_ctc_lengths
 from seqloom.runs.device import check_device
-from seqloom.runs.fine_tuning import Base
-from seqloom.runs.observer import Watch
-from seqloom.runs.pretrained_embeddings import VectorsBase, given_size, keep_vectors, open_vectors
-from seqloom.runs.pretrained_front_end import FrontBase, open_front
+from seqloom.runs.fine_tuning import PretrainedRun
+from seqloom.runs.observer import TrainingObserver
+from seqloom.runs.pretrained_embeddings import (
+    PretrainedEmbeddings,
+    embedding_overrides,
+    freeze_pretrained,
+    open_embeddings,
+)
+from seqloom.runs.pretrained_front_end import PretrainedFrontEnd, open_front_end
 from seqloom.runs.progress import Progress
-from seqloom.runs.tensorboard import check_board
-from seqloom.runs.weights import without_memory
+from seqloom.runs.tensorboard import check_tensorboard
+from seqloom.runs.weights import meta_device
 from seqloom.store import RunDirectory
 from seqloom.store.durable import remove_tree, run_errors
 from seqloom.training import check_forcing, check_precision, freeze
 
 __all__ = [
     "ANY_SIDE",
-    "Prepared",
-    "Request",
-    "continued",
+    "PreparedData",
+    "TrainingRequest",
+    "check_same_data",
     "learn_fields",
     "prepare",
-    "same_data",
+    "resume_config",
     "save_fields",
 ]
 
 CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on, ...
-SETTLED = ("training.extend_vocabulary",)  # ... and of that, what is settled at its beginning
-ANY_SIDE = Side(50.0, 10.0, 9.0, 50, 10_000, 1_000)
+FIXED = ("training.extend_vocabulary",)  # ... and of that, what is settled at its beginning
+ANY_SIDE = ColumnStatistics(50.0, 10.0, 9.0, 50, 10_000, 1_000)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedData:
     """Everything that training reads."""
 
     config: Config
@@ -98,38 +103,38 @@ class Prepared:
     train: Corpus
     valid: Corpus
     notes: tuple[str, ...]
-    base: Base | FrontBase | VectorsBase | None = (
+    base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings | None = (
         None  # what to begin from, where there is no step yet
     )
 
 
 @dataclass(frozen=True)
-class Request:
+class TrainingRequest:
     """What a user asks for: data, held-out data, a preset, and options of their own."""
 
     data: Data
     valid: Data | None = None
     preset: str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
-    base: Base | None = None  # the run that a new one begins from
+    base: PretrainedRun | None = None  # the run that a new one begins from
 
     def __post_init__(self) -> None:
         """Files of words with their tags have tags as their target, unless it is said otherwise."""
         if is_tagged(self.data):
             object.__setattr__(self, "options", merge({"target": {"kind": "tags"}}, self.options))
 
-    def begun_from(self, base: Base) -> "Request":
+    def with_base(self, base: PretrainedRun) -> "TrainingRequest":
         """The same for a run that begins from another: its fields and its model are settled."""
         check_names(self.options, place="options")
         if self.preset != "auto":
             raise ConfigError(f"--from {base.path} keeps its model: leave --model out")
         return replace(self, options=base.options(self.options), base=base)
 
-    def checked(self) -> Config:
+    def check_config(self) -> Config:
         """What can be said of the configuration without data; ConfigError where it cannot be."""
         check_names(self.options, place="options")
         facts = Facts(1_000, ANY_SIDE, ANY_SIDE, stream=is_stream(self.data))
-        likely = self.planned(facts)
+        likely = self.plan_config(facts)
         if likely.training.extend_vocabulary and self.base is None:
             raise ConfigError(
                 "training.extend_vocabulary adds to the vocabulary of another run: name it with "
@@ -138,47 +143,53 @@ class Request:
         _check_model(likely)
         return likely
 
-    def planned(self, facts: Facts) -> Config:
+    def plan_config(self, facts: Facts) -> Config:
         """The whole configuration for such data; vectors from a file settle their own size."""
-        return plan(merge(given_size(self.options), self.options), facts, preset=self.preset)
+        return plan(
+            merge(embedding_overrides(self.options), self.options), facts, preset=self.preset
+        )
 
     def survey(self) -> Survey:
         """One look at the data, with the options checked before."""
-        likely = self.checked()
+        likely = self.check_config()
         return survey(self.data, likely.data, seed=likely.seed)
 
 
-def prepare(directory: RunDirectory, request: Request, watch: Watch) -> Prepared:
+def prepare(
+    directory: RunDirectory, request: TrainingRequest, watch: TrainingObserver
+) -> PreparedData:
     """Make or find a run's configuration and fields, and its data in encoded form."""
     found: Survey | None = None
-    base: Base | FrontBase | VectorsBase | None = None
-    latest = directory.latest() if directory.exists else None
+    base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings | None = None
+    latest = directory.latest_checkpoint() if directory.exists else None
     if latest is None:
-        watch.says("reading the data")
+        watch.on_message("reading the data")
         found = request.survey()
-        config, fields = _new_fields(request.planned(found.facts), request, found, watch)
-        base = request.base or open_vectors(config, fields, open_front(config.model.front))
+        config, fields = _new_fields(request.plan_config(found.facts), request, found, watch)
+        base = request.base or open_embeddings(config, fields, open_front_end(config.model.front))
         source, target = fields
         save_fields(directory, source, target)
         directory.create(dump(config))
     else:
-        config = continued(directory, request, watch)
+        config = resume_config(directory, request, watch)
         source, target = load_fields(directory, config)
-    parts = _Parts(request, Columns(source, target, config.data), config.seed, found)
+    parts = _RowSplits(request, Columns(source, target, config.data), config.seed, found)
     reports = Report(), Report()
     train = parts.corpus(directory, "train", reports[0], watch)
     valid = parts.corpus(directory, "valid", reports[1], watch)
-    same_data(directory, request, train, valid)
+    check_same_data(directory, request, train, valid)
     for corpus in (train, valid):
-        check_alignable(config, corpus)
-    notes = [line for report in reports if report.lost for line in report.lines()]
-    return Prepared(config, source, target, train, valid, tuple(notes), base)
+        check_ctc_lengths(config, corpus)
+    notes = [line for report in reports if report.total_dropped for line in report.lines()]
+    return PreparedData(config, source, target, train, valid, tuple(notes), base)
 
 
-def same_data(directory: RunDirectory, request: Request, train: Corpus, valid: Corpus) -> None:
+def check_same_data(
+    directory: RunDirectory, request: TrainingRequest, train: Corpus, valid: Corpus
+) -> None:
     """DataError where a run that goes on would go on with other data, or would be measured on other
     held-out rows than so far, so that its results could not be compared."""
-    latest = directory.latest()
+    latest = directory.latest_checkpoint()
     if latest is None:
         return
     before = Progress.from_dict(latest.progress())
@@ -219,16 +230,20 @@ def _cells(side: Literal[0, 1], config: Config, data: Data, found: Survey) -> It
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _RowSplits:
     """The rows to learn from and the rows held out, wherever each comes from."""
 
-    request: Request
+    request: TrainingRequest
     columns: Columns
     seed: int
     survey: Survey | None  # where one was made in this sitting
 
     def corpus(
-        self, directory: RunDirectory, side: Literal["train", "valid"], report: Report, watch: Watch
+        self,
+        directory: RunDirectory,
+        side: Literal["train", "valid"],
+        report: Report,
+        watch: TrainingObserver,
     ) -> Corpus:
         """One side in encoded form: what an earlier sitting left, or made now."""
         place, request, columns = directory.cache_directory / side, self.request, self.columns
@@ -241,7 +256,7 @@ class _Parts:
         corpus = Corpus.reuse(place, mark)
         if corpus is not None:
             return corpus
-        watch.says(f"encoding the {'training' if side == 'train' else 'held-out'} rows")
+        watch.on_message(f"encoding the {'training' if side == 'train' else 'held-out'} rows")
         rows = self._rows(side, read_rows(data, columns.config, report), data)
         return Corpus.build(rows, columns, directory=place, report=report, fingerprint=mark)
 
@@ -251,7 +266,7 @@ class _Parts:
             return rows
         found = self.survey or survey(data, config, seed=self.seed)
         split = hold_out(found, config, seed=self.seed)
-        if not split.held_out:
+        if not split.holdout:
             raise DataError(
                 f"{describe_data(data)}: nothing can be held out; give at least two different "
                 "sources, none of them in most of the rows, and a data.valid_share above 0, or "
@@ -263,19 +278,23 @@ class _Parts:
 def _check_model(config: Config) -> None:
     """ConfigError where no model can be built, learn, or be computed as configured."""
     check_stream(config)
-    check_gaps(config)
-    check_aligning(config)
-    with without_memory():
-        network = build(config.model, source=_some(config.source), target=_some(config.target))
+    check_blanks(config)
+    check_ctc_config(config)
+    with meta_device():
+        network = build(
+            config.model,
+            source=_placeholder_items(config.source),
+            target=_placeholder_items(config.target),
+        )
         freeze(network, config.training.freeze)
-        keep_vectors(network, config.model)
+        freeze_pretrained(network, config.model)
     check_forcing(config.training, network)
     check_precision(config.training)
-    check_board(config.training)
+    check_tensorboard(config.training)
     check_device(config.training)
 
 
-def _some(column: ColumnConfig) -> Items:
+def _placeholder_items(column: ColumnConfig) -> Items:
     """Items of the kind that a column has."""
     match column:
         case WindowConfig(window=window, known=known):
@@ -294,22 +313,24 @@ def _some(column: ColumnConfig) -> Items:
 
 
 def _new_fields(
-    config: Config, request: Request, found: Survey, watch: Watch
+    config: Config, request: TrainingRequest, found: Survey, watch: TrainingObserver
 ) -> tuple[Config, tuple[Field, Field]]:
     """New fields, or those of the run that is begun from; the configuration that goes with them."""
     base = request.base
     if base is None:
-        watch.says("learning the vocabulary")
+        watch.on_message("learning the vocabulary")
         return config, learn_fields(config, request.data, found)
     fields = base.fields
     if config.training.extend_vocabulary:
-        fields = base.extended(found.sample)
+        fields = base.extend_fields(found.sample)
         added = [
             new.items.count - old.items.count for new, old in zip(fields, base.fields, strict=True)
         ]
-        watch.says(f"added to the vocabulary: {added[0]} source and {added[1]} target symbols")
+        watch.on_message(
+            f"added to the vocabulary: {added[0]} source and {added[1]} target symbols"
+        )
     sizes = {"source": fields[0].config, "target": fields[1].config}
-    return base.settled(config.model_copy(update=sizes), request.options), fields
+    return base.fine_tuning_config(config.model_copy(update=sizes), request.options), fields
 
 
 def save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
@@ -321,7 +342,9 @@ def save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
         target.save(folder / "target")
 
 
-def continued(directory: RunDirectory, request: Request, watch: Watch) -> Config:
+def resume_config(
+    directory: RunDirectory, request: TrainingRequest, watch: TrainingObserver
+) -> Config:
     """The run's configuration with what may change changed; anything else is an error."""
     config = load_config(directory)
     check_names(request.options, place="options")
@@ -336,12 +359,12 @@ def continued(directory: RunDirectory, request: Request, watch: Watch) -> Config
             )
     changed = [name for name, value in after.items() if before.get(name) != value]
     for name in changed:
-        if not name.startswith(CHANGEABLE) or name in SETTLED:
+        if not name.startswith(CHANGEABLE) or name in FIXED:
             raise ConfigError(
                 f"{directory.path} was begun with {name} = {before.get(name)!r}: leave "
                 f"{name} = {after[name]!r} out to go on, or choose another --run"
             )
-        watch.says(f"from here on {name} = {after[name]!r} in place of {before.get(name)!r}")
+        watch.on_message(f"from here on {name} = {after[name]!r} in place of {before.get(name)!r}")
     _check_model(asked)
     if changed:
         directory.create(dump(asked))

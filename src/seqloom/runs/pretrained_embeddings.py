@@ -12,21 +12,21 @@ from seqloom.config import Config, ModelConfig, Overrides
 from seqloom.data import read_vectors, vectors_size
 from seqloom.errors import ConfigError
 from seqloom.fields import Field, TextField
-from seqloom.model import Network, Reads, token_table
-from seqloom.runs.pretrained_front_end import FrontBase
+from seqloom.model import Network, TokenSide, token_table
+from seqloom.runs.pretrained_front_end import PretrainedFrontEnd
 from seqloom.runs.weights import weights
 from seqloom.training import freeze_vectors
 
-__all__ = ["VectorsBase", "given_size", "keep_vectors", "open_vectors"]
+__all__ = ["PretrainedEmbeddings", "embedding_overrides", "freeze_pretrained", "open_embeddings"]
 
-SIDES: tuple[Reads, ...] = ("source", "target")
+SIDES: tuple[TokenSide, ...] = ("source", "target")
 
 
 @dataclass(frozen=True)
-class Given:
+class SideEmbeddings:
     """Vectors for some of the tokens of a field."""
 
-    side: Reads
+    side: TokenSide
     path: Path
     symbols: int  # of the field, without the special ones
     tokens: Tensor  # ids of those found
@@ -37,35 +37,37 @@ class Given:
         share = 100 * found / max(1, self.symbols)
         return f"{self.path} ({found:,} of {self.symbols:,} {self.side} symbols, {share:.1f} %)"
 
-    def scaled(self, like: Tensor) -> Tensor:
+    def rescale(self, like: Tensor) -> Tensor:
         """The vectors, all times one number: as large on average as a new table's are."""
         size = self.vectors.square().mean().sqrt()
         return self.vectors.to(like.dtype) * like.square().mean().sqrt() / size.clamp_min(1e-12)
 
 
 @dataclass(frozen=True)
-class VectorsBase:
+class PretrainedEmbeddings:
     """Where a new run has vectors of its tokens from, and perhaps its front end."""
 
-    given: tuple[Given, ...]
-    front: FrontBase | None
+    embeddings: tuple[SideEmbeddings, ...]
+    front_end: PretrainedFrontEnd | None
 
     def __str__(self) -> str:
-        told = f"the vectors of {' and '.join(map(str, self.given))}"
-        return told if self.front is None else f"{told}, and {self.front}"
+        told = f"the vectors of {' and '.join(map(str, self.embeddings))}"
+        return told if self.front_end is None else f"{told}, and {self.front_end}"
 
-    def first_weights(self, network: Network) -> dict[str, Tensor]:
+    def initial_weights(self, network: Network) -> dict[str, Tensor]:
         """The network's own weights, with the given vectors in place of those of their tokens."""
-        own = weights(network) if self.front is None else self.front.first_weights(network)
+        own = (
+            weights(network) if self.front_end is None else self.front_end.initial_weights(network)
+        )
         found = {name: value.clone() for name, value in own.items()}
         names = {id(parameter): name for name, parameter in network.named_parameters()}
-        for each in self.given:
+        for each in self.embeddings:
             table = found[names[id(token_table(network, each.side).table)]]
-            table[each.tokens] = each.scaled(table)
+            table[each.tokens] = each.rescale(table)
         return found
 
 
-def given_size(options: Mapping[str, Any]) -> Overrides:
+def embedding_overrides(options: Mapping[str, Any]) -> Overrides:
     """The size of token vectors that a file settles, unless the options themselves do."""
     model = options.get("model", {})
     files = [model.get(f"{side}_vectors") for side in SIDES if model.get(f"{side}_vectors")]
@@ -74,9 +76,9 @@ def given_size(options: Mapping[str, Any]) -> Overrides:
     return {"model": {"embedding": vectors_size(Path(files[0]))}}
 
 
-def open_vectors(
-    config: Config, fields: tuple[Field, Field], front: FrontBase | None
-) -> VectorsBase | FrontBase | None:
+def open_embeddings(
+    config: Config, fields: tuple[Field, Field], front: PretrainedFrontEnd | None
+) -> PretrainedEmbeddings | PretrainedFrontEnd | None:
     """What a new run begins with: vectors of the files that the options name, and a front end."""
     sides = zip(SIDES, fields, strict=True)
     files = {_file(config.model, side) for side in SIDES} - {""}
@@ -86,12 +88,14 @@ def open_vectors(
             "name one file, or set model.share_vocabulary=false"
         )
     given = [
-        _given(config.model, side, field) for side, field in sides if _file(config.model, side)
+        _read_embeddings(config.model, side, field)
+        for side, field in sides
+        if _file(config.model, side)
     ]
-    return VectorsBase(tuple(given), front) if given else front
+    return PretrainedEmbeddings(tuple(given), front) if given else front
 
 
-def keep_vectors(network: Network, config: ModelConfig) -> list[str]:
+def freeze_pretrained(network: Network, config: ModelConfig) -> list[str]:
     """Let given vectors stay as they are, if so configured; what a reader should know of that.
 
     ConfigError where vectors are given for a side that reads no tokens.
@@ -100,11 +104,11 @@ def keep_vectors(network: Network, config: ModelConfig) -> list[str]:
     return freeze_vectors(network, tables) if config.frozen_vectors and tables else []
 
 
-def _file(config: ModelConfig, side: Reads) -> str:
+def _file(config: ModelConfig, side: TokenSide) -> str:
     return config.source_vectors if side == "source" else config.target_vectors
 
 
-def _given(config: ModelConfig, side: Reads, field: Field) -> Given:
+def _read_embeddings(config: ModelConfig, side: TokenSide, field: Field) -> SideEmbeddings:
     path = Path(_file(config, side))
     if not isinstance(field, TextField):
         raise ConfigError(f"model.{side}_vectors: the {side} is no text; leave it out")
@@ -125,4 +129,4 @@ def _given(config: ModelConfig, side: Reads, field: Field) -> Given:
             f"{field.describe()}; set {side}.unit=word, or leave it out"
         )
     table = torch.from_numpy(vectors.table[list(found.values())])
-    return Given(side, path, len(spellings), torch.tensor(list(found)), table)
+    return SideEmbeddings(side, path, len(spellings), torch.tensor(list(found)), table)

@@ -6,20 +6,20 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from seqloom.config import FrontConfig, NoFrontConfig
+from seqloom.config import FrontEndConfig, NoFrontEndConfig
 from seqloom.errors import ConfigError, RunError
-from seqloom.runs.contents import best_step, used_weights
+from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.weights import weights
 from seqloom.store import RunDirectory
 from seqloom.store.tensors import unpack
 
-__all__ = ["FrontBase", "open_front"]
+__all__ = ["PretrainedFrontEnd", "open_front_end"]
 
 CONVOLUTIONS = "encoder.front.convolutions."
 
 
 @dataclass(frozen=True)
-class FrontBase:
+class PretrainedFrontEnd:
     """Where a new run has its convolutions from."""
 
     path: Path
@@ -28,7 +28,7 @@ class FrontBase:
     def __str__(self) -> str:
         return f"the front end of {self.path}"
 
-    def first_weights(self, network: nn.Module) -> dict[str, Tensor]:
+    def initial_weights(self, network: nn.Module) -> dict[str, Tensor]:
         """The network's own weights, with these convolutions in place of its new ones."""
         found = {}
         for name, value in weights(network).items():
@@ -45,21 +45,21 @@ class FrontBase:
         return found
 
 
-def open_front(part: FrontConfig) -> FrontBase | None:
+def open_front_end(part: FrontEndConfig) -> PretrainedFrontEnd | None:
     """The convolutions of the run or the file that the options name, if they name one."""
-    if isinstance(part, NoFrontConfig) or not part.weights:
+    if isinstance(part, NoFrontEndConfig) or not part.weights:
         return None
     path = Path(part.weights)
     if path.is_dir():
-        used = used_weights(best_step(RunDirectory(path)))
+        used = model_weights(best_step(RunDirectory(path)))
         inner = {
             name.removeprefix(CONVOLUTIONS): value
             for name, value in used.items()
             if name.startswith(CONVOLUTIONS)
         }
-        return FrontBase(path, inner)
+        return PretrainedFrontEnd(path, inner)
     try:
-        return FrontBase(path, unpack(path.read_bytes(), place=path))
+        return PretrainedFrontEnd(path, unpack(path.read_bytes(), place=path))
     except OSError as error:
         why = error.strerror or "its name is not one"
         raise ConfigError(

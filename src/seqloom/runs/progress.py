@@ -30,7 +30,7 @@ class Validation:
     outputs: int = 0  # different ones among those written out; 0 where one would be right
     gap: float = 0.0  # exposure: what the loss is more where the model reads its own outputs
 
-    def words(self, target: str) -> str:
+    def describe(self, target: str) -> str:
         """The results as a reader wants them, for a target of this kind."""
         if target in ("number", "series"):
             surprise = f"{'squared error' if target == 'number' else 'loss'} {self.loss:.4f}"
@@ -68,12 +68,12 @@ class Progress:
         ranked = sorted(self.validations, key=lambda each: (-each.value(monitor), each.loss))
         return ranked[0] if ranked else None
 
-    def without_progress(self, monitor: Monitor) -> int:
+    def validations_since_best(self, monitor: Monitor) -> int:
         """Validations since the best one."""
         best = self.best(monitor)
         return 0 if best is None else len(self.validations) - 1 - self.validations.index(best)
 
-    def falls(self, monitor: Monitor, patience: int) -> int:
+    def plateau_count(self, monitor: Monitor, patience: int) -> int:
         """How often the results have stayed on a plateau for so many validations."""
         falls = waited = 0
         best = -math.inf
@@ -84,7 +84,7 @@ class Progress:
                 falls, waited = falls + 1, 0
         return falls
 
-    def averaged_with(self, monitor: Monitor, kind: str, count: int) -> list[int]:
+    def steps_to_average(self, monitor: Monitor, kind: str, count: int) -> list[int]:
         """Validated steps, the newest apart, whose weights are averaged with the newest ones."""
         earlier = list(self.validations)
         if kind == "best":
@@ -104,15 +104,18 @@ class Progress:
             progress = cls(**{**values, "validations": validations})
         except (KeyError, TypeError) as error:
             raise RunError(f"progress.json does not say what it should ({error})") from None
-        if not (_sound(progress, Progress()) and all(_sound(v, _SOME) for v in validations)):
+        if not (
+            _types_match(progress, Progress())
+            and all(_types_match(v, _TEMPLATE) for v in validations)
+        ):
             raise RunError("progress.json holds a value of the wrong type; use another step")
         return progress
 
 
-_SOME = Validation(0, 0.0, 0.0)
+_TEMPLATE = Validation(0, 0.0, 0.0)
 
 
-def _sound(values: Any, like: Any) -> bool:
+def _types_match(values: Any, like: Any) -> bool:
     """Whether each field has the type it has in `like`; a whole number will do for a fraction."""
     pairs = ((getattr(values, f.name), getattr(like, f.name)) for f in dataclasses.fields(like))
     return all(

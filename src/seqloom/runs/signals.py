@@ -9,11 +9,11 @@ from types import FrameType
 
 from seqloom.errors import Interrupted
 
-__all__ = ["STOPPING", "StopRequest", "stop_signals"]
+__all__ = ["SIGNALS", "StopRequest", "stop_signals"]
 
 
 NOTHING_YET = "stopped before the first update; the same command begins again"
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:
@@ -23,7 +23,7 @@ class StopRequest:
         self.asked = False
         self.at_once = True
 
-    def can_wait(self) -> None:
+    def defer(self) -> None:
         """From now on there is something to save first."""
         if self.asked:
             raise Interrupted(NOTHING_YET)
@@ -51,7 +51,7 @@ def stop_signals(*, first: bool = True) -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {number: signal.signal(number, ask) for number in STOPPING}
+    before = {number: signal.signal(number, ask) for number in SIGNALS}
     try:
         yield request
     finally:

@@ -8,11 +8,25 @@ from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.config import Config
-from seqloom.data import Chunk, Corpus, Lanes
+from seqloom.data import Chunk, Corpus, StreamBatches
 from seqloom.fields import EMPTY
 from seqloom.model import Network, SequenceModel
-from seqloom.training import Carried, Cost, Example, Portion, Ranks, Sums, backward_stream, begun
-from seqloom.training.streams import made_of, parts, selected, sourceless
+from seqloom.training import (
+    Example,
+    LossOptions,
+    Portion,
+    Ranks,
+    StreamState,
+    Sums,
+    backward_stream,
+    start_stream,
+)
+from seqloom.training.streams import (
+    select_rows,
+    stream_from_tensors,
+    stream_tensors,
+    without_source,
+)
 
 __all__ = ["STEPS", "Stream", "chunks"]
 
@@ -36,26 +50,26 @@ class Stream:
     ) -> None:
         self._corpus = corpus
         self._device = device
-        self._network = _writer(network)
+        self._network = _require_sequence_model(network)
         training = config.training
         self._steps = training.truncate or STEPS
         lanes = training.batch_rows or max(1, training.batch_tokens // self._steps)
         steps = self._steps * training.accumulate
-        self.lanes = Lanes(len(corpus.targets), lanes=lanes, steps=steps, seed=config.seed)
-        self._carried: Carried | None = None  # None where all lanes begin
-        self._newest: Carried | None = None  # of this worker's lanes
+        self.lanes = StreamBatches(len(corpus.targets), lanes=lanes, steps=steps, seed=config.seed)
+        self._carried: StreamState | None = None  # None where all lanes begin
+        self._newest: StreamState | None = None  # of this worker's lanes
 
     def portion(self, step: int, ranks: Ranks) -> Portion:
         """This worker's lanes of an update."""
         chunk = self.lanes.chunk(step)
-        rows = self._own(ranks)
-        target = lane_tokens(self._corpus, chunk, rows.numpy()).to(self._device)
-        examples = [sourceless(target)] if len(rows) else []
+        rows = self._own_rows(ranks)
+        target = chunk_tokens(self._corpus, chunk, rows.numpy()).to(self._device)
+        examples = [without_source(target)] if len(rows) else []
         first = None
         if self._carried is not None and not chunk.first:
-            first = selected(self._carried, rows.to(self._device))
+            first = select_rows(self._carried, rows.to(self._device))
 
-        def backward(each: Example, cost: Cost) -> Sums:
+        def backward(each: Example, cost: LossOptions) -> Sums:
             sums, self._newest = backward_stream(
                 self._network, each, cost, steps=self._steps, first=first
             )
@@ -64,36 +78,36 @@ class Stream:
         tokens = int((chunk.ends - chunk.starts).sum())
         return Portion(examples, tokens, lambda: self._places(chunk), backward)
 
-    def keep(self, ranks: Ranks) -> None:
+    def synchronize(self, ranks: Ranks) -> None:
         """Let all workers know where all lanes stand after an update."""
-        nothing = begun(self._network, self.lanes.count)
-        newest = [] if self._newest is None else parts(self._newest)
-        own = self._own(ranks).to(self._device)
+        nothing = start_stream(self._network, self.lanes.count)
+        newest = [] if self._newest is None else stream_tensors(self._newest)
+        own = self._own_rows(ranks).to(self._device)
         found = []
-        for number, whole in enumerate(parts(nothing)):
+        for number, whole in enumerate(stream_tensors(nothing)):
             all_lanes = torch.zeros_like(whole)
             if newest:
                 all_lanes[own] = newest[number]
             found.append(ranks.sum(all_lanes))
-        self._carried, self._newest = made_of(found, nothing), None
+        self._carried, self._newest = stream_from_tensors(found, nothing), None
 
     def tensors(self) -> dict[str, Tensor]:
         """Where all lanes stand."""
-        found = [] if self._carried is None else parts(self._carried)
+        found = [] if self._carried is None else stream_tensors(self._carried)
         return {f"lanes/{number}": tensor for number, tensor in enumerate(found)}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> str:
         """Take back what `tensors` gave; a sentence where the lanes are others now."""
-        nothing = begun(self._network, self.lanes.count)
-        like = parts(nothing)
+        nothing = start_stream(self._network, self.lanes.count)
+        like = stream_tensors(nothing)
         found = [tensors.get(f"lanes/{number}") for number in range(len(like))]
         if all(a is not None and a.shape == b.shape for a, b in zip(found, like, strict=True)):
             whole = [tensor.to(self._device) for tensor in found if tensor is not None]
-            self._carried = made_of(whole, nothing)
+            self._carried = stream_from_tensors(whole, nothing)
             return ""
         return "the lanes of the text are others than before: each begins without a state"
 
-    def _own(self, ranks: Ranks) -> Int[Tensor, "B"]:
+    def _own_rows(self, ranks: Ranks) -> Int[Tensor, "B"]:
         return torch.arange(ranks.rank, self.lanes.count, ranks.world)
 
     def _places(self, chunk: Chunk) -> str:
@@ -103,12 +117,12 @@ class Stream:
 
 def chunks(corpus: Corpus, *, lanes: int, steps: int) -> Iterator[Int[Tensor, "B T"]]:
     """A whole text once, in lanes side by side."""
-    read = Lanes(len(corpus.targets), lanes=lanes, steps=steps)
+    read = StreamBatches(len(corpus.targets), lanes=lanes, steps=steps)
     for number in range(read.per_epoch):
-        yield lane_tokens(corpus, read.chunk(number), np.arange(read.count))
+        yield chunk_tokens(corpus, read.chunk(number), np.arange(read.count))
 
 
-def lane_tokens(corpus: Corpus, chunk: Chunk, rows: np.ndarray) -> Int[Tensor, "B T"]:
+def chunk_tokens(corpus: Corpus, chunk: Chunk, rows: np.ndarray) -> Int[Tensor, "B T"]:
     """The tokens of these lanes, padded with `<empty>` where a lane has ended."""
     lengths = chunk.ends[rows] - chunk.starts[rows]
     steps = np.arange(int((chunk.ends - chunk.starts).max(initial=0)))
@@ -119,7 +133,7 @@ def lane_tokens(corpus: Corpus, chunk: Chunk, rows: np.ndarray) -> Int[Tensor, "
     return torch.from_numpy(tokens)
 
 
-def _writer(network: Network) -> SequenceModel:
+def _require_sequence_model(network: Network) -> SequenceModel:
     if not isinstance(network, SequenceModel):
         raise TypeError("a stream of text is read by a model that writes")
     return network

@@ -10,12 +10,12 @@ from seqloom.config import TrainingConfig
 from seqloom.errors import ConfigError
 from seqloom.store.durable import run_errors
 
-__all__ = ["Board", "board", "check_board"]
+__all__ = ["TensorBoardLog", "check_tensorboard", "open_tensorboard"]
 
 UPDATE = {"loss": "loss", "gradient norm": "gradient_norm", "learning rate": "rate"}
 
 
-def check_board(config: TrainingConfig) -> None:
+def check_tensorboard(config: TrainingConfig) -> None:
     """ConfigError where figures are wanted for TensorBoard and it is not installed."""
     if config.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(
@@ -24,7 +24,7 @@ def check_board(config: TrainingConfig) -> None:
         )
 
 
-class Board:
+class TensorBoardLog:
     """Takes the events of a run, as events.jsonl has them, from one step on."""
 
     def __init__(self, folder: Path, *, after: int) -> None:
@@ -35,10 +35,10 @@ class Board:
         with run_errors(folder):
             self._writer = SummaryWriter(str(folder), purge_step=after + 1)
 
-    def show(self, event: Mapping[str, Any]) -> None:
+    def add_event(self, event: Mapping[str, Any]) -> None:
         """Add what TensorBoard can draw of an event."""
         with run_errors(self._folder):
-            for title, value in _figures(event):
+            for title, value in _scalars(event):
                 self._writer.add_scalar(title, value, event["step"])
 
     def close(self) -> None:
@@ -47,7 +47,7 @@ class Board:
             self._writer.close()
 
 
-def _figures(event: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _scalars(event: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Each number with the title under which it is drawn."""
     if event["event"] == "update":
         yield from ((f"training/{title}", event[name]) for title, name in UPDATE.items())
@@ -57,12 +57,14 @@ def _figures(event: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 @contextmanager
-def board(run: Path, config: TrainingConfig, *, after: int) -> Iterator[Board | None]:
+def open_tensorboard(
+    run: Path, config: TrainingConfig, *, after: int
+) -> Iterator[TensorBoardLog | None]:
     """The board of a run, in its folder `tensorboard`; None where it is not asked for."""
     if not config.tensorboard:
         yield None
         return
-    shown = Board(run / "tensorboard", after=after)
+    shown = TensorBoardLog(run / "tensorboard", after=after)
     try:
         yield shown
     finally:

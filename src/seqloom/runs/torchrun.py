@@ -10,32 +10,32 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from seqloom.errors import RunError, SeqloomError
 from seqloom.runs.learner import Learner
 from seqloom.runs.signals import StopRequest
-from seqloom.runs.torchrun_environment import Launch
+from seqloom.runs.torchrun_environment import TorchrunEnvironment
 from seqloom.store import RunDirectory
-from seqloom.training import ALONE, Ranks, meeting
+from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
-__all__ = ["READY", "follow", "launched", "leading"]
+__all__ = ["READY", "follow", "join_ranks", "lead"]
 
 READY = -1.0  # the first rank's word that there are updates to make; otherwise its exit code
 
 
 @contextmanager
-def launched(place: Launch | None, stop: StopRequest) -> Iterator[Ranks | None]:
+def join_ranks(place: TorchrunEnvironment | None, stop: StopRequest) -> Iterator[Ranks | None]:
     """Meet the other ranks of a launcher; None without one, and then workers may be started."""
     if place is None:
         yield None
     elif place.world == 1:
-        yield ALONE
+        yield SINGLE_PROCESS
     else:
-        gathered = meeting("env://", place.rank, place.world, asked=lambda: stop.asked)
+        gathered = process_group("env://", place.rank, place.world, asked=lambda: stop.asked)
         with ExitStack() as stack:
-            with _told_by_the_first() if place.rank else nullcontext():
+            with _exit_quietly() if place.rank else nullcontext():
                 ranks = stack.enter_context(gathered)
             yield ranks
 
 
 @contextmanager
-def leading(ranks: Ranks | None) -> Iterator[None]:
+def lead(ranks: Ranks | None) -> Iterator[None]:
     """Tell the other ranks, when the block is over, with what exit code it ended."""
     code = SeqloomError.exit_code
     try:
@@ -47,7 +47,7 @@ def leading(ranks: Ranks | None) -> Iterator[None]:
     finally:
         if ranks is not None:
             with suppress(RunError):
-                ranks.agree(code)
+                ranks.broadcast(code)
 
 
 def follow(directory: RunDirectory, ranks: Ranks) -> None:
@@ -56,20 +56,20 @@ def follow(directory: RunDirectory, ranks: Ranks) -> None:
     An error that the first rank has too is left to it to tell; that this rank cannot read the run
     directory is not.
     """
-    with _told_by_the_first():
-        word = ranks.agree(0.0)
+    with _exit_quietly():
+        word = ranks.broadcast(0.0)
     if word == READY:
         learner = Learner.open(directory)
-        with _told_by_the_first():
+        with _exit_quietly():
             for _ in learner.updates(ranks):
                 pass
-            word = ranks.agree(0.0)
+            word = ranks.broadcast(0.0)
     if word:
         raise SystemExit(int(word))
 
 
 @contextmanager
-def _told_by_the_first() -> Iterator[None]:
+def _exit_quietly() -> Iterator[None]:
     """End without a word: whatever it is, the first rank knows of it or is gone."""
     try:
         yield

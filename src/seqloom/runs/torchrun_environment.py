@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from seqloom.errors import ConfigError
 
-__all__ = ["Launch", "launch"]
+__all__ = ["TorchrunEnvironment", "torchrun_environment"]
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
-class Launch(NamedTuple):
+class TorchrunEnvironment(NamedTuple):
     """This process's number among all, how many there are, and its number on this machine."""
 
     rank: int
@@ -18,7 +18,7 @@ class Launch(NamedTuple):
     local_rank: int
 
 
-def launch() -> Launch | None:
+def torchrun_environment() -> TorchrunEnvironment | None:
     """What a launcher has put into the environment; None where nothing did."""
     if any(name not in os.environ for name in NAMES):
         return None
@@ -26,4 +26,4 @@ def launch() -> Launch | None:
     if not all(value.isdecimal() for value in values) or not int(values[0]) < int(values[1]):
         told = ", ".join(f"{name}={os.environ[name]}" for name in NAMES[:3])
         raise ConfigError(f"the environment says {told}: start with torchrun, or unset RANK")
-    return Launch(*map(int, values))
+    return TorchrunEnvironment(*map(int, values))

@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from seqloom.errors import RunError
 
-__all__ = ["check_fit", "give_memory", "load_weights", "weights", "without_memory"]
+__all__ = ["check_fit", "load_weights", "materialize", "meta_device", "weights"]
 
 DRAWS = ("normal_", "uniform_")
 
@@ -35,13 +35,13 @@ class _Uncompiled(TorchFunctionMode):
 
 
 @contextmanager
-def without_memory() -> Iterator[None]:
+def meta_device() -> Iterator[None]:
     """Models that are built here have names and shapes, but no weights."""
     with torch.device("meta"), _Uncompiled():
         yield
 
 
-def give_memory(model: nn.Module) -> None:
+def materialize(model: nn.Module) -> None:
     """Room for the weights of a model that was built without."""
     with _Uncompiled():
         model.to_empty(device="cpu")

@@ -21,9 +21,9 @@ from seqloom.config import TrainingConfig
 from seqloom.errors import Interrupted, RunError, SeqloomError
 from seqloom.runs.device import learning_device
 from seqloom.runs.learner import Learner
-from seqloom.runs.signals import STOPPING, StopRequest
+from seqloom.runs.signals import SIGNALS, StopRequest
 from seqloom.store import RunDirectory
-from seqloom.training import ALONE, Ranks, meeting
+from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
 __all__ = ["cores", "local_workers", "threads", "work", "worker_count"]
 
@@ -54,18 +54,20 @@ def local_workers(
     """Start the other workers, be the first of them, and wait for them at the end."""
     world = worker_count(config)
     if world == 1:
-        yield ALONE
+        yield SINGLE_PROCESS
         return
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="seqloom-"))
         place = Path(folder) / "meeting"
         workers = [
-            stack.enter_context(_started([str(directory.path), str(place), str(rank), str(world)]))
+            stack.enter_context(
+                _start_worker([str(directory.path), str(place), str(rank), str(world)])
+            )
             for rank in range(1, world)
         ]
         _wait_until_ready(place, workers, stop)
         stack.enter_context(threads(1))
-        yield stack.enter_context(meeting(place.absolute().as_uri(), 0, world))
+        yield stack.enter_context(process_group(place.absolute().as_uri(), 0, world))
 
 
 @contextmanager
@@ -80,7 +82,7 @@ def threads(count: int) -> Iterator[None]:
 
 
 @contextmanager
-def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _start_worker(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """A worker process that imports this very package and nothing from the current folder.
 
     It is out of reach of the terminal's signals, and ends when its standard input does.
@@ -104,7 +106,7 @@ def _wait_until_ready(
     place: Path, workers: list[subprocess.Popen[bytes]], stop: StopRequest
 ) -> None:
     """Until every worker has said that it can begin; RunError if one has ended instead."""
-    while not all(_ready(place, rank).exists() for rank in range(1, len(workers) + 1)):
+    while not all(_ready_file(place, rank).exists() for rank in range(1, len(workers) + 1)):
         if any(worker.poll() is not None for worker in workers):
             raise RunError("a worker could not be started; set training.workers=1 to do without")
         if stop.asked:
@@ -112,27 +114,27 @@ def _wait_until_ready(
         time.sleep(0.02)
 
 
-def _ready(place: Path, rank: int) -> Path:
+def _ready_file(place: Path, rank: int) -> Path:
     return place.with_name(f"ready-{rank}")
 
 
 def work(directory: Path, place: Path, rank: int, world: int) -> None:
     """Be one of the further workers."""
-    for number in STOPPING:
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_first, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     learner = Learner.open(RunDirectory(directory))
-    _ready(place, rank).touch()
+    _ready_file(place, rank).touch()
     with (
         suppress(SeqloomError),
-        meeting(place.absolute().as_uri(), rank, world) as ranks,
+        process_group(place.absolute().as_uri(), rank, world) as ranks,
     ):  # the first tells of it
         for _ in learner.updates(ranks):
             pass
 
 
-def _end_with_the_first() -> None:
+def _exit_with_parent() -> None:
     """Wait until the first process has closed our standard input, or is gone."""
     sys.stdin.buffer.read()
     os._exit(0)

@@ -9,15 +9,15 @@ from torch import Tensor
 
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.search.block_topk import forks_by_blocks
-from seqloom.search.constraint_banks import bank_choice, with_required
-from seqloom.search.frontier import Choices, Forks, Frontier
+from seqloom.search.block_topk import continuations_by_blocks
+from seqloom.search.constraint_banks import add_required_tokens, bank_choice
+from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.ranking import PER_TOKEN, Ranking, coverage_of
+from seqloom.search.ranking import PER_TOKEN, Ranking, coverage_penalty
 from seqloom.search.results import Hypothesis, check_outputs, hypotheses
-from seqloom.search.topk import largest
+from seqloom.search.topk import stable_topk
 
-__all__ = ["Beam", "best_forks", "candidates", "hopes_of", "ranks_of", "settled"]
+__all__ = ["Beam", "best_continuations", "candidates", "is_finished", "path_ranks", "upper_bounds"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Beam:
 
     def __post_init__(self) -> None:
         check_outputs(self.n_best, self.width)
-        if self.first and not self.ranking.plain:
+        if self.first and not self.ranking.is_plain:
             raise ConfigError(
                 "stopping at the first finished output misses better ones where lengths or "
                 "coverage count: leave out one of the two"
@@ -52,12 +52,12 @@ class Beam:
 
     def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
         choices = frontier.read(decoder, living=frontier.limits.required is None)
-        moved = frontier.grow(choices, best_forks(frontier, choices, self.width))
-        if not moved.settling:
+        moved = frontier.grow(choices, best_continuations(frontier, choices, self.width))
+        if not moved.may_finish:
             return moved
-        ranks, hopes = ranks_of(moved, self.ranking), hopes_of(moved, self.ranking)
-        sure = settled(ranks, hopes, moved.finished, 1 if self.first else self.n_best)
-        return moved.leave(moved.full | sure, ranks)
+        ranks, hopes = path_ranks(moved, self.ranking), upper_bounds(moved, self.ranking)
+        sure = is_finished(ranks, hopes, moved.finished, 1 if self.first else self.n_best)
+        return moved.finish_sentences(moved.full | sure, ranks)
 
     def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
         return hypotheses(frontier, count=self.n_best)
@@ -68,7 +68,7 @@ def candidates(
 ) -> tuple[Float[Tensor, "B K C"], Int[Tensor, "B K C"]]:
     """The likeliest tokens of each path and their log-probabilities; a finished path has one."""
     gains, tokens = choices.best(count, frontier.totals.numel())
-    if frontier.some:
+    if frontier.any_finished:
         ended = frontier.finished.flatten()
         gains.masked_fill_(ended[:, None], -torch.inf)
         gains[:, 0].masked_fill_(ended, 0.0)
@@ -76,47 +76,47 @@ def candidates(
     return gains.view(shape), tokens.view(shape)
 
 
-def best_forks(frontier: Frontier, choices: Choices, count: int) -> Forks:
+def best_continuations(frontier: Frontier, choices: Choices, count: int) -> Continuations:
     """The `count` best ways to go on from all paths of each sentence.
 
     Where phrases are required, paths with few and with many of their tokens have equal shares.
     """
     required = frontier.limits.required
-    forks = None if required is not None else forks_by_blocks(frontier, choices, count)
+    forks = None if required is not None else continuations_by_blocks(frontier, choices, count)
     if forks is not None:
         return forks
     gains, tokens = candidates(frontier, choices, count)
     if required is None:
-        _, choice = largest((frontier.totals[:, :, None] + gains).flatten(1), count)
+        _, choice = stable_topk((frontier.totals[:, :, None] + gains).flatten(1), count)
     else:
-        gains, tokens, banks = with_required(frontier, choices, required, (gains, tokens))
+        gains, tokens, banks = add_required_tokens(frontier, choices, required, (gains, tokens))
         totals = (frontier.totals[:, :, None] + gains).flatten(1)
         choice = bank_choice(totals, banks.flatten(1), count)
-    return Forks(
+    return Continuations(
         tokens.flatten(1).gather(1, choice),
         gains.flatten(1).gather(1, choice),
         choice // gains.shape[2],
     )
 
 
-def ranks_of(frontier: Frontier, ranking: Ranking) -> Float[Tensor, "B K"]:
+def path_ranks(frontier: Frontier, ranking: Ranking) -> Float[Tensor, "B K"]:
     """What the paths are compared by as they are."""
     covered = None
-    if frontier.attended is not None:
+    if frontier.attention_sums is not None:
         sources = frontier.limits.sources
         if sources is None:
-            sources = torch.full_like(frontier.sentences, frontier.attended.shape[2])
-        covered = coverage_of(frontier.attended, sources)
+            sources = torch.full_like(frontier.sentences, frontier.attention_sums.shape[2])
+        covered = coverage_penalty(frontier.attention_sums, sources)
     return ranking.rank(frontier.totals, frontier.lengths, covered)
 
 
-def hopes_of(frontier: Frontier, ranking: Ranking) -> Float[Tensor, "B K"]:
+def upper_bounds(frontier: Frontier, ranking: Ranking) -> Float[Tensor, "B K"]:
     """What no output that continues a path is above."""
     longest = frontier.limits.longest[:, None].expand_as(frontier.lengths)
-    return ranking.hope(frontier.totals, frontier.lengths + 1, longest)
+    return ranking.upper_bound(frontier.totals, frontier.lengths + 1, longest)
 
 
-def settled(
+def is_finished(
     ranks: Float[Tensor, "B K"],
     hopes: Float[Tensor, "B K"],
     finished: Bool[Tensor, "B K"],

@@ -6,27 +6,29 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seqloom.search.frontier import Choices, Forks, Frontier
-from seqloom.search.topk import FEW
+from seqloom.search.frontier import Choices, Continuations, Frontier
+from seqloom.search.topk import SMALL_ROW
 
-__all__ = ["forks_by_blocks"]
+__all__ = ["continuations_by_blocks"]
 
-SIZES = (64, 80, 96, 100, 60, 50, 125, 48, 40, 32)  # of a block, the better first
+BLOCK_SIZES = (64, 80, 96, 100, 60, 50, 125, 48, 40, 32)  # of a block, the better first
 
 
-def forks_by_blocks(frontier: Frontier, choices: Choices, count: int) -> Forks | None:
+def continuations_by_blocks(
+    frontier: Frontier, choices: Choices, count: int
+) -> Continuations | None:
     """The `count` best ways to go on from all paths of each sentence, or None.
 
     The best are all in the blocks with the largest maxima, and only these are looked into. Where
     forks tie, or the vocabulary is small or has no such blocks, there is no answer.
     """
-    size, paths = _size(choices.logits.shape[1]), frontier.width
+    size, paths = _block_size(choices.logits.shape[1]), frontier.width
     if size is None or choices.logits.shape[1] // size <= count:
         return None
-    totals, rows = frontier.totals, _read_rows(frontier, choices)
+    totals, rows = frontier.totals, _choice_rows(frontier, choices)
     tops = choices.logits.unflatten(1, (-1, size)).amax(dim=2) - choices.norms[:, None]
     number = tops.shape[1]
-    if choices.living is not None:
+    if choices.live_rows is not None:
         tops = tops.index_select(0, rows)
         tops.masked_fill_(frontier.finished.view(-1, 1), -torch.inf)
         tops[:, 0].masked_fill_(frontier.finished.flatten(), 0.0)
@@ -34,7 +36,7 @@ def forks_by_blocks(frontier: Frontier, choices: Choices, count: int) -> Forks |
     chosen = scores.topk(count + 1, dim=1).indices  # (B, C)
     parents, block = chosen // number, chosen % number
     path = parents + torch.arange(0, totals.numel(), paths, device=totals.device)[:, None]
-    gains = _looked_into(frontier, choices, path.flatten(), block.flatten(), size)
+    gains = _block_log_probabilities(frontier, choices, path.flatten(), block.flatten(), size)
     gains = gains.view(len(totals), -1)  # (B, C·size)
     sums = gains + totals.gather(1, parents).repeat_interleave(size, dim=1)
     best, where = sums.topk(count + 1, dim=1)
@@ -42,37 +44,39 @@ def forks_by_blocks(frontier: Frontier, choices: Choices, count: int) -> Forks |
         return None
     where = where[:, :count]
     tokens = block.gather(1, where // size) * size + where % size
-    return Forks(tokens, gains.gather(1, where), parents.gather(1, where // size))
+    return Continuations(tokens, gains.gather(1, where), parents.gather(1, where // size))
 
 
-def _looked_into(
+def _block_log_probabilities(
     frontier: Frontier, choices: Choices, path: Int[Tensor, "N"], block: Int[Tensor, "N"], size: int
 ) -> Float[Tensor, "N S"]:
     """Log-probabilities of the tokens in these blocks of these paths; a finished path has one."""
-    row = path if choices.living is None else _read_rows(frontier, choices).index_select(0, path)
+    row = (
+        path if choices.live_rows is None else _choice_rows(frontier, choices).index_select(0, path)
+    )
     blocks = choices.logits.reshape(-1, size)
     number = choices.logits.shape[1] // size
     gains = blocks.index_select(0, row * number + block)
     gains -= choices.norms.index_select(0, row)[:, None]
-    if choices.living is not None:
+    if choices.live_rows is not None:
         ended = frontier.finished.flatten().index_select(0, path)
         gains.masked_fill_(ended[:, None], -torch.inf)
         gains[:, 0].masked_fill_(ended & (block == 0), 0.0)
     return gains
 
 
-def _read_rows(frontier: Frontier, choices: Choices) -> Int[Tensor, "R"]:
+def _choice_rows(frontier: Frontier, choices: Choices) -> Int[Tensor, "R"]:
     """Where the choices of each path are; any where it has finished."""
     every = torch.arange(frontier.totals.numel(), device=frontier.totals.device)
-    if choices.living is None:
+    if choices.live_rows is None:
         return every
     rows = torch.zeros_like(every)
-    return rows.index_copy_(0, choices.living, every[: len(choices.living)])
+    return rows.index_copy_(0, choices.live_rows, every[: len(choices.live_rows)])
 
 
 @lru_cache(maxsize=64)
-def _size(width: int) -> int | None:
+def _block_size(width: int) -> int | None:
     """The size of a block, if there is one that so many tokens can be cut into."""
-    if width <= FEW:
+    if width <= SMALL_ROW:
         return None
-    return next((size for size in SIZES if width % size == 0), None)
+    return next((size for size in BLOCK_SIZES if width % size == 0), None)

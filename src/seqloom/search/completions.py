@@ -10,8 +10,8 @@ from torch import Tensor
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.beam import candidates
-from seqloom.search.frontier import Choices, Forks, Frontier
-from seqloom.search.groups import group_forks, leave_groups
+from seqloom.search.frontier import Choices, Continuations, Frontier
+from seqloom.search.groups import finish_groups, group_continuations
 from seqloom.search.limits import Limits
 from seqloom.search.ranking import PER_TOKEN, Ranking
 from seqloom.search.results import Hypothesis, hypotheses
@@ -45,23 +45,31 @@ class Completions:
 
     def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
         choices = frontier.read(decoder, living=True)
-        forks = group_forks(frontier, choices, self.count, self.width)
+        forks = group_continuations(frontier, choices, self.count, self.width)
         parting = _prefix_lengths(frontier.limits, frontier.sentences) == frontier.steps
         if bool(parting.any()):
-            forks = self._parted(frontier, choices, forks, parting[:, None])
-        return leave_groups(frontier.grow(choices, forks), self.ranking, self.count, 1)
+            forks = self._split_groups(frontier, choices, forks, parting[:, None])
+        return finish_groups(frontier.grow(choices, forks), self.ranking, self.count, 1)
 
     def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
         """The best output of each group, which is known by its token after the prefix."""
         found = hypotheses(frontier, count=self.count * self.width, complete=False)
         none = frontier.sentences[:0]
-        numbers = torch.cat([none, *(left.sentences for left in frontier.left)]).sort().values
+        numbers = (
+            torch.cat([none, *(left.sentences for left in frontier.finished_sentences)])
+            .sort()
+            .values
+        )
         lengths = _prefix_lengths(frontier.limits, numbers).tolist()
-        return [_best_of_each(*pair) for pair in zip(found, lengths, strict=True)]
+        return [_best_per_token(*pair) for pair in zip(found, lengths, strict=True)]
 
-    def _parted(
-        self, frontier: Frontier, choices: Choices, forks: Forks, parting: Bool[Tensor, "B 1"]
-    ) -> Forks:
+    def _split_groups(
+        self,
+        frontier: Frontier,
+        choices: Choices,
+        forks: Continuations,
+        parting: Bool[Tensor, "B 1"],
+    ) -> Continuations:
         """The forks where, in sentences that part now, the n-th group has the n-th token alone."""
         gains, tokens = candidates(frontier, choices, self.count)
         size = forks.tokens.shape[1] // self.count
@@ -71,7 +79,7 @@ class Completions:
         alone = torch.full_like(forks.gains, -torch.inf)
         alone[:, first] = gains[:, 0]
         parents = torch.zeros_like(words) if forks.parents is None else forks.parents
-        return Forks(
+        return Continuations(
             torch.where(parting, words, forks.tokens),
             torch.where(parting, alone, forks.gains),
             parents.masked_fill(parting, 0),
@@ -84,7 +92,7 @@ def _prefix_lengths(limits: Limits, sentences: Int[Tensor, "B"]) -> Int[Tensor, 
     return limits.prefix.lengths[sentences]
 
 
-def _best_of_each(outputs: list[Hypothesis], length: int) -> list[Hypothesis]:
+def _best_per_token(outputs: list[Hypothesis], length: int) -> list[Hypothesis]:
     """The best output for each token after a prefix of so many, a finished one where there is."""
     best: dict[tuple[int, ...], Hypothesis] = {}
     for output in sorted(outputs, key=lambda each: not each.finished):

@@ -8,26 +8,26 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seqloom.search.constraints import Required
+from seqloom.search.constraints import RequiredPhrases
 from seqloom.search.frontier import Choices, Frontier
-from seqloom.search.topk import largest
+from seqloom.search.topk import stable_topk
 
-__all__ = ["Options", "bank_choice", "with_required"]
+__all__ = ["TokenCandidates", "add_required_tokens", "bank_choice"]
 
-Options = tuple[Float[Tensor, "B K C"], Int[Tensor, "B K C"]]
+TokenCandidates = tuple[Float[Tensor, "B K C"], Int[Tensor, "B K C"]]
 """Log-probabilities of tokens that may come next, and the tokens."""
 
 
-def with_required(
-    frontier: Frontier, choices: Choices, required: Required, options: Options
+def add_required_tokens(
+    frontier: Frontier, choices: Choices, required: RequiredPhrases, options: TokenCandidates
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The options and, beside them, the tokens that go on with a required phrase; (B, K, N) each.
 
     The third is the bank of each: how many tokens of the phrases a path has that goes on so.
     """
-    written = frontier.written
+    written = frontier.path_history
     missing = required.missing(written)
-    words, gained = required.steps(written, missing)  # (A), (R, A)
+    words, gained = required.next_tokens(written, missing)  # (A), (R, A)
     extra = words.expand_as(gained)
     gains, tokens = (part.flatten(0, 1) for part in options)  # (R, C)
     value = choices.logits.gather(1, extra) - choices.norms[:, None]
@@ -38,7 +38,7 @@ def with_required(
     gains = torch.cat([gains, value.masked_fill(idle, -torch.inf)], dim=1)
     tokens = torch.cat([tokens, extra], dim=1)
     reached = ((tokens[:, :, None] == words) * gained[:, None]).amax(dim=2)
-    banks = required.met(missing)[:, None] + reached
+    banks = required.count_met_tokens(missing)[:, None] + reached
     shape = frontier.totals.shape
     return gains.unflatten(0, shape), tokens.unflatten(0, shape), banks.unflatten(0, shape)
 
@@ -59,5 +59,5 @@ def bank_choice(
     turns = places - (places * first).cummax(dim=1).values
     turns = turns.masked_fill(values == -torch.inf, totals.shape[1])
     chosen = turns.argsort(dim=1, stable=True)[:, :count]
-    _, best = largest(values.gather(1, chosen), count)
+    _, best = stable_topk(values.gather(1, chosen), count)
     return order.gather(1, chosen.gather(1, best))

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from seqloom.errors import ConfigError
 from seqloom.fields import END
-from seqloom.search.rules import Phrase, Written
+from seqloom.search.rules import PathHistory, Phrase
 
-__all__ = ["Required"]
+__all__ = ["RequiredPhrases"]
 
 
 @dataclass(frozen=True)
-class Required:
+class RequiredPhrases:
     """Every finished output contains each of these phrases, in any order (SPEC S7.5).
 
     `<end>` is not written before they are. Where they and `<end>` would no longer fit if another
@@ -35,15 +35,15 @@ class Required:
         """Tokens of all phrases together."""
         return sum(map(len, self.phrases))
 
-    def __call__(self, logits: Float[Tensor, "R V"], written: Written) -> Float[Tensor, "R V"]:
+    def __call__(self, logits: Float[Tensor, "R V"], written: PathHistory) -> Float[Tensor, "R V"]:
         missing = self.missing(written)  # (R, P)
         incomplete = missing.any(dim=1)
         logits[:, self.end] = logits[:, self.end].masked_fill(incomplete, -torch.inf)
         # A phrase that is abandoned has to be written from its beginning.
-        least = self.size - self.met(missing) - (written.room - 2)
+        least = self.size - self.count_met_tokens(missing) - (written.room - 2)
         pressed = (least > 0).nonzero().squeeze(1)
         if len(pressed):
-            tokens, gained = self.steps(written, missing)
+            tokens, gained = self.next_tokens(written, missing)
             urgent = torch.cat([gained >= least[:, None], ~incomplete[:, None]], dim=1)[pressed]
             tokens = torch.cat([tokens, tokens.new_tensor([self.end])]).expand_as(urgent)
             values = logits[pressed].gather(1, tokens).masked_fill(~urgent, -torch.inf)
@@ -51,7 +51,7 @@ class Required:
             logits[pressed] = only.scatter_reduce(1, tokens, values, "amax")
         return logits
 
-    def missing(self, written: Written) -> Bool[Tensor, "R P"]:
+    def missing(self, written: PathHistory) -> Bool[Tensor, "R P"]:
         """Which phrases each row does not contain yet."""
         found = []
         for phrase in self.phrases:
@@ -60,13 +60,13 @@ class Required:
             found.append((same & inside).any(dim=1))
         return ~torch.stack(found, dim=1)
 
-    def met(self, missing: Bool[Tensor, "R P"]) -> Int[Tensor, "R"]:
+    def count_met_tokens(self, missing: Bool[Tensor, "R P"]) -> Int[Tensor, "R"]:
         """Tokens of the phrases that each row contains."""
         lengths = torch.tensor([len(phrase) for phrase in self.phrases], device=missing.device)
         return (~missing * lengths).sum(dim=1)
 
-    def steps(
-        self, written: Written, missing: Bool[Tensor, "R P"]
+    def next_tokens(
+        self, written: PathHistory, missing: Bool[Tensor, "R P"]
     ) -> tuple[Int[Tensor, "A"], Int[Tensor, "R A"]]:
         """The tokens of all phrases, and how many tokens of its phrase a row has written by each.
 

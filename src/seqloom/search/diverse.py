@@ -7,10 +7,10 @@ from typing import Any
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
-from seqloom.search.groups import group_forks, leave_groups
+from seqloom.search.groups import finish_groups, group_continuations
 from seqloom.search.limits import Limits
 from seqloom.search.ranking import PER_TOKEN, Ranking
-from seqloom.search.results import Hypothesis, check_outputs, distinct, hypotheses
+from seqloom.search.results import Hypothesis, check_outputs, deduplicate, hypotheses
 
 __all__ = ["DiverseBeam"]
 
@@ -48,11 +48,11 @@ class DiverseBeam:
     def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
         choices = frontier.read(decoder, living=True)
         size = self.width // self.groups
-        forks = group_forks(frontier, choices, self.groups, size, strength=self.strength)
+        forks = group_continuations(frontier, choices, self.groups, size, strength=self.strength)
         moved = frontier.grow(choices, forks)
-        return leave_groups(moved, self.ranking, self.groups, self.n_best)
+        return finish_groups(moved, self.ranking, self.groups, self.n_best)
 
     def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
         """Groups may find the same output; it is given once."""
         found = hypotheses(frontier, count=self.width)
-        return [distinct(outputs)[: self.n_best] for outputs in found]
+        return [deduplicate(outputs)[: self.n_best] for outputs in found]

@@ -15,13 +15,13 @@ from torch import Tensor
 
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.search.beam import Beam, ranks_of
-from seqloom.search.frontier import Choices, Forks, Frontier
+from seqloom.search.beam import Beam, path_ranks
+from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.limits import Limits
 from seqloom.search.ranking import PLAIN, Ranking
 from seqloom.search.results import Hypothesis, hypotheses
 
-__all__ = ["Exact", "Tree"]
+__all__ = ["Exact", "ExactSearchState"]
 
 WAITING = 4  # lengths of which paths wait, as a rule
 
@@ -32,7 +32,7 @@ class Branches(NamedTuple):
     rows: Int[Tensor, "C"]  # of the paths they continue
     tokens: Int[Tensor, "C"]
     gains: Float[Tensor, "C"]
-    hopes: Float[Tensor, "C"]
+    upper_bounds: Float[Tensor, "C"]
 
     def select(self, which: Tensor) -> "Branches":
         """These branches, by number or by mask."""
@@ -53,7 +53,7 @@ class Level(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tree:
+class ExactSearchState:
     """Where an exact search stands; tensors have one value for each sentence of the batch."""
 
     beam: Frontier  # of the search for first bounds
@@ -63,7 +63,7 @@ class Tree:
     expansions: Int[Tensor, "B"]  # paths that may still be read
     seconds: Float[Tensor, "B"]
     stopped: Bool[Tensor, "B"]  # at a limit, with branches left that might be better
-    found: tuple[tuple[Hypothesis, ...], ...]
+    best_outputs: tuple[tuple[Hypothesis, ...], ...]
 
     @property
     def done(self) -> bool:
@@ -96,12 +96,12 @@ class Exact:
         """Paths of a sentence that are held at once: those of several lengths wait their turn."""
         return WAITING * max(self.width, self.n_best)
 
-    def begin(self, state: Any, limits: Limits) -> Tree:
+    def begin(self, state: Any, limits: Limits) -> ExactSearchState:
         count, device = len(limits.longest), limits.longest.device
         root = Frontier.start(state, limits, covers=self.ranking.coverage > 0)
         copy = state.select(torch.arange(count, device=device))
         zeros = torch.zeros(count, dtype=torch.float64, device=device)
-        return Tree(
+        return ExactSearchState(
             beam=self._beam.begin(copy, limits),
             root=root if count else None,
             levels=(),
@@ -109,19 +109,19 @@ class Exact:
             expansions=torch.full_like(limits.longest, self.expansions),
             seconds=zeros + self.seconds,
             stopped=zeros.bool(),
-            found=((),) * count,
+            best_outputs=((),) * count,
         )
 
-    def advance(self, decoder: Decoder[Any], tree: Tree) -> Tree:
+    def advance(self, decoder: Decoder[Any], tree: ExactSearchState) -> ExactSearchState:
         """Read once: for the beam, or the most hopeful branches of the longest paths."""
         if not tree.beam.done:
             return self._beam_step(decoder, tree)
         began = time.monotonic()
-        tree, frontier = self._next(tree)
+        tree, frontier = self._next_paths(tree)
         if frontier is None:
             return tree
         read = (frontier.totals > -torch.inf).sum(dim=1)
-        tree = self._read(decoder, tree, frontier)
+        tree = self._expand_paths(decoder, tree, frontier)
         share = torch.full_like(tree.seconds[frontier.sentences], time.monotonic() - began)
         return replace(
             tree,
@@ -129,37 +129,41 @@ class Exact:
             seconds=tree.seconds.index_add(0, frontier.sentences, -share / len(read)),
         )
 
-    def results(self, tree: Tree) -> list[list[Hypothesis]]:
+    def results(self, tree: ExactSearchState) -> list[list[Hypothesis]]:
         """The best of each sentence; where no output that ends is known, the beam's best path."""
         first = self._beam.results(tree.beam)
         return [
             [replace(each, limited=stopped) for each in known or paths[:1]]
-            for known, paths, stopped in zip(tree.found, first, tree.stopped.tolist(), strict=True)
+            for known, paths, stopped in zip(
+                tree.best_outputs, first, tree.stopped.tolist(), strict=True
+            )
         ]
 
     @property
     def _beam(self) -> Beam:
         return Beam(max(self.width, self.n_best), ranking=self.ranking, n_best=self.n_best)
 
-    def _beam_step(self, decoder: Decoder[Any], tree: Tree) -> Tree:
+    def _beam_step(self, decoder: Decoder[Any], tree: ExactSearchState) -> ExactSearchState:
         tree = replace(tree, beam=self._beam.advance(decoder, tree.beam))
         if not tree.beam.done:
             return tree
         found = enumerate(self._beam.results(tree.beam))
-        return self._know(tree, [(n, each) for n, known in found for each in known])
+        return self._record_outputs(tree, [(n, each) for n, known in found for each in known])
 
-    def _know(self, tree: Tree, offers: list[tuple[int, Hypothesis]]) -> Tree:
+    def _record_outputs(
+        self, tree: ExactSearchState, offers: list[tuple[int, Hypothesis]]
+    ) -> ExactSearchState:
         """The tree with the best of these outputs among those known, and bounds to match."""
-        found, bounds = list(tree.found), tree.bounds.clone()
+        found, bounds = list(tree.best_outputs), tree.bounds.clone()
         for number, output in offers:
             known = {each.tokens: each for each in (output, *found[number])}
             if output.finished and output.rank_score > -math.inf:
                 found[number] = tuple(sorted(known.values(), key=_order)[: self.n_best])
             if len(found[number]) == self.n_best:
                 bounds[number] = found[number][-1].rank_score
-        return replace(tree, found=tuple(found), bounds=bounds)
+        return replace(tree, best_outputs=tuple(found), bounds=bounds)
 
-    def _next(self, tree: Tree) -> tuple[Tree, Frontier | None]:
+    def _next_paths(self, tree: ExactSearchState) -> tuple[ExactSearchState, Frontier | None]:
         """The paths to read now; a sentence that has reached a limit stops if it has any."""
         if tree.root is not None:
             return replace(tree, root=None), tree.root
@@ -168,23 +172,25 @@ class Exact:
         while levels:
             *below, level = levels
             sentences = level.frontier.sentences[level.owners]
-            live = (level.branches.hopes >= tree.bounds[sentences]) & ~stopped[sentences]
+            live = (level.branches.upper_bounds >= tree.bounds[sentences]) & ~stopped[sentences]
             stopped = stopped.index_fill(0, sentences[live & spent[sentences]], True)
             live &= ~stopped[sentences]
             if bool(live.any()):
                 level = level._replace(branches=level.branches.select(live))
                 most = tree.expansions.clamp(max=self.width)
-                frontier, rest = _take(level, most[level.frontier.sentences])
+                frontier, rest = _take_branches(level, most[level.frontier.sentences])
                 return replace(tree, stopped=stopped, levels=(*below, *rest)), frontier
             levels = tuple(below)
         return replace(tree, stopped=stopped, levels=()), None
 
-    def _read(self, decoder: Decoder[Any], tree: Tree, frontier: Frontier) -> Tree:
+    def _expand_paths(
+        self, decoder: Decoder[Any], tree: ExactSearchState, frontier: Frontier
+    ) -> ExactSearchState:
         """The tree with the outputs that these paths end as, and a level for their branches."""
         choices = frontier.read(decoder)
         gains = choices.logits - choices.norms[:, None]
-        ends = self._ends(tree, frontier, choices, gains[:, frontier.limits.end])
-        tree = self._know(tree, ends)
+        ends = self._complete_outputs(tree, frontier, choices, gains[:, frontier.limits.end])
+        tree = self._record_outputs(tree, ends)
         branches = self._branches(tree, frontier, gains)
         if not len(branches.rows):
             return tree
@@ -193,28 +199,32 @@ class Exact:
         choices = choices._replace(logits=choices.logits[:, :0].clone())
         return replace(tree, levels=(*tree.levels, Level(frontier, choices, branches)))
 
-    def _ends(
-        self, tree: Tree, frontier: Frontier, choices: Choices, last: Float[Tensor, "R"]
+    def _complete_outputs(
+        self, tree: ExactSearchState, frontier: Frontier, choices: Choices, last: Float[Tensor, "R"]
     ) -> list[tuple[int, Hypothesis]]:
         """The outputs that the paths become by `<end>`, where they are not worse than the bound."""
         shape = frontier.totals.shape
         ends = torch.full(shape, frontier.limits.end, device=last.device)
-        ended = frontier.grow(choices, Forks(ends, last.view(shape)))
-        ranks = ranks_of(ended, self.ranking)
+        ended = frontier.grow(choices, Continuations(ends, last.view(shape)))
+        ranks = path_ranks(ended, self.ranking)
         ranks = ranks.masked_fill(ranks < tree.bounds[frontier.sentences, None], -torch.inf)
         some = (ranks > -torch.inf).any(dim=1)
-        found = hypotheses(ended.leave(some, ranks), count=frontier.width)
+        found = hypotheses(ended.finish_sentences(some, ranks), count=frontier.width)
         numbers = frontier.sentences[some].sort().values.tolist()
         return [(n, each) for n, known in zip(numbers, found, strict=True) for each in known]
 
-    def _branches(self, tree: Tree, frontier: Frontier, gains: Float[Tensor, "R V"]) -> Branches:
+    def _branches(
+        self, tree: ExactSearchState, frontier: Frontier, gains: Float[Tensor, "R V"]
+    ) -> Branches:
         """The tokens after which the paths may still become no worse than the bound."""
         totals = frontier.totals.flatten()[:, None] + gains
         longest, shortest = (  # with the token, and `<end>`
             values.repeat_interleave(frontier.width)[:, None]
             for values in (frontier.limits.longest, frontier.steps + 2)
         )
-        hopes = self.ranking.hope(totals, shortest.expand_as(totals), longest.expand_as(totals))
+        hopes = self.ranking.upper_bound(
+            totals, shortest.expand_as(totals), longest.expand_as(totals)
+        )
         bounds = tree.bounds[frontier.sentences].repeat_interleave(frontier.width)[:, None]
         # One comparison for all: the impossible has a hope of −∞, and without room there is none.
         bounds = bounds.to(hopes.dtype).clamp(min=torch.finfo(hopes.dtype).min)
@@ -222,11 +232,11 @@ class Exact:
         worth[:, frontier.limits.end] = False
         rows, tokens = worth.nonzero(as_tuple=True)
         found = Branches(rows, tokens, gains[rows, tokens], hopes[rows, tokens])
-        found = found.select(found.hopes.argsort(descending=True, stable=True))
+        found = found.select(found.upper_bounds.argsort(descending=True, stable=True))
         return found.select((found.rows // frontier.width).argsort(stable=True))
 
 
-def _take(level: Level, most: Int[Tensor, "B"]) -> tuple[Frontier, list[Level]]:
+def _take_branches(level: Level, most: Int[Tensor, "B"]) -> tuple[Frontier, list[Level]]:
     """The paths of each sentence's first branches, `most` at most, and the level if some remain."""
     frontier, choices, branches = level
     owners = level.owners
@@ -240,14 +250,16 @@ def _take(level: Level, most: Int[Tensor, "B"]) -> tuple[Frontier, list[Level]]:
     parents[owners, places] = branches.rows % frontier.width
     tokens[owners, places] = branches.tokens
     gains[owners, places] = branches.gains
-    grown = frontier.grow(choices, Forks(tokens, gains, parents))
-    grown = replace(grown.leave(gains[:, 0] == -torch.inf, grown.totals), left=())
+    grown = frontier.grow(choices, Continuations(tokens, gains, parents))
+    grown = replace(
+        grown.finish_sentences(gains[:, 0] == -torch.inf, grown.totals), finished_sentences=()
+    )
     if rest:
-        grown = _with_own_state(grown)
+        grown = _copy_state(grown)
     return grown, rest
 
 
-def _with_own_state(frontier: Frontier) -> Frontier:
+def _copy_state(frontier: Frontier) -> Frontier:
     """The frontier, whose state may be read although another still needs it."""
     if frontier.rows is not None:
         return frontier  # the state is selected, and so copied, before it is read

@@ -16,12 +16,12 @@ from torch import Tensor
 from seqloom.errors import ConfigError, DivergedError
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder
-from seqloom.model.state import padded_to
+from seqloom.model.state import pad_to
 from seqloom.search.limits import Limits
-from seqloom.search.rules import Written
-from seqloom.search.topk import largest, log_sum
+from seqloom.search.rules import PathHistory
+from seqloom.search.topk import log_sum_exp, stable_topk
 
-__all__ = ["Choices", "Forks", "Frontier", "Left", "Notes", "Step"]
+__all__ = ["Choices", "Continuations", "FinishedSentences", "Frontier", "Notes", "SearchStep"]
 
 
 class Notes(NamedTuple):
@@ -39,23 +39,25 @@ class Choices(NamedTuple):
     norms: Float[Tensor, "R"]  # their logarithmic sum before anything was ruled out
     state: Any  # the decoder's, after reading
     notes: Notes
-    living: Int[Tensor, "R"] | None = None  # the rows that these are, if not all of the frontier
+    live_rows: Int[Tensor, "R"] | None = None  # the rows that these are, if not all of the frontier
 
     def best(self, count: int, rows: int) -> tuple[Float[Tensor, "P C"], Int[Tensor, "P C"]]:
         """Log-probabilities of each path's likeliest tokens, and the tokens; of a finished path −∞.
 
         There are so many rows in the frontier.
         """
-        gains, tokens = largest(self.logits, count)
+        gains, tokens = stable_topk(self.logits, count)
         gains = gains - self.norms[:, None]
-        if self.living is None:
+        if self.live_rows is None:
             return gains, tokens
         every = gains.new_full((rows, gains.shape[1]), -torch.inf)
         words = tokens.new_zeros(every.shape)
-        return every.index_copy_(0, self.living, gains), words.index_copy_(0, self.living, tokens)
+        return every.index_copy_(0, self.live_rows, gains), words.index_copy_(
+            0, self.live_rows, tokens
+        )
 
 
-class Forks(NamedTuple):
+class Continuations(NamedTuple):
     """How paths go on: each new one continues a path of its sentence by a token.
 
     A path that has finished stays as it is by a gain of 0, whatever the token.
@@ -66,24 +68,26 @@ class Forks(NamedTuple):
     parents: Int[Tensor, "B K"] | None = None  # if absent, each path goes on in its own place
 
 
-class Step(NamedTuple):
+class SearchStep(NamedTuple):
     """One step of all paths, and the way back to the one before."""
 
     tokens: Int[Tensor, "R"]
     scores: Float[Tensor, "R"]
     parents: Int[Tensor, "R"] | None  # of the rows read; if absent, each in its own place
     notes: Notes  # of the rows read
-    kept: Int[Tensor, "P"] | None  # rows of the step before that were read, if not all were;
+    previous_rows: (
+        Int[Tensor, "P"] | None
+    )  # rows of the step before that were read, if not all were;
     # any row, for paths that began with this step
-    before: "Step | None"
+    previous: "SearchStep | None"
 
 
-class Left(NamedTuple):
+class FinishedSentences(NamedTuple):
     """Sentences that are done, with their paths best first, or paths put aside before."""
 
     sentences: Int[Tensor, "B"]
     steps: Int[Tensor, "B"]
-    step: Step  # the last
+    step: SearchStep  # the last
     depth: int  # steps that lead to it
     rows: Int[Tensor, "B K"]  # of the last step
     finished: Bool[Tensor, "B K"]
@@ -101,16 +105,20 @@ class Frontier:
     lengths: Int[Tensor, "B K"]  # tokens of each path
     finished: Bool[Tensor, "B K"]
     steps: Int[Tensor, "B"]  # made by each sentence
-    some: bool = False  # whether any path has finished
-    step: Step | None = None
+    any_finished: bool = False  # whether any path has finished
+    step: SearchStep | None = None
     depth: int = 0  # steps that lead here; more than a sentence's own where it joined later
     rows: Int[Tensor, "R"] | None = None  # of the state, that paths go on from, if not in order
-    kept: Int[Tensor, "R"] | None = None  # rows of the last step still searched, if not all are
-    places: Int[Tensor, "B"] | None = None  # the sentences of the state that they belong to
+    active_rows: Int[Tensor, "R"] | None = (
+        None  # rows of the last step still searched, if not all are
+    )
+    state_sentences: Int[Tensor, "B"] | None = (
+        None  # the sentences of the state that they belong to
+    )
     history: Int[Tensor, "R T"] | None = None  # tokens of each path, where rules look at them
-    attended: Float[Tensor, "B K S"] | None = None  # summed over steps, where coverage counts
-    carried: tuple[Tensor, ...] = ()  # what else is kept for each path, (B, K), or sentence, (B)
-    left: tuple[Left, ...] = ()
+    attention_sums: Float[Tensor, "B K S"] | None = None  # summed over steps, where coverage counts
+    extras: tuple[Tensor, ...] = ()  # what else is kept for each path, (B, K), or sentence, (B)
+    finished_sentences: tuple[FinishedSentences, ...] = ()
 
     @classmethod
     def start(cls, state: Any, limits: Limits, *, covers: bool = False) -> "Frontier":
@@ -126,7 +134,7 @@ class Frontier:
             zeros.bool(),
             zeros[:, 0],
             history=zeros[:, :0] if limits.rules or limits.required else None,
-            attended=torch.zeros(count, 1, 0, device=device) if covers else None,
+            attention_sums=torch.zeros(count, 1, 0, device=device) if covers else None,
         )
 
     @property
@@ -140,9 +148,9 @@ class Frontier:
         return self.totals.shape[1]
 
     @property
-    def settling(self) -> bool:
+    def may_finish(self) -> bool:
         """Whether a sentence may be done: a path has finished, or has no room."""
-        return self.some or bool(self.full.any())
+        return self.any_finished or bool(self.full.any())
 
     @property
     def lines(self) -> Int[Tensor, "B"]:
@@ -155,7 +163,7 @@ class Frontier:
         return self.limits.longest <= self.steps
 
     @property
-    def written(self) -> Written:
+    def path_history(self) -> PathHistory:
         """The paths as rules see them; the tokens are there only where there are rules."""
         paths = self.width
         history = self.history
@@ -166,7 +174,7 @@ class Frontier:
         due = torch.zeros_like(room)
         if shortest is not None:
             due = shortest.repeat_interleave(paths) - lengths
-        return Written(history, lengths, self.sentences.repeat_interleave(paths), room, due)
+        return PathHistory(history, lengths, self.sentences.repeat_interleave(paths), room, due)
 
     def read(self, decoder: Decoder[Any], *, living: bool = False) -> Choices:
         """Read each path's last token: what may come next, and the state after it.
@@ -174,34 +182,34 @@ class Frontier:
         What may not be written has logit −∞, yet counts in the sum: probabilities are the model's.
         With `living`, nothing is computed for what might follow a finished path.
         """
-        features, state = decoder.read(self._inputs()[:, None], self.followed())
+        features, state = decoder.read(self._inputs()[:, None], self.path_states())
         hidden, rows = features.hidden[:, -1], None
-        if living and self.some:
+        if living and self.any_finished:
             rows = (~self.finished).flatten().nonzero().squeeze(1)
             hidden = hidden.index_select(0, rows)
         logits = decoder.write(hidden)
-        norms = _checked(log_sum(logits))
+        norms = _check_norms(log_sum_exp(logits))
         written = None
-        if self.limits.ruled:
-            written = self.written if rows is None else self.written.select(rows)
-        logits = self.limits.allowed(logits, written)
+        if self.limits.has_rules:
+            written = self.path_history if rows is None else self.path_history.select(rows)
+        logits = self.limits.mask_logits(logits, written)
         attention = None if features.attention is None else features.attention[:, -1]
         choices = Choices(logits, norms, state, Notes(attention), rows)
-        if not self.limits.noted:
+        if not self.limits.n_alternatives:
             return choices
-        scores, tokens = choices.best(self.limits.noted, self.totals.numel())
+        scores, tokens = choices.best(self.limits.n_alternatives, self.totals.numel())
         return choices._replace(notes=Notes(attention, tokens, scores))
 
-    def grow(self, choices: Choices, forks: Forks) -> "Frontier":
+    def grow(self, choices: Choices, forks: Continuations) -> "Frontier":
         """The paths with one more token; one that cannot go on is finished, and impossible."""
-        rows = self._rows(forks.parents)
+        rows = self._parent_rows(forks.parents)
         ended, totals, tokens = self.finished, self.totals, forks.tokens
         steps = self.steps + 1
         lengths = steps[:, None].expand_as(tokens)
         if forks.parents is not None:
             totals = totals.gather(1, forks.parents)
         totals = totals + forks.gains
-        if self.some:
+        if self.any_finished:
             before = self.lengths
             if forks.parents is not None:
                 ended, before = (v.gather(1, forks.parents) for v in (ended, before))
@@ -218,24 +226,26 @@ class Frontier:
             totals=totals,
             lengths=lengths,
             finished=finished,
-            some=bool(finished.any()),
+            any_finished=bool(finished.any()),
             steps=steps,
-            step=Step(flat, forks.gains.flatten(), rows, choices.notes, self.kept, self.step),
+            step=SearchStep(
+                flat, forks.gains.flatten(), rows, choices.notes, self.active_rows, self.step
+            ),
             depth=self.depth + 1,
             rows=rows,
-            kept=None,
-            places=None,
-            history=self._history(flat, rows),
-            attended=self._covered(choices.notes.attention, rows, ended),
+            active_rows=None,
+            state_sentences=None,
+            history=self._extend_history(flat, rows),
+            attention_sums=self._add_attention(choices.notes.attention, rows, ended),
         )
 
-    def leave(self, done: Bool[Tensor, "B"], ranks: Float[Tensor, "B K"]) -> "Frontier":
+    def finish_sentences(self, done: Bool[Tensor, "B"], ranks: Float[Tensor, "B K"]) -> "Frontier":
         """The frontier without the sentences that are done; their paths are kept aside."""
         if self.step is None or not bool(done.any()):
             return self
         going = done.nonzero().squeeze(1)
         order = ranks[going].argsort(dim=1, descending=True, stable=True)  # (B', K)
-        left = Left(
+        left = FinishedSentences(
             self.sentences[going],
             self.steps[going],
             self.step,
@@ -244,21 +254,23 @@ class Frontier:
             self.finished[going].gather(1, order),
             ranks[going].gather(1, order),
         )
-        return replace(self.without(done), left=(*self.left, left))
+        return replace(
+            self.drop_sentences(done), finished_sentences=(*self.finished_sentences, left)
+        )
 
-    def without(self, gone: Bool[Tensor, "B"]) -> "Frontier":
+    def drop_sentences(self, gone: Bool[Tensor, "B"]) -> "Frontier":
         """The frontier without these sentences, which have no results, after its first step."""
         staying = (~gone).nonzero().squeeze(1)
         slots = torch.arange(self.width, device=staying.device).expand(len(staying), -1)
-        return self._kept(staying, slots)
+        return self._select(staying, slots)
 
-    def put_aside(self, chosen: Bool[Tensor, "B K"], ranks: Float[Tensor, "B K"]) -> "Frontier":
+    def finish_paths(self, chosen: Bool[Tensor, "B K"], ranks: Float[Tensor, "B K"]) -> "Frontier":
         """The same frontier, with these paths among what has left, each by itself."""
         if self.step is None or not bool(chosen.any()):
             return self
         rows = chosen.flatten().nonzero()  # (N, 1)
         places = rows[:, 0] // self.width
-        left = Left(
+        left = FinishedSentences(
             self.sentences[places],
             self.steps[places],
             self.step,
@@ -267,7 +279,7 @@ class Frontier:
             self.finished.flatten()[rows],
             ranks.flatten()[rows],
         )
-        return replace(self, left=(*self.left, left))
+        return replace(self, finished_sentences=(*self.finished_sentences, left))
 
     def narrow(self, count: int, done: Bool[Tensor, "B"] | None = None) -> "Frontier":
         """The `count` first living paths of each sentence that is not done.
@@ -277,25 +289,25 @@ class Frontier:
         order = self.finished.byte().argsort(dim=1, stable=True)[:, :count]
         if done is None or not bool(done.any()):
             staying = torch.arange(len(order), device=order.device)
-            kept = replace(self._kept(staying, order), limits=self.limits, places=None)
+            kept = replace(self._select(staying, order), limits=self.limits, state_sentences=None)
         else:
             staying = (~done).nonzero().squeeze(1)
-            kept = self._kept(staying, order[staying])
-        if not kept.some:
+            kept = self._select(staying, order[staying])
+        if not kept.any_finished:
             return kept
         return replace(kept, totals=kept.totals.masked_fill(kept.finished, -torch.inf))
 
-    def _kept(self, staying: Int[Tensor, "B2"], slots: Int[Tensor, "B2 K2"]) -> "Frontier":
+    def _select(self, staying: Int[Tensor, "B2"], slots: Int[Tensor, "B2 K2"]) -> "Frontier":
         """Only these sentences, and of each of them only the paths in these slots."""
         rows = (staying[:, None] * self.width + slots).flatten()
         totals, lengths, finished = (
             values.flatten()[rows].view_as(slots)
             for values in (self.totals, self.lengths, self.finished)
         )
-        attended = self.attended
+        attended = self.attention_sums
         if attended is not None:
             attended = attended.flatten(0, 1)[rows].unflatten(0, slots.shape)
-        kept = rows if self.kept is None else self.kept[rows]
+        kept = rows if self.active_rows is None else self.active_rows[rows]
         return replace(
             self,
             limits=self.limits.select(staying),
@@ -304,26 +316,30 @@ class Frontier:
             lengths=lengths,
             finished=finished,
             steps=self.steps[staying],
-            some=bool(finished.any()),
+            any_finished=bool(finished.any()),
             rows=rows if self.rows is None else self.rows[rows],
-            kept=kept,
-            places=staying if self.places is None else self.places[staying],
+            active_rows=kept,
+            state_sentences=staying
+            if self.state_sentences is None
+            else self.state_sentences[staying],
             history=None if self.history is None else self.history[rows],
-            attended=attended,
-            carried=tuple(values[staying] for values in self.carried),
+            attention_sums=attended,
+            extras=tuple(values[staying] for values in self.extras),
         )
 
     def _inputs(self) -> Int[Tensor, "R"]:
         if self.step is None:
             return torch.full_like(self.sentences, self.limits.start)
         tokens = self.step.tokens
-        return tokens if self.kept is None else tokens.index_select(0, self.kept)
+        return tokens if self.active_rows is None else tokens.index_select(0, self.active_rows)
 
-    def followed(self) -> Any:
+    def path_states(self) -> Any:
         """The decoder's state of each path."""
-        return self.state if self.rows is None else self.state.select(self.rows, self.places)
+        return (
+            self.state if self.rows is None else self.state.select(self.rows, self.state_sentences)
+        )
 
-    def _history(
+    def _extend_history(
         self, tokens: Int[Tensor, "R2"], rows: Int[Tensor, "R2"] | None
     ) -> Int[Tensor, "R2 T"] | None:
         """The tokens of each path, where they are looked at, with the newest in its place."""
@@ -335,34 +351,34 @@ class Frontier:
             history = torch.cat([history, torch.full_like(tokens, EMPTY)[:, None]], dim=1)
         return history.scatter(1, at[:, None], tokens[:, None])
 
-    def _rows(self, parents: Int[Tensor, "B K2"] | None) -> Int[Tensor, "R2"] | None:
+    def _parent_rows(self, parents: Int[Tensor, "B K2"] | None) -> Int[Tensor, "R2"] | None:
         """The rows that paths continue, unless each goes on in its own place."""
         if parents is None or self.width == parents.shape[1] == 1:
             return None
         first = torch.arange(0, self.totals.numel(), self.width, device=parents.device)
         return (first[:, None] + parents).flatten()
 
-    def _covered(
+    def _add_attention(
         self,
         attention: Float[Tensor, "R S"] | None,
         rows: Int[Tensor, "R2"] | None,
         ended: Bool[Tensor, "B K2"],
     ) -> Float[Tensor, "B K2 S"] | None:
-        if self.attended is None:
+        if self.attention_sums is None:
             return None
         if attention is None:
             raise ConfigError(
                 "outputs cannot be compared by coverage: this model has no attention to the source"
             )
         width = attention.shape[1]  # of the longest source; the rest was padding
-        before = padded_to(self.attended.flatten(0, 1)[:, :width], [width])
+        before = pad_to(self.attention_sums.flatten(0, 1)[:, :width], [width])
         if rows is not None:
             before, attention = before.index_select(0, rows), attention.index_select(0, rows)
         after = before + attention.masked_fill(ended.flatten()[:, None], 0.0)
         return after.view(*ended.shape, -1)
 
 
-def _checked(norms: Float[Tensor, "R"]) -> Float[Tensor, "R"]:
+def _check_norms(norms: Float[Tensor, "R"]) -> Float[Tensor, "R"]:
     """The sums; 0 where nothing is possible, so that nothing is gained, and an error for NaN."""
     if math.isfinite(float(norms.sum())):
         return norms

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqloom.model import Decoder
-from seqloom.search.frontier import Forks, Frontier
+from seqloom.search.frontier import Continuations, Frontier
 from seqloom.search.limits import Limits
 from seqloom.search.results import Hypothesis, hypotheses
-from seqloom.search.topk import likeliest
+from seqloom.search.topk import row_max
 
 __all__ = ["Greedy"]
 
@@ -26,12 +26,12 @@ class Greedy:
 
     def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
         choices = frontier.read(decoder)
-        best, token = likeliest(choices.logits)
+        best, token = row_max(choices.logits)
         gains = best - choices.norms
-        moved = frontier.grow(choices, Forks(token[:, None], gains[:, None]))
-        if not moved.settling:
+        moved = frontier.grow(choices, Continuations(token[:, None], gains[:, None]))
+        if not moved.may_finish:
             return moved
-        return moved.leave(moved.finished[:, 0] | moved.full, moved.totals)
+        return moved.finish_sentences(moved.finished[:, 0] | moved.full, moved.totals)
 
     def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
         return hypotheses(frontier, count=1)

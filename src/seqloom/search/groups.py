@@ -4,17 +4,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from seqloom.search.beam import candidates, hopes_of, ranks_of, settled
-from seqloom.search.frontier import Choices, Forks, Frontier
+from seqloom.search.beam import candidates, is_finished, path_ranks, upper_bounds
+from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.ranking import Ranking
-from seqloom.search.topk import largest
+from seqloom.search.topk import stable_topk
 
-__all__ = ["group_forks", "leave_groups"]
+__all__ = ["finish_groups", "group_continuations"]
 
 
-def group_forks(
+def group_continuations(
     frontier: Frontier, choices: Choices, groups: int, size: int, *, strength: float = 0.0
-) -> Forks:
+) -> Continuations:
     """The `size` best ways to go on within each group; all groups start from the same empty path.
 
     A token costs a group `strength` for each time that the groups before it have just written it.
@@ -31,27 +31,27 @@ def group_forks(
         mine = slice(first, first + paths)
         worth = values[:, mine]
         if strength and group:
-            worth = worth - strength * _times(tokens[:, mine], taken)
-        choice = largest(worth.flatten(1), size)[1] + first * gains.shape[2]
+            worth = worth - strength * _count_matches(tokens[:, mine], taken)
+        choice = stable_topk(worth.flatten(1), size)[1] + first * gains.shape[2]
         chosen.append(choice)
         taken = torch.cat([taken, tokens.flatten(1).gather(1, choice)], dim=1)
     choice = torch.cat(chosen, dim=1)
-    return Forks(taken, gains.flatten(1).gather(1, choice), choice // gains.shape[2])
+    return Continuations(taken, gains.flatten(1).gather(1, choice), choice // gains.shape[2])
 
 
-def _times(tokens: Int[Tensor, "B K C"], taken: Int[Tensor, "B N"]) -> Int[Tensor, "B K C"]:
+def _count_matches(tokens: Int[Tensor, "B K C"], taken: Int[Tensor, "B N"]) -> Int[Tensor, "B K C"]:
     """How often each token is among those taken; that of a finished path, −1, never is."""
     same = (tokens[:, :, :, None] == taken[:, None, None]) & (tokens >= 0)[:, :, :, None]
     return same.sum(dim=3)
 
 
-def leave_groups(moved: Frontier, ranking: Ranking, groups: int, count: int) -> Frontier:
+def finish_groups(moved: Frontier, ranking: Ranking, groups: int, count: int) -> Frontier:
     """Sentences leave in which no group's `count` best can be overtaken by others of the group."""
-    if not moved.settling:
+    if not moved.may_finish:
         return moved
-    ranks, hopes = ranks_of(moved, ranking), hopes_of(moved, ranking)
+    ranks, hopes = path_ranks(moved, ranking), upper_bounds(moved, ranking)
     ours, theirs, ended = (
         part.unflatten(1, (groups, -1)).flatten(0, 1) for part in (ranks, hopes, moved.finished)
     )
-    sure = settled(ours, theirs, ended, count).unflatten(0, (-1, groups)).all(dim=1)
-    return moved.leave(moved.full | sure, ranks)
+    sure = is_finished(ours, theirs, ended, count).unflatten(0, (-1, groups)).all(dim=1)
+    return moved.finish_sentences(moved.full | sure, ranks)

@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY, END, START, UNK
-from seqloom.model.state import beside
-from seqloom.search.constraints import Required
-from seqloom.search.rules import Prefix, Rule, Written
+from seqloom.model.state import pad_cat
+from seqloom.search.constraints import RequiredPhrases
+from seqloom.search.rules import PathHistory, Prefix, Rule
 
 __all__ = ["Limits"]
 
@@ -30,36 +30,36 @@ class Limits:
     lines: Int[Tensor, "B"] | None = None  # numbers that random draws come from; 0, 1, … if absent
     sources: Int[Tensor, "B"] | None = None  # real source positions, where coverage counts
     prefix: Prefix | None = None  # of the sentences that the search began with
-    required: Required | None = None
+    required: RequiredPhrases | None = None
     rules: tuple[Rule, ...] = ()
-    noted: int = 0  # likeliest tokens of each step to remember with an output
+    n_alternatives: int = 0  # likeliest tokens of each step to remember with an output
 
     @cached_property
-    def ruled(self) -> bool:
+    def has_rules(self) -> bool:
         """Whether what may be written depends on what is written."""
         parts = (self.shortest, self.prefix, self.required)
         return bool(self.rules) or any(part is not None for part in parts)
 
     @cached_property
-    def closed(self) -> Int[Tensor, "F"]:
+    def forbidden_ids(self) -> Int[Tensor, "F"]:
         """The tokens that are never written."""
         return torch.tensor(self.forbidden, dtype=torch.int64, device=self.longest.device)
 
     def select(self, sentences: Int[Tensor, "B2"]) -> "Limits":
         """The limits of these sentences, in this order."""
 
-        def chosen(values: Tensor | None) -> Tensor | None:
+        def pick(values: Tensor | None) -> Tensor | None:
             return None if values is None else values.index_select(0, sentences)
 
         return replace(
             self,
             longest=self.longest.index_select(0, sentences),
-            shortest=chosen(self.shortest),
-            lines=chosen(self.lines),
-            sources=chosen(self.sources),
+            shortest=pick(self.shortest),
+            lines=pick(self.lines),
+            sources=pick(self.sources),
         )
 
-    def renumbered(self, sentences: Int[Tensor, "B"]) -> "Limits":
+    def renumber(self, sentences: Int[Tensor, "B"]) -> "Limits":
         """The same for a search that is said to have begun with these of its sentences."""
         if self.prefix is None:
             return self
@@ -67,28 +67,28 @@ class Limits:
 
     def join(self, other: "Limits") -> "Limits":
         """The limits of these sentences and then of others that are under the same rules."""
-        same = ("start", "end", "forbidden", "required", "rules", "noted")
+        same = ("start", "end", "forbidden", "required", "rules", "n_alternatives")
         if any(getattr(self, name) != getattr(other, name) for name in same):
             raise ValueError("sentences under other rules cannot be searched together")
         prefix = None
         if self.prefix is not None or other.prefix is not None:
-            prefix = beside(self._begun(), other._begun())
+            prefix = pad_cat(self._prefix_or_empty(), other._prefix_or_empty())
         return replace(
             self,
             longest=torch.cat([self.longest, other.longest]),
-            shortest=_both(self.shortest, other.shortest, self.longest, other.longest),
-            lines=_both(self.lines, other.lines, self.longest, other.longest),
-            sources=_both(self.sources, other.sources, self.longest, other.longest),
+            shortest=_cat_optional(self.shortest, other.shortest, self.longest, other.longest),
+            lines=_cat_optional(self.lines, other.lines, self.longest, other.longest),
+            sources=_cat_optional(self.sources, other.sources, self.longest, other.longest),
             prefix=prefix,
         )
 
-    def _begun(self) -> Prefix:
+    def _prefix_or_empty(self) -> Prefix:
         if self.prefix is not None:
             return self.prefix
         return Prefix(self.longest.new_zeros(len(self.longest), 0), torch.zeros_like(self.longest))
 
-    def allowed(
-        self, logits: Float[Tensor, "R V"], written: Written | None
+    def mask_logits(
+        self, logits: Float[Tensor, "R V"], written: PathHistory | None
     ) -> Float[Tensor, "R V"]:
         """The logits with −∞ for what may not be written next; they are changed in place.
 
@@ -96,18 +96,18 @@ class Limits:
         nothing but its next token is possible, whatever else is forbidden.
         """
         if written is None:
-            return logits.index_fill_(1, self.closed, -torch.inf)
+            return logits.index_fill_(1, self.forbidden_ids, -torch.inf)
         forced = None if self.prefix is None else self.prefix.next(written)
         if forced is None or not bool((forced >= 0).any()):
-            return self._ruled(logits, written)
+            return self._apply_rules(logits, written)
         wanted, inside = forced.clamp(min=0)[:, None], (forced >= 0)[:, None]
         value = logits.gather(1, wanted)
-        logits = self._ruled(logits, written)
+        logits = self._apply_rules(logits, written)
         value = torch.where(inside, value, logits.gather(1, wanted))
         return logits.masked_fill_(inside, -torch.inf).scatter_(1, wanted, value)
 
-    def _ruled(self, logits: Tensor, written: Written) -> Tensor:
-        logits.index_fill_(1, self.closed, -torch.inf)
+    def _apply_rules(self, logits: Tensor, written: PathHistory) -> Tensor:
+        logits.index_fill_(1, self.forbidden_ids, -torch.inf)
         if self.shortest is not None:
             logits[:, self.end] = logits[:, self.end].masked_fill(written.due > 1, -torch.inf)
         rules: tuple[Rule, ...] = self.rules
@@ -118,7 +118,7 @@ class Limits:
         return logits
 
 
-def _both(
+def _cat_optional(
     mine: Tensor | None, theirs: Tensor | None, *counts: Int[Tensor, "_"]
 ) -> Int[Tensor, "_"] | None:
     """Both one after the other, zeros for what is absent, or nothing where both are."""

@@ -12,21 +12,21 @@ from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.results import Hypothesis, distinct
+from seqloom.search.results import Hypothesis, deduplicate
 from seqloom.search.rules import Phrase
 from seqloom.search.sample import Sample
 
-__all__ = ["MinimumRisk", "Utility", "likeness"]
+__all__ = ["MinimumRisk", "Utility", "pairwise_chrf"]
 
 Utility = Callable[[Sequence[Phrase]], Tensor]
 """From N outputs to how good each (row) is where each (column) is right: (N, N)."""
 
 ORDER = 6  # longest stretch of symbols that is compared
-SIXTEEN = Sample(draws=16)
+DEFAULT_SAMPLE = Sample(draws=16)
 RECALL = 2.0  # how much more it counts to have what is right than to have nothing else
 
 
-def likeness(outputs: Sequence[Sequence[Hashable]]) -> Float[Tensor, "N N"]:
+def pairwise_chrf(outputs: Sequence[Sequence[Hashable]]) -> Float[Tensor, "N N"]:
     """How much of each output (column) another one (row) has: the F-score of chrF, from 0 to 1.
 
     Stretches of one to six symbols are counted. On characters without white space this is chrF as
@@ -35,7 +35,7 @@ def likeness(outputs: Sequence[Sequence[Hashable]]) -> Float[Tensor, "N N"]:
     count = len(outputs)
     precision, recall, orders = (torch.zeros(count, count, dtype=torch.float64) for _ in range(3))
     for size in range(1, ORDER + 1):
-        table = _counts(outputs, size)
+        table = _ngram_counts(outputs, size)
         matches = torch.zeros_like(precision)
         for times in range(1, int(table.max()) + 1 if table.numel() else 1):
             reached = (table >= times).double()
@@ -51,7 +51,7 @@ def likeness(outputs: Sequence[Sequence[Hashable]]) -> Float[Tensor, "N N"]:
     return score.fill_diagonal_(1.0)
 
 
-def _counts(outputs: Sequence[Sequence[Hashable]], size: int) -> Float[Tensor, "N M"]:
+def _ngram_counts(outputs: Sequence[Sequence[Hashable]], size: int) -> Float[Tensor, "N M"]:
     """How often each stretch of so many symbols is in each output."""
     numbers: dict[Any, int] = {}
     rows, columns = [], []
@@ -71,8 +71,8 @@ class MinimumRisk:
     The probability of an output so counts through how often it, and what is like it, is drawn.
     """
 
-    sample: Sample = SIXTEEN
-    utility: Utility = likeness
+    sample: Sample = DEFAULT_SAMPLE
+    utility: Utility = pairwise_chrf
     n_best: int = 1
 
     def __post_init__(self) -> None:
@@ -93,11 +93,11 @@ class MinimumRisk:
         return self.sample.advance(decoder, frontier)
 
     def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
-        return [self._ranked(draws)[: self.n_best] for draws in self.sample.results(frontier)]
+        return [self._rank_draws(draws)[: self.n_best] for draws in self.sample.results(frontier)]
 
-    def _ranked(self, draws: list[Hypothesis]) -> list[Hypothesis]:
+    def _rank_draws(self, draws: list[Hypothesis]) -> list[Hypothesis]:
         """Different outputs by their mean utility; among equals the likelier comes first."""
-        outputs = distinct(draws)
+        outputs = deduplicate(draws)
         numbers = {output.tokens: number for number, output in enumerate(outputs)}
         times = torch.bincount(torch.tensor([numbers[draw.tokens] for draw in draws])).double()
         table = self.utility([output.tokens for output in outputs]).double()

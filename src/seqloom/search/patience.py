@@ -8,7 +8,7 @@ import torch
 
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.search.beam import best_forks, ranks_of
+from seqloom.search.beam import best_continuations, path_ranks
 from seqloom.search.frontier import Frontier
 from seqloom.search.limits import Limits
 from seqloom.search.ranking import PER_TOKEN, Ranking
@@ -42,27 +42,29 @@ class PatientBeam:
         return self.width
 
     @property
-    def enough(self) -> int:
+    def max_finished(self) -> int:
         """Outputs of a sentence that are waited for."""
         return max(self.n_best, round(self.patience * self.width))
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
         start = Frontier.start(state, limits, covers=self.ranking.coverage > 0)
-        return replace(start, carried=(torch.zeros_like(start.sentences),))
+        return replace(start, extras=(torch.zeros_like(start.sentences),))
 
     def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
         choices = frontier.read(decoder)
-        moved = frontier.grow(choices, best_forks(frontier, choices, 2 * self.width))
-        if not moved.settling:
+        moved = frontier.grow(choices, best_continuations(frontier, choices, 2 * self.width))
+        if not moved.may_finish:
             return moved.narrow(self.width)
         possible = moved.totals > -torch.inf
         ended = moved.finished & possible  # one that ended before is impossible
         ended[:, self.width :] = False
-        counts = frontier.carried[0] + ended.sum(dim=1)
+        counts = frontier.extras[0] + ended.sum(dim=1)
         alone = ~(possible & ~moved.finished).any(dim=1)
-        done = moved.full | (counts >= self.enough) | alone
+        done = moved.full | (counts >= self.max_finished) | alone
         ended[:, 0] |= done & (counts == 0)  # where nothing ended, the best that there is
-        moved = replace(moved, carried=(counts,)).put_aside(ended, ranks_of(moved, self.ranking))
+        moved = replace(moved, extras=(counts,)).finish_paths(
+            ended, path_ranks(moved, self.ranking)
+        )
         return moved.narrow(self.width, done)
 
     def results(self, frontier: Frontier) -> list[list[Hypothesis]]:

@@ -6,11 +6,11 @@ from seqloom.model import Decoder
 from seqloom.search.limits import Limits
 from seqloom.search.results import Hypothesis
 
-__all__ = ["Search", "Standing", "run_to_end"]
+__all__ = ["Search", "SearchState", "run_to_end"]
 
 
 @runtime_checkable
-class Standing(Protocol):
+class SearchState(Protocol):
     """Where a search stands; only the search itself looks further into it."""
 
     @property
@@ -28,11 +28,11 @@ class Search(Protocol):
         """Paths of a sentence that are searched at once."""
         ...
 
-    def begin(self, state: Any, limits: Limits) -> Standing:
+    def begin(self, state: Any, limits: Limits) -> SearchState:
         """Where it stands before the first step, with one path for each sentence."""
         ...
 
-    def advance(self, decoder: Decoder[Any], frontier: Any) -> Standing:
+    def advance(self, decoder: Decoder[Any], frontier: Any) -> SearchState:
         """One step for every sentence that is not done."""
         ...
 

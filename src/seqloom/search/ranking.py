@@ -9,10 +9,10 @@ from torch import Tensor
 from seqloom.config import SearchConfig
 from seqloom.errors import ConfigError
 
-__all__ = ["PER_TOKEN", "PLAIN", "Ranking", "coverage_of"]
+__all__ = ["PER_TOKEN", "PLAIN", "Ranking", "coverage_penalty"]
 
-STEEPEST = 4.0  # power of a length that single precision can hold
-LEAST = 1e-9  # attention that a source position counts with if it has had none
+MAX_POWER = 4.0  # power of a length that single precision can hold
+MIN_ATTENTION = 1e-9  # attention that a source position counts with if it has had none
 
 
 @dataclass(frozen=True)
@@ -31,22 +31,24 @@ class Ranking:
 
     def __post_init__(self) -> None:
         for name, value in (("power", self.power), ("GNMT exponent", self.gnmt)):
-            if not 0 <= value <= STEEPEST:
-                raise ConfigError(f"a length {name} of {value:g} is not between 0 and {STEEPEST:g}")
+            if not 0 <= value <= MAX_POWER:
+                raise ConfigError(
+                    f"a length {name} of {value:g} is not between 0 and {MAX_POWER:g}"
+                )
         if not 0 <= self.coverage < torch.inf:
             raise ConfigError(f"a coverage weight of {self.coverage:g} is not 0 or more")
         if not -torch.inf < self.reward < torch.inf:
             raise ConfigError("a length reward must be a finite number")
 
     @classmethod
-    def configured(cls, options: SearchConfig) -> "Ranking":
+    def from_config(cls, options: SearchConfig) -> "Ranking":
         """As the options of a run say."""
         return cls(
             options.length_power, options.length_gnmt, options.length_reward, options.coverage
         )
 
     @property
-    def plain(self) -> bool:
+    def is_plain(self) -> bool:
         """Whether outputs are compared by log-probability alone, which only falls as they grow."""
         return self == PLAIN
 
@@ -68,7 +70,7 @@ class Ranking:
             ranks = ranks + self.coverage * covered
         return ranks
 
-    def hope(
+    def upper_bound(
         self,
         totals: Float[Tensor, "*paths"],
         shortest: Int[Tensor, "*paths"],
@@ -100,7 +102,7 @@ PLAIN = Ranking()
 PER_TOKEN = Ranking(power=1.0)
 
 
-def coverage_of(
+def coverage_penalty(
     attended: Float[Tensor, "B K S"], sources: Int[Tensor, "B"]
 ) -> Float[Tensor, "B K"]:
     """c of each path, from the attention that each source position has had in all its steps.
@@ -108,5 +110,5 @@ def coverage_of(
     `sources` counts the real positions of each sentence; those after them are padding.
     """
     real = torch.arange(attended.shape[2], device=sources.device) < sources[:, None]  # (B, S)
-    shares = attended.clamp(LEAST, 1.0).log()
+    shares = attended.clamp(MIN_ATTENTION, 1.0).log()
     return torch.where(real[:, None], shares, 0.0).sum(dim=2)

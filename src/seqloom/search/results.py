@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seqloom.errors import ConfigError
-from seqloom.search.frontier import Frontier, Left, Step
+from seqloom.search.frontier import FinishedSentences, Frontier, SearchStep
 
-__all__ = ["Alternatives", "Hypothesis", "check_outputs", "distinct", "hypotheses"]
+__all__ = ["Alternatives", "Hypothesis", "check_outputs", "deduplicate", "hypotheses"]
 
 Alternatives = tuple[tuple[int, float], ...]
 """Tokens and their log-probabilities, the likeliest first."""
@@ -61,11 +61,11 @@ def hypotheses(frontier: Frontier, *, count: int, complete: bool = True) -> list
     """
     results: dict[int, list[Hypothesis]] = {}
     pending = [
-        (left, _wanted(left, count, complete=complete) & _gone(left, frontier)[:, None])
-        for left in frontier.left
+        (left, _select_paths(left, count, complete=complete) & _is_done(left, frontier)[:, None])
+        for left in frontier.finished_sentences
     ]
     while pending:
-        chain, pending = _of_one_chain(pending)
+        chain, pending = _split_chain(pending)
         found = _outputs(chain, frontier.limits.end)
         for left, chosen in chain:
             for sentence in left.sentences.repeat_interleave(chosen.sum(dim=1)).tolist():
@@ -73,37 +73,37 @@ def hypotheses(frontier: Frontier, *, count: int, complete: bool = True) -> list
     return [results[sentence] for sentence in sorted(results)]
 
 
-Parting = tuple[Left, Tensor]
+ChosenPaths = tuple[FinishedSentences, Tensor]
 """What has left a frontier, and which of its paths are outputs: (B, K)."""
 
 
-def _gone(left: Left, frontier: Frontier) -> Bool[Tensor, "B"]:
+def _is_done(left: FinishedSentences, frontier: Frontier) -> Bool[Tensor, "B"]:
     """Which sentences are done, rather than searched on after a path of theirs was put aside."""
     return ~torch.isin(left.sentences, frontier.sentences)
 
 
-def _of_one_chain(partings: list[Parting]) -> tuple[list[Parting], list[Parting]]:
+def _split_chain(partings: list[ChosenPaths]) -> tuple[list[ChosenPaths], list[ChosenPaths]]:
     """Those on the way back from the last, the last first, and the others.
 
     There are others where searches have joined since.
     """
-    chain, others = list[Parting](), list[Parting]()
-    step: Step | None = partings[-1][0].step
+    chain, others = list[ChosenPaths](), list[ChosenPaths]()
+    step: SearchStep | None = partings[-1][0].step
     steps = set()
     while step is not None:
         steps.add(id(step))
-        step = step.before
+        step = step.previous
     for parting in partings:
         (chain if id(parting[0].step) in steps else others).append(parting)
     return chain[::-1], others
 
 
-def distinct(outputs: list[Hypothesis]) -> list[Hypothesis]:
+def deduplicate(outputs: list[Hypothesis]) -> list[Hypothesis]:
     """The same outputs without those that are there before."""
     return list({output.tokens: output for output in reversed(outputs)}.values())[::-1]
 
 
-def _wanted(left: Left, count: int, *, complete: bool) -> Bool[Tensor, "B K"]:
+def _select_paths(left: FinishedSentences, count: int, *, complete: bool) -> Bool[Tensor, "B K"]:
     """Which paths of each sentence are outputs."""
     good = left.ranks > -torch.inf
     if complete:
@@ -113,12 +113,12 @@ def _wanted(left: Left, count: int, *, complete: bool) -> Bool[Tensor, "B K"]:
     return wanted
 
 
-def _histories(chain: Sequence[Parting]) -> Histories:
+def _histories(chain: Sequence[ChosenPaths]) -> Histories:
     """All steps of the outputs of one chain, which are read backwards."""
     first = min(left.depth - int(left.steps.max()) for left, _ in chain)
     pending = [(left.step, left.rows[chosen]) for left, chosen in reversed(chain)]
     columns: list[tuple[np.ndarray | None, ...]] = []
-    step: Step | None = pending[-1][0]
+    step: SearchStep | None = pending[-1][0]
     rows = np.empty(0, dtype=np.int64)
     made = chain[0][0].depth - first
     while step is not None and len(columns) < made:
@@ -127,8 +127,8 @@ def _histories(chain: Sequence[Parting]) -> Histories:
         read = rows if step.parents is None else _array(step.parents)[rows]
         notes = (None if note is None else _array(note)[read] for note in step.notes)
         columns.append((_array(step.tokens)[rows], _array(step.scores)[rows], *notes))
-        rows = read if step.kept is None else _array(step.kept)[read]
-        step = step.before
+        rows = read if step.previous_rows is None else _array(step.previous_rows)[read]
+        step = step.previous
     columns.reverse()
     return Histories(first, *(_table(values) for values in zip(*columns, strict=True)))
 
@@ -152,7 +152,7 @@ def _table(columns: Sequence[np.ndarray | None]) -> Any:
     return table
 
 
-def _outputs(chain: Sequence[Parting], last: int) -> Iterator[Hypothesis]:
+def _outputs(chain: Sequence[ChosenPaths], last: int) -> Iterator[Hypothesis]:
     """The outputs of one chain, from those that left last; `last` is the token that ends one."""
     histories = _histories(chain)
     tokens, scores = histories.tokens.tolist(), histories.scores.tolist()

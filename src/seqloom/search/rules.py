@@ -14,13 +14,13 @@ from torch import Tensor
 
 from seqloom.errors import ConfigError
 
-__all__ = ["Forbidden", "NoRepeat", "Phrase", "Prefix", "Rule", "Written"]
+__all__ = ["ForbiddenPhrases", "NoRepeat", "PathHistory", "Phrase", "Prefix", "Rule"]
 
 Phrase = tuple[int, ...]
 """Tokens in a row."""
 
 
-class Written(NamedTuple):
+class PathHistory(NamedTuple):
     """What each row has written so far; after its length, a row is padded by any symbol."""
 
     tokens: Int[Tensor, "R T"]
@@ -29,9 +29,9 @@ class Written(NamedTuple):
     room: Int[Tensor, "R"]  # tokens that still fit, `<end>` included
     due: Int[Tensor, "R"]  # tokens that must still come, `<end>` included
 
-    def select(self, rows: Int[Tensor, "R2"]) -> "Written":
+    def select(self, rows: Int[Tensor, "R2"]) -> "PathHistory":
         """What these rows have written."""
-        return Written(*(part.index_select(0, rows) for part in self))
+        return PathHistory(*(part.index_select(0, rows) for part in self))
 
     def last(self, count: int) -> Int[Tensor, "R N"]:
         """The last so many tokens of each row; −1 before its first."""
@@ -51,7 +51,7 @@ class Written(NamedTuple):
         return windows, ends <= self.lengths[:, None]
 
 
-Rule = Callable[[Tensor, Written], Tensor]
+Rule = Callable[[Tensor, PathHistory], Tensor]
 """From logits (R, V) and paths to the logits of what may be written."""
 
 
@@ -61,7 +61,7 @@ class Prefix(NamedTuple):
     tokens: Int[Tensor, "B P"]
     lengths: Int[Tensor, "B"]
 
-    def next(self, written: Written) -> Int[Tensor, "R"]:
+    def next(self, written: PathHistory) -> Int[Tensor, "R"]:
         """The token each row must write now, or −1 where its prefix is written."""
         if self.tokens.shape[1] == 0:
             return torch.full_like(written.lengths, -1)
@@ -71,7 +71,7 @@ class Prefix(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Forbidden:
+class ForbiddenPhrases:
     """No output contains one of these phrases; a phrase may be a single token."""
 
     phrases: tuple[Phrase, ...]
@@ -80,7 +80,7 @@ class Forbidden:
         if not all(self.phrases):
             raise ConfigError("a forbidden phrase needs at least one token")
 
-    def __call__(self, logits: Float[Tensor, "R V"], written: Written) -> Float[Tensor, "R V"]:
+    def __call__(self, logits: Float[Tensor, "R V"], written: PathHistory) -> Float[Tensor, "R V"]:
         for size in sorted({len(phrase) for phrase in self.phrases}):
             phrases = [phrase for phrase in self.phrases if len(phrase) == size]
             table = torch.tensor(phrases, device=logits.device)  # (P, N)
@@ -100,7 +100,7 @@ class NoRepeat:
         if self.size < 1:
             raise ConfigError("what may not be repeated must have at least one token")
 
-    def __call__(self, logits: Float[Tensor, "R V"], written: Written) -> Float[Tensor, "R V"]:
+    def __call__(self, logits: Float[Tensor, "R V"], written: PathHistory) -> Float[Tensor, "R V"]:
         windows, inside = written.windows(self.size)
         begun = (windows[:, :, :-1] == written.last(self.size - 1)[:, None]).all(dim=2) & inside
         rows, places = begun.nonzero(as_tuple=True)

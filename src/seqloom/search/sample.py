@@ -10,16 +10,16 @@ from torch import Tensor
 
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.nn.counter_rng import mixed, uniforms
+from seqloom.nn.counter_rng import hash_counter, uniforms
 from seqloom.randomness import key
-from seqloom.search.frontier import Forks, Frontier
+from seqloom.search.frontier import Continuations, Frontier
 from seqloom.search.limits import Limits
 from seqloom.search.results import Hypothesis, hypotheses
-from seqloom.search.topk import largest
+from seqloom.search.topk import stable_topk
 
 __all__ = ["Sample"]
 
-FIRST_LOOK = 64  # tokens among which the nucleus is looked for first
+FIRST_NUCLEUS = 64  # tokens among which the nucleus is looked for first
 
 
 @dataclass(frozen=True)
@@ -58,25 +58,25 @@ class Sample:
     def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
         choices = frontier.read(decoder)
         chances = self._uniforms(frontier).view(len(choices.logits), -1)
-        tokens = self._tokens(choices.logits, chances)
+        tokens = self._sample_tokens(choices.logits, chances)
         gains = choices.logits.gather(1, tokens) - choices.norms[:, None]
         shape = len(frontier.totals), self.draws
         parents = None
         if frontier.width != self.draws:
             parents = torch.zeros(shape, dtype=torch.int64, device=tokens.device)
         gains = gains.view(shape).masked_fill(frontier.finished, 0.0)
-        moved = frontier.grow(choices, Forks(tokens.view(shape), gains, parents))
-        return moved.leave(moved.finished.all(dim=1) | moved.full, moved.totals)
+        moved = frontier.grow(choices, Continuations(tokens.view(shape), gains, parents))
+        return moved.finish_sentences(moved.finished.all(dim=1) | moved.full, moved.totals)
 
     def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
         return hypotheses(frontier, count=self.draws, complete=False)
 
     def _uniforms(self, frontier: Frontier) -> Float[Tensor, "B N"]:
-        bits = mixed(key(self.seed, "sample"), frontier.lines)
-        bits = mixed(bits[:, None], torch.arange(self.draws, device=bits.device))
-        return uniforms(mixed(bits, frontier.steps[:, None].expand_as(bits)))
+        bits = hash_counter(key(self.seed, "sample"), frontier.lines)
+        bits = hash_counter(bits[:, None], torch.arange(self.draws, device=bits.device))
+        return uniforms(hash_counter(bits, frontier.steps[:, None].expand_as(bits)))
 
-    def _tokens(
+    def _sample_tokens(
         self, logits: Float[Tensor, "R V"], chances: Float[Tensor, "R N"]
     ) -> Int[Tensor, "R N"]:
         """The tokens at which the cumulative distribution passes these numbers.
@@ -84,12 +84,12 @@ class Sample:
         Of rows whose likeliest tokens do not have enough of the probability, more are looked at.
         """
         if self.top_k == 0 and self.top_p == 1:
-            return self._drawn(logits.double() / self.temperature, chances)
+            return self._draw(logits.double() / self.temperature, chances)
         whole = None if self.top_k else (logits.double() / self.temperature).logsumexp(dim=1)
         drawn = torch.empty(chances.shape, dtype=torch.int64, device=logits.device)
-        rows, count = torch.arange(len(logits), device=logits.device), self.top_k or FIRST_LOOK
+        rows, count = torch.arange(len(logits), device=logits.device), self.top_k or FIRST_NUCLEUS
         while len(rows) > 0:
-            values, tokens = largest(logits[rows] if len(rows) < len(logits) else logits, count)
+            values, tokens = stable_topk(logits[rows] if len(rows) < len(logits) else logits, count)
             scaled = values.double() / self.temperature
             total = scaled.logsumexp(dim=1) if whole is None else whole[rows]
             shares = (scaled - total[:, None]).exp().nan_to_num(0.0)
@@ -99,12 +99,12 @@ class Sample:
                 enough = torch.ones_like(enough)
             scaled = scaled.masked_fill(before >= self.top_p, -torch.inf)[enough]
             tokens, order = tokens[enough].sort(dim=1)
-            found = self._drawn(scaled.gather(1, order), chances[rows[enough]])
+            found = self._draw(scaled.gather(1, order), chances[rows[enough]])
             drawn[rows[enough]] = tokens.gather(1, found)
             rows, count = rows[~enough], 4 * count
         return drawn
 
-    def _drawn(
+    def _draw(
         self, scaled: Float[Tensor, "R C"], chances: Float[Tensor, "R N"]
     ) -> Int[Tensor, "R N"]:
         """Which of these scaled logits, in the order of tokens, the numbers fall on."""

@@ -6,17 +6,17 @@ import torch
 
 from seqloom.search.frontier import Frontier
 
-__all__ = ["Certain", "agreed"]
+__all__ = ["StableToken", "stable_tokens"]
 
 
-class Certain(NamedTuple):
+class StableToken(NamedTuple):
     """A token that no path of a sentence is without, and its log-probability."""
 
     token: int
     score: float
 
 
-def agreed(frontier: Frontier, place: int, known: int) -> list[Certain]:
+def stable_tokens(frontier: Frontier, place: int, known: int) -> list[StableToken]:
     """The tokens that all possible paths of a sentence share, after the first `known` of them.
 
     A path that has finished counts as the others do, and `<end>` is not among the tokens. What is
@@ -24,19 +24,19 @@ def agreed(frontier: Frontier, place: int, known: int) -> list[Certain]:
     """
     possible = (frontier.totals[place] > -torch.inf).nonzero().squeeze(1)
     rows = possible + place * frontier.width
-    rows = rows if frontier.kept is None else frontier.kept[rows]
+    rows = rows if frontier.active_rows is None else frontier.active_rows[rows]
     step, columns = frontier.step, []
     for _ in range(int(frontier.steps[place]) - known):
         if step is None:
             break
         columns.append((step.tokens[rows], step.scores[rows]))
         rows = rows if step.parents is None else step.parents[rows]
-        rows = rows if step.kept is None else step.kept[rows]
-        step = step.before
+        rows = rows if step.previous_rows is None else step.previous_rows[rows]
+        step = step.previous
     certain = []
     for tokens, scores in reversed(columns):
         token = int(tokens[0]) if len(tokens) else frontier.limits.end
         if token == frontier.limits.end or bool((tokens != token).any()):
             break
-        certain.append(Certain(token, float(scores[0])))
+        certain.append(StableToken(token, float(scores[0])))
     return certain

@@ -15,16 +15,16 @@ from torch import Tensor
 
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.nn.counter_rng import gumbels, mixed
+from seqloom.nn.counter_rng import gumbels, hash_counter
 from seqloom.randomness import key
-from seqloom.search.frontier import Choices, Forks, Frontier
+from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.limits import Limits
 from seqloom.search.results import Hypothesis, check_outputs, hypotheses
-from seqloom.search.topk import largest
+from seqloom.search.topk import stable_topk
 
 __all__ = ["StochasticBeam"]
 
-AT_ONCE = 2**20  # tokens that numbers are drawn for at a time
+CHUNK = 2**20  # tokens that numbers are drawn for at a time
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class StochasticBeam:
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
         frontier = Frontier.start(state, limits)
-        bits = mixed(key(self.seed, "stochastic beam"), frontier.lines)[:, None]
-        return replace(frontier, carried=(torch.zeros_like(bits).double(), gumbels(bits), bits))
+        bits = hash_counter(key(self.seed, "stochastic beam"), frontier.lines)[:, None]
+        return replace(frontier, extras=(torch.zeros_like(bits).double(), gumbels(bits), bits))
 
     def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
         """Each path's log-probability, number and hash are carried with it."""
         choices = frontier.read(decoder)
-        logs, numbers, bits, tokens = self._continued(frontier, choices)  # (B, K, C) each
+        logs, numbers, bits, tokens = self._continue_paths(frontier, choices)  # (B, K, C) each
         gains = choices.logits.gather(1, tokens.flatten(0, 1)) - choices.norms[:, None]
-        best, choice = largest(numbers.flatten(1), self.width)
+        best, choice = stable_topk(numbers.flatten(1), self.width)
         picked, gain, log, path = (
             part.flatten(1).gather(1, choice)
             for part in (tokens, gains.view_as(numbers), logs, bits)
@@ -69,20 +69,20 @@ class StochasticBeam:
         parents = choice // tokens.shape[2]
         gain = gain.masked_fill(frontier.finished.gather(1, parents), 0.0)
         gain = gain.masked_fill(best == -torch.inf, -torch.inf)
-        moved = frontier.grow(choices, Forks(picked, gain, parents))
-        moved = replace(moved, carried=(log, best, path))
-        return moved.leave(moved.finished.all(dim=1) | moved.full, best)
+        moved = frontier.grow(choices, Continuations(picked, gain, parents))
+        moved = replace(moved, extras=(log, best, path))
+        return moved.finish_sentences(moved.finished.all(dim=1) | moved.full, best)
 
     def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
         return hypotheses(frontier, count=self.n_best, complete=False)
 
-    def _continued(self, frontier: Frontier, choices: Choices) -> tuple[Tensor, ...]:
+    def _continue_paths(self, frontier: Frontier, choices: Choices) -> tuple[Tensor, ...]:
         """Of each path its continuations with the largest numbers; a finished one has itself."""
         shape = frontier.totals.shape
-        rows = max(1, AT_ONCE // choices.logits.shape[1])
-        carried = [part.flatten() for part in frontier.carried]
+        rows = max(1, CHUNK // choices.logits.shape[1])
+        carried = [part.flatten() for part in frontier.extras]
         parts = zip(*(part.split(rows) for part in (choices.logits, *carried)), strict=True)
-        found = [self._best(*part) for part in parts]
+        found = [self._best_continuations(*part) for part in parts]
         logs, numbers, bits, tokens = (torch.cat(part) for part in zip(*found, strict=True))
         ended = frontier.finished.flatten()
         numbers.masked_fill_(ended[:, None], -torch.inf)
@@ -90,7 +90,7 @@ class StochasticBeam:
             mine[:, 0] = torch.where(ended, kept, mine[:, 0])
         return tuple(part.unflatten(0, shape) for part in (logs, numbers, bits, tokens))
 
-    def _best(
+    def _best_continuations(
         self,
         logits: Float[Tensor, "R V"],
         logs: Float[Tensor, "R"],
@@ -108,8 +108,8 @@ class StochasticBeam:
             .nan_to_num(-torch.inf, neginf=-torch.inf)
         )
         longer = longer + logs[:, None]
-        after = mixed(bits[:, None], torch.arange(logits.shape[1], device=logits.device))
-        free, tokens = largest(longer + gumbels(after), self.width)
+        after = hash_counter(bits[:, None], torch.arange(logits.shape[1], device=logits.device))
+        free, tokens = stable_topk(longer + gumbels(after), self.width)
         bent = number[:, None] - free + torch.log1p(-(free - free[:, :1]).exp())
         numbers = number[:, None] - bent.clamp(min=0) - torch.log1p((-bent.abs()).exp())
         numbers = numbers.masked_fill(free == -torch.inf, -torch.inf)

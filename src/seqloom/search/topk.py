@@ -5,16 +5,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["FEW", "largest", "likeliest", "log_sum"]
+__all__ = ["SMALL_ROW", "log_sum_exp", "row_max", "stable_topk"]
 
 BLOCK = 64  # values whose maximum is looked at first
-FEW = 1_024  # values of a row that are not worth cutting into blocks
-MANY = 2**15  # values of all rows that are
-AT_ONCE = 2**18  # values whose exponentials are held at a time
-LEAST = 1e-20  # sum of exponentials of which none that counts is too small for single precision
+SMALL_ROW = 1_024  # values of a row that are not worth cutting into blocks
+LARGE_TABLE = 2**15  # values of all rows that are
+CHUNK = 2**18  # values whose exponentials are held at a time
+MIN_SUM = 1e-20  # sum of exponentials of which none that counts is too small for single precision
 
 
-def largest(
+def stable_topk(
     values: Float[Tensor, "R V"], count: int
 ) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
     """The `count` largest of each row, or all, in order, and where they are; ties by lower index.
@@ -25,7 +25,7 @@ def largest(
     best, where = _top(values, min(count + 1, values.shape[1]))
     tied = best[:, 1:] == best[:, :-1]
     some = bool(tied.any())
-    if some and values.shape[1] > FEW:
+    if some and values.shape[1] > SMALL_ROW:
         tied &= best[:, 1:] > -torch.inf
     best, where = best[:, :count], where[:, :count]
     if some:
@@ -38,7 +38,7 @@ def largest(
 def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """As torch.topk; of many values only the blocks with the largest maxima are sorted."""
     width = values.shape[1]
-    if width <= max(FEW, 2 * count * BLOCK):
+    if width <= max(SMALL_ROW, 2 * count * BLOCK):
         best, where = values.topk(count, dim=1)
         return best, where
     whole = width // BLOCK * BLOCK
@@ -52,12 +52,12 @@ def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return best, chosen.gather(1, where // BLOCK).mul_(BLOCK).add_(where % BLOCK)
 
 
-def likeliest(
+def row_max(
     values: Float[Tensor, "R V"],
 ) -> tuple[Float[Tensor, "R"], Int[Tensor, "R"]]:
     """The largest of each row, and where it is; the first among equals."""
     width = values.shape[1]
-    if width <= FEW or values.numel() <= MANY:
+    if width <= SMALL_ROW or values.numel() <= LARGE_TABLE:
         best, where = values.max(dim=1)
         return best, where
     last = width - BLOCK
@@ -69,12 +69,12 @@ def likeliest(
     return best, first[:, 0] + inside
 
 
-def log_sum(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
+def log_sum_exp(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
     """The logarithm of the sum of each row's exponentials."""
-    rows = max(1, AT_ONCE // logits.shape[1])
+    rows = max(1, CHUNK // logits.shape[1])
     parts = (logits,) if len(logits) <= rows else logits.split(rows)
     sums = torch.cat([part.exp().sum(dim=1) for part in parts])
     least, most = sums.aminmax()
-    if float(least) > LEAST and float(most) < torch.inf:
+    if float(least) > MIN_SUM and float(most) < torch.inf:
         return sums.log()
     return torch.cat([part.logsumexp(dim=1) for part in parts])

@@ -5,16 +5,16 @@ from typing import Literal, NamedTuple
 
 import torch
 
-from seqloom.search.frontier import Frontier, Step
+from seqloom.search.frontier import Frontier, SearchStep
 from seqloom.search.results import Hypothesis
 
-__all__ = ["Fate", "Node", "trees"]
+__all__ = ["Fate", "SearchNode", "search_trees"]
 
 Fate = Literal["kept", "pruned", "finished", "winner"]
 
 
 @dataclass(frozen=True)
-class Node:
+class SearchNode:
     """A token that a path of a sentence went on by, or could have."""
 
     number: int  # its place in the sentence's tree
@@ -25,51 +25,59 @@ class Node:
     fate: Fate
 
 
-class Place(NamedTuple):
+class TreePosition(NamedTuple):
     """A path's last node, in the tree of its sentence."""
 
-    tree: list[Node]
-    node: Node
+    tree: list[SearchNode]
+    node: SearchNode
 
-    def add(self, token: int, score: float, fate: Fate) -> "Place":
+    def add(self, token: int, score: float, fate: Fate) -> "TreePosition":
         """A child of the node."""
         total = self.node.total + score
-        node = Node(len(self.tree), self.node.number, token, score, total, fate)
+        node = SearchNode(len(self.tree), self.node.number, token, score, total, fate)
         self.tree.append(node)
-        return Place(self.tree, node)
+        return TreePosition(self.tree, node)
 
 
-def trees(frontier: Frontier, outputs: list[list[Hypothesis]]) -> list[list[Node]]:
+def search_trees(frontier: Frontier, outputs: list[list[Hypothesis]]) -> list[list[SearchNode]]:
     """For each sentence all nodes, parents before children, once the search is done.
 
     Pruned branches are known as far as the steps noted them (`Limits.noted`); the winner is the
     last node of the first output.
     """
     end = frontier.limits.end
-    root = Node(0, None, frontier.limits.start, 0.0, 0.0, "kept")
+    root = SearchNode(0, None, frontier.limits.start, 0.0, 0.0, "kept")
     found = [[root] for _ in outputs]
-    places: list[Place | None] = [Place(tree, root) for tree in found]
-    for step in _forwards(frontier.left[-1].step if frontier.left else None):
-        read = places if step.kept is None else [places[row] for row in step.kept.tolist()]
+    places: list[TreePosition | None] = [TreePosition(tree, root) for tree in found]
+    for step in _steps_in_order(
+        frontier.finished_sentences[-1].step if frontier.finished_sentences else None
+    ):
+        read = (
+            places
+            if step.previous_rows is None
+            else [places[row] for row in step.previous_rows.tolist()]
+        )
         places = _children(step, read, end)
     for tree, (best, *_) in zip(found, outputs, strict=True):
-        _crown(tree, (*best.tokens, end) if best.finished else best.tokens)
+        _mark_winner(tree, (*best.tokens, end) if best.finished else best.tokens)
     return found
 
 
-def _forwards(step: Step | None) -> list[Step]:
+def _steps_in_order(step: SearchStep | None) -> list[SearchStep]:
     steps = []
     while step is not None:
         steps.append(step)
-        step = step.before
+        step = step.previous
     return steps[::-1]
 
 
-def _children(step: Step, read: list[Place | None], end: int) -> list[Place | None]:
+def _children(
+    step: SearchStep, read: list[TreePosition | None], end: int
+) -> list[TreePosition | None]:
     """Where each path stands after the step; what it dropped is added to the trees."""
     tokens, scores = step.tokens.tolist(), step.scores.tolist()
     parents = range(len(tokens)) if step.parents is None else step.parents.tolist()
-    places: list[Place | None] = []
+    places: list[TreePosition | None] = []
     taken = set()
     for row, token, score in zip(parents, tokens, scores, strict=True):
         place = read[row]
@@ -89,7 +97,7 @@ def _children(step: Step, read: list[Place | None], end: int) -> list[Place | No
     return places
 
 
-def _crown(tree: list[Node], tokens: tuple[int, ...]) -> None:
+def _mark_winner(tree: list[SearchNode], tokens: tuple[int, ...]) -> None:
     """Mark the node by which these tokens were written."""
     paths: list[tuple[int, ...]] = []
     for node in tree:

@@ -17,8 +17,8 @@ from seqloom.errors import SeqloomError
 from seqloom.prediction import Output, Predictor
 from seqloom.serving.guard import Access, Guard, log
 from seqloom.serving.inputs import reads_files
-from seqloom.serving.jobs import Cancelled, Event, Job
-from seqloom.serving.metrics import Entry
+from seqloom.serving.jobs import Event, Job, RequestCancelled
+from seqloom.serving.metrics import RequestRecord
 from seqloom.serving.processes import Process
 from seqloom.serving.requests import PredictRequest, ScoreRequest
 from seqloom.serving.responses import ErrorAnswer, ModelsAnswer, PredictAnswer, ScoreAnswer
@@ -33,7 +33,7 @@ EVENT = {  # of a stream, as OpenAPI tells it
 }
 
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-OURS = "the model failed on this request; the server's log has its number"
+FAULT = "the model failed on this request; the server's log has its number"
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": meaning}
     for status, meaning in (
@@ -81,9 +81,9 @@ def application(
     _work_routes(app, service)
     _plain_routes(app, service)
     app.add_exception_handler(SeqloomError, _seqloom_error)
-    app.add_exception_handler(RequestValidationError, _wrong_request)
+    app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Exception, _own_error)
+    app.add_exception_handler(Exception, _server_error)
     bounds = limits
     if any(map(reads_files, models.values())):
         bounds = limits.model_copy(update={"body": max(limits.body, limits.upload)})
@@ -95,7 +95,7 @@ def _work_routes(app: FastAPI, service: Service) -> None:
     @app.post("/v1/predict", responses={200: {"model": PredictAnswer}, **ERRORS})
     async def predict(body: PredictRequest, request: Request) -> Response:
         """An output for each input."""
-        entry = _entry(request)
+        entry = _request_record(request)
         job = await service.predict(body, entry)
         outputs: dict[int, Output] = {}
         async for event in _events(job, request, entry):
@@ -120,15 +120,15 @@ def _work_routes(app: FastAPI, service: Service) -> None:
     )
     async def stream(body: PredictRequest, request: Request) -> Response:
         """The tokens of each output as soon as they are certain, then the whole outputs."""
-        entry = _entry(request)
+        entry = _request_record(request)
         job = await service.predict(body, entry, streams=True)
-        told = _told(service, job, request, len(body.inputs))
+        told = _stream_events(service, job, request, len(body.inputs))
         return StreamingResponse(told, media_type="text/event-stream")
 
     @app.post("/v1/score", responses={200: {"model": ScoreAnswer}, **ERRORS})
     async def score(body: ScoreRequest, request: Request) -> Response:
         """How likely given outputs are, token by token."""
-        entry = _entry(request)
+        entry = _request_record(request)
         job = await service.score(body, entry)
         async for event in _events(job, request, entry):
             scores = [each.as_dict() for each in event.result]
@@ -173,38 +173,40 @@ def _plain_routes(app: FastAPI, service: Service) -> None:
         return page[name]
 
 
-async def _told(service: Service, job: Job, request: Request, inputs: int) -> AsyncIterator[bytes]:
+async def _stream_events(
+    service: Service, job: Job, request: Request, inputs: int
+) -> AsyncIterator[bytes]:
     """Server-sent events; an error that comes late is the last of them."""
-    entry, target = _entry(request), service.models[job.model].target
+    entry, target = _request_record(request), service.models[job.model].target
     done = 0
     ids: dict[int, list[int]] = {}
     try:
         async for event in _events(job, request, entry):
             for number, output in _outputs_of(event).items():
                 service.metrics.tokens.inc(len(output.tokens))
-                yield _sent("output", {"input": number, "output": output.as_dict()})
+                yield _format_event("output", {"input": number, "output": output.as_dict()})
                 done += 1
             if done == inputs:
                 break
-            if not event.certain:
+            if not event.stable_tokens:
                 continue
             sure = ids.setdefault(event.number, [])
-            sure += [each.token for each in event.certain]
-            names = target.tokens([each.token for each in event.certain])
+            sure += [each.token for each in event.stable_tokens]
+            names = target.tokens([each.token for each in event.stable_tokens])
             tokens = [
                 {"text": name, "log_probability": each.score}
-                for name, each in zip(names, event.certain, strict=True)
+                for name, each in zip(names, event.stable_tokens, strict=True)
             ]
-            yield _sent(
+            yield _format_event(
                 "tokens", {"input": event.number, "tokens": tokens, "text": target.cell(sure)}
             )
         entry.end("completed")
-        yield _sent("done", {"model": job.model, "seconds": round(entry.seconds, 6)})
+        yield _format_event("done", {"model": job.model, "seconds": round(entry.seconds, 6)})
     except SeqloomError as error:
-        yield _sent("error", {"error": str(error)})
+        yield _format_event("error", {"error": str(error)})
     except Exception as error:
         _log_fault(request, error)
-        yield _sent("error", {"error": OURS})
+        yield _format_event("error", {"error": FAULT})
 
 
 def _outputs_of(event: Event) -> dict[int, Output]:
@@ -214,14 +216,14 @@ def _outputs_of(event: Event) -> dict[int, Output]:
     return dict(enumerate(event.result or ()))
 
 
-async def _events(job: Job, request: Request, entry: Entry) -> AsyncIterator[Event]:
+async def _events(job: Job, request: Request, entry: RequestRecord) -> AsyncIterator[Event]:
     """What becomes known of a job, until its reader has enough; an error ends it."""
-    watching = asyncio.create_task(_watch(job, request))
+    watching = asyncio.create_task(_cancel_on_disconnect(job, request))
     try:
         while True:
             event = await job.next_event()
             if event.error is not None:
-                entry.end("cancelled" if isinstance(event.error, Cancelled) else "failed")
+                entry.end("cancelled" if isinstance(event.error, RequestCancelled) else "failed")
                 raise event.error
             yield event
     finally:
@@ -229,22 +231,22 @@ async def _events(job: Job, request: Request, entry: Entry) -> AsyncIterator[Eve
         watching.cancel()
 
 
-async def _watch(job: Job, request: Request) -> None:
+async def _cancel_on_disconnect(job: Job, request: Request) -> None:
     """Give up a job whose client goes away."""
     while True:
         message = await request.receive()
         if message["type"] == "http.disconnect":
             job.cancelled = True
-            job.events.put_nowait(Event(0, error=Cancelled("the client has gone")))
+            job.events.put_nowait(Event(0, error=RequestCancelled("the client has gone")))
             return
 
 
-def _entry(request: Request) -> Entry:
-    entry: Entry = request.scope["state"]["entry"]
+def _request_record(request: Request) -> RequestRecord:
+    entry: RequestRecord = request.scope["state"]["entry"]
     return entry
 
 
-def _sent(kind: str, data: dict[str, Any]) -> bytes:
+def _format_event(kind: str, data: dict[str, Any]) -> bytes:
     return f"event: {kind}\ndata: {json.dumps(data, allow_nan=False)}\n\n".encode()
 
 
@@ -272,7 +274,7 @@ async def _seqloom_error(_: Request, error: Exception) -> Response:
     return answer
 
 
-async def _wrong_request(_: Request, error: Exception) -> Response:
+async def _validation_error(_: Request, error: Exception) -> Response:
     """The first thing that is wrong, without what was sent."""
     sentence = "the request is not as it should be"
     if isinstance(error, RequestValidationError) and error.errors():
@@ -290,9 +292,9 @@ async def _http_error(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": sentence}, status, headers=headers)
 
 
-async def _own_error(request: Request, error: Exception) -> Response:
+async def _server_error(request: Request, error: Exception) -> Response:
     _log_fault(request, error)
-    return _json({"error": OURS}, status=500)
+    return _json({"error": FAULT}, status=500)
 
 
 def _log_fault(request: Request, error: Exception) -> None:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Client"]
 
-Given = str | list[str] | bytes | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+ClientInput = str | list[str] | bytes | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """A text; a list of turns; a file's content or its path; a series as columns or as rows."""
 
-NOT_THERE = "no server answers at {}; start one with seqloom serve DIR"
-CUT = "the server's answer ended before its time; ask again"
-HUNG_UP = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
+UNREACHABLE = "no server answers at {}; start one with seqloom serve DIR"
+TRUNCATED = "the server's answer ended before its time; ask again"
+DISCONNECTS = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
 
 
 class Client:
@@ -61,53 +61,59 @@ class Client:
         found: list[dict[str, Any]] = self._json("GET", "/v1/models")["models"]
         return found
 
-    def predict(self, inputs: Sequence[Given], **options: Any) -> "list[Output]":
+    def predict(self, inputs: Sequence[ClientInput], **options: Any) -> "list[Output]":
         """An output for each input; options are the other names of a request."""
         from seqloom.prediction import Output
 
-        answer = self._json("POST", "/v1/predict", {"inputs": [*map(_sent, inputs)], **options})
+        answer = self._json(
+            "POST", "/v1/predict", {"inputs": [*map(_encode_input, inputs)], **options}
+        )
         return [Output.from_dict(each) for each in answer["outputs"]]
 
-    def stream(self, given: Given, **options: Any) -> Iterator[str]:
+    def stream(self, given: ClientInput, **options: Any) -> Iterator[str]:
         """The output for one input as far as it is certain, longer and longer, at last whole."""
-        response = self._ask("POST", "/v1/stream", {"inputs": [_sent(given)], **options})
+        response = self._request(
+            "POST", "/v1/stream", {"inputs": [_encode_input(given)], **options}
+        )
         try:
-            with self._hearing():
-                yield from _told(response)
+            with self._connection_errors():
+                yield from _parse_stream(response)
         finally:
             if not response.isclosed():
                 self._connection.close()
 
-    def score(self, pairs: Sequence[tuple[Given, str]], **options: Any) -> list[dict[str, Any]]:
+    def score(
+        self, pairs: Sequence[tuple[ClientInput, str]], **options: Any
+    ) -> list[dict[str, Any]]:
         """For each pair the log-probability of the output, and that of each of its tokens."""
-        body = {"pairs": [[_sent(given), output] for given, output in pairs], **options}
+        body = {"pairs": [[_encode_input(given), output] for given, output in pairs], **options}
         found: list[dict[str, Any]] = self._json("POST", "/v1/score", body)["scores"]
         return found
 
     def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        with self._hearing():
-            content = self._ask(method, path, body).read()
+        with self._connection_errors():
+            content = self._request(method, path, body).read()
         try:
             return json.loads(content)
         except ValueError:
             raise DataError(f"{self.address}: the answer is not JSON; is it seqloom's?") from None
 
-    def _ask(
+    def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> http.client.HTTPResponse:
         """The answer, or its error; an idle connection that was closed is opened again once."""
         data = None if body is None else json.dumps(body)
-        with self._hearing():
+        with self._connection_errors():
             try:
-                response = self._answer(method, path, data)
-            except HUNG_UP:
+                response = self._send(method, path, data)
+            except DISCONNECTS:
                 self._connection.close()
-                response = self._answer(method, path, data)
+                response = self._send(method, path, data)
             if response.status >= 400:
                 raise _error(response.status, response.read())
         return response
 
-    def _answer(self, method: str, path: str, data: str | None) -> http.client.HTTPResponse:
+    def _send(self, method: str, path: str, data: str | None) -> http.client.HTTPResponse:
         if self._response is not None and not self._response.isclosed():
             self._connection.close()  # what was not read would be taken for the answer
         self._connection.request(method, self._path + path, data, self._headers)
@@ -115,16 +121,16 @@ class Client:
         return self._response
 
     @contextmanager
-    def _hearing(self) -> Iterator[None]:
+    def _connection_errors(self) -> Iterator[None]:
         """RunError where no whole answer comes; the connection is then closed."""
         try:
             yield
         except (OSError, http.client.HTTPException):
             self._connection.close()
-            raise RunError(NOT_THERE.format(self.address)) from None
+            raise RunError(UNREACHABLE.format(self.address)) from None
 
 
-def _told(lines: Iterable[bytes]) -> Iterator[str]:
+def _parse_stream(lines: Iterable[bytes]) -> Iterator[str]:
     """The texts of a stream's events; the error that is one of them is raised."""
     kind = ""
     for line in lines:
@@ -138,20 +144,20 @@ def _told(lines: Iterable[bytes]) -> Iterator[str]:
         if kind in ("tokens", "output"):
             yield data["text"] if kind == "tokens" else data["output"]["text"]
     if kind != "done":
-        raise RunError(CUT)
+        raise RunError(TRUNCATED)
 
 
-def _are_turns(given: Given) -> bool:
+def _are_turns(given: ClientInput) -> bool:
     return isinstance(given, list) and all(isinstance(turn, str) for turn in given)
 
 
-def _sent(given: Given) -> Any:
+def _encode_input(given: ClientInput) -> Any:
     """An input as a request holds it."""
     if isinstance(given, str) or _are_turns(given):
         return given
     if isinstance(given, Path):
         try:
-            return _sent(given.read_bytes())
+            return _encode_input(given.read_bytes())
         except OSError as error:
             raise DataError(f"{given}: cannot be read ({error.strerror}); mend the name") from None
     if isinstance(given, bytes):

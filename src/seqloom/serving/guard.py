@@ -14,16 +14,16 @@ from urllib.parse import urlsplit
 
 from seqloom.config import ServingConfig
 from seqloom.errors import SeqloomError
-from seqloom.serving.metrics import Entry, Metrics
+from seqloom.serving.metrics import Metrics, RequestRecord
 
-__all__ = ["LOOPBACK", "Access", "Guard", "Refused", "log"]
+__all__ = ["LOOPBACK", "Access", "Guard", "RequestRefused", "log"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-WORK = ("/v1/predict", "/v1/stream", "/v1/score")
+WORK_PATHS = ("/v1/predict", "/v1/stream", "/v1/score")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -40,7 +40,7 @@ HEADERS = [
 ]
 
 
-class Refused(SeqloomError):
+class RequestRefused(SeqloomError):
     """A request that goes no further, with its status."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -58,12 +58,16 @@ class Access:
     def check(self, headers: dict[str, str], method: str) -> None:
         """Refused unless host, token and origin are right."""
         if _host_of(headers.get("host", "")) not in self.hosts:
-            raise Refused(403, "this server does not go by that name; name it with --allow-host")
-        if self.token is not None and not _same(_given(headers), self.token):
-            raise Refused(401, "the token is missing or wrong; send Authorization: Bearer TOKEN")
+            raise RequestRefused(
+                403, "this server does not go by that name; name it with --allow-host"
+            )
+        if self.token is not None and not _tokens_match(_read_token(headers), self.token):
+            raise RequestRefused(
+                401, "the token is missing or wrong; send Authorization: Bearer TOKEN"
+            )
         origin = headers.get("origin")
-        if method != "GET" and origin is not None and not _is_own(origin, headers["host"]):
-            raise Refused(403, "pages of other origins may not ask this server")
+        if method != "GET" and origin is not None and not _is_same_origin(origin, headers["host"]):
+            raise RequestRefused(403, "pages of other origins may not ask this server")
 
 
 class Guard:
@@ -82,50 +86,54 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        works = scope["method"] == "POST" and scope["path"] in WORK
-        visit = Visit(scope, send, Entry(self.metrics) if works else None)
+        works = scope["method"] == "POST" and scope["path"] in WORK_PATHS
+        visit = RequestContext(scope, send, RequestRecord(self.metrics) if works else None)
         try:
             headers = {
                 name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
             }
             self.access.check(headers, scope["method"])
             body = await self._body(visit, headers, receive)
-            await self.app(scope, _replayed(body, receive), visit.send)
-        except Refused as refusal:
+            await self.app(scope, _replay_body(body, receive), visit.send)
+        except RequestRefused as refusal:
             await visit.refuse(refusal)
         finally:
             self.held -= visit.held
             visit.close()
 
-    async def _body(self, visit: "Visit", headers: dict[str, str], receive: Receive) -> bytes:
+    async def _body(
+        self, visit: "RequestContext", headers: dict[str, str], receive: Receive
+    ) -> bytes:
         """All of the request's body, of bounded size; only JSON is taken."""
         if visit.scope["method"] in ("GET", "HEAD"):
             return b""
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise Refused(415, "send JSON, with Content-Type: application/json")
+            raise RequestRefused(415, "send JSON, with Content-Type: application/json")
         most, parts = self.limits.body, []
-        if headers.get("content-length", "0").isdecimal() and _longer(headers, most):
-            raise Refused(422, f"body: more bytes than this server's body, {most:,}")
+        if headers.get("content-length", "0").isdecimal() and _exceeds(headers, most):
+            raise RequestRefused(422, f"body: more bytes than this server's body, {most:,}")
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise Refused(400, "the request has no end")
+                raise RequestRefused(400, "the request has no end")
             part = message.get("body", b"")
             visit.held += len(part)
             self.held += len(part)
             if visit.held > most:
-                raise Refused(422, f"body: more bytes than this server's body, {most:,}")
+                raise RequestRefused(422, f"body: more bytes than this server's body, {most:,}")
             if self.held > self.limits.held:
-                raise Refused(429, "too much is sent at once; try again in a moment")
+                raise RequestRefused(429, "too much is sent at once; try again in a moment")
             parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(parts)
 
 
-class Visit:
+class RequestContext:
     """One request, from its first byte to the line in the log."""
 
-    def __init__(self, scope: MutableMapping[str, Any], send: Send, entry: Entry | None) -> None:
+    def __init__(
+        self, scope: MutableMapping[str, Any], send: Send, entry: RequestRecord | None
+    ) -> None:
         self.number = secrets.token_hex(8)
         self.began = time.perf_counter()
         self.scope = scope
@@ -145,7 +153,7 @@ class Visit:
             message["headers"] = [*message.get("headers", []), *own]
         await self._send(message)
 
-    async def refuse(self, refusal: Refused) -> None:
+    async def refuse(self, refusal: RequestRefused) -> None:
         """Answer for the application; the connection is not used again."""
         body = json.dumps({"error": str(refusal)}).encode()
         headers = [
@@ -185,12 +193,12 @@ def log(event: str, **facts: Any) -> None:
     print(json.dumps({"time": f"{stamp}Z", "event": event, **facts}), file=sys.stderr, flush=True)
 
 
-def _longer(headers: dict[str, str], most: int) -> bool:
+def _exceeds(headers: dict[str, str], most: int) -> bool:
     length = headers.get("content-length", "0")
     return len(length) > 18 or int(length) > most
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """The body as one message, and then whatever comes after it: the client's going."""
     pending = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -209,12 +217,12 @@ def _host_of(header: str) -> str:
         return ""
 
 
-def _is_own(origin: str, host: str) -> bool:
+def _is_same_origin(origin: str, host: str) -> bool:
     """Whether a page is of this server."""
     return origin.partition("://")[2].lower() == host.lower()
 
 
-def _given(headers: dict[str, str]) -> str:
+def _read_token(headers: dict[str, str]) -> str:
     """The token, as a bearer's or as the password of a browser."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
@@ -227,5 +235,5 @@ def _given(headers: dict[str, str]) -> str:
     return ""
 
 
-def _same(given: str, wanted: str) -> bool:
+def _tokens_match(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode(), wanted.encode())

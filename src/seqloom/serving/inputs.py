@@ -12,26 +12,33 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from seqloom.config import ServingConfig
 from seqloom.data import SeriesTable
 from seqloom.errors import ConfigError, DataError, LimitError
-from seqloom.fields import Field as Column
 from seqloom.fields import (
-    GapsField,
+    BlanksField,
     PictureField,
     SeriesField,
     SoundField,
     Symbols,
     TurnsField,
-    joined,
+    join_turns,
 )
-from seqloom.prediction import Encoded, Forecaster, Judge, Model, Predictor, grid_of
+from seqloom.fields import Field as Column
+from seqloom.prediction import (
+    EncodedInput,
+    Forecaster,
+    HeadPredictor,
+    Predictor,
+    TextPredictor,
+    picture_grid,
+)
 
 __all__ = [
     "FileInput",
     "Input",
     "SeriesInput",
-    "Strict",
+    "StrictModel",
     "check_input",
     "check_kinds",
-    "described",
+    "describe_model",
     "reads_files",
     "tables",
     "texts",
@@ -49,18 +56,18 @@ KINDS = (
     "sound",
     "none",
 )  # that can be sent
-SHOWN = 500  # labels that are listed
+MAX_LABELS = 500  # labels that are listed
 IN_MEMORY = "<pairs>:"  # the place of rows that come in no file
-SKIPPING = ", or pass --skip-bad"  # what only a command can do
+SKIP_HINT = ", or pass --skip-bad"  # what only a command can do
 
 
-class Strict(BaseModel):
+class StrictModel(BaseModel):
     """A part of a request: every name must be known, and every value of the right kind."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
-class FileInput(Strict):
+class FileInput(StrictModel):
     """A picture (PNG, JPEG, GIF, WebP, BMP) or a recording (WAV, FLAC, OGG)."""
 
     base64: str = Field(description="the file's content")
@@ -77,7 +84,7 @@ Cell = float | str | None
 """A number, a time, or nothing where a column is not known yet."""
 
 
-class SeriesInput(Strict):
+class SeriesInput(StrictModel):
     """The past of a series."""
 
     series: list[dict[str, Cell]] | dict[str, list[Cell]] = Field(
@@ -152,7 +159,7 @@ def check_input(given: str | list[str] | FileInput | SeriesInput, limits: Servin
             raise LimitError(f"{size:,} is more than this server's {name}, {most:,}")
 
 
-def uploads(model: Predictor, inputs: Sequence[Any], limits: ServingConfig) -> list[Encoded]:
+def uploads(model: Predictor, inputs: Sequence[Any], limits: ServingConfig) -> list[EncodedInput]:
     """Files as the model reads them; the first that cannot be read is an error."""
     found = []
     for number, given in enumerate(inputs):
@@ -162,15 +169,15 @@ def uploads(model: Predictor, inputs: Sequence[Any], limits: ServingConfig) -> l
             row = _row(model.source, given.content(), limits)
         except DataError as error:
             raise DataError(f"inputs, number {number + 1}: {error}") from None
-        found.append(model.inputs.encoded(number, row))
+        found.append(model.input_reader.truncate(number, row))
     return found
 
 
 def _row(field: Column, content: bytes, limits: ServingConfig) -> Any:
     if isinstance(field, PictureField):
-        return field.uploaded(content, pixels=limits.pixels)
+        return field.read_upload(content, pixels=limits.pixels)
     if isinstance(field, SoundField):
-        return field.uploaded(content, seconds=limits.recording)
+        return field.read_upload(content, seconds=limits.recording)
     raise TypeError("no files are read here")
 
 
@@ -181,7 +188,7 @@ def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:
         turns = isinstance(given, list) and isinstance(model.source, TurnsField)
         if not turns and not isinstance(given, str):
             raise DataError(f"inputs, number {number}: is not a text, which this model reads")
-        found.append(joined(given) if turns else given)
+        found.append(join_turns(given) if turns else given)
     return found
 
 
@@ -197,28 +204,28 @@ def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, 
         try:
             if not isinstance(given, SeriesInput):
                 raise DataError('is not a series; send {"series": {"column": [...]}}')
-            found.append((named.read(given.rows(), ahead=True), given.steps))
+            found.append((named.read_table(given.rows(), ahead=True), given.steps))
         except DataError as error:
-            said = str(error).replace(IN_MEMORY, "line ").removesuffix(SKIPPING)
+            said = str(error).replace(IN_MEMORY, "line ").removesuffix(SKIP_HINT)
             raise DataError(f"inputs, number {number}: {said}") from None
     return found
 
 
-def described(model: Predictor) -> dict[str, Any]:
+def describe_model(model: Predictor) -> dict[str, Any]:
     """What a model reads and writes, and how it searches unless told otherwise."""
     config = model.config
     fields = {
         "source": {**_field(model.source), "longest": config.data.max_source},
         "target": {**_field(model.target), "longest": config.data.max_target},
     }
-    if isinstance(model, Judge):
+    if isinstance(model, HeadPredictor):
         return {**fields, "search": None}
-    fields["source"]["grid"] = grid_of(model)
+    fields["source"]["grid"] = picture_grid(model)
     return {**fields, "search": _search(model)}
 
 
-def _search(model: Model) -> dict[str, Any]:
-    if model.alone:
+def _search(model: TextPredictor) -> dict[str, Any]:
+    if model.is_language_model:
         return {"kind": "sample"}
     beam = model.config.search.beam
     return {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
@@ -234,8 +241,8 @@ def _field(field: Column) -> dict[str, Any]:
         return facts | {"columns": field.names, "steps": field.items.steps}
     if isinstance(field.items, Symbols):
         facts |= {"unit": getattr(field.config, "unit", None), "symbols": field.items.count}
-        if isinstance(field, GapsField):
+        if isinstance(field, BlanksField):
             return facts | {"unit": field.text.config.unit, "marker": field.config.marker}
         labels = getattr(field, "labels", ())
-        return facts | ({"labels": labels} if 0 < len(labels) <= SHOWN else {})
+        return facts | ({"labels": labels} if 0 < len(labels) <= MAX_LABELS else {})
     return facts | {"numbers": field.items.count}

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seqloom.errors import SeqloomError
-from seqloom.prediction import Output, Waiting
-from seqloom.search import Certain
+from seqloom.prediction import Output, PendingInput
+from seqloom.search import StableToken
 
-__all__ = ["Cancelled", "Event", "Job", "Late", "Ticket"]
+__all__ = ["DeadlineExceeded", "Event", "Job", "RequestCancelled", "Ticket"]
 
 
-class Late(SeqloomError):
+class DeadlineExceeded(SeqloomError):
     """A request that took longer than its deadline allows."""
 
     http_status = 504
 
 
-class Cancelled(SeqloomError):
+class RequestCancelled(SeqloomError):
     """A request whose client has gone."""
 
     http_status = 499
@@ -31,7 +31,7 @@ class Event:
     """What became known of one input of a request: more of its output, all of it, or an error."""
 
     number: int
-    certain: tuple[Certain, ...] = ()
+    stable_tokens: tuple[StableToken, ...] = ()
     output: Output | None = None
     result: Any = None  # of work that is done as a whole
     error: BaseException | None = None
@@ -43,18 +43,18 @@ class Job:
 
     model: str
     deadline: float  # by time.monotonic()
-    tell: Callable[[list[tuple["Job", Event]]], None] = field(repr=False)
+    deliver: Callable[[list[tuple["Job", Event]]], None] = field(repr=False)
     streams: bool = False
     work: Callable[[], Any] | None = None  # done as a whole, in place of inputs to decode
     cancelled: bool = False  # set by the loop, seen by workers
     events: "asyncio.Queue[Event]" = field(default_factory=asyncio.Queue)
     began: float = field(default_factory=time.monotonic)
 
-    def over(self, now: float) -> SeqloomError | None:
+    def stop_reason(self, now: float) -> SeqloomError | None:
         """Why it is not to go on, if it is not."""
         if self.cancelled:
-            return Cancelled("the client has gone")
-        return self._late() if now > self.deadline else None
+            return RequestCancelled("the client has gone")
+        return self._deadline_error() if now > self.deadline else None
 
     async def next_event(self) -> Event:
         """What becomes known next; that it is late, where nothing does before the deadline."""
@@ -62,11 +62,11 @@ class Job:
             async with asyncio.timeout(self.deadline - time.monotonic()):
                 return await self.events.get()
         except TimeoutError:
-            return Event(0, error=self._late())
+            return Event(0, error=self._deadline_error())
 
-    def _late(self) -> Late:
+    def _deadline_error(self) -> DeadlineExceeded:
         allowed = math.ceil(self.deadline - self.began)
-        return Late(
+        return DeadlineExceeded(
             f"the request took longer than {allowed:,} seconds; send fewer inputs at a time, or "
             f"start the server with --limit deadline={2 * allowed}"
         )
@@ -77,8 +77,8 @@ class Ticket:
     """One input of a request, or a request that is worked on as a whole."""
 
     job: Job
-    waiting: Waiting["Ticket"] | None = None
+    pending: PendingInput["Ticket"] | None = None
     number: int = 0
     rows: int = 1  # paths that it is searched by
-    told: int = 0  # tokens that were streamed
-    alone: bool = False  # because something beside it, or it, has failed
+    streamed_count: int = 0  # tokens that were streamed
+    isolated: bool = False  # because something beside it, or it, has failed

@@ -6,7 +6,7 @@ from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-__all__ = ["Entry", "Metrics", "Outcome"]
+__all__ = ["Metrics", "Outcome", "RequestRecord"]
 
 Outcome = Literal["refused", "completed", "failed", "cancelled"]
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -53,13 +53,13 @@ class Metrics:
         )
         Gauge("seqloom_queue", "requests that wait", registry=registry).set_function(waiting)
 
-    def stepped(self, sentences: int, rows: int, seconds: float) -> None:
+    def on_step(self, sentences: int, rows: int, seconds: float) -> None:
         """A decode step of a batch was made."""
         self.steps.inc()
         self.busy.inc(seconds)
         self.sizes.observe(sentences)
 
-    def joined(self, sentences: int) -> None:
+    def on_join(self, sentences: int) -> None:
         """So many inputs were let into a batch at once."""
         self.joins.observe(sentences)
 
@@ -68,7 +68,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class Entry:
+class RequestRecord:
     """The account of one request: it is received, perhaps accepted, and ends once."""
 
     def __init__(self, metrics: Metrics) -> None:

@@ -17,15 +17,23 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 
 from seqloom.errors import SeqloomError
-from seqloom.prediction import Model, Output, Predictor, Running, Waiting, Wishes, any_input
-from seqloom.search import Certain
+from seqloom.prediction import (
+    ContinuousBatch,
+    Output,
+    OutputOptions,
+    PendingInput,
+    Predictor,
+    TextPredictor,
+    dummy_input,
+)
+from seqloom.search import StableToken
 
-__all__ = ["Away", "Decoding", "Lost", "Process", "forked", "warm"]
+__all__ = ["Decoding", "Process", "ProcessLost", "RemoteDecoding", "fork_processes", "warm_up"]
 
 Tag = TypeVar("Tag", bound=Hashable)
 
 
-class Lost(SeqloomError):
+class ProcessLost(SeqloomError):
     """A process that has ended before its time."""
 
     http_status = 500
@@ -40,18 +48,18 @@ class Decoding(Protocol[Tag]):
     @property
     def done(self) -> bool: ...
 
-    def add(self, newcomers: Sequence[Waiting[Tag]]) -> dict[Tag, Output]: ...
+    def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]: ...
 
     def advance(self) -> dict[Tag, Output]: ...
 
-    def give_up(self, tags: set[Tag]) -> None: ...
+    def cancel(self, tags: set[Tag]) -> None: ...
 
-    def certain(self, tag: Tag, known: int) -> list[Certain]: ...
+    def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]: ...
 
 
-def forked(models: Mapping[str, Predictor], number: int) -> list["Process"]:
+def fork_processes(models: Mapping[str, Predictor], number: int) -> list["Process"]:
     """So many processes; none where there is one core, nothing to decode, or a thread already."""
-    writers = {name: model for name, model in models.items() if isinstance(model, Model)}
+    writers = {name: model for name, model in models.items() if isinstance(model, TextPredictor)}
     if number < 2 or not writers or not hasattr(os, "fork") or threading.active_count() > 1:
         return []
     return [Process(writers) for _ in range(number)]
@@ -60,11 +68,11 @@ def forked(models: Mapping[str, Predictor], number: int) -> list["Process"]:
 class Process:
     """A process with models, at the disposal of one worker. It ends with the server."""
 
-    def __init__(self, models: Mapping[str, Model]) -> None:
+    def __init__(self, models: Mapping[str, TextPredictor]) -> None:
         context = get_context("fork")
         self._connection, theirs = context.Pipe()
         self._child = context.Process(
-            target=_obey, args=(theirs, self._connection, models), daemon=True
+            target=_serve_commands, args=(theirs, self._connection, models), daemon=True
         )
         self._child.start()
         theirs.close()
@@ -72,32 +80,32 @@ class Process:
         self._begun = False
 
     @property
-    def identity(self) -> int:
+    def pid(self) -> int:
         """Its number among the processes of the machine."""
         return self._child.pid or 0
 
-    def begin(self) -> None:
+    def wait_until_ready(self) -> None:
         """Wait until it has tried its models; Lost where it is gone."""
         if not self._begun:
-            self._heard()
+            self._receive()
             self._begun = True
 
-    def ask(self, *words: Any) -> Any:
+    def call(self, *words: Any) -> Any:
         """What it answers; an error of its own is raised here, Lost where it is gone."""
-        self.begin()
+        self.wait_until_ready()
         with suppress(OSError):  # that it is gone will be heard
             self._connection.send(words)
-        fine, answer = self._heard()
+        fine, answer = self._receive()
         if not fine:
             raise answer
         return answer
 
-    def _heard(self) -> tuple[bool, Any]:
+    def _receive(self) -> tuple[bool, Any]:
         try:
             answer: tuple[bool, Any] = self._connection.recv()
         except (EOFError, OSError):
             self._connection.close()
-            raise Lost("a process of the server has ended before its time") from None
+            raise ProcessLost("a process of the server has ended before its time") from None
         return answer
 
     def close(self) -> None:
@@ -106,7 +114,7 @@ class Process:
         self._child.join()
 
 
-class Away(Generic[Tag]):
+class RemoteDecoding(Generic[Tag]):
     """Inputs that are decoded in another process."""
 
     def __init__(self, process: Process, model: str) -> None:
@@ -125,84 +133,86 @@ class Away(Generic[Tag]):
         """Whether no input is left."""
         return not self._tags
 
-    def add(self, newcomers: Sequence[Waiting[Tag]]) -> dict[Tag, Output]:
+    def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
         """Make the first step of these inputs and let them join; some may be done at once."""
         sent = [
-            Waiting(next(self._process.numbers), each.encoded, each.line, each.asked)
+            PendingInput(next(self._process.numbers), each.encoded, each.line, each.request)
             for each in newcomers
         ]
         self._tags |= {mine.tag: each.tag for mine, each in zip(sent, newcomers, strict=True)}
-        return self._taken(self._process.ask("add", self._number, self._model, sent))
+        return self._resolve_tags(self._process.call("add", self._number, self._model, sent))
 
     def advance(self) -> dict[Tag, Output]:
         """One step of every input, and the outputs of those that are done by it."""
-        return self._taken(self._process.ask("advance", self._number))
+        return self._resolve_tags(self._process.call("advance", self._number))
 
-    def give_up(self, tags: set[Tag]) -> None:
+    def cancel(self, tags: set[Tag]) -> None:
         """Go on without these inputs; that the process is lost, the next step will tell."""
         numbers = {number for number, tag in self._tags.items() if tag in tags}
-        with suppress(Lost):
-            self._process.ask("give_up", self._number, numbers)
+        with suppress(ProcessLost):
+            self._process.call("give_up", self._number, numbers)
         for number in numbers:
             del self._tags[number]
 
-    def certain(self, tag: Tag, known: int) -> list[Certain]:
+    def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]:
         """The tokens after the first `known` that the output for an input will have for certain."""
         number = next(number for number, each in self._tags.items() if each == tag)
-        found: list[Certain] = []
-        with suppress(Lost):
-            found = self._process.ask("certain", self._number, number, known)
+        found: list[StableToken] = []
+        with suppress(ProcessLost):
+            found = self._process.call("certain", self._number, number, known)
         return found
 
-    def _taken(self, outputs: dict[int, Output]) -> dict[Tag, Output]:
+    def _resolve_tags(self, outputs: dict[int, Output]) -> dict[Tag, Output]:
         return {self._tags.pop(number): output for number, output in outputs.items()}
 
 
-class Batches:
+class ProcessBatches:
     """What a process is asked for, by the numbers of its batches."""
 
-    def __init__(self, models: Mapping[str, Model]) -> None:
+    def __init__(self, models: Mapping[str, TextPredictor]) -> None:
         self._models = models
-        self._running: dict[int, Running[int]] = {}
+        self._running: dict[int, ContinuousBatch[int]] = {}
 
-    def answer(self, word: str, number: int, *rest: Any) -> Any:
+    def handle(self, word: str, number: int, *rest: Any) -> Any:
         """What becomes of a batch; after an error it is gone."""
         running = self._running.pop(number, None)
         if word == "add":
             model, newcomers = rest
-            running = Running(self._models[model]) if running is None else running
+            running = ContinuousBatch(self._models[model]) if running is None else running
             answer: Any = running.add(newcomers)
         elif running is None:
-            raise Lost("there is no such batch")
+            raise ProcessLost("there is no such batch")
         elif word == "advance":
             answer = running.advance()
         elif word == "give_up":
             answer = None
-            running.give_up(*rest)
+            running.cancel(*rest)
         else:
-            answer = running.certain(*rest)
+            answer = running.stable_tokens(*rest)
         if not running.done:
             self._running[number] = running
         return answer
 
 
-def _obey(connection: Connection, other: Connection, models: Mapping[str, Model]) -> None:
+def _serve_commands(
+    connection: Connection, other: Connection, models: Mapping[str, TextPredictor]
+) -> None:
     """Answer until the server is gone; signals to stop are its own affair."""
     other.close()
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, signal.SIG_IGN)
     torch.set_num_threads(1)
     for model in models.values():
-        warm(model)
+        warm_up(model)
     connection.send((True, None))
-    batches = Batches(models)
+    batches = ProcessBatches(models)
     while True:
         try:
             words = connection.recv()
         except (EOFError, OSError):
             return
         try:
-            answer = True, batches.answer(*words)
+            answer = True, batches.handle(*words)
         except SeqloomError as error:
             answer = False, error
         except Exception as error:  # whatever a model raises is for the server to deal with
@@ -210,13 +220,13 @@ def _obey(connection: Connection, other: Connection, models: Mapping[str, Model]
         connection.send(answer)
 
 
-def warm(model: Predictor) -> None:
+def warm_up(model: Predictor) -> None:
     """Let a model read an input and, if it writes, make two steps of an output."""
-    first = any_input(model.source)
-    if not isinstance(model, Model):
+    first = dummy_input(model.source)
+    if not isinstance(model, TextPredictor):
         model.outputs([first], 1)
         return
-    running: Running[int] = Running(model)
-    running.add([Waiting(0, first, 0, model.asked(None, 1, Wishes()))])
+    running: ContinuousBatch[int] = ContinuousBatch(model)
+    running.add([PendingInput(0, first, 0, model.decoding_request(None, 1, OutputOptions()))])
     if not running.done:
         running.advance()

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from seqloom.config import SearchConfig, ServingConfig
 from seqloom.errors import LimitError
-from seqloom.prediction import Wishes
+from seqloom.prediction import OutputOptions
 from seqloom.search import (
     Beam,
     Completions,
@@ -20,7 +20,7 @@ from seqloom.search import (
     Search,
     StochasticBeam,
 )
-from seqloom.serving.inputs import Input, Strict, check_input
+from seqloom.serving.inputs import Input, StrictModel, check_input
 
 __all__ = ["PredictRequest", "ScoreRequest", "SearchRequest", "check_sizes"]
 
@@ -28,11 +28,11 @@ HIGHEST = 2**31 - 1  # of any whole number; the server's limits are far lower
 Count = Annotated[int, Field(ge=0, le=HIGHEST)]
 Positive = Annotated[int, Field(ge=1, le=HIGHEST)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Above = Annotated[float, Field(gt=0, le=1_000)]
-Part = Annotated[float, Field(ge=0, le=1)]
+PositiveNumber = Annotated[float, Field(gt=0, le=1_000)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
-class GreedyRequest(Strict):
+class GreedyRequest(StrictModel):
     """The likeliest token, step after step."""
 
     kind: Literal["greedy"]
@@ -41,7 +41,7 @@ class GreedyRequest(Strict):
         return Greedy()
 
 
-class BeamRequest(Strict):
+class BeamRequest(StrictModel):
     """The best paths, `width` at a time."""
 
     kind: Literal["beam"]
@@ -51,7 +51,7 @@ class BeamRequest(Strict):
         return Beam(max(self.width, n_best), ranking)
 
 
-class DiverseRequest(Strict):
+class DiverseRequest(StrictModel):
     """A beam in groups that keep away from one another's tokens."""
 
     kind: Literal["diverse"]
@@ -63,32 +63,32 @@ class DiverseRequest(Strict):
         return DiverseBeam(self.width, self.groups, self.strength, ranking)
 
 
-class StochasticRequest(Strict):
+class StochasticRequest(StrictModel):
     """Different outputs, drawn without replacement."""
 
     kind: Literal["stochastic"]
     width: Positive = 5
-    temperature: Above = 1.0
+    temperature: PositiveNumber = 1.0
     seed: Seed = 1
 
     def search(self, _ranking: Ranking, _n_best: int) -> Search:
         return StochasticBeam(self.width, self.temperature, self.seed)
 
 
-class Drawn(Strict):
+class SamplingOptions(StrictModel):
     """How draws are made."""
 
-    temperature: Above = 1.0
+    temperature: PositiveNumber = 1.0
     top_k: Count = 0
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
-    min_p: Part = 0.0
+    min_p: Fraction = 0.0
     seed: Seed = 1
 
     def sample(self, draws: int) -> Sample:
         return Sample(self.temperature, self.top_k, self.top_p, self.min_p, draws, self.seed)
 
 
-class SampleRequest(Drawn):
+class SampleRequest(SamplingOptions):
     """Draws from the model's distribution."""
 
     kind: Literal["sample"]
@@ -98,7 +98,7 @@ class SampleRequest(Drawn):
         return self.sample(n_best if self.draws is None else self.draws)
 
 
-class RiskRequest(Drawn):
+class RiskRequest(SamplingOptions):
     """The draw most like all the others."""
 
     kind: Literal["risk"]
@@ -108,7 +108,7 @@ class RiskRequest(Drawn):
         return MinimumRisk(self.sample(self.draws))
 
 
-class ExactRequest(Strict):
+class ExactRequest(StrictModel):
     """The best output there is, or the best known when so many paths have been read."""
 
     kind: Literal["exact"]
@@ -118,7 +118,7 @@ class ExactRequest(Strict):
         return Exact(ranking, self.expansions)
 
 
-class CompletionsRequest(Strict):
+class CompletionsRequest(StrictModel):
     """The likeliest tokens after the prefix, each completed."""
 
     kind: Literal["completions"]
@@ -148,7 +148,7 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
-class PredictRequest(Strict):
+class PredictRequest(StrictModel):
     """Inputs, how outputs are looked for, and what is told with them."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
@@ -170,16 +170,16 @@ class PredictRequest(Strict):
     forbid: list[str] = Field([], description="words that no output contains")
     no_repeat: Count = Field(0, description="so many tokens in a row are not written twice")
 
-    def chosen_search(self, config: SearchConfig) -> Search | None:
+    def build_search(self, config: SearchConfig) -> Search | None:
         """The search asked for; None leaves it to the model."""
         if self.search is None:
             return None
-        return self.search.search(Ranking.configured(config), self.n_best)
+        return self.search.search(Ranking.from_config(config), self.n_best)
 
-    def wishes(self) -> Wishes:
+    def output_options(self) -> OutputOptions:
         """What is wished of the outputs."""
         prefix = self.prefix if isinstance(self.prefix, str) else tuple(self.prefix)
-        return Wishes(
+        return OutputOptions(
             prefix,
             tuple(self.require),
             tuple(self.forbid),
@@ -190,7 +190,7 @@ class PredictRequest(Strict):
         )
 
 
-class ScoreRequest(Strict):
+class ScoreRequest(StrictModel):
     """Pairs of an input and an output, of which the likelihood is wanted."""
 
     model_config = ConfigDict(
@@ -206,41 +206,41 @@ class ScoreRequest(Strict):
 def check_sizes(request: PredictRequest | ScoreRequest, limits: ServingConfig) -> None:
     """LimitError that names the first limit which a request exceeds."""
     if isinstance(request, ScoreRequest):
-        _at_most("inputs", len(request.pairs), limits.inputs)
-        _fitting("pairs", [source for source, _ in request.pairs], limits)
-        _fitting("pairs", [target for _, target in request.pairs], limits)
+        _check_limit("inputs", len(request.pairs), limits.inputs)
+        _check_inputs("pairs", [source for source, _ in request.pairs], limits)
+        _check_inputs("pairs", [target for _, target in request.pairs], limits)
         return
-    _at_most("inputs", len(request.inputs), limits.inputs)
-    _fitting("inputs", request.inputs, limits)
+    _check_limit("inputs", len(request.inputs), limits.inputs)
+    _check_inputs("inputs", request.inputs, limits)
     prefixes = [request.prefix] if isinstance(request.prefix, str) else request.prefix
     if not isinstance(request.prefix, str) and len(prefixes) != len(request.inputs):
         raise LimitError(
             f"prefix: there are {len(prefixes):,} for {len(request.inputs):,} inputs; "
             "give one for each, or one text for all"
         )
-    _fitting("prefix", prefixes, limits)
-    _at_most(
+    _check_inputs("prefix", prefixes, limits)
+    _check_limit(
         "characters", sum(map(len, request.prefix_tokens)), limits.characters, said="prefix_tokens"
     )
     for name, phrases in (("require", request.require), ("forbid", request.forbid)):
-        _at_most("phrases", len(phrases), limits.phrases, said=name)
-        _fitting(name, phrases, limits)
-    _at_most("n_best", request.n_best, limits.n_best)
-    _at_most("alternatives", request.alternatives, limits.alternatives)
-    _at_most("characters", request.no_repeat, limits.characters, said="no_repeat")
+        _check_limit("phrases", len(phrases), limits.phrases, said=name)
+        _check_inputs(name, phrases, limits)
+    _check_limit("n_best", request.n_best, limits.n_best)
+    _check_limit("alternatives", request.alternatives, limits.alternatives)
+    _check_limit("characters", request.no_repeat, limits.characters, said="no_repeat")
     if request.search is not None:
         for name in ("width", "draws", "count", "groups"):
-            _at_most("paths", getattr(request.search, name, None) or 0, limits.paths, said=name)
+            _check_limit("paths", getattr(request.search, name, None) or 0, limits.paths, said=name)
         most = getattr(request.search, "expansions", 0)
-        _at_most("expansions", most, limits.expansions)
+        _check_limit("expansions", most, limits.expansions)
 
 
-def _at_most(limit: str, count: int, most: int, *, said: str | None = None) -> None:
+def _check_limit(limit: str, count: int, most: int, *, said: str | None = None) -> None:
     if count > most:
         raise LimitError(f"{said or limit}: {count:,} is more than this server's {limit}, {most:,}")
 
 
-def _fitting(name: str, inputs: Sequence[Input], limits: ServingConfig) -> None:
+def _check_inputs(name: str, inputs: Sequence[Input], limits: ServingConfig) -> None:
     for number, given in enumerate(inputs, start=1):
         try:
             check_input(given, limits)

@@ -17,43 +17,56 @@ from typing import Protocol
 import torch
 
 from seqloom.errors import LimitError, SeqloomError
-from seqloom.prediction import Model, Output, Predictor, Running, Waiting, sharing
+from seqloom.prediction import (
+    ContinuousBatch,
+    Output,
+    PendingInput,
+    Predictor,
+    TextPredictor,
+    batch_key,
+)
 from seqloom.serving.jobs import Event, Job, Ticket
-from seqloom.serving.processes import Away, Decoding, Lost, Process
+from seqloom.serving.processes import Decoding, Process, ProcessLost, RemoteDecoding
 
-__all__ = ["Full", "Scheduler", "Stopping", "Watch"]
+__all__ = ["QueueFull", "Scheduler", "SchedulerObserver", "ServerStopping"]
 
-APART = 16  # steps from newcomers to newcomers, for whom all wait; fewer where there are fewer
-EARLIER = 0.02  # seconds by which an input comes before others for each token that it is longer
-SHORT = 64  # source tokens up to which inputs share a batch; then up to four times as many, ...
+ADMISSION_INTERVAL = (
+    16  # steps from newcomers to newcomers, for whom all wait; fewer where there are fewer
+)
+LENGTH_PRIORITY = (
+    0.02  # seconds by which an input comes before others for each token that it is longer
+)
+SHORT_LENGTH = (
+    64  # source tokens up to which inputs share a batch; then up to four times as many, ...
+)
 
 
-class Full(SeqloomError):
+class QueueFull(SeqloomError):
     """More requests wait than the queue may hold."""
 
     http_status = 429
 
 
-class Stopping(SeqloomError):
+class ServerStopping(SeqloomError):
     """A request that comes when nothing more is taken on."""
 
     http_status = 503
 
 
-class Watch(Protocol):
+class SchedulerObserver(Protocol):
     """What is counted of the work; called by workers, of which there are several."""
 
-    def stepped(self, sentences: int, rows: int, seconds: float) -> None:
+    def on_step(self, sentences: int, rows: int, seconds: float) -> None:
         """A decode step of a batch was made."""
         ...
 
-    def joined(self, sentences: int) -> None:
+    def on_join(self, sentences: int) -> None:
         """So many inputs were let into a batch at once."""
         ...
 
 
 @dataclass(eq=False)
-class Batch:
+class DecodingBatch:
     """Tickets that are decoded together."""
 
     key: Hashable
@@ -78,7 +91,7 @@ class Scheduler:
         queue: int,
         rows: int,
         workers: Sequence[Process | None],
-        watch: Watch,
+        watch: SchedulerObserver,
     ) -> None:
         self.models = models
         self.limit = queue
@@ -109,12 +122,12 @@ class Scheduler:
         """Put a request at the end of the queue; Full where there is no room, or Stopping."""
         with self._changed:
             if self._closing:
-                raise Stopping("the server is stopping; ask another one")
+                raise ServerStopping("the server is stopping; ask another one")
             if len(self._jobs) >= self.limit:
-                raise Full(f"{self.limit:,} requests wait already; try again in a moment")
+                raise QueueFull(f"{self.limit:,} requests wait already; try again in a moment")
             self._jobs[job] = len(tickets)
             for ticket in tickets:
-                heappush(self._tickets, (_turn(ticket), next(self._numbers), ticket))
+                heappush(self._tickets, (_priority(ticket), next(self._numbers), ticket))
             self._changed.notify(len(tickets))
 
     def close(self) -> None:
@@ -132,7 +145,7 @@ class Scheduler:
         One that has nothing else to do waits for one. All take their share of those that wait, or
         as many as make them hold what others do.
         """
-        held, idle = worker.held, not worker.batches
+        held, idle = worker.ticket_count, not worker.batches
         free = self.rows - worker.rows
         with self._changed:
             self._held[worker] = held
@@ -151,22 +164,22 @@ class Scheduler:
                 free -= ticket.rows
                 heappop(self._tickets)
                 taken.append(ticket)
-                self._left(ticket.job)
+                self._remove_waiting(ticket.job)
             self._held[worker] += len(taken)
             return taken
 
-    def writer(self, name: str) -> Model:
+    def text_predictor(self, name: str) -> TextPredictor:
         """The model of that name, which decodes."""
         model = self.models[name]
-        if not isinstance(model, Model):
+        if not isinstance(model, TextPredictor):
             raise TypeError("a model that judges has nothing to decode")
         return model
 
-    def expired(self) -> list[tuple[Job, Event]]:
+    def remove_expired(self) -> list[tuple[Job, Event]]:
         """What has waited too long or been given up, which waits no longer."""
         with self._changed:
             now = time.monotonic()
-            over = {job: why for job in self._jobs if (why := job.over(now)) is not None}
+            over = {job: why for job in self._jobs if (why := job.stop_reason(now)) is not None}
             if not over:
                 return []
             self._tickets = [each for each in self._tickets if each[2].job not in over]
@@ -175,7 +188,7 @@ class Scheduler:
                 self._jobs.pop(job, None)
         return [(job, Event(0, error=why)) for job, why in over.items()]
 
-    def _left(self, job: Job) -> None:
+    def _remove_waiting(self, job: Job) -> None:
         self._jobs[job] -= 1
         if not self._jobs[job]:
             del self._jobs[job]
@@ -187,10 +200,10 @@ class Worker:
     def __init__(self, scheduler: Scheduler, process: Process | None = None) -> None:
         self.scheduler = scheduler
         self.process = process
-        self.batches: list[Batch] = []
+        self.batches: list[DecodingBatch] = []
 
     @property
-    def held(self) -> int:
+    def ticket_count(self) -> int:
         """Tickets that it decodes."""
         return sum(len(batch.tickets) for batch in self.batches)
 
@@ -215,12 +228,12 @@ class Worker:
                 tickets = [*taken, *(each for batch in self.batches for each in batch.tickets)]
                 told = [(each.job, Event(each.number, error=error)) for each in tickets]
                 self.batches = []
-            rounds = rounds + 1 if rounds < min(self.held, APART) else 0
-            _tell(told)
+            rounds = rounds + 1 if rounds < min(self.ticket_count, ADMISSION_INTERVAL) else 0
+            _deliver(told)
 
     def _round(self, taken: list[Ticket]) -> list[tuple[Job, Event]]:
         """Let newcomers in, and make a step of every batch."""
-        told = [*self.scheduler.expired(), *self._give_up(), *self._admit(taken)]
+        told = [*self.scheduler.remove_expired(), *self._give_up(), *self._admit(taken)]
         for batch in list(self.batches):
             told += self._step(batch)
         self.batches = [batch for batch in self.batches if not batch.running.done]
@@ -230,34 +243,34 @@ class Worker:
         """Let each into the batch that it fits, or begin one."""
         groups: dict[Hashable, list[Ticket]] = {}
         for ticket in tickets:
-            if ticket.waiting is None:
-                yield ticket.job, _whole(ticket)
+            if ticket.pending is None:
+                yield ticket.job, _run_job(ticket)
             else:
                 groups.setdefault(_key(ticket), []).append(ticket)
         for key, group in groups.items():
             batch = next((each for each in self.batches if each.key == key), None)
             if batch is None:
-                batch = Batch(key, self._decoding(group[0].job.model))
+                batch = DecodingBatch(key, self._decoding(group[0].job.model))
                 self.batches.append(batch)
-            self.scheduler.watch.joined(len(group))
-            waiting = [ticket.waiting for ticket in group if ticket.waiting is not None]
-            yield from self._tried(batch, group, partial(_add, waiting))
+            self.scheduler.watch.on_join(len(group))
+            waiting = [ticket.pending for ticket in group if ticket.pending is not None]
+            yield from self._attempt(batch, group, partial(_add, waiting))
 
     def _decoding(self, model: str) -> Decoding[Ticket]:
         if self.process is not None:
-            return Away(self.process, model)
-        return Running(self.scheduler.writer(model))
+            return RemoteDecoding(self.process, model)
+        return ContinuousBatch(self.scheduler.text_predictor(model))
 
-    def _step(self, batch: Batch) -> Iterator[tuple[Job, Event]]:
+    def _step(self, batch: DecodingBatch) -> Iterator[tuple[Job, Event]]:
         if batch.running.done:
             return
         began, sentences, rows = time.perf_counter(), len(batch.tickets), batch.rows
-        yield from self._tried(batch, [], lambda running: running.advance())
-        self.scheduler.watch.stepped(sentences, rows, time.perf_counter() - began)
+        yield from self._attempt(batch, [], lambda running: running.advance())
+        self.scheduler.watch.on_step(sentences, rows, time.perf_counter() - began)
 
-    def _tried(
+    def _attempt(
         self,
-        batch: Batch,
+        batch: DecodingBatch,
         newcomers: list[Ticket],
         work: Callable[[Decoding[Ticket]], dict[Ticket, Output]],
     ) -> Iterator[tuple[Job, Event]]:
@@ -265,7 +278,7 @@ class Worker:
         tickets = [*batch.tickets, *newcomers]
         try:
             outputs = work(batch.running)
-        except Lost:  # no fault of theirs: they begin anew, here
+        except ProcessLost:  # no fault of theirs: they begin anew, here
             self.process = None
             self.batches.remove(batch)
             yield from self._admit(tickets)
@@ -276,53 +289,59 @@ class Worker:
                 yield tickets[0].job, Event(tickets[0].number, error=error)
                 return
             for ticket in tickets:
-                ticket.alone = True
+                ticket.isolated = True
             yield from self._admit(tickets)
             return
         for ticket, output in outputs.items():
             yield ticket.job, Event(ticket.number, output=output)
         for ticket in batch.tickets:
-            if ticket.job.streams and (certain := batch.running.certain(ticket, ticket.told)):
-                ticket.told += len(certain)
+            if ticket.job.streams and (
+                certain := batch.running.stable_tokens(ticket, ticket.streamed_count)
+            ):
+                ticket.streamed_count += len(certain)
                 yield ticket.job, Event(ticket.number, tuple(certain))
 
     def _give_up(self) -> Iterator[tuple[Job, Event]]:
         """Take out what is late or whose client has gone; so between any two steps."""
         now = time.monotonic()
         for batch in self.batches:
-            over = {each: why for each in batch.tickets if (why := each.job.over(now)) is not None}
+            over = {
+                each: why
+                for each in batch.tickets
+                if (why := each.job.stop_reason(now)) is not None
+            }
             if over:
-                batch.running.give_up(set(over))
+                batch.running.cancel(set(over))
                 yield from ((each.job, Event(each.number, error=why)) for each, why in over.items())
         self.batches = [batch for batch in self.batches if not batch.running.done]
 
 
-def _add(newcomers: list[Waiting[Ticket]], running: Decoding[Ticket]) -> dict[Ticket, Output]:
+def _add(newcomers: list[PendingInput[Ticket]], running: Decoding[Ticket]) -> dict[Ticket, Output]:
     return running.add(newcomers)
 
 
 def _key(ticket: Ticket) -> Hashable:
     """Tickets with equal keys share a batch: the same model and search, and a like length."""
-    waiting = ticket.waiting
-    shared = None if waiting is None or ticket.alone else sharing(waiting.asked)
+    waiting = ticket.pending
+    shared = None if waiting is None or ticket.isolated else batch_key(waiting.request)
     if shared is None or waiting is None:
         return ticket
-    room = SHORT
+    room = SHORT_LENGTH
     while len(waiting.encoded.values) > room:
         room *= 4
     return (ticket.job.model, shared, room)
 
 
-def _turn(ticket: Ticket) -> float:
+def _priority(ticket: Ticket) -> float:
     """What decides whose turn it is: the time of arrival, yet of long inputs, which take longest,
     an earlier one, so that nobody has to wait much longer than others."""
-    length = 0 if ticket.waiting is None else len(ticket.waiting.encoded.values)
-    return ticket.job.began - EARLIER * length
+    length = 0 if ticket.pending is None else len(ticket.waiting.encoded.values)
+    return ticket.job.began - LENGTH_PRIORITY * length
 
 
-def _whole(ticket: Ticket) -> Event:
+def _run_job(ticket: Ticket) -> Event:
     """Work that is not decoding, all at once."""
-    why = ticket.job.over(time.monotonic())
+    why = ticket.job.stop_reason(time.monotonic())
     if why is not None or ticket.job.work is None:
         return Event(ticket.number, error=why or LimitError("there is nothing to do"))
     try:
@@ -331,7 +350,7 @@ def _whole(ticket: Ticket) -> Event:
         return Event(ticket.number, error=error)
 
 
-def _tell(told: list[tuple[Job, Event]]) -> None:
+def _deliver(told: list[tuple[Job, Event]]) -> None:
     """Hand events over, all of a request's loop at once."""
     if told:
-        told[0][0].tell(told)
+        told[0][0].deliver(told)

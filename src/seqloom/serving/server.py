@@ -17,9 +17,9 @@ from seqloom.prediction import Predictor
 from seqloom.serving.app import application
 from seqloom.serving.connections import protocol
 from seqloom.serving.guard import Access, log
-from seqloom.serving.processes import Process, forked
+from seqloom.serving.processes import Process, fork_processes
 
-__all__ = ["Server", "bound", "serve", "server_for"]
+__all__ = ["Server", "bind_socket", "serve", "server_for"]
 
 HEADERS = 16_384  # bytes of a request line or of all headers
 
@@ -41,7 +41,7 @@ class Server(uvicorn.Server):
                 signal.signal(kind, handler)
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """A socket that listens there; ConfigError where it cannot.
 
     It is said to be TCP's, as asyncio lets small answers go at once only on such a one.
@@ -86,7 +86,7 @@ def server_for(
     return Server(config)
 
 
-class Faults(logging.Handler):
+class FaultHandler(logging.Handler):
     """What uvicorn complains of, in our log, without the errors themselves."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -97,8 +97,8 @@ def _log_faults() -> None:
     logger = logging.getLogger("uvicorn.error")
     logger.setLevel(logging.ERROR)
     logger.propagate = False
-    if not any(isinstance(handler, Faults) for handler in logger.handlers):
-        logger.addHandler(Faults())
+    if not any(isinstance(handler, FaultHandler) for handler in logger.handlers):
+        logger.addHandler(FaultHandler())
 
 
 def serve(
@@ -110,7 +110,7 @@ def serve(
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serve until a signal asks to stop; then what was accepted is finished first."""
-    server = server_for(models, access, limits, forked(models, torch.get_num_threads()))
+    server = server_for(models, access, limits, fork_processes(models, torch.get_num_threads()))
     host, port = listening.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 

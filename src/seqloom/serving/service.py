@@ -11,39 +11,39 @@ import torch
 from seqloom.config import ServingConfig
 from seqloom.errors import ConfigError, LimitError
 from seqloom.prediction import (
-    Asked,
-    Encoded,
-    Filler,
+    DecodingRequest,
+    EncodedInput,
     Forecaster,
-    Group,
-    Judge,
-    Model,
+    HeadPredictor,
+    InputGroup,
+    MaskFiller,
     Output,
+    PendingInput,
     Predictor,
-    Scored,
-    Waiting,
+    ScoredOutput,
+    TextPredictor,
 )
 from seqloom.search import Exact
 from seqloom.serving.inputs import (
     Input,
     check_kinds,
-    described,
+    describe_model,
     reads_files,
     tables,
     texts,
     uploads,
 )
 from seqloom.serving.jobs import Event, Job, Ticket
-from seqloom.serving.metrics import Entry, Metrics
-from seqloom.serving.processes import Lost, Process, warm
+from seqloom.serving.metrics import Metrics, RequestRecord
+from seqloom.serving.processes import Process, ProcessLost, warm_up
 from seqloom.serving.requests import PredictRequest, ScoreRequest, check_sizes
 from seqloom.serving.scheduler import Scheduler
 
 __all__ = ["Service"]
 
-MANY = 2_000  # characters that are cut into tokens aside, so that others need not wait
-BLANK = Output("", 0.0, 0.0, (), "blank")
-Made = TypeVar("Made")
+INLINE_CHARACTERS = 2_000  # characters that are cut into tokens aside, so that others need not wait
+EMPTY_OUTPUT = Output("", 0.0, 0.0, (), "blank")
+Result = TypeVar("Result")
 
 
 class Service:
@@ -75,23 +75,25 @@ class Service:
 
     def start(self) -> None:
         """Try every model where it will run, so that no request need wait, and begin to work."""
-        away = self._decoded_away()
+        away = self._start_processes()
         for model in self.models.values():
-            if not (away and isinstance(model, Model)):
-                warm(model)
-        self._listing = [{"name": name, **described(each)} for name, each in self.models.items()]
+            if not (away and isinstance(model, TextPredictor)):
+                warm_up(model)
+        self._listing = [
+            {"name": name, **describe_model(each)} for name, each in self.models.items()
+        ]
         self.scheduler.start()
         self.ready = True
 
-    def _decoded_away(self) -> bool:
+    def _start_processes(self) -> bool:
         """Whether there are processes that decode, all of which have tried their models.
 
         Where one is lost at once, a fault of a model will show itself here.
         """
         try:
             for process in self._processes:
-                process.begin()
-        except Lost:
+                process.wait_until_ready()
+        except ProcessLost:
             return False
         return bool(self._processes)
 
@@ -104,12 +106,14 @@ class Service:
         """The models, what they read and write, and how they search unless told otherwise."""
         return self._listing
 
-    async def predict(self, request: PredictRequest, entry: Entry, *, streams: bool = False) -> Job:
+    async def predict(
+        self, request: PredictRequest, entry: RequestRecord, *, streams: bool = False
+    ) -> Job:
         """The request in the queue; its events are the outputs, in any order."""
         check_sizes(request, self.limits)
         name, model = self._model(request.model)
         job = self._job(name, streams=streams)
-        tickets = await self._aside(
+        tickets = await self._in_thread(
             model, request.inputs, lambda: self._tickets(job, model, request)
         )
         if tickets:
@@ -117,14 +121,14 @@ class Service:
         entry.accept()
         return job
 
-    async def score(self, request: ScoreRequest, entry: Entry) -> Job:
+    async def score(self, request: ScoreRequest, entry: RequestRecord) -> Job:
         """The request in the queue; its only event has all results."""
         check_sizes(request, self.limits)
         name, model = self._model(request.model)
         given: list[Input] = [source for source, _ in request.pairs]
         given += [target for _, target in request.pairs]
         job = self._job(name)
-        job.work = await self._aside(model, given, lambda: self._scoring(model, request))
+        job.work = await self._in_thread(model, given, lambda: self._scoring_work(model, request))
         self.scheduler.submit(job, [Ticket(job)])
         entry.accept()
         return job
@@ -137,9 +141,9 @@ class Service:
             )
         return name, self.models[name]
 
-    async def _aside(
-        self, model: Predictor, inputs: Sequence[Input], make: Callable[[], Made]
-    ) -> Made:
+    async def _in_thread(
+        self, model: Predictor, inputs: Sequence[Input], make: Callable[[], Result]
+    ) -> Result:
         """What is made of inputs, in a thread of its own where that may take long.
 
         Files are opened one at a time, since a small one may become large.
@@ -147,63 +151,72 @@ class Service:
         if reads_files(model):
             async with self._opening:
                 return await asyncio.to_thread(make)
-        if all(isinstance(given, str) for given in inputs) and _characters(inputs) <= MANY:
+        if (
+            all(isinstance(given, str) for given in inputs)
+            and _characters(inputs) <= INLINE_CHARACTERS
+        ):
             return make()
         return await asyncio.to_thread(make)
 
     def _tickets(self, job: Job, model: Predictor, request: PredictRequest) -> list[Ticket]:
-        if isinstance(model, Judge):
-            job.work = self._judging(job.model, model, request)
+        if isinstance(model, HeadPredictor):
+            job.work = self._head_work(job.model, model, request)
             return [Ticket(job)]
-        return self._written(job, model, request)
+        return self._decoding_tickets(job, model, request)
 
-    def _group(self, model: Predictor, inputs: Sequence[Input]) -> Group:
+    def _group(self, model: Predictor, inputs: Sequence[Input]) -> InputGroup:
         """All inputs of a request, as the model reads them."""
         if reads_files(model):
-            return Group(range(len(inputs)), uploads(model, inputs, self.limits), None, [])
-        return model.inputs.together(texts(model, inputs))
+            return InputGroup(range(len(inputs)), uploads(model, inputs, self.limits), None, [])
+        return model.input_reader.read_all(texts(model, inputs))
 
-    def _scoring(self, model: Predictor, request: ScoreRequest) -> Callable[[], list[Scored]]:
+    def _scoring_work(
+        self, model: Predictor, request: ScoreRequest
+    ) -> Callable[[], list[ScoredOutput]]:
         """The work that scores pairs; LimitError where it would be more than is allowed."""
         sources = [source for source, _ in request.pairs]
         targets = [target for _, target in request.pairs]
         if isinstance(model, Forecaster):
             raise ConfigError("model: a forecast has no log-probability here; use evaluate")
-        if isinstance(model, Model | Filler):
-            read = model.scored_positions(targets)
+        if isinstance(model, TextPredictor | MaskFiller):
+            read = model.scoring_positions(targets)
             self._check_reading("pairs", read, "send fewer pairs or shorter texts")
         if reads_files(model):
             encoded = uploads(model, sources, self.limits)
-            return lambda: model.scored(encoded, targets)
+            return lambda: model.score_encoded(encoded, targets)
         pairs = list(zip(texts(model, sources), targets, strict=True))
-        if isinstance(model, Model) and model.endless:
+        if isinstance(model, TextPredictor) and model.is_stream:
             return lambda: [model.score_text([target])[0] for target in targets]
         return lambda: model.score(pairs)
 
-    def _written(self, job: Job, model: Model, request: PredictRequest) -> list[Ticket]:
+    def _decoding_tickets(
+        self, job: Job, model: TextPredictor, request: PredictRequest
+    ) -> list[Ticket]:
         """The inputs as they are decoded; those that are blank have their outputs at once.
 
         LimitError where the work would be more than is allowed.
         """
-        search = request.chosen_search(model.config.search)
-        wishes = request.wishes()
+        search = request.build_search(model.config.search)
+        wishes = request.output_options()
         if request.prefix_tokens:
-            wishes = replace(wishes, prefix=self._beginning(job.model, model, request))
-        asked = model.asked(search, request.n_best, wishes)
-        if model.alone:
-            asked = model.going_on(asked, range(len(request.inputs)), texts(model, request.inputs))
+            wishes = replace(wishes, prefix=self._prefix_text(job.model, model, request))
+        asked = model.decoding_request(search, request.n_best, wishes)
+        if model.is_language_model:
+            asked = model.with_beginnings(
+                asked, range(len(request.inputs)), texts(model, request.inputs)
+            )
         group = self._group(model, request.inputs).encoded
         self._check_work(model, asked, group)
         there = {each.number for each in group}
         for number in range(len(request.inputs)):
             if number not in there:
-                job.events.put_nowait(Event(number, output=BLANK))
+                job.events.put_nowait(Event(number, output=EMPTY_OUTPUT))
         tickets = [Ticket(job, number=each.number, rows=asked.search.paths) for each in group]
         for ticket, each in zip(tickets, group, strict=True):
-            ticket.waiting = Waiting(ticket, each, each.number, asked)
+            ticket.pending = PendingInput(ticket, each, each.number, asked)
         return tickets
 
-    def _beginning(self, name: str, model: Model, request: PredictRequest) -> str:
+    def _prefix_text(self, name: str, model: TextPredictor, request: PredictRequest) -> str:
         """The text of a prefix that is given in tokens."""
         if request.prefix:
             raise ConfigError("prefix_tokens: there is a prefix too; leave one of them out")
@@ -216,7 +229,9 @@ class Service:
                 raise ConfigError(f"prefix_tokens, number {number}: the model has no such token")
         return model.target.cell([known[token] for token in request.prefix_tokens])
 
-    def _check_work(self, model: Model, asked: Asked, group: list[Encoded]) -> None:
+    def _check_work(
+        self, model: TextPredictor, asked: DecodingRequest, group: list[EncodedInput]
+    ) -> None:
         paths, longest = asked.search.paths, 0
         if paths > self.limits.paths and not isinstance(asked.search, Exact):
             raise LimitError(
@@ -225,7 +240,7 @@ class Service:
         if group:
             lengths = torch.tensor([len(each.values) for each in group])
             lines = torch.tensor([each.number for each in group])
-            bounds = asked.demands.limits(lengths, lines, model.config.search)
+            bounds = asked.constraints.limits(lengths, lines, model.config.search)
             longest = int(bounds.longest.sum())
         if longest * paths > self.limits.work:
             raise LimitError(
@@ -241,38 +256,38 @@ class Service:
                 f"{self.limits.work:,}; {cure}"
             )
 
-    def _judging(
-        self, name: str, model: Judge, request: PredictRequest
+    def _head_work(
+        self, name: str, model: HeadPredictor, request: PredictRequest
     ) -> Callable[[], list[Output]]:
         """The work that judges all inputs, or forecasts what follows them."""
-        inputs, wishes = request.inputs, request.wishes()
+        inputs, wishes = request.inputs, request.output_options()
         searches = request.search is not None or request.n_best > 1 or wishes.tree
-        if searches or wishes.steers or wishes.attention or request.prefix_tokens:
+        if searches or wishes.has_constraints or wishes.attention or request.prefix_tokens:
             raise ConfigError(
                 f"model: {name} judges and does not search; leave search, n_best, attention, tree "
                 "and whatever outputs are to be out"
             )
         if isinstance(model, Forecaster) and not isinstance(inputs[0], str):
             wanted = tables(model, inputs)
-            read = sum(model.read_positions(steps) for _, steps in wanted)
+            read = sum(model.input_positions(steps) for _, steps in wanted)
             self._check_reading("inputs", read, "send fewer series or ask for fewer steps")
             return lambda: [
                 model.output(model.forecast(table, len(table) - table.ahead, steps=steps))
                 for table, steps in wanted
             ]
         group = self._group(model, inputs)
-        return lambda: list(model.answers(group, wishes))
+        return lambda: list(model.predict_group(group, wishes))
 
     def _job(self, name: str, *, streams: bool = False) -> Job:
         loop = asyncio.get_running_loop()
 
         def tell(told: list[tuple[Job, Event]]) -> None:
-            loop.call_soon_threadsafe(_delivered, told)
+            loop.call_soon_threadsafe(_deliver, told)
 
         return Job(name, time.monotonic() + self.limits.deadline, tell, streams)
 
 
-def _delivered(told: list[tuple[Job, Event]]) -> None:
+def _deliver(told: list[tuple[Job, Event]]) -> None:
     for job, event in told:
         job.events.put_nowait(event)
 

@@ -25,9 +25,9 @@ from seqloom.store.safe_files import (
     parse_json,
     read_plain,
 )
-from seqloom.store.tensors import LARGEST_START, Tensors, check_start, pack, require_finite, unpack
+from seqloom.store.tensors import LARGEST_START, Tensors, check_header, pack, require_finite, unpack
 
-__all__ = ["Skipped", "Step", "average", "step_name", "write_step"]
+__all__ = ["Checkpoint", "SkippedCheckpoint", "average_tensors", "step_name", "write_checkpoint"]
 
 FORMAT = 1
 LARGEST_FILE = 8 << 30
@@ -39,14 +39,14 @@ STEP = re.compile(r"step-([0-9]{6,12})")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Skipped(NamedTuple):
+class SkippedCheckpoint(NamedTuple):
     """A step that was passed over, and why, in one sentence."""
 
     step: int
     why: str
 
 
-class Entry(NamedTuple):
+class ManifestEntry(NamedTuple):
     """What the manifest says about one file."""
 
     size: int
@@ -59,14 +59,14 @@ def step_name(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
+class Checkpoint:
     """A step directory; whatever is read from it is checked against the manifest first."""
 
     number: int
     path: Path
 
     @classmethod
-    def at(cls, path: Path) -> "Step | None":
+    def at(cls, path: Path) -> "Checkpoint | None":
         """The step that a path is named for, if any."""
         match = STEP.fullmatch(path.name)
         if match is None or path.name != step_name(int(match[1])):
@@ -96,7 +96,7 @@ class Step:
                     digest.update(chunk)
             self._check_digest(name, digest.hexdigest(), entry)
 
-    def _manifest(self) -> dict[str, Entry]:
+    def _manifest(self) -> dict[str, ManifestEntry]:
         if self.path.is_symlink() or not self.path.is_dir():
             raise RunError(f"{self.path}: not a directory; remove it")
         path = self.path / MANIFEST
@@ -116,7 +116,7 @@ class Step:
         return data
 
     @contextmanager
-    def _open(self, name: str, entry: Entry) -> Iterator[BinaryIO]:
+    def _open(self, name: str, entry: ManifestEntry) -> Iterator[BinaryIO]:
         """A file whose size and beginning are right, so that reading the rest is worth while."""
         path = self.path / name
         with open_plain(path) as file:
@@ -126,22 +126,22 @@ class Step:
                     f"{path}: {size} bytes where {entry.size} were saved; remove the step"
                 )
             if name != PROGRESS:
-                check_start(file.read(LARGEST_START), size, place=path)
+                check_header(file.read(LARGEST_START), size, place=path)
                 file.seek(0)
             yield file
 
-    def _check_digest(self, name: str, digest: str, entry: Entry) -> None:
+    def _check_digest(self, name: str, digest: str, entry: ManifestEntry) -> None:
         if digest != entry.sha256:
             raise RunError(f"{self.path / name}: its bytes have changed; remove the step")
 
 
-def _parse_manifest(value: dict[str, Any], path: Path) -> dict[str, Entry]:
+def _parse_manifest(value: dict[str, Any], path: Path) -> dict[str, ManifestEntry]:
     files = value.get("files")
     entries = {}
     for name, fields in files.items() if isinstance(files, dict) else ():
         match fields:
             case {"size": int(size), "sha256": str(digest)} if DIGEST.fullmatch(digest):
-                entries[name] = Entry(size, digest)
+                entries[name] = ManifestEntry(size, digest)
             case _:
                 raise RunError(f"{path}: says nothing sound about {name!r}; remove the step")
         _check_size(name, size, path)
@@ -164,12 +164,12 @@ def _check_size(name: str, size: int, path: Path) -> None:
         raise RunError(f"{path}: {name!r} has {size} bytes, of at most {largest}; remove the step")
 
 
-def _manifest_bytes(number: int, entries: Mapping[str, Entry]) -> bytes:
+def _manifest_bytes(number: int, entries: Mapping[str, ManifestEntry]) -> bytes:
     files = {name: entry._asdict() for name, entry in sorted(entries.items())}
     return encode_json({"format": FORMAT, "step": number, "files": files}, indent=1)
 
 
-def write_step(
+def write_checkpoint(
     directory: Path, number: int, *, files: Mapping[str, Tensors], progress: dict[str, Any]
 ) -> None:
     """Make a directory with all of a step in it and wait until the disk has it."""
@@ -193,13 +193,13 @@ def write_step(
     durable.sync_directory(directory)
 
 
-def _put(path: Path, data: bytes) -> Entry:
+def _put(path: Path, data: bytes) -> ManifestEntry:
     _check_size(path.name, len(data), path)
     durable.write_file(path, data)
-    return Entry(len(data), sha256(data).hexdigest())
+    return ManifestEntry(len(data), sha256(data).hexdigest())
 
 
-def average(sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def average_tensors(sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The mean of the same tensors over several sets, in float64.
 
     Tensors that are not floating point (counters, masks) are those of the last set.

@@ -21,15 +21,15 @@ from typing import Any
 
 from seqloom.errors import RunError
 from seqloom.store import durable
+from seqloom.store.checkpoints import Checkpoint, SkippedCheckpoint, step_name, write_checkpoint
+from seqloom.store.events import append_event, read_events, truncate_events
 from seqloom.store.safe_files import read_plain
-from seqloom.store.events import append_event, cut_events, read_events
-from seqloom.store.checkpoints import Skipped, Step, step_name, write_step
 from seqloom.store.tensors import Tensors
 
 __all__ = ["RunDirectory"]
 
 OURS = {"config.toml", "fields", "cache", "events.jsonl", "lock"}
-VERIFIED_KEPT = 2
+LEAST_VERIFIED = 2
 UNFINISHED = ".seqloom-"
 DISPLACED = ".seqloom-displaced-"
 
@@ -98,7 +98,7 @@ class RunDirectory:
                 self._tidy()
             yield
 
-    def save_step(
+    def save_checkpoint(
         self, step: int, files: Mapping[str, Tensors], *, progress: dict[str, Any]
     ) -> Path:
         """Save `files` (model, optimizer, perhaps average) and progress: all of it, or nothing.
@@ -111,7 +111,7 @@ class RunDirectory:
         with durable.run_errors(path), ExitStack() as undo:
             undo.callback(_discard, unfinished)
             durable.remove_tree(unfinished)
-            write_step(unfinished, step, files=files, progress=progress)
+            write_checkpoint(unfinished, step, files=files, progress=progress)
             if os.path.lexists(path):
                 durable.remove_tree(displaced)
                 durable.rename(path, displaced)
@@ -122,22 +122,24 @@ class RunDirectory:
             durable.remove_tree(displaced)
         return path
 
-    def steps(self) -> list[Step]:
+    def checkpoints(self) -> list[Checkpoint]:
         """All step directories, oldest first, sound or not."""
         with durable.run_errors(self.path):
-            found = [Step.at(path) for path in self.path.iterdir()]
+            found = [Checkpoint.at(path) for path in self.path.iterdir()]
         return sorted((step for step in found if step), key=lambda step: step.number)
 
-    def latest(self, skipped: list[Skipped] | None = None) -> Step | None:
+    def latest_checkpoint(
+        self, skipped: list[SkippedCheckpoint] | None = None
+    ) -> Checkpoint | None:
         """The newest step that verifies; those passed over go into `skipped` with the reason."""
-        return next(self._verified(skipped), None)
+        return next(self._intact_checkpoints(skipped), None)
 
     def prune(self, keep: Collection[int]) -> None:
         """Remove the other steps, but never the two newest that verify."""
-        sound = self._verified()
-        kept = {*keep, *(step.number for step in islice(sound, VERIFIED_KEPT))}
+        sound = self._intact_checkpoints()
+        kept = {*keep, *(step.number for step in islice(sound, LEAST_VERIFIED))}
         with durable.run_errors(self.path):
-            for step in self.steps():
+            for step in self.checkpoints():
                 if step.number not in kept:
                     unwanted = self.path / f"{UNFINISHED}{os.getpid()}-{step.path.name}"
                     durable.remove_tree(unwanted)
@@ -153,18 +155,20 @@ class RunDirectory:
         """What happened, in order; a line that was cut off is passed over."""
         return read_events(self.path / "events.jsonl")
 
-    def cut_events(self, after_step: int) -> None:
+    def truncate_events(self, after_step: int) -> None:
         """Forget the events of later steps."""
         beside = self.path / f"{UNFINISHED}{os.getpid()}-events"
-        cut_events(self.path / "events.jsonl", beside, after_step=after_step)
+        truncate_events(self.path / "events.jsonl", beside, after_step=after_step)
 
-    def _verified(self, skipped: list[Skipped] | None = None) -> Iterator[Step]:
-        for step in reversed(self.steps()):
+    def _intact_checkpoints(
+        self, skipped: list[SkippedCheckpoint] | None = None
+    ) -> Iterator[Checkpoint]:
+        for step in reversed(self.checkpoints()):
             try:
                 step.verify()
             except RunError as error:
                 if skipped is not None:
-                    skipped.append(Skipped(step.number, str(error)))
+                    skipped.append(SkippedCheckpoint(step.number, str(error)))
             else:
                 yield step
 
@@ -180,7 +184,7 @@ class RunDirectory:
             return
         with durable.run_errors(self.path):
             for entry in self.path.iterdir():
-                ours = entry.name in OURS or entry.name.startswith(".") or Step.at(entry)
+                ours = entry.name in OURS or entry.name.startswith(".") or Checkpoint.at(entry)
                 if not ours:
                     raise RunError(
                         f"{self.path}: holds {entry.name}, which is not part of a run; "
@@ -205,7 +209,7 @@ class RunDirectory:
         """Remove what a dead writer left; a step that was to be replaced and was not comes back."""
         for entry in sorted(self.path.iterdir()):
             place = self.path / entry.name.removeprefix(DISPLACED)
-            if place != entry and Step.at(place) and not os.path.lexists(place):
+            if place != entry and Checkpoint.at(place) and not os.path.lexists(place):
                 durable.rename(entry, place)
             elif entry.name.startswith(UNFINISHED):
                 durable.remove_tree(entry)

@@ -15,13 +15,13 @@ from seqloom.errors import RunError
 __all__ = [
     "append",
     "make_directory",
+    "no_observer",
     "observe",
     "remove_tree",
     "rename",
     "run_errors",
     "sync_directory",
     "sync_tree",
-    "unobserved",
     "write_file",
 ]
 
@@ -41,11 +41,11 @@ CURES = {
 }
 
 
-def unobserved(operation: str, path: Path) -> None:
+def no_observer(operation: str, path: Path) -> None:
     """No test is watching."""
 
 
-observe: Callable[[str, Path], None] = unobserved
+observe: Callable[[str, Path], None] = no_observer
 
 
 @contextmanager

@@ -14,14 +14,14 @@ from seqloom.errors import RunError
 from seqloom.store import durable
 from seqloom.store.safe_files import LARGEST_JSON, encode_json, open_plain, parse_json
 
-__all__ = ["append_event", "cut_events", "read_events"]
+__all__ = ["append_event", "read_events", "truncate_events"]
 
 
 def append_event(path: Path, event: dict[str, Any]) -> None:
     """Add one line; a number that is not finite becomes null."""
     line = encode_json(_without_infinities(event))
     with durable.run_errors(path):
-        durable.append(path, b"\n" + line if _ends_torn(path) else line)
+        durable.append(path, b"\n" + line if _ends_mid_line(path) else line)
 
 
 def read_events(path: Path) -> Iterator[dict[str, Any]]:
@@ -36,7 +36,7 @@ def read_events(path: Path) -> Iterator[dict[str, Any]]:
                 continue
 
 
-def cut_events(path: Path, beside: Path, *, after_step: int) -> None:
+def truncate_events(path: Path, beside: Path, *, after_step: int) -> None:
     """Drop the events of later steps at once, by way of a new file `beside` the old."""
     if not os.path.lexists(path):
         return
@@ -53,7 +53,7 @@ def _step(event: dict[str, Any]) -> int:
     return step if isinstance(step, int) else 0
 
 
-def _ends_torn(path: Path) -> bool:
+def _ends_mid_line(path: Path) -> bool:
     if not os.path.lexists(path):
         return False
     with open_plain(path) as file:

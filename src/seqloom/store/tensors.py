@@ -13,7 +13,7 @@ from torch import Tensor
 from seqloom.errors import DivergedError, RunError
 from seqloom.store.safe_files import LARGEST_JSON, parse_json
 
-__all__ = ["LARGEST_START", "Tensors", "check_start", "pack", "require_finite", "unpack"]
+__all__ = ["LARGEST_START", "Tensors", "check_header", "pack", "require_finite", "unpack"]
 
 Tensors = Mapping[str, Tensor | NDArray[Any]]
 
@@ -22,7 +22,7 @@ LARGEST_START = LENGTH_BYTES + LARGEST_JSON
 SMALLEST_HEADER = len("{}")
 
 # What the library raises on bytes that a stranger made up.
-MALFORMED = (
+DECODE_ERRORS = (
     SafetensorError,
     ArithmeticError,
     AssertionError,
@@ -55,7 +55,7 @@ def pack(tensors: Tensors) -> bytes:
     return safetensors.save(separate)
 
 
-def check_start(start: bytes, size: int, *, place: Path) -> None:
+def check_header(start: bytes, size: int, *, place: Path) -> None:
     """RunError unless a file of this size may begin so: a sane header that accounts for all of it.
 
     The first LARGEST_START bytes are enough, so a huge file is refused without reading the rest.
@@ -80,7 +80,7 @@ def unpack(data: bytes, *, place: Path) -> dict[str, Tensor]:
     """The tensors in the bytes of a safetensors file, or a RunError; nothing in it is executed."""
     try:
         tensors = safetensors.load(data)
-    except MALFORMED as error:
+    except DECODE_ERRORS as error:
         raise RunError(
             f"{place}: not a safetensors file ({error}); restore it or remove its step"
         ) from error

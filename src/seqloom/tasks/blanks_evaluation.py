@@ -7,31 +7,31 @@ import numpy as np
 from torch import Tensor
 
 from seqloom.baselines.bigrams import Bigrams
-from seqloom.baselines.ngrams import newest
-from seqloom.data import Corpus, spread
-from seqloom.fields import EMPTY, GAP, UNK
-from seqloom.metrics import Score, perplexity, share_right
+from seqloom.baselines.ngrams import last_tokens
+from seqloom.data import Corpus, even_indices
+from seqloom.fields import BLANK, EMPTY, UNK
+from seqloom.metrics import Score, accuracy_from_counts, perplexity
 from seqloom.model import Network
-from seqloom.prediction import Filler, Question, Told
+from seqloom.prediction import BlankQuery, BlankScores, MaskFiller
 from seqloom.runs.held_out import HeldOut
 from seqloom.runs.learner import masking_of
-from seqloom.runs.observer import Sample
-from seqloom.runs.prepare import Prepared
+from seqloom.runs.observer import ValidationSample
+from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import Progress, Validation
 
-__all__ = ["HeldOutGaps", "bigram_score", "gap_scores", "told_scores"]
+__all__ = ["HeldOutBlanks", "bigram_score", "mask_filling_scores", "summarize_blanks"]
 
 ROWS = 1_000  # that are asked for at a validation
 BASELINE = "two-sided bigrams"
 
 
-def gap_scores(model: Filler, texts: Sequence[str]) -> list[Score]:
+def mask_filling_scores(model: MaskFiller, texts: Sequence[str]) -> list[Score]:
     """The share of tokens that are told right, each from all others, and their perplexity; a token
     outside the vocabulary is never right, and has none."""
-    return told_scores(model.told(texts))
+    return summarize_blanks(model.token_scores(texts))
 
 
-def told_scores(told: Sequence[Told]) -> list[Score]:
+def summarize_blanks(told: Sequence[BlankScores]) -> list[Score]:
     """The same for texts that have been asked for."""
     known = [each.tokens != UNK for each in told]
     likely = [
@@ -42,12 +42,12 @@ def told_scores(told: Sequence[Told]) -> list[Score]:
     return [_accuracy(right), perplexity(likely, counts)]
 
 
-def bigram_score(model: Filler, texts: Sequence[str], place: Path) -> dict[str, Score]:
+def bigram_score(model: MaskFiller, texts: Sequence[str], place: Path) -> dict[str, Score]:
     """The same share for pairs of neighbours that were counted in the rows a model learnt from.
 
     RunError where these are gone.
     """
-    learnt, part = newest(Corpus.open(place).sources)
+    learnt, part = last_tokens(Corpus.open(place).sources)
     known = Bigrams.learn(learnt, model.target.fillable)
     right = []
     for row in model.source.rows(texts):
@@ -59,61 +59,67 @@ def bigram_score(model: Filler, texts: Sequence[str], place: Path) -> dict[str, 
 
 def _accuracy(right: Sequence[np.ndarray]) -> Score:
     rows = np.array([(each.sum(), len(each)) for each in right], np.float64)
-    return share_right(rows, what="gaps")
+    return accuracy_from_counts(rows, what="gaps")
 
 
-class HeldOutGaps(HeldOut):
+class HeldOutBlanks(HeldOut):
     """Measures weights by gaps of held-out rows, the same each time."""
 
-    def __init__(self, prepared: Prepared, network: Network) -> None:
+    def __init__(self, prepared: PreparedData, network: Network) -> None:
         super().__init__(prepared, network)
-        chosen = spread(len(self.rows), ROWS)
+        chosen = even_indices(len(self.rows), ROWS)
         masking = masking_of(prepared.config, prepared.target)
         if masking is None:
             raise TypeError("held-out gaps are for texts with gaps")
         batch = self.rows.batch(chosen)
-        masked = (masking.open if self.filler.head.around else masking).masked(batch)
+        masked = (masking.all_positions if self.filler.head.around else masking).mask(batch)
         self._questions = []
         for row, length, target in zip(
             masked.source, masked.source_lengths, masked.target, strict=True
         ):
             positions = np.flatnonzero(target != EMPTY)
             values = row[:length].astype(np.int32)
-            self._questions.append(Question(values, positions, target[positions]))
+            self._questions.append(BlankQuery(values, positions, target[positions]))
         self._right: dict[float, float] = {}  # per cent, by the loss of the same weights
 
     @property
-    def filler(self) -> Filler:
+    def filler(self) -> MaskFiller:
         """The model that is measured."""
-        if not isinstance(self.model, Filler):
+        if not isinstance(self.model, MaskFiller):
             raise TypeError("held-out gaps are for a model that fills them in")
         return self.model
 
     def loss(self, tensors: Mapping[str, Tensor]) -> float:
         """The mean surprise of a token that was left out."""
-        self.take(tensors)
-        told = Told(*map(np.concatenate, zip(*self.filler.guessed(self._questions), strict=True)))
+        self.set_weights(tensors)
+        told = BlankScores(
+            *map(np.concatenate, zip(*self.filler.answer_queries(self._questions), strict=True))
+        )
         loss = -float(told.log_probabilities.mean())
         self._right[loss] = 100 * float((told.guesses == told.tokens).mean())
         return loss
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[ValidationSample]:
         """Rows with one gap each, what was there, and what the model thinks."""
         shown = [each for each in self._questions if len(each.positions)][: self._training.samples]
         rows, references = [], []
         for question in shown:
             middle = len(question.positions) // 2
-            values = self._whole(question)
-            values[question.positions[middle]] = GAP
+            values = self._unmask(question)
+            values[question.positions[middle]] = BLANK
             rows.append(values)
             references.append(self.filler.target.cell(question.tokens[[middle]]))
         outputs = self.filler.predict_rows(rows)
         return [
-            Sample(self.filler.marked.cell(row[:-1]), reference, output.tokens[0].text)
+            ValidationSample(
+                self.filler.text_with_blanks.cell(row[:-1]), reference, output.tokens[0].text
+            )
             for row, reference, output in zip(rows, references, outputs, strict=True)
         ]
 
-    def validation(self, progress: Progress, loss: float, samples: Sequence[Sample]) -> Validation:
+    def validation(
+        self, progress: Progress, loss: float, samples: Sequence[ValidationSample]
+    ) -> Validation:
         """The results of the newest step."""
         right = self._right[loss]
         return Validation(
@@ -125,7 +131,7 @@ class HeldOutGaps(HeldOut):
         )
 
     @staticmethod
-    def _whole(question: Question) -> np.ndarray:
+    def _unmask(question: BlankQuery) -> np.ndarray:
         """The text without gaps."""
         values = question.values.copy()
         values[question.positions] = question.tokens

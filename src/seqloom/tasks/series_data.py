@@ -14,21 +14,28 @@ from seqloom.data import (
     Report,
     SeriesColumns,
     SeriesTable,
-    Shape,
     Windows,
+    WindowShape,
     describe_data,
+    find_windows,
     fingerprint,
-    parts,
     read_series,
+    split_ranges,
     window_corpus,
-    windows,
 )
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import Past, SeriesField
+from seqloom.fields import SeriesBaseline, SeriesField
 from seqloom.metrics import find_season, ridge
 from seqloom.runs.contents import load_config, load_fields
-from seqloom.runs.observer import Watch
-from seqloom.runs.prepare import ANY_SIDE, Prepared, Request, continued, same_data, save_fields
+from seqloom.runs.observer import TrainingObserver
+from seqloom.runs.prepare import (
+    ANY_SIDE,
+    PreparedData,
+    TrainingRequest,
+    check_same_data,
+    resume_config,
+    save_fields,
+)
 from seqloom.store import RunDirectory
 
 __all__ = ["check_series", "is_series", "prepare_series", "series_fields"]
@@ -36,41 +43,43 @@ __all__ = ["check_series", "is_series", "prepare_series", "series_fields"]
 Fields = tuple[SeriesField, SeriesField]
 
 
-def is_series(directory: RunDirectory | None, request: Request) -> bool:
+def is_series(directory: RunDirectory | None, request: TrainingRequest) -> bool:
     """Whether a request is for a forecast: by its options, or by those of the run that goes on."""
-    if directory is not None and directory.exists and directory.latest() is not None:
+    if directory is not None and directory.exists and directory.latest_checkpoint() is not None:
         return isinstance(load_config(directory).target, HorizonConfig)
-    return isinstance(request.checked().target, HorizonConfig)
+    return isinstance(request.check_config().target, HorizonConfig)
 
 
-def prepare_series(directory: RunDirectory, request: Request, watch: Watch) -> Prepared:
+def prepare_series(
+    directory: RunDirectory, request: TrainingRequest, watch: TrainingObserver
+) -> PreparedData:
     """Make or find a run's configuration, columns and scale, and its windows in encoded form."""
-    latest = directory.latest() if directory.exists else None
+    latest = directory.latest_checkpoint() if directory.exists else None
     reports = Report(), Report()
-    watch.says("reading the series")
+    watch.on_message("reading the series")
     if latest is None:
-        config, table = _first_look(request, reports[0])
+        config, table = _read_and_plan(request, reports[0])
         config, fields = _new_fields(config, request, table)
         save_fields(directory, *fields)
         directory.create(dump(config))
     else:
-        config = continued(directory, request, watch)
+        config = resume_config(directory, request, watch)
         fields = series_pair(*load_fields(directory, config))
         table = _read(request.data, config, reports[0], fields)
-    sides = _Sides(directory, request, config, fields)
+    sides = _WindowSplits(directory, request, config, fields)
     train = sides.corpus("train", table)
-    valid = sides.corpus("valid", sides.held_out(table, reports[1]))
-    same_data(directory, request, train, valid)
-    notes = [line for report in reports if report.lost for line in report.lines()]
+    valid = sides.corpus("valid", sides.validation_table(table, reports[1]))
+    check_same_data(directory, request, train, valid)
+    notes = [line for report in reports if report.total_dropped for line in report.lines()]
     base = None if latest else request.base
-    return Prepared(config, *fields, train, valid, tuple(notes), base)
+    return PreparedData(config, *fields, train, valid, tuple(notes), base)
 
 
-def check_series(request: Request) -> Iterator[str]:
+def check_series(request: TrainingRequest) -> Iterator[str]:
     """What is in a series and what training would make of it, as lines of text."""
     lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
     report = Report()
-    config, table = _first_look(lenient, report)
+    config, table = _read_and_plan(lenient, report)
     yield from report.lines()
     columns = table.columns
     yield f"times: {table.time_name}, every {table.clock.span(table.clock.step)}"
@@ -79,23 +88,25 @@ def check_series(request: Request) -> Iterator[str]:
         yield f"also read: {', '.join(columns.others)}"
     if columns.known:
         yield f"known ahead: {', '.join(columns.known)}"
-    source, target = series_fields(table, config, _learnt(table, config, request))
+    source, target = series_fields(table, config, _training_range(table, config, request))
     for name, mean, spread in zip(source.names, source.mean, source.spread, strict=True):
         yield f"  {name}: mean {mean:.4g}, standard deviation {spread:.4g}"
-    season = target.past.repeated if target.past else 1
+    season = target.past.naive_period if target.past else 1
     yield f"season: {season:,} steps" if season > 1 else "season: none found"
-    for name, rows in zip(("training", "held-out", "test"), parts(table, config.data), strict=True):
-        chosen = windows(table, _shape(config), rows) if rows else None
+    for name, rows in zip(
+        ("training", "held-out", "test"), split_ranges(table, config.data), strict=True
+    ):
+        chosen = find_windows(table, _shape(config), rows) if rows else None
         count = 0 if chosen is None else len(chosen.starts)
         yield f"{name} windows: {count:,} of {len(rows):,} rows"
     yield (
         f"model: {config.model.encoder.kind} encoder, {config.model.decoder.kind} decoder; "
         f"{config.training.updates:,} updates of {config.training.batch_rows:,} windows"
     )
-    if report.lost and not request.checked().data.skip_bad:
+    if report.total_dropped and not request.check_config().data.skip_bad:
         raise DataError(
-            f"{describe_data(request.data)}: {report.lost:,} rows cannot be used; mend them, or "
-            "pass --skip-bad to leave out the windows that touch them"
+            f"{describe_data(request.data)}: {report.total_dropped:,} rows cannot be used; "
+            "mend them, or pass --skip-bad to leave out the windows that touch them"
         )
 
 
@@ -107,13 +118,13 @@ def series_fields(table: SeriesTable, config: Config, learnt: range) -> Fields:
     whole = np.where(table.usable[:, None], table.values, np.nan)[learnt.start : learnt.stop]
     if not np.isfinite(whole).any():
         raise DataError(f"{table.file}: no row is left to learn from; mend it")
-    source = SeriesField.of_rows(config.source, columns.all, whole)
-    target = SeriesField.of_rows(config.target, columns.targets, whole[:, : len(columns.targets)])
-    scaled = np.asarray(target.scaled(whole[:, : len(columns.targets)]), np.float64)
+    source = SeriesField.from_rows(config.source, columns.all, whole)
+    target = SeriesField.from_rows(config.target, columns.targets, whole[:, : len(columns.targets)])
+    scaled = np.asarray(target.scale(whole[:, : len(columns.targets)]), np.float64)
     if len(scaled) < sum(shape):
         raise _too_short(table, len(scaled), shape)
     season = config.target.season or find_season(scaled, shape.window)
-    past = Past(season, ridge(scaled, *shape))
+    past = SeriesBaseline(season, ridge(scaled, *shape))
     return source, SeriesField(config.target, target.names, (target.mean, target.spread), past)
 
 
@@ -124,21 +135,25 @@ def series_pair(source: object, target: object) -> Fields:
     return source, target
 
 
-def _new_fields(config: Config, request: Request, table: SeriesTable) -> tuple[Config, Fields]:
+def _new_fields(
+    config: Config, request: TrainingRequest, table: SeriesTable
+) -> tuple[Config, Fields]:
     """New fields, or those of the run that is begun from; the configuration that goes with them."""
     if request.base is None:
-        return config, series_fields(table, config, _learnt(table, config, request))
-    return request.base.settled(config, request.options), series_pair(*request.base.fields)
+        return config, series_fields(table, config, _training_range(table, config, request))
+    return request.base.fine_tuning_config(config, request.options), series_pair(
+        *request.base.fields
+    )
 
 
-def _learnt(table: SeriesTable, config: Config, request: Request) -> range:
+def _training_range(table: SeriesTable, config: Config, request: TrainingRequest) -> range:
     """The rows to learn from: all of them where others are held out."""
-    return range(len(table)) if request.valid is not None else parts(table, config.data)[0]
+    return range(len(table)) if request.valid is not None else split_ranges(table, config.data)[0]
 
 
-def _first_look(request: Request, report: Report) -> tuple[Config, SeriesTable]:
+def _read_and_plan(request: TrainingRequest, report: Report) -> tuple[Config, SeriesTable]:
     """The table, and the configuration that follows from its size."""
-    likely = request.checked()
+    likely = request.check_config()
     if not isinstance(likely.source, WindowConfig):
         raise ConfigError("a series is forecast from series: leave source.kind out")
     columns: SeriesColumns | WindowConfig = likely.source
@@ -152,10 +167,10 @@ def _first_look(request: Request, report: Report) -> tuple[Config, SeriesTable]:
     ), table
 
 
-def _shape(config: Config) -> Shape:
+def _shape(config: Config) -> WindowShape:
     if not isinstance(config.source, WindowConfig) or not isinstance(config.target, HorizonConfig):
         raise ConfigError("a series is forecast from series: set source.kind and target.kind")
-    return Shape(config.source.window, config.target.horizon)
+    return WindowShape(config.source.window, config.target.horizon)
 
 
 def _read(data: Data, config: Config, report: Report, fields: Fields) -> SeriesTable:
@@ -164,15 +179,15 @@ def _read(data: Data, config: Config, report: Report, fields: Fields) -> SeriesT
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _WindowSplits:
     """The windows to learn from and the windows held out, wherever each comes from."""
 
     directory: RunDirectory
-    request: Request
+    request: TrainingRequest
     config: Config
     fields: Fields
 
-    def held_out(self, table: SeriesTable, report: Report) -> SeriesTable:
+    def validation_table(self, table: SeriesTable, report: Report) -> SeriesTable:
         """The table of the held-out windows: the training table, or one of its own."""
         if self.request.valid is None:
             return table
@@ -193,16 +208,16 @@ class _Sides:
     def _windows(self, side: Literal["train", "valid"], table: SeriesTable) -> Windows:
         shape = _shape(self.config)
         if side == "train" or self.request.valid is not None:
-            rows = _learnt(table, self.config, self.request)
+            rows = _training_range(table, self.config, self.request)
         else:
-            rows = parts(table, self.config.data)[1]
-        chosen = windows(table, shape, rows)
+            rows = split_ranges(table, self.config.data)[1]
+        chosen = find_windows(table, shape, rows)
         if not len(chosen.starts):
             raise _too_short(table, len(rows), shape)
         return chosen
 
 
-def _too_short(table: SeriesTable, rows: int, shape: Shape) -> DataError:
+def _too_short(table: SeriesTable, rows: int, shape: WindowShape) -> DataError:
     return DataError(
         f"{table.file}: {rows:,} rows hold no whole window of {shape.window:,} steps and forecast "
         f"of {shape.horizon:,}; give more rows, lower source.window or target.horizon, or set "

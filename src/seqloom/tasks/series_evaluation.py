@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import merge, validate
-from seqloom.data import Data, Report, SeriesTable, Windows, parts, source_rows, windows
+from seqloom.data import Data, Report, SeriesTable, Windows, find_windows, source_rows, split_ranges
 from seqloom.drawing.forecast import draw_forecast
 from seqloom.errors import DataError
 from seqloom.metrics import (
@@ -17,13 +17,13 @@ from seqloom.metrics import (
     Score,
     error_scores,
     forecast_errors,
-    leading,
+    leading_score,
     linear_forecast,
     seasonal_naive,
 )
 from seqloom.prediction import Forecaster
 from seqloom.runs.held_out import HeldOut
-from seqloom.runs.observer import Sample
+from seqloom.runs.observer import ValidationSample
 from seqloom.runs.progress import Progress, Validation
 
 __all__ = ["HeldOutSeries", "SeriesEvaluation", "Variate", "evaluate_series"]
@@ -67,7 +67,7 @@ class SeriesEvaluation:
 
     def lines(self) -> list[str]:
         """A line for each metric, then one for each simple forecast."""
-        lines = [*(self.report.lines() if self.report.lost else []), self.place]
+        lines = [*(self.report.lines() if self.report.total_dropped else []), self.place]
         lines += [f"{score!s:<32} {score.signature}" for score in self.scores]
         for name, scores in self.baselines.items():
             lines.append(f"{name}: " + ", ".join(map(str, scores)))
@@ -90,10 +90,10 @@ def evaluate_series(
     report = Report()
     tables = merge(model.config.model_dump(mode="json"), options or {})
     config = validate(tables, place="options").data
-    table = model.read(data, report, skip_bad=config.skip_bad)
+    table = model.read_table(data, report, skip_bad=config.skip_bad)
     tested = len(config.parts) == 3 and len(table) >= sum(config.parts)
-    rows = parts(table, config)[2] if tested else range(len(table))
-    chosen = windows(table, model.shape, rows)
+    rows = split_ranges(table, config)[2] if tested else range(len(table))
+    chosen = find_windows(table, model.shape, rows)
     if not len(chosen.starts):
         window, horizon = model.shape
         raise DataError(
@@ -107,7 +107,7 @@ def evaluate_series(
         f"{len(chosen.starts):,} window{'s' * (len(chosen.starts) != 1)} of rows "
         f"{rows.start + 1:,} to {rows.stop:,}, each forecast {horizon:,} steps ahead"
     )
-    season = model.target.past.repeated if model.target.past else 1
+    season = model.target.past.naive_period if model.target.past else 1
     names = {"naive": f"seasonal naive (season of {season:,})", "linear": "linear (ridge)"}
     baselines = {words: tuple(scores[name][:2]) for name, words in names.items() if name in scores}
     return SeriesEvaluation(
@@ -119,24 +119,29 @@ def _all_errors(model: Forecaster, table: SeriesTable, chosen: Windows) -> dict[
     """The errors of the model and of the simple forecasts, window by window."""
     starts, (window, horizon) = chosen
     columns = len(model.target.names)
-    read = model.source.scaled(source_rows(table, horizon))
-    targets = model.target.scaled(table.values[:, :columns])
+    read = model.source.scale(source_rows(table, horizon))
+    targets = model.target.scale(table.values[:, :columns])
     found: dict[str, list[Errors]] = {}
     for first in range(0, len(starts), GROUP):
         group = starts[first : first + GROUP, None]
         pasts = read[group - window + np.arange(window)]
         wanted = targets[group + np.arange(horizon)]
-        forecasts = {"model": model.windows(pasts)[..., 0], **_simple(model, pasts[..., :columns])}
+        forecasts = {
+            "model": model.forecast_windows(pasts)[..., 0],
+            **_baseline_forecasts(model, pasts[..., :columns]),
+        }
         for name, forecast in forecasts.items():
             found.setdefault(name, []).append(forecast_errors(forecast, wanted))
     return {name: np.concatenate(each) for name, each in found.items()}
 
 
-def _simple(model: Forecaster, pasts: NDArray[np.float32]) -> dict[str, NDArray[np.floating]]:
+def _baseline_forecasts(
+    model: Forecaster, pasts: NDArray[np.float32]
+) -> dict[str, NDArray[np.floating]]:
     past, horizon = model.target.past, model.shape.horizon
     if past is None:
         return {}
-    naive = seasonal_naive(pasts, past.repeated, horizon)
+    naive = seasonal_naive(pasts, past.naive_period, horizon)
     return {"naive": naive, "linear": linear_forecast(pasts, past.linear)}
 
 
@@ -153,21 +158,23 @@ def _variates(model: Forecaster, errors: Errors) -> tuple[Variate, ...]:
 class HeldOutSeries(HeldOut):
     """Measures weights by the forecasts of held-out windows, each fed back where it is."""
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[ValidationSample]:
         """None: a forecast is a picture."""
         return []
 
-    def validation(self, progress: Progress, loss: float, samples: Sequence[Sample]) -> Validation:
+    def validation(
+        self, progress: Progress, loss: float, samples: Sequence[ValidationSample]
+    ) -> Validation:
         """The results of the newest step, on windows spread over all of them."""
         errors, model = [], self.forecaster
         count = min(SAMPLED_WINDOWS, len(self.rows))
         chosen = np.linspace(0, len(self.rows) - 1, count).astype(np.int64)
         for first in range(0, count, GROUP):
             batch = self.rows.batch(chosen[first : first + GROUP])
-            forecast = model.windows(np.asarray(batch.source, np.float32))[..., 0]
+            forecast = model.forecast_windows(np.asarray(batch.source, np.float32))[..., 0]
             errors.append(forecast_errors(forecast, np.asarray(batch.target, np.float32)))
         scores = error_scores(np.concatenate(errors), block=1, seed=None)
-        led = leading("series", scores)
+        led = leading_score("series", scores)
         ranked = sorted(scores, key=lambda each: each is not led)
         return Validation(
             step=progress.step,
@@ -181,7 +188,7 @@ class HeldOutSeries(HeldOut):
         """The forecast of the last held-out window beside what came."""
         last = self.rows.batch(np.array([len(self.rows) - 1]))
         window, came = np.asarray(last.source[0]), np.asarray(last.target[0])
-        draw_forecast(self.forecaster.compared(window, came), directory / PICTURE)
+        draw_forecast(self.forecaster.forecast_with_actual(window, came), directory / PICTURE)
 
     @property
     def forecaster(self) -> Forecaster:

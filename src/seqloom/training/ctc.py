@@ -12,14 +12,12 @@ from torch.nn import functional
 
 from seqloom.errors import DataError
 from seqloom.fields import EMPTY, END
-from seqloom.model import Aligner, Memory
+from seqloom.model import CTCLayer, Memory
 
-__all__ = ["alignment_losses", "steps_needed"]
+__all__ = ["ctc_losses", "minimum_steps"]
 
 
-def alignment_losses(
-    aligner: Aligner, memory: Memory, target: Int[Tensor, "B T"]
-) -> Float[Tensor, "B"]:
+def ctc_losses(aligner: CTCLayer, memory: Memory, target: Int[Tensor, "B T"]) -> Float[Tensor, "B"]:
     """The negative log-likelihood of each target, less its `<end>`, over all its alignments.
 
     DataError where a source has too few steps for any.
@@ -28,7 +26,7 @@ def alignment_losses(
         raise DataError("there are no steps to align the target with; set model.ctc=0")
     lengths = target.ne(EMPTY).sum(dim=1) - 1
     steps = memory.mask.sum(dim=1)
-    short = (steps < steps_needed(target)).nonzero().flatten().tolist()
+    short = (steps < minimum_steps(target)).nonzero().flatten().tolist()
     if short:
         raise DataError(
             f"{int(lengths[short[0]])} symbols do not fit {int(steps[short[0]])} steps of the "
@@ -47,7 +45,7 @@ def alignment_losses(
     return losses
 
 
-def steps_needed(target: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
+def minimum_steps(target: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
     """A step for each symbol, and one for the blank that parts two that are alike."""
     real = target.ne(EMPTY) & target.ne(END)
     alike = (target[:, 1:] == target[:, :-1]) & real[:, 1:]

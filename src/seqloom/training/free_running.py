@@ -14,90 +14,90 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from seqloom.config import AlwaysForcingConfig, OwnChoice, TrainingConfig
+from seqloom.config import AlwaysForcingConfig, FreeRunningChoice, TrainingConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK
-from seqloom.model import Feedback, HeadedModel, Memory, Network, SequenceModel
-from seqloom.training.teacher_forcing import Freedom, noise
+from seqloom.model import Feedback, HeadModel, Memory, Network, SequenceModel
+from seqloom.training.teacher_forcing import ScheduledSampling, gumbel_noise
 
 __all__ = [
     "NEVER_WRITTEN",
-    "Fed",
-    "Reading",
+    "TargetFeatures",
+    "TargetFeed",
     "check_forcing",
-    "choose",
-    "fed_freely",
+    "choose_tokens",
+    "feed_labels",
+    "feed_own_outputs",
     "passes_gradients",
-    "read_freely",
-    "shifted",
-    "taught",
+    "read_own_outputs",
+    "shift_right",
 ]
 
 NEVER_WRITTEN = (EMPTY, START, UNK)
 AT_ONCE = 1_024  # positions whose distributions are held
 
 
-class Fed(NamedTuple):
+class TargetFeed(NamedTuple):
     """What each step of a target hands on to the next, its label, and whether it costs."""
 
     tokens: Int[Tensor, "B T"]
     labels: Int[Tensor, "B T"]
-    counts: Bool[Tensor, "B T"]
+    loss_mask: Bool[Tensor, "B T"]
 
 
-class Reading(NamedTuple):
+class TargetFeatures(NamedTuple):
     """What a decoder or head made of each step, the step's label, and whether it costs."""
 
     hidden: Float[Tensor, "B T D"]
     labels: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
-    counts: Bool[Tensor, "B T"]
+    loss_mask: Bool[Tensor, "B T"]
 
 
-def shifted(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
+def shift_right(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
     """`<start>` and then the tokens without the last."""
     return torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], dim=1)
 
 
-def passes_gradients(feedback: Feedback, choice: OwnChoice) -> bool:
+def passes_gradients(feedback: Feedback, choice: FreeRunningChoice) -> bool:
     """Whether what is read of an output is a vector that gradients pass through."""
     return choice in ("straight-through", "soft") or (choice == "greedy" and feedback.soft)
 
 
-def taught(target: Int[Tensor, "B T"]) -> Fed:
+def feed_labels(target: Int[Tensor, "B T"]) -> TargetFeed:
     """Every step hands on its label: plain teacher forcing."""
-    return Fed(target, target, target.ne(EMPTY))
+    return TargetFeed(target, target, target.ne(EMPTY))
 
 
-def fed_freely(
-    model: SequenceModel, memory: Memory, target: Int[Tensor, "B T"], freedom: Freedom
-) -> Fed:
+def feed_own_outputs(
+    model: SequenceModel, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
+) -> TargetFeed:
     """A target where some labels give way to tokens of the model's own choice.
 
     An output may run on for `overrun` steps past its target; its label there is `<empty>`. After
     `<end>` an output is `<empty>` too, and a step is free only where both are (SPEC S6.1).
     """
-    walk = _Walk(model, _feedback(model), freedom)
+    walk = _FreeRun(model, _feedback(model), freedom)
     with torch.no_grad():
         if walk.feedback.by_steps:
             return walk.by_steps(memory, target)[0]
         return walk.first_pass(memory, target)[0]
 
 
-def read_freely(
-    model: SequenceModel, memory: Memory, target: Int[Tensor, "B T"], freedom: Freedom
-) -> Reading:
+def read_own_outputs(
+    model: SequenceModel, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
+) -> TargetFeatures:
     """Read such a target; where gradients pass through the choices, as vectors."""
-    walk, decoder = _Walk(model, _feedback(model), freedom), model.decoder
+    walk, decoder = _FreeRun(model, _feedback(model), freedom), model.decoder
     if not passes_gradients(walk.feedback, freedom.choice):
-        fed = fed_freely(model, memory, target, freedom)
-        features, _ = decoder.read(shifted(fed.tokens), decoder.start(memory))
-        return Reading(features.hidden, fed.labels, fed.counts)
+        fed = feed_own_outputs(model, memory, target, freedom)
+        features, _ = decoder.read(shift_right(fed.tokens), decoder.start(memory))
+        return TargetFeatures(features.hidden, fed.labels, fed.loss_mask)
     if walk.feedback.by_steps:
         fed, hidden = walk.by_steps(memory, target)
-        return Reading(hidden, fed.labels, fed.counts)
+        return TargetFeatures(hidden, fed.labels, fed.loss_mask)
     fed, vectors = walk.first_pass(memory, target)
     features, _ = walk.feedback.read(vectors, decoder.start(memory))
-    return Reading(features.hidden, fed.labels, fed.counts)
+    return TargetFeatures(features.hidden, fed.labels, fed.loss_mask)
 
 
 def _feedback(model: SequenceModel) -> Feedback:
@@ -106,62 +106,62 @@ def _feedback(model: SequenceModel) -> Feedback:
     return model.feedback
 
 
-class _Walk(NamedTuple):
+class _FreeRun(NamedTuple):
     """A model on its way through a batch."""
 
     model: SequenceModel
     feedback: Feedback
-    freedom: Freedom
+    sampling: ScheduledSampling
 
     def first_pass(
         self, memory: Memory, target: Int[Tensor, "B T"]
-    ) -> tuple[Fed, Float[Tensor, "B T E"]]:
+    ) -> tuple[TargetFeed, Float[Tensor, "B T E"]]:
         """The choices of a pass that reads labels, for a second pass to read where drawn so; and
         the vectors which that pass then reads.
 
         Past its end the first pass writes nothing, so that no output runs on.
         """
         real, decoder = target.ne(EMPTY), self.model.decoder
-        rows, steps = (real & ~self.freedom.forced(target)).nonzero(as_tuple=True)
-        features, _ = decoder.read(shifted(target), decoder.start(memory))
-        places = self.freedom.places(target)[rows, steps]
-        own = self._own(features.hidden[rows, steps], places)
+        rows, steps = (real & ~self.sampling.forcing_mask(target)).nonzero(as_tuple=True)
+        features, _ = decoder.read(shift_right(target), decoder.start(memory))
+        places = self.sampling.noise_seeds(target)[rows, steps]
+        own = self._choose(features.hidden[rows, steps], places)
         tokens = target.index_put((rows, steps), own.tokens)
-        vectors = self.feedback.vectors(shifted(tokens))
+        vectors = self.feedback.vectors(shift_right(tokens))
         if own.vectors is not None:
             after = functional.pad(vectors, (0, 0, 0, 1))  # the last choice is read by nobody
             after = after.index_put((rows, steps + 1), own.vectors.to(after.dtype))
             vectors = after[:, :-1]
-        return Fed(tokens, target, real), vectors
+        return TargetFeed(tokens, target, real), vectors
 
     def by_steps(
         self, memory: Memory, target: Int[Tensor, "B T"]
-    ) -> tuple[Fed, Float[Tensor, "B T2 D"]]:
+    ) -> tuple[TargetFeed, Float[Tensor, "B T2 D"]]:
         """Each step reads what the one before handed on."""
-        labels = functional.pad(target, (0, self.freedom.overrun), value=EMPTY)
-        tokens, hidden = self._stepped(memory, labels)
+        labels = functional.pad(target, (0, self.sampling.overrun), value=EMPTY)
+        tokens, hidden = self._run_steps(memory, labels)
         labels = labels[:, : tokens.shape[1]]
-        runs = ~_over(shifted(tokens)) & self._allowed(labels)
-        return Fed(tokens, labels, labels.ne(EMPTY) | runs), hidden
+        runs = ~_has_ended(shift_right(tokens)) & self._reachable_steps(labels)
+        return TargetFeed(tokens, labels, labels.ne(EMPTY) | runs), hidden
 
-    def _stepped(
+    def _run_steps(
         self, memory: Memory, labels: Int[Tensor, "B T"]
     ) -> tuple[Int[Tensor, "B T2"], Float[Tensor, "B T2 D"]]:
         """The tokens handed on and the decoder's vectors, up to where nothing costs any more."""
-        forced, places = self.freedom.forced(labels), self.freedom.places(labels)
-        allowed, longest = self._allowed(labels), labels.shape[1] - self.freedom.overrun
+        forced, places = self.sampling.forcing_mask(labels), self.sampling.noise_seeds(labels)
+        allowed, longest = self._reachable_steps(labels), labels.shape[1] - self.sampling.overrun
         state: Any = self.model.decoder.start(memory)
         token = torch.full_like(labels[:, 0], START)
         vector = self.feedback.vectors(token)
         tokens, hidden = [], []
         for step in range(labels.shape[1]):
-            running = ~_over(token) & allowed[:, step]
+            running = ~_has_ended(token) & allowed[:, step]
             if step >= longest and not bool(running.any()):
                 break
             features, state = self.feedback.read(vector[:, None], state)
             hidden.append(features.hidden)
             (rows,) = (running & ~forced[:, step]).nonzero(as_tuple=True)
-            own = self._own(features.hidden[rows, 0], places[rows, step])
+            own = self._choose(features.hidden[rows, 0], places[rows, step])
             handed = labels[:, step].where(forced[:, step], torch.full_like(token, EMPTY))
             token = handed.index_copy(0, rows, own.tokens)
             vector = self.feedback.vectors(token)
@@ -170,44 +170,48 @@ class _Walk(NamedTuple):
             tokens.append(token)
         return torch.stack(tokens, dim=1), torch.cat(hidden, dim=1)
 
-    def _allowed(self, labels: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
+    def _reachable_steps(self, labels: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
         """Which steps an output may reach: so many more than its target has."""
         lengths = labels.ne(EMPTY).sum(dim=1, keepdim=True)
         steps = torch.arange(labels.shape[1], device=labels.device)
-        return steps < lengths + self.freedom.overrun
+        return steps < lengths + self.sampling.overrun
 
-    def _own(self, hidden: Float[Tensor, "N D"], places: Int[Tensor, "N"]) -> "Own":
+    def _choose(self, hidden: Float[Tensor, "N D"], places: Int[Tensor, "N"]) -> "ModelChoices":
         """What is read of the outputs of these vectors; distributions are held in parts only."""
         parts = []
         for some, at in zip(hidden.split(AT_ONCE), places.split(AT_ONCE), strict=True):
             if torch.is_grad_enabled():
                 parts.append(
                     checkpoint(
-                        self._own_part, some, at, use_reentrant=False, preserve_rng_state=False
+                        self._choose_part, some, at, use_reentrant=False, preserve_rng_state=False
                     )
                 )
             else:
-                parts.append(self._own_part(some, at))
+                parts.append(self._choose_part(some, at))
         vectors = [vector for _, vector in parts if vector is not None]
         tokens = torch.cat([token for token, _ in parts])
-        return Own(tokens, torch.cat(vectors) if vectors else None)
+        return ModelChoices(tokens, torch.cat(vectors) if vectors else None)
 
-    def _own_part(self, hidden: Tensor, places: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _choose_part(self, hidden: Tensor, places: Tensor) -> tuple[Tensor, Tensor | None]:
         logits = self.model.decoder.write(hidden)
         logits = logits if logits.dtype == torch.float64 else logits.float()  # of bfloat16 too
-        likely, tokens = choose(logits, places, self.freedom, soft=self.feedback.soft)
+        likely, tokens = choose_tokens(logits, places, self.sampling, soft=self.feedback.soft)
         return tokens, None if likely is None else self.feedback.vectors.mean(likely)
 
 
-class Own(NamedTuple):
+class ModelChoices(NamedTuple):
     """Choices of a model: tokens, and the vectors that are read if those are not the tokens'."""
 
     tokens: Int[Tensor, "N"]
     vectors: Float[Tensor, "N E"] | None
 
 
-def choose(
-    logits: Float[Tensor, "N V"], places: Int[Tensor, "N"], freedom: Freedom, *, soft: bool = False
+def choose_tokens(
+    logits: Float[Tensor, "N V"],
+    places: Int[Tensor, "N"],
+    freedom: ScheduledSampling,
+    *,
+    soft: bool = False,
 ) -> tuple[Float[Tensor, "N V"] | None, Int[Tensor, "N"]]:
     """A token for each row, and a distribution where that is what is read of it.
 
@@ -219,7 +223,7 @@ def choose(
     closed[list(NEVER_WRITTEN)] = True
     sums = logits.masked_fill(closed, -torch.inf)
     if freedom.choice != "greedy":
-        sums = sums + noise(places, logits.shape[1]).to(logits.dtype)
+        sums = sums + gumbel_noise(places, logits.shape[1]).to(logits.dtype)
     tokens = sums.argmax(dim=-1)
     match freedom.choice:
         case "greedy":
@@ -234,7 +238,7 @@ def choose(
             return drawn + likely - likely.detach(), tokens
 
 
-def _over(tokens: Int[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
+def _has_ended(tokens: Int[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
     """Whether an output ends with this token, or has ended before it."""
     return tokens.eq(END) | tokens.eq(EMPTY)
 
@@ -242,14 +246,14 @@ def _over(tokens: Int[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
 def check_forcing(config: TrainingConfig, model: Network) -> None:
     """ConfigError where the model cannot learn from its own outputs, or not in this way."""
     chosen = config.forcing
-    if config.truncate and isinstance(model, HeadedModel):
+    if config.truncate and isinstance(model, HeadModel):
         raise ConfigError(
             f"training.truncate = {config.truncate}: this model writes nothing step by step; leave "
             "it at 0"
         )
     if isinstance(chosen, AlwaysForcingConfig):
         return
-    if isinstance(model, HeadedModel) or model.feedback is None:
+    if isinstance(model, HeadModel) or model.feedback is None:
         raise ConfigError(
             f"training.forcing = {chosen.kind!r}: this model does not read what it writes; leave "
             "it at always"

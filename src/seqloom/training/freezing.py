@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from seqloom.config import Frozen
+from seqloom.config import FrozenPart
 from seqloom.errors import ConfigError
 from seqloom.model import Network
 from seqloom.nn.embedding import Embedding
@@ -15,7 +15,7 @@ OWNERS = {
     "encoder": ("encoder.",),
     "decoder": ("decoder.", "head."),
 }
-NAMED: dict[Frozen, set[str]] = {  # who is meant to stay with a part
+PART_USERS: dict[FrozenPart, set[str]] = {  # who is meant to stay with a part
     "front": {"the encoder"},
     "encoder": {"the encoder"},
     "decoder": {"the decoder", "the output layer"},
@@ -24,7 +24,7 @@ NAMED: dict[Frozen, set[str]] = {  # who is meant to stay with a part
 }
 
 
-def freeze(model: Network, parts: Collection[Frozen]) -> list[str]:
+def freeze(model: Network, parts: Collection[FrozenPart]) -> list[str]:
     """Let the named parts need no gradient; a sentence for what stays with them because it is
     shared.
 
@@ -38,11 +38,11 @@ def freeze(model: Network, parts: Collection[Frozen]) -> list[str]:
     shared: set[str] = set()
     for parameter in model.parameters():
         uses = names[id(parameter)]
-        found = [part for part in parts if _is_of(part, uses, table=id(parameter) in tables)]
+        found = [part for part in parts if _belongs_to(part, uses, table=id(parameter) in tables)]
         if found:
             parameter.requires_grad_(False)
-            shared |= {_user(use) for use in uses}.difference(*(NAMED[part] for part in found))
-    if "front" in parts and not any(use.startswith(OWNERS["front"]) for use in _every(names)):
+            shared |= {_user(use) for use in uses}.difference(*(PART_USERS[part] for part in found))
+    if "front" in parts and not any(use.startswith(OWNERS["front"]) for use in _all_names(names)):
         raise ConfigError("training.freeze = 'front': there is no front end; freeze another part")
     if parts and not any(parameter.requires_grad for parameter in model.parameters()):
         raise ConfigError(f"training.freeze = {list(parts)} leaves nothing to learn; name less")
@@ -65,11 +65,11 @@ def freeze_vectors(model: Network, tables: Collection[Embedding]) -> list[str]:
     return ["the output layer stays as the vectors do: it is their table"] if shared else []
 
 
-def _every(names: Mapping[int, list[str]]) -> list[str]:
+def _all_names(names: Mapping[int, list[str]]) -> list[str]:
     return [use for uses in names.values() for use in uses]
 
 
-def _is_of(part: Frozen, uses: list[str], *, table: bool) -> bool:
+def _belongs_to(part: FrozenPart, uses: list[str], *, table: bool) -> bool:
     """Whether a weight with these names belongs to a part."""
     output = any(use.startswith(OUTPUT) for use in uses)
     inputs = any(not use.startswith(OUTPUT) for use in uses)

@@ -13,8 +13,8 @@ from torch import nn
 from seqloom.errors import DivergedError, RunError
 from seqloom.model import SequenceModel
 from seqloom.randomness import key
-from seqloom.training.distributed.ranks import ALONE, Ranks, Summed
-from seqloom.training.loss import Cost, Example, Sums, backward
+from seqloom.training.distributed.ranks import SINGLE_PROCESS, Ranks, ReducedLoss
+from seqloom.training.loss import Example, LossOptions, Sums, backward
 from seqloom.training.optimizer import Optimizer
 from seqloom.training.precision import precision_of
 from seqloom.training.truncated_bptt import backward_truncated
@@ -30,7 +30,7 @@ class Portion(NamedTuple):
     examples: list[Example]
     tokens: int
     describe: Callable[[], str]  # names its rows, when something goes wrong
-    backward: Callable[[Example, Cost], Sums] | None = None  # where a stream goes on
+    backward: Callable[[Example, LossOptions], Sums] | None = None  # where a stream goes on
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def fit(
     *,
     seed: int,
     start: int = 0,
-    ranks: Ranks = ALONE,
+    ranks: Ranks = SINGLE_PROCESS,
 ) -> Iterator[Update]:
     """Updates number `start`, `start + 1`, ... up to the configured number.
 
@@ -68,7 +68,7 @@ def fit(
     told = False
     try:
         for step in range(start, optimizer.config.updates):
-            optimizer.scale = ranks.agree(optimizer.scale)
+            optimizer.scale = ranks.broadcast(optimizer.scale)
             told = optimizer.scale == STOP
             if told:
                 return
@@ -80,22 +80,22 @@ def fit(
             finite = math.isfinite(loss) and math.isfinite(norm)
             rate = optimizer.update(step, norm) if finite else optimizer.skip()
             if optimizer.skipped > optimizer.config.skip_nonfinite:
-                raise _diverged(optimizer.model, step + 1, loss, work)
+                raise _divergence_error(optimizer.model, step + 1, loss, work)
             seconds = time.perf_counter() - began
             yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite, stop)
     finally:
         if not told:
             with suppress(RunError):
-                ranks.agree(STOP)
+                ranks.broadcast(STOP)
 
 
-def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> Summed:
+def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> ReducedLoss:
     """Fill in every parameter's gradient, all ranks' together; the loss without penalties."""
     config, tokens = optimizer.config, float(work.tokens)
     optimizer.zero()
     model = optimizer.model.train()
     loss = 0.0
-    cost = Cost(config.label_smoothing, tokens, precision_of(config))
+    cost = LossOptions(config.label_smoothing, tokens, precision_of(config))
     for each in work.examples:
         if work.backward is not None:
             sums = work.backward(each, cost)
@@ -105,18 +105,18 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> Summed:
             sums = backward(model, each, **cost._asdict())
         loss += sums.loss
     summed = ranks.sum_gradients(model, loss)
-    optimizer.penalise()
-    return Summed(summed.loss / tokens, summed.stop)
+    optimizer.penalize()
+    return ReducedLoss(summed.loss / tokens, summed.stop)
 
 
-def _diverged(model: nn.Module, step: int, loss: float, work: Portion) -> DivergedError:
+def _divergence_error(model: nn.Module, step: int, loss: float, work: Portion) -> DivergedError:
     """The error that names the step, the first part that is not finite, and the rows."""
     parameters = dict(model.named_parameters())
-    weights = [f"weight {name}" for name, value in parameters.items() if not _finite(value)]
+    weights = [f"weight {name}" for name, value in parameters.items() if not _is_finite(value)]
     gradients = [
         f"gradient of {name}"
         for name, value in parameters.items()
-        if value.grad is not None and not _finite(value.grad)
+        if value.grad is not None and not _is_finite(value.grad)
     ]
     where = [*weights, *gradients, "loss"][0]
     return DivergedError(
@@ -125,5 +125,5 @@ def _diverged(model: nn.Module, step: int, loss: float, work: Portion) -> Diverg
     )
 
 
-def _finite(values: torch.Tensor) -> bool:
+def _is_finite(values: torch.Tensor) -> bool:
     return bool(values.isfinite().all())

@@ -12,24 +12,32 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY
-from seqloom.model import Decoder, Filling, HeadedModel, Network, Source, Taught, Writing
-from seqloom.training.ctc import alignment_losses
-from seqloom.training.free_running import Reading, read_freely, shifted, taught
-from seqloom.training.teacher_forcing import Freedom
+from seqloom.model import (
+    Decoder,
+    FillingHead,
+    HeadModel,
+    Network,
+    Source,
+    TeacherForcedHead,
+    TokenScorer,
+)
+from seqloom.training.ctc import ctc_losses
+from seqloom.training.free_running import TargetFeatures, feed_labels, read_own_outputs, shift_right
+from seqloom.training.teacher_forcing import ScheduledSampling
 
 __all__ = [
-    "Cost",
-    "Counted",
     "Example",
+    "LossInputs",
+    "LossOptions",
     "Precision",
     "Sums",
     "backward",
-    "backward_through",
-    "counted",
-    "lengthened",
+    "backward_from_features",
+    "extend_factors",
+    "matmul_precision",
     "measure",
-    "products_in",
     "row_log_probabilities",
+    "select_positions",
 ]
 
 CHUNK = 256  # positions: with ten thousand words, what a cache holds
@@ -43,16 +51,18 @@ class Example(NamedTuple):
     source: Source
     target: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
     factors: Float[Tensor, "B T"] | None = None  # how much each position counts; 1, if not given
-    freedom: Freedom | None = None  # to read its own outputs; where not given, it reads labels
+    sampling: ScheduledSampling | None = (
+        None  # to read its own outputs; where not given, it reads labels
+    )
 
 
-class Counted(NamedTuple):
+class LossInputs(NamedTuple):
     """The positions that count: a decoder's vectors, their labels and factors."""
 
     hidden: Float[Tensor, "N D"]
     labels: Int[Tensor, "N"] | Float[Tensor, "N C"]
     factors: Float[Tensor, "N"]
-    aligned: Float[Tensor, ""] | None = None  # the summed loss of alignments, where there is one
+    ctc_loss: Float[Tensor, ""] | None = None  # the summed loss of alignments, where there is one
 
 
 class Sums(NamedTuple):
@@ -71,7 +81,7 @@ class Sums(NamedTuple):
         )
 
 
-class Cost(NamedTuple):
+class LossOptions(NamedTuple):
     """How a loss is made of a decoder's vectors."""
 
     smoothing: float
@@ -88,25 +98,25 @@ def backward(
     precision: Precision = "float32",
 ) -> Sums:
     """Add the gradient of (summed loss / divisor) to every parameter's `grad`."""
-    if isinstance(model, HeadedModel) and not isinstance(model.head, Filling):
-        with products_in(precision):
-            total, sums = _judged(model, example, smoothing)
+    if isinstance(model, HeadModel) and not isinstance(model.head, FillingHead):
+        with matmul_precision(precision):
+            total, sums = _head_loss(model, example, smoothing)
         (total / divisor).backward()
         return sums
-    with products_in(precision):
-        found = _counted(model, example)
-    return backward_through(model, found, Cost(smoothing, divisor, precision))
+    with matmul_precision(precision):
+        found = _loss_inputs(model, example)
+    return backward_from_features(model, found, LossOptions(smoothing, divisor, precision))
 
 
-def backward_through(model: Network, found: Counted, cost: Cost) -> Sums:
+def backward_from_features(model: Network, found: LossInputs, cost: LossOptions) -> Sums:
     """The same from a decoder's vectors on, back to the leaves they were made of."""
     hidden, targets, factors, aligned = found
-    writer = _writer(model)
+    writer = _token_scorer(model)
     loss, negative = 0.0 if aligned is None else float(aligned.detach()), 0.0
     gradients = []
     for leaf, target, factor in _chunks(hidden.detach(), targets, factors):
         leaf.requires_grad_()
-        with products_in(cost.precision):
+        with matmul_precision(cost.precision):
             logits = writer.write(leaf)
         losses, log_probabilities = _cross_entropy(logits.to(factor.dtype), target, cost.smoothing)
         total = (losses * factor).sum()
@@ -126,10 +136,10 @@ def backward_through(model: Network, found: Counted, cost: Cost) -> Sums:
 @torch.no_grad()
 def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
     """The same totals without gradients; the model should be in evaluation mode."""
-    if isinstance(model, HeadedModel) and not isinstance(model.head, Filling):
-        return _judged(model, example, smoothing)[1]
-    hidden, targets, factors, aligned = _counted(model, example)
-    writer = _writer(model)
+    if isinstance(model, HeadModel) and not isinstance(model.head, FillingHead):
+        return _head_loss(model, example, smoothing)[1]
+    hidden, targets, factors, aligned = _loss_inputs(model, example)
+    writer = _token_scorer(model)
     loss, negative = 0.0 if aligned is None else float(aligned), 0.0
     for part, target, factor in _chunks(hidden, targets, factors):
         losses, log_probabilities = _cross_entropy(writer.write(part), target, smoothing)
@@ -142,7 +152,7 @@ def row_log_probabilities(
     decoder: Decoder[Any], state: Any, target: Int[Tensor, "R T"]
 ) -> Float[Tensor, "R T"]:
     """The log-probability of each given token after those before it; 0 at padding (SPEC S7.4)."""
-    features, _ = decoder.read(shifted(target), state)
+    features, _ = decoder.read(shift_right(target), state)
     result = features.hidden.new_zeros(target.shape)
     real = target.ne(EMPTY)
     parts = [
@@ -153,13 +163,15 @@ def row_log_probabilities(
     return result
 
 
-def _judged(model: HeadedModel, example: Example, smoothing: float) -> tuple[Tensor, Sums]:
+def _head_loss(model: HeadModel, example: Example, smoothing: float) -> tuple[Tensor, Sums]:
     """The summed loss of a head's judgements, and the totals."""
     memory, head, target = model.encoder.encode(example.source), model.head, example.target
-    judged = head.follow(memory, target) if isinstance(head, Taught) else head(memory)
+    judged = (
+        head.teacher_force(memory, target) if isinstance(head, TeacherForcedHead) else head(memory)
+    )
     judged = judged[:, : target.shape[1]]
     counts = target.isfinite().all(-1) if target.is_floating_point() else target.ne(EMPTY)
-    found = counted(model, Reading(judged, target, counts), example.factors)
+    found = select_positions(model, TargetFeatures(judged, target, counts), example.factors)
     judged, targets, factors = found.hidden, found.labels, found.factors
     judged = judged.to(factors.dtype)
     total = (model.head.losses(judged, targets, smoothing=smoothing) * factors).sum()
@@ -167,7 +179,9 @@ def _judged(model: HeadedModel, example: Example, smoothing: float) -> tuple[Ten
     return total, Sums(float(total.detach()), float(plain), len(targets))
 
 
-def counted(model: Network, reading: Reading, factors: Float[Tensor, "B T"] | None) -> Counted:
+def select_positions(
+    model: Network, reading: TargetFeatures, factors: Float[Tensor, "B T"] | None
+) -> LossInputs:
     """The positions of a reading that count."""
     hidden, labels, counts = reading
     dtype = _dtype(model)
@@ -177,39 +191,43 @@ def counted(model: Network, reading: Reading, factors: Float[Tensor, "B T"] | No
         every = factors
         counts = counts & every.ne(0)
     places = counts.flatten().nonzero().squeeze(1)
-    return Counted(
+    return LossInputs(
         hidden.flatten(0, 1).index_select(0, places),
         labels.flatten(0, 1)[places],
         every.flatten()[places].to(dtype),
     )
 
 
-def _writer(model: Network) -> Writing:
+def _token_scorer(model: Network) -> TokenScorer:
     """The part with an output layer, which is called in chunks of positions."""
-    part = model.head if isinstance(model, HeadedModel) else model.decoder
-    if not isinstance(part, Writing):
+    part = model.head if isinstance(model, HeadModel) else model.decoder
+    if not isinstance(part, TokenScorer):
         raise TypeError("this head has no output layer of its own")
     return part
 
 
-def _counted(model: Network, example: Example) -> Counted:
+def _loss_inputs(model: Network, example: Example) -> LossInputs:
     """The target under teacher forcing, or as freely as the example says; or what was left out."""
     memory, target = model.encoder.encode(example.source), example.target
-    if isinstance(model, HeadedModel):
-        hidden = model.filling.read(memory)[:, : target.shape[1]]
-        return counted(model, Reading(hidden, target, target.ne(EMPTY)), example.factors)
-    if example.freedom is None:
-        features, _ = model.decoder.read(shifted(target), model.decoder.start(memory))
-        found = counted(model, Reading(features.hidden, *taught(target)[1:]), example.factors)
+    if isinstance(model, HeadModel):
+        hidden = model.filling_head.read(memory)[:, : target.shape[1]]
+        return select_positions(
+            model, TargetFeatures(hidden, target, target.ne(EMPTY)), example.factors
+        )
+    if example.sampling is None:
+        features, _ = model.decoder.read(shift_right(target), model.decoder.start(memory))
+        found = select_positions(
+            model, TargetFeatures(features.hidden, *feed_labels(target)[1:]), example.factors
+        )
     else:
-        reading = read_freely(model, memory, target, example.freedom)
-        found = counted(model, reading, lengthened(example.factors, reading.labels))
+        reading = read_own_outputs(model, memory, target, example.sampling)
+        found = select_positions(model, reading, extend_factors(example.factors, reading.labels))
     if model.aligner is None:
         return found
     share = model.aligner.share
-    losses = alignment_losses(model.aligner, memory, target)
+    losses = ctc_losses(model.aligner, memory, target)
     aligned = share * (losses * _row_factors(example, losses)).sum()
-    return found._replace(factors=(1 - share) * found.factors, aligned=aligned)
+    return found._replace(factors=(1 - share) * found.factors, ctc_loss=aligned)
 
 
 def _row_factors(example: Example, losses: Float[Tensor, "B"]) -> Float[Tensor, "B"]:
@@ -221,7 +239,7 @@ def _row_factors(example: Example, losses: Float[Tensor, "B"]) -> Float[Tensor, 
     return (factors.sum(dim=1) / real.sum(dim=1)).to(losses)
 
 
-def lengthened(
+def extend_factors(
     factors: Float[Tensor, "B T"] | None, labels: Int[Tensor, "B T2"]
 ) -> Float[Tensor, "B T2"] | None:
     """Factors for as many steps as there are labels: past a row's end, that of its last one."""
@@ -245,7 +263,7 @@ def _chunks(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
     return list(zip(*(tensor.split(CHUNK) for tensor in tensors), strict=True))
 
 
-def products_in(precision: Precision) -> AbstractContextManager[None]:
+def matmul_precision(precision: Precision) -> AbstractContextManager[None]:
     """Matrix products of the block in fewer bits, if so asked; sums and norms stay as they are."""
     return torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
 

@@ -19,7 +19,7 @@ class MovingAverage:
         self._means = {name: value.detach().clone() for name, value in model.named_parameters()}
 
     @torch.no_grad()
-    def follow(self, step: int) -> None:
+    def update(self, step: int) -> None:
         """Take in the weights after `step` updates; the first ones replace what came before."""
         decay = min(self._decay, step / (step + 10))
         for mean, weight in zip(self._means.values(), self._model.parameters(), strict=True):

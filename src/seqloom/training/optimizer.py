@@ -38,7 +38,7 @@ class Optimizer:
         for rule in self._rules:
             rule.zero_grad(set_to_none=True)
 
-    def penalise(self) -> None:
+    def penalize(self) -> None:
         """Add the gradient of λ/n Σ|w| and λ/n Σw², for matrices (SPEC S6.1)."""
         first, second = self.config.l1 / self._rows, 2 * self.config.l2 / self._rows
         for parameter in self.model.parameters():
@@ -87,7 +87,7 @@ class Optimizer:
         """Take back what `tensors` gave; a parameter of which nothing is known starts anew."""
         names = {parameter: name for name, parameter in self.model.named_parameters()}
         for rule in self._rules:
-            parts = _remembered(rule)
+            parts = _state_names(rule)
             for parameter in (each for group in rule.param_groups for each in group["params"]):
                 name = names[parameter]
                 known = {part: tensors.get(f"{name}/{part}") for part in parts}
@@ -142,7 +142,7 @@ def _muon(matrices: list[nn.Parameter], chosen: MuonConfig) -> torch.optim.Optim
     )
 
 
-def _remembered(rule: torch.optim.Optimizer) -> tuple[str, ...]:
+def _state_names(rule: torch.optim.Optimizer) -> tuple[str, ...]:
     """What a rule keeps for each parameter once it has made a step."""
     if isinstance(rule, torch.optim.Adam):
         return ADAM

@@ -14,12 +14,12 @@ from torch import Tensor
 
 from seqloom.randomness import key
 
-__all__ = ["LossKind", "Weighing"]
+__all__ = ["LossKind", "PositionWeights"]
 
 LossKind = Literal["tokens", "mean", "sum"]
 
 
-class Weighing:
+class PositionWeights:
     """Factors for the positions of a batch, from rows' lengths, their weights, and the seed.
 
     Weights count in relation to their mean over all rows, so their scale does not matter and an

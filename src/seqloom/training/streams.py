@@ -12,61 +12,66 @@ from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY, END, START
-from seqloom.model import Memory, SequenceModel, Source, carries
-from seqloom.model.state import each_tensor
-from seqloom.training.loss import Cost, Example, Sums
-from seqloom.training.truncated_bptt import Carried, backward_truncated
+from seqloom.model import Memory, SequenceModel, Source, has_fixed_size_state
+from seqloom.model.state import tree_map
+from seqloom.training.loss import Example, LossOptions, Sums
+from seqloom.training.truncated_bptt import StreamState, backward_truncated
 
 __all__ = [
     "backward_stream",
-    "begun",
-    "made_of",
     "measure_stream",
-    "parts",
-    "selected",
-    "sourceless",
+    "select_rows",
+    "start_stream",
+    "stream_from_tensors",
+    "stream_tensors",
+    "without_source",
 ]
 
 AT_ONCE = 1_024  # positions whose distributions are held
 
 
-def begun(model: SequenceModel, lanes: int) -> Carried:
+def start_stream(model: SequenceModel, lanes: int) -> StreamState:
     """Nothing is read yet."""
     device = next(model.parameters()).device
     token = torch.full((lanes,), START, dtype=torch.int64, device=device)
-    return Carried(model.decoder.start(Memory(lanes)), token)
+    return StreamState(model.decoder.start(Memory(lanes)), token)
 
 
-def parts(carried: Carried) -> list[Tensor]:
+def stream_tensors(carried: StreamState) -> list[Tensor]:
     """All that is carried, a row for each lane."""
     found: list[Tensor] = []
-    each_tensor(found.append, carried.state.own)
+    tree_map(found.append, carried.state.own)
     return [*found, carried.token]
 
 
-def made_of(tensors: Iterable[Tensor], like: Carried) -> Carried:
+def stream_from_tensors(tensors: Iterable[Tensor], like: StreamState) -> StreamState:
     """What `parts` gave, put together again."""
     rest = iter(tensors)
-    own = each_tensor(lambda _: next(rest), like.state.own)
-    return Carried(replace(like.state, own=own), next(rest))
+    own = tree_map(lambda _: next(rest), like.state.own)
+    return StreamState(replace(like.state, own=own), next(rest))
 
 
-def selected(carried: Carried, rows: Int[Tensor, "B2"]) -> Carried:
+def select_rows(carried: StreamState, rows: Int[Tensor, "B2"]) -> StreamState:
     """Where these lanes stand."""
-    return Carried(carried.state.select(rows), carried.token[rows])
+    return StreamState(carried.state.select(rows), carried.token[rows])
 
 
 def backward_stream(
-    model: SequenceModel, example: Example, cost: Cost, *, steps: int, first: Carried | None
-) -> tuple[Sums, Carried]:
+    model: SequenceModel,
+    example: Example,
+    cost: LossOptions,
+    *,
+    steps: int,
+    first: StreamState | None,
+) -> tuple[Sums, StreamState]:
     """As `backward_truncated`, of a text that goes on from `first`, if the model can."""
-    if carries(model.decoder):
+    if has_fixed_size_state(model.decoder):
         return backward_truncated(model, example, cost, steps=steps, first=first)
     totals = Sums(0.0, 0.0, 0)
     for chunk in example.target.split(steps, dim=1):
-        sums, _ = backward_truncated(model, sourceless(chunk), cost, steps=steps)
+        sums, _ = backward_truncated(model, without_source(chunk), cost, steps=steps)
         totals = totals.plus(sums)
-    return totals, begun(model, len(example.target))
+    return totals, start_stream(model, len(example.target))
 
 
 @torch.no_grad()
@@ -74,7 +79,7 @@ def measure_stream(model: SequenceModel, chunks: Iterable[Int[Tensor, "B _"]]) -
     """The loss per token of a text that comes in chunks of its lanes."""
     negative, tokens, first = 0.0, 0, None
     for chunk in chunks:
-        state, token = first or begun(model, len(chunk))
+        state, token = first or start_stream(model, len(chunk))
         inputs = torch.cat([token[:, None], chunk[:, :-1]], dim=1)
         features, state = model.decoder.read(inputs, state)
         real = chunk.ne(EMPTY)
@@ -83,11 +88,11 @@ def measure_stream(model: SequenceModel, chunks: Iterable[Int[Tensor, "B _"]]) -
             likely = model.decoder.write(some).log_softmax(-1)
             negative -= float(likely.gather(1, wanted[:, None]).sum())
         tokens += len(labels)
-        first = Carried(state, chunk[:, -1]) if carries(model.decoder) else None
+        first = StreamState(state, chunk[:, -1]) if has_fixed_size_state(model.decoder) else None
     return negative / tokens
 
 
-def sourceless(chunk: Int[Tensor, "B T"]) -> Example:
+def without_source(chunk: Int[Tensor, "B T"]) -> Example:
     """These tokens of a text without a source."""
     nothing = torch.full_like(chunk[:, :1], END)
     return Example(Source(nothing, torch.ones_like(nothing[:, 0])), chunk)

@@ -15,22 +15,22 @@ from torch import Tensor
 
 from seqloom.fields import START
 from seqloom.model import SequenceModel, State
-from seqloom.model.state import each_tensor
-from seqloom.training.free_running import Fed, Reading, fed_freely, taught
+from seqloom.model.state import tree_map
+from seqloom.training.free_running import TargetFeatures, TargetFeed, feed_labels, feed_own_outputs
 from seqloom.training.loss import (
-    Cost,
     Example,
+    LossOptions,
     Sums,
-    backward_through,
-    counted,
-    lengthened,
-    products_in,
+    backward_from_features,
+    extend_factors,
+    matmul_precision,
+    select_positions,
 )
 
-__all__ = ["Carried", "backward_truncated"]
+__all__ = ["StreamState", "backward_truncated"]
 
 
-class Carried(NamedTuple):
+class StreamState(NamedTuple):
     """Where the reading of a long text stands: the state, without its history, and the token that
     is read next."""
 
@@ -39,38 +39,45 @@ class Carried(NamedTuple):
 
 
 def backward_truncated(
-    model: SequenceModel, example: Example, cost: Cost, *, steps: int, first: Carried | None = None
-) -> tuple[Sums, Carried]:
+    model: SequenceModel,
+    example: Example,
+    cost: LossOptions,
+    *,
+    steps: int,
+    first: StreamState | None = None,
+) -> tuple[Sums, StreamState]:
     """As `backward`, with gradients that end where a chunk of so many steps begins.
 
     Text that goes on from an earlier piece begins with what that `Carried`, and reads no source.
     """
-    leaves, fed = _Leaves(), taught(example.target)
+    leaves, fed = _Leaves(), feed_labels(example.target)
     if first is None:
-        with products_in(cost.precision):
+        with matmul_precision(cost.precision):
             memory = model.encoder.encode(example.source)
-            if example.freedom is not None:
-                fed = fed_freely(model, memory, example.target, example.freedom)
+            if example.sampling is not None:
+                fed = feed_own_outputs(model, memory, example.target, example.sampling)
             started = leaves.of(model.decoder.start(memory))
-        first = Carried(started, torch.full_like(example.target[:, 0], START))
+        first = StreamState(started, torch.full_like(example.target[:, 0], START))
     state, token = first
     totals = Sums(0.0, 0.0, 0)
     for tokens, labels, counts, factors in _chunks(fed, example.factors, steps):
-        with products_in(cost.precision):
+        with matmul_precision(cost.precision):
             inputs = torch.cat([token[:, None], tokens[:, :-1]], dim=1)
             features, state = model.decoder.read(inputs, state)
-            found = counted(model, Reading(features.hidden, labels, counts), factors)
-        totals = totals.plus(backward_through(model, found, cost))
-        state, token = replace(state, own=_detached(state.own)), tokens[:, -1]
+            found = select_positions(
+                model, TargetFeatures(features.hidden, labels, counts), factors
+            )
+        totals = totals.plus(backward_from_features(model, found, cost))
+        state, token = replace(state, own=_detach(state.own)), tokens[:, -1]
     leaves.backward()
-    return totals, Carried(replace(state, shared=_detached(state.shared)), token)
+    return totals, StreamState(replace(state, shared=_detach(state.shared)), token)
 
 
 def _chunks(
-    fed: Fed, factors: Tensor | None, steps: int
+    fed: TargetFeed, factors: Tensor | None, steps: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor | None]]:
     """The same steps of each, so many at a time."""
-    factors = lengthened(factors, fed.labels)
+    factors = extend_factors(factors, fed.labels)
     for begin in range(0, fed.labels.shape[1], steps):
         part = slice(begin, begin + steps)
         tokens, labels, counts = (each[:, part] for each in fed)
@@ -85,7 +92,7 @@ class _Leaves:
 
     def of(self, state: State[Any, Any]) -> State[Any, Any]:
         """The same state, made of leaves."""
-        own, shared = (each_tensor(self._leaf, part) for part in (state.own, state.shared))
+        own, shared = (tree_map(self._leaf, part) for part in (state.own, state.shared))
         return replace(state, own=own, shared=shared)
 
     def backward(self) -> None:
@@ -102,5 +109,5 @@ class _Leaves:
         return leaf
 
 
-def _detached(values: Any) -> Any:
-    return each_tensor(Tensor.detach, values)
+def _detach(values: Any) -> Any:
+    return tree_map(Tensor.detach, values)

@@ -8,50 +8,51 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from seqloom.data.columns import Wanted
+from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.delimited import Record
-from seqloom.data.report import Fault, Place, Reason
+from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import DataError
 
 __all__ = ["column_rows", "conllu_rows"]
 
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-OFFERED = ("FORM", "UPOS", "XPOS", "LEMMA", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-FILLED = ("UPOS", "XPOS", "HEAD", "DEPREL")  # where `_` means that nothing is there
+COLUMN_ORDER = ("FORM", "UPOS", "XPOS", "LEMMA", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
+REQUIRED = ("UPOS", "XPOS", "HEAD", "DEPREL")  # where `_` means that nothing is there
 NO_BREAK = "\u00a0"
 
 
 @dataclass(frozen=True)
-class _Word:
+class _TokenLine:
     """The cells of one line."""
 
-    place: Place
+    place: FileLocation
     cells: list[str]
 
 
-Line = _Word | Fault | None
+Line = _TokenLine | Fault | None
 """None where a sentence ends."""
 
 
 def conllu_rows(
-    lines: Iterable[str | Fault], wanted: Wanted, file: str
+    lines: Iterable[str | Fault], wanted: ColumnSelection, file: str
 ) -> Iterator[Record | Fault]:
     """The sentences of a CoNLL-U file; its columns go by their names, FORM and UPOS are 1 and 2.
 
     Comments, words that span several (`1-2`) and words that are not written (`1.1`) are passed by.
     """
-    offered = wanted.find_all(OFFERED, file)
-    chosen = [CONLLU.index(OFFERED[index]) for index in offered]
+    offered = wanted.find_all(COLUMN_ORDER, file)
+    chosen = [CONLLU.index(COLUMN_ORDER[index]) for index in offered]
     return _sentences(_conllu_words(lines, file, chosen), lambda _: chosen)
 
 
 def column_rows(
-    lines: Iterable[str | Fault], wanted: Wanted, file: str
+    lines: Iterable[str | Fault], wanted: ColumnSelection, file: str
 ) -> Iterator[Record | Fault]:
     """The sentences of a file with columns set apart by a tab, or by spaces where there is none."""
-    if wanted.named is not None:
+    if wanted.column_by_name is not None:
         raise DataError(
-            f"{file}: its columns have no names, so there is no {wanted.named!r}; ask by position"
+            f"{file}: its columns have no names, so there is no "
+            f"{wanted.column_by_name!r}; ask by position"
         )
     return _sentences(
         _column_words(lines, file),
@@ -62,7 +63,7 @@ def column_rows(
 def _conllu_words(lines: Iterable[str | Fault], file: str, chosen: list[int]) -> Iterator[Line]:
     number = 0  # of the last word
     for line_number, line in enumerate(lines, 1):
-        place = Place(file, line_number)
+        place = FileLocation(file, line_number)
         if isinstance(line, Fault):
             yield line
         elif not line.strip():
@@ -76,16 +77,16 @@ def _conllu_words(lines: Iterable[str | Fault], file: str, chosen: list[int]) ->
                 yield Fault(Reason.COLUMNS, place, f"{wrong}; put tabs between them")
             elif "-" not in own and "." not in own:
                 number += 1
-                yield _conllu_word(_Word(place, cells), number, chosen)
+                yield _conllu_word(_TokenLine(place, cells), number, chosen)
 
 
-def _conllu_word(word: _Word, number: int, chosen: list[int]) -> Line:
+def _conllu_word(word: _TokenLine, number: int, chosen: list[int]) -> Line:
     """The word, if it has its place in the sentence and all that is asked of it."""
     if word.cells[0] != str(number):
         message = f"word {number} should come here, not {word.cells[0]!r}; number words from 1"
         return Fault(Reason.ORDER, word.place, message)
     for index in chosen:
-        if CONLLU[index] in FILLED and word.cells[index] == "_":
+        if CONLLU[index] in REQUIRED and word.cells[index] == "_":
             message = f"the word has no {CONLLU[index]}; fill it in or choose another column"
             return Fault(Reason.MISSING, word.place, message)
     return word
@@ -94,7 +95,7 @@ def _conllu_word(word: _Word, number: int, chosen: list[int]) -> Line:
 def _column_words(lines: Iterable[str | Fault], file: str) -> Iterator[Line]:
     width = 0
     for number, line in enumerate(lines, 1):
-        place = Place(file, number)
+        place = FileLocation(file, number)
         if isinstance(line, Fault):
             yield line
         elif not line.strip():
@@ -106,18 +107,18 @@ def _column_words(lines: Iterable[str | Fault], file: str) -> Iterator[Line]:
                 message = f"expected {width} columns, found {len(cells)}; give each word one tag"
                 yield Fault(Reason.COLUMNS, place, message)
             else:
-                yield _Word(place, cells)
+                yield _TokenLine(place, cells)
 
 
 def _sentences(
-    words: Iterable[Line], columns: Callable[[_Word], Sequence[int]]
+    words: Iterable[Line], columns: Callable[[_TokenLine], Sequence[int]]
 ) -> Iterator[Record | Fault]:
     """A row for each sentence, at the line of its first word; a faulty line spoils its sentence.
 
     `columns` tells from the first word which cells are wanted.
     """
     chosen: Sequence[int] = ()
-    sentence: list[_Word] = []
+    sentence: list[_TokenLine] = []
     fault: Fault | None = None
     for word in chain(words, [None]):
         if isinstance(word, Fault):
@@ -131,7 +132,7 @@ def _sentences(
             sentence, fault = [], None
 
 
-def _record(sentence: list[_Word], chosen: Sequence[int]) -> Record | Fault:
+def _record(sentence: list[_TokenLine], chosen: Sequence[int]) -> Record | Fault:
     for word in sentence:
         if not all(word.cells[index].strip() for index in chosen):
             return Fault(Reason.MISSING, word.place, "a cell is empty; fill it in")

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from seqloom.config import DataConfig
-from seqloom.data.columns import Header, Wanted
-from seqloom.data.report import Fault, Place, Reason
+from seqloom.data.columns import ColumnSelection, Header
+from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import DataError
 
-__all__ = ["Record", "csv_records", "pairs", "tsv_records"]
+__all__ = ["Record", "csv_records", "select_cells", "tsv_records"]
 
 
 class Record(NamedTuple):
     """The cells of one row and the place where it starts."""
 
-    place: Place
+    place: FileLocation
     cells: list[str]
 
 
@@ -30,7 +30,7 @@ def tsv_records(lines: Iterable[str | Fault], file: str) -> Iterator[Record | Fa
         if isinstance(line, Fault):
             yield line
         else:
-            yield _record(Place(file, number), line.split("\t"))
+            yield _record(FileLocation(file, number), line.split("\t"))
 
 
 def csv_records(
@@ -40,18 +40,18 @@ def csv_records(
     row: _OpenRow | None = None
     for number, line in enumerate(lines, 1):
         if row is None and isinstance(line, str) and '"' not in line:
-            yield _record(Place(file, number), line.split(","))
+            yield _record(FileLocation(file, number), line.split(","))
             continue
-        row = row or _OpenRow(Place(file, number), max_line)
+        row = row or _OpenRow(FileLocation(file, number), max_line)
         row.read(line)
-        if not row.quoted:
+        if not row.in_quotes:
             yield row.result()
             row = None
     if row is not None:
         raise row.open_quote("never closed")
 
 
-def pairs(
+def select_cells(
     records: Iterable[Record | Fault], config: DataConfig, *, separator: str
 ) -> Iterator[Record | Fault]:
     """The wanted cells of each record; the first one fixes how many cells there are."""
@@ -65,7 +65,7 @@ def pairs(
             continue
         place, cells = record
         if header is None:
-            header = Header.of_first_line(Wanted.of(config), cells, place)
+            header = Header.from_first_line(ColumnSelection.of(config), cells, place)
             if header.names:
                 continue
         if len(cells) != header.width:
@@ -83,7 +83,7 @@ _CURES = {
 }
 
 
-def _record(place: Place, cells: list[str]) -> Record | Fault:
+def _record(place: FileLocation, cells: list[str]) -> Record | Fault:
     if len(cells) == 1 and not cells[0].strip():
         return Fault(Reason.BLANK, place, "the line is blank; remove it")
     return Record(place, cells)
@@ -93,10 +93,10 @@ def _record(place: Place, cells: list[str]) -> Record | Fault:
 class _OpenRow:
     """A CSV row while its lines come in; reading is linear in their length."""
 
-    place: Place
+    place: FileLocation
     max_line: int
     length: int = 0
-    quoted: bool = False
+    in_quotes: bool = False
     cells: list[str] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     fault: Fault | None = None
@@ -111,11 +111,15 @@ class _OpenRow:
         self.length += len(line) + 1
         if self.length > self.max_line + 1:
             raise self.open_quote(f"not closed within {self.max_line:,} characters")
-        if self.quoted:
+        if self.in_quotes:
             self.parts.append("\n")
         position = 0
         while position <= len(line):
-            position = self._quoted(line, position) if self.quoted else self._bare(line, position)
+            position = (
+                self._read_quoted(line, position)
+                if self.in_quotes
+                else self._read_bare(line, position)
+            )
 
     def result(self) -> Record | Fault:
         """The finished row."""
@@ -126,10 +130,10 @@ class _OpenRow:
         cure = "close it, double it, or save the file as TSV, where quotes are plain text"
         return DataError(f"{self.place}: a quote in this row is {how}; {cure}")
 
-    def _bare(self, line: str, start: int) -> int:
+    def _read_bare(self, line: str, start: int) -> int:
         """Read a cell from its start, or what follows a closing quote; the next position."""
         if not self.parts and line.startswith('"', start):
-            self.quoted = True
+            self.in_quotes = True
             self.parts.append("")
             return start + 1
         end = line.find(",", start)
@@ -142,7 +146,7 @@ class _OpenRow:
         self.parts = []
         return end + 1
 
-    def _quoted(self, line: str, start: int) -> int:
+    def _read_quoted(self, line: str, start: int) -> int:
         """Read up to the closing quote, a doubled quote or the line's end; the next position."""
         end = line.find('"', start)
         if end < 0:
@@ -152,5 +156,5 @@ class _OpenRow:
         if line.startswith('"', end + 1):
             self.parts.append('"')
             return end + 2
-        self.quoted = False
+        self.in_quotes = False
         return end + 1

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.readers.delimited import Record
-from seqloom.data.report import Fault, Place, Reason
-from seqloom.fields import joined, listed
+from seqloom.data.report import Fault, FileLocation, Reason
+from seqloom.fields import join_turns, parse_list
 
 __all__ = ["is_dialog", "turn_rows"]
 
@@ -53,7 +53,7 @@ def turn_rows(record: Record, config: DataConfig) -> Iterator[Record | Fault]:
 
 def _history(turns: list[Turn]) -> str:
     """The cell of these turns; empty where nothing was said."""
-    return joined(turn.text for turn in turns) if any(t.text.strip() for t in turns) else ""
+    return join_turns(turn.text for turn in turns) if any(t.text.strip() for t in turns) else ""
 
 
 def _replies(turns: list[Turn], speaker: str) -> list[int]:
@@ -77,9 +77,9 @@ def _why_none(turns: list[Turn], speaker: str) -> str:
     return "nobody replies in this dialog; a second speaker must say something"
 
 
-def _turns(cell: str, place: Place) -> list[Turn] | Fault:
+def _turns(cell: str, place: FileLocation) -> list[Turn] | Fault:
     """The turns of a cell, or what is wrong with it."""
-    found = listed(cell)
+    found = parse_list(cell)
     if found is None:
         return [Turn(cell)]
     turns: list[Turn] = []

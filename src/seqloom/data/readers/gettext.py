@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from seqloom.data.columns import Wanted
+from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.delimited import Record
 from seqloom.data.readers.lines import open_text, text_lines
-from seqloom.data.report import Fault, Place, Reason
+from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import DataError
 
 if TYPE_CHECKING:
     from babel.messages.catalog import Catalog, Message
 
-__all__ = ["Gap", "PoFile", "po_rows"]
+__all__ = ["MissingTranslation", "PoFile", "po_rows"]
 
 COLUMNS = ("msgid", "msgstr", "msgctxt")
 KEYWORD = r"msgctxt|msgid|msgid_plural|msgstr(?:\[\d\])?"
@@ -30,7 +30,7 @@ MOST_FORMS = 10
 CURE = "mend it; msgfmt -c tells more"
 
 
-class Gap(NamedTuple):
+class MissingTranslation(NamedTuple):
     """An entry without a translation: the texts to translate, one for each form it needs."""
 
     line: int  # of its msgid, from 0
@@ -55,8 +55,8 @@ class PoFile:
         for number, line in enumerate(text_lines(path, max_line=max_line)):
             if isinstance(line, Fault):
                 faults[number] = line
-            lines.append(_neat(line, Place(str(path), number + 1)))
-        return cls(path, lines, faults, _parsed(path, lines))
+            lines.append(_check_line(line, FileLocation(str(path), number + 1)))
+        return cls(path, lines, faults, _parse_catalog(path, lines))
 
     def messages(self) -> Iterator["Message"]:
         """The entries that are in use, in order, without the header."""
@@ -68,7 +68,7 @@ class PoFile:
         own = range(self._start(line), self._end(line))  # without comments
         return next((self.faults[number] for number in own if number in self.faults), None)
 
-    def gaps(self) -> list[Gap]:
+    def missing_translations(self) -> list[MissingTranslation]:
         """The entries that have no translation at all."""
         found = []
         for message in self.messages():
@@ -76,17 +76,21 @@ class PoFile:
                 ids = _forms(message.id)
                 forms = self.catalog.num_plurals if message.pluralizable else 1
                 texts = (ids[0], *ids[1:] * (forms - 1)) if forms > 1 else ids[-1:]
-                found.append(Gap((message.lineno or 1) - 1, texts, message.pluralizable))
+                found.append(
+                    MissingTranslation((message.lineno or 1) - 1, texts, message.pluralizable)
+                )
         return found
 
-    def filled(self, suggestions: Sequence[tuple[Gap, Sequence[str]]]) -> bytes:
+    def fill_translations(
+        self, suggestions: Sequence[tuple[MissingTranslation, Sequence[str]]]
+    ) -> bytes:
         """The file with these translations, each marked fuzzy; all other bytes are as they were."""
         with open_text(self.path) as stream:
             lines = stream.read().split(b"\n")
         ending = b"\r" if lines[0].endswith(b"\r") else b""
         for gap, texts in reversed(suggestions):
             first, last = self._translation(gap.line)
-            written = "\n".join(_written(gap, texts)).encode()
+            written = "\n".join(_format_translation(gap, texts)).encode()
             lines[first:last] = [line + ending for line in written.split(b"\n")]
             self._mark(lines, self._start(gap.line), ending)
         return b"\n".join(lines)
@@ -127,7 +131,7 @@ class PoFile:
         return next(number for number in own if self.lines[number].startswith("msgstr")), end
 
 
-def po_rows(path: Path, wanted: Wanted, *, max_line: int) -> Iterator[Record | Fault]:
+def po_rows(path: Path, wanted: ColumnSelection, *, max_line: int) -> Iterator[Record | Fault]:
     """A row for each translated entry, and for each form of one with plurals.
 
     Its columns are msgid, msgstr and msgctxt. Entries that are fuzzy, obsolete or without a
@@ -138,7 +142,7 @@ def po_rows(path: Path, wanted: Wanted, *, max_line: int) -> Iterator[Record | F
     chosen = wanted.find_all(COLUMNS, str(path))
     for message in file.messages():
         fault = file.fault(message)
-        place = Place(str(path), message.lineno or 1)
+        place = FileLocation(str(path), message.lineno or 1)
         if fault is not None:
             yield fault
         elif message.fuzzy:
@@ -151,7 +155,7 @@ def po_rows(path: Path, wanted: Wanted, *, max_line: int) -> Iterator[Record | F
                 else:
                     yield Fault(Reason.UNTRANSLATED, place, "there is no translation; add it")
     for message in file.catalog.obsolete.values():
-        place = Place(str(path), message.lineno or 1)
+        place = FileLocation(str(path), message.lineno or 1)
         yield Fault(Reason.OBSOLETE, place, "the entry is obsolete; remove it")
 
 
@@ -167,7 +171,7 @@ def _forms(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, tuple | list) else (str(value or ""),)
 
 
-def _neat(line: str | Fault, place: Place) -> str:
+def _check_line(line: str | Fault, place: FileLocation) -> str:
     """A line without the spaces around it; DataError unless it is a comment, blank, or a keyword
     and a text in quotes, as far as it can be read."""
     text = (line if isinstance(line, str) else line.text or "").strip()
@@ -181,11 +185,11 @@ def _neat(line: str | Fault, place: Place) -> str:
     return " ".join(filter(None, found.groups()))
 
 
-def _parsed(path: Path, lines: Sequence[str]) -> "Catalog":
+def _parse_catalog(path: Path, lines: Sequence[str]) -> "Catalog":
     from babel.messages.pofile import PoFileError, read_po
 
     try:
-        return read_po(_needed(path, lines), abort_invalid=True)
+        return read_po(_relevant_lines(path, lines), abort_invalid=True)
     except PoFileError as error:
         cause = str(error).rpartition(" on ")[0]
         raise DataError(f"{path}:{error.lineno + 1}: {cause}; {CURE}") from None
@@ -193,7 +197,7 @@ def _parsed(path: Path, lines: Sequence[str]) -> "Catalog":
         raise DataError(f"{path}: is no PO file that can be read ({error}); {CURE}") from None
 
 
-def _needed(path: Path, lines: Sequence[str]) -> Iterator[str]:
+def _relevant_lines(path: Path, lines: Sequence[str]) -> Iterator[str]:
     """The lines with all blank that tells nothing of translations, and might yet be refused: most
     comments, and of headers all but the number of plural forms."""
     skipped = 0
@@ -204,7 +208,7 @@ def _needed(path: Path, lines: Sequence[str]) -> Iterator[str]:
             rest = range(number + 1, len(lines))
             skipped = next((each for each in rest if lines[each][:1] != '"'), len(lines))
             whole = "".join(each.partition('"')[2][:-1] for each in lines[number:skipped])
-            yield f'msgstr "{_plural_forms(whole, Place(str(path), number + 1))}"'
+            yield f'msgstr "{_plural_forms(whole, FileLocation(str(path), number + 1))}"'
         else:
             yield line
 
@@ -217,7 +221,7 @@ def _is_header(lines: Sequence[str], number: int) -> bool:
     return start >= 0 and lines[start] == 'msgid ""'
 
 
-def _plural_forms(header: str, place: Place) -> str:
+def _plural_forms(header: str, place: FileLocation) -> str:
     found = FORMS.search(header)
     if found is None:
         return ""
@@ -226,7 +230,7 @@ def _plural_forms(header: str, place: Place) -> str:
     return f"{found[0]}\\n"
 
 
-def _written(gap: Gap, texts: Sequence[str]) -> Iterator[str]:
+def _format_translation(gap: MissingTranslation, texts: Sequence[str]) -> Iterator[str]:
     """The lines of a translation, with the line ends around it that the original has."""
     from babel.messages.pofile import normalize
 

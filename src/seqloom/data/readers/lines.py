@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from seqloom.data.report import Fault, Place, Reason
+from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import DataError
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "text_lines",
 ]
 
-Stream: TypeAlias = "io.BufferedReader[Any]"
+ByteStream: TypeAlias = "io.BufferedReader[Any]"
 
 GZIP = b"\x1f\x8b"
 HEAD = 8_192
@@ -66,7 +66,7 @@ def check_file(path: Path) -> None:
 
 
 @contextmanager
-def open_binary(path: Path | None) -> Iterator[Stream]:
+def open_binary(path: Path | None) -> Iterator[ByteStream]:
     """The bytes of a file, unpacked if gzipped; None is standard input."""
     name = file_name(path)
     with _source(path) as raw:
@@ -74,11 +74,11 @@ def open_binary(path: Path | None) -> Iterator[Stream]:
         if path is not None and path.suffix == ".gz" and head and not head.startswith(GZIP):
             raise DataError(f"{name}: is not gzip data though its name ends in .gz; rename it")
         packed = head.startswith(GZIP)
-        yield cast(Stream, gzip.GzipFile(fileobj=raw)) if packed else raw
+        yield cast(ByteStream, gzip.GzipFile(fileobj=raw)) if packed else raw
 
 
 @contextmanager
-def open_text(path: Path | None) -> Iterator[Stream]:
+def open_text(path: Path | None) -> Iterator[ByteStream]:
     """The bytes of a text file, unpacked if gzipped and past its byte-order mark; None is stdin."""
     name = file_name(path)
     with open_binary(path) as stream:
@@ -106,7 +106,7 @@ def text_lines(path: Path | None, *, max_line: int) -> Iterator[str | Fault]:
                 return
             raw = raw.removesuffix(b"\n").removesuffix(b"\r")
             if not complete or len(raw) > max_line:
-                yield _too_long(Place(name, number), max_line, quotes=quotes or b'"' in raw)
+                yield _too_long(FileLocation(name, number), max_line, quotes=quotes or b'"' in raw)
             else:
                 yield _decode(raw, name, number)
 
@@ -131,21 +131,21 @@ def file_name(path: Path | None) -> str:
 
 
 @contextmanager
-def _source(path: Path | None) -> Iterator[Stream]:
+def _source(path: Path | None) -> Iterator[ByteStream]:
     if path is None:
-        yield cast(Stream, sys.stdin.buffer)
+        yield cast(ByteStream, sys.stdin.buffer)
         return
     if path.is_dir() or not path.exists():
         check_file(path)
     try:
-        stream = cast(Stream, path.open("rb", buffering=CHUNK))
+        stream = cast(ByteStream, path.open("rb", buffering=CHUNK))
     except OSError as error:
         raise DataError(f"{path}: cannot be opened ({error.strerror}); check it") from None
     with stream:
         yield stream
 
 
-def _peek(stream: Stream, name: str) -> bytes:
+def _peek(stream: ByteStream, name: str) -> bytes:
     """The first bytes, which stay to be read; no more than have arrived where it is a pipe."""
     try:
         return stream.peek(HEAD)[:HEAD]
@@ -164,7 +164,7 @@ def read_error(error: Exception, place: str) -> DataError:
             return DataError(f"{place}: cannot be read ({error}); check the disk")
 
 
-def _skip_to_end_of_line(stream: Stream) -> bool:
+def _skip_to_end_of_line(stream: ByteStream) -> bool:
     """Leave the rest of an endless line unread; whether it held a quote."""
     quotes = False
     while rest := stream.readline(CHUNK):
@@ -178,7 +178,9 @@ def _decode(raw: bytes, name: str, number: int) -> str | Fault:
     if b"\0" in raw:
         position = raw.index(b"\0") + 1
         message = f"byte {position} of the line is NUL, which no text holds; remove it"
-        return Fault(Reason.NUL, Place(name, number), message, raw.decode("utf-8", "replace"))
+        return Fault(
+            Reason.NUL, FileLocation(name, number), message, raw.decode("utf-8", "replace")
+        )
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -186,10 +188,12 @@ def _decode(raw: bytes, name: str, number: int) -> str | Fault:
             f"byte {error.start + 1} of the line (0x{raw[error.start]:02X}) is not UTF-8; "
             "convert the file, for example with iconv -f LATIN1 -t UTF-8"
         )
-        return Fault(Reason.ENCODING, Place(name, number), message, raw.decode("utf-8", "replace"))
+        return Fault(
+            Reason.ENCODING, FileLocation(name, number), message, raw.decode("utf-8", "replace")
+        )
 
 
-def _too_long(place: Place, max_line: int, *, quotes: bool) -> Fault:
+def _too_long(place: FileLocation, max_line: int, *, quotes: bool) -> Fault:
     message = f"the line is longer than {max_line:,} bytes; split it, raise data.max_line"
     return Fault(Reason.LONG_LINE, place, message, None if quotes else "")
 

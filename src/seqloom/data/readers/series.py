@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig, WindowConfig
-from seqloom.data.columns import Wanted
+from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.delimited import Record, csv_records, tsv_records
 from seqloom.data.readers.lines import text_lines
-from seqloom.data.report import Fault, Place, Reason, Report
+from seqloom.data.report import Fault, FileLocation, Reason, Report
 from seqloom.data.table import Data, data_files, describe_data
-from seqloom.data.time_steps import HEAD, Clock, heads_times, looks_like_time
+from seqloom.data.time_steps import HEAD, Clock, is_time_header, looks_like_time
 from seqloom.errors import DataError
 from seqloom.fields import SeriesField, column_names
 
@@ -29,7 +29,7 @@ __all__ = ["ALL", "SeriesColumns", "SeriesTable", "read_series"]
 
 ALL = "all"
 NO_TIME = "none"
-NUMBERED = "row"
+ROW_NUMBER = "row"
 
 
 class SeriesColumns(NamedTuple):
@@ -52,7 +52,7 @@ class SeriesColumns(NamedTuple):
         return (*self.targets, *self.others, *self.known)
 
     @property
-    def observed(self) -> int:
+    def observation_width(self) -> int:
         """How many of them are not known ahead."""
         return len(self.targets) + len(self.others)
 
@@ -104,8 +104,12 @@ def read_series(
     if not isinstance(first, Record):
         raise first.error() if first else DataError(f"{describe_data(data)}: is empty; add rows")
     names, rows = _header(first, records, config)
-    found = columns if isinstance(columns, SeriesColumns) else _found(names, rows, config, columns)
-    reading = _Reading(names, _time(names, rows, config), found, config, report)
+    found = (
+        columns
+        if isinstance(columns, SeriesColumns)
+        else _resolve_columns(names, rows, config, columns)
+    )
+    reading = _SeriesReader(names, _time(names, rows, config), found, config, report)
     for row in rows:
         reading.add(row)
     return reading.table(first.place.file, ahead=ahead)
@@ -115,7 +119,7 @@ def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
     """The records of a CSV or TSV file, or of rows in memory."""
     if not isinstance(data, str | Path):
         return (
-            Record(Place(describe_data(data), number), [_text(cell) for cell in row])
+            Record(FileLocation(describe_data(data), number), [_text(cell) for cell in row])
             for number, row in enumerate(data, 1)
         )
     (path, *more) = data_files(data)
@@ -147,7 +151,7 @@ def _header(
 def _is_row(first: list[str], rows: list[Record | Fault]) -> bool:
     """Whether a first line is a row: it has numbers, and above times a time."""
     columns = zip(first, _head(first, rows), strict=True)
-    return any(map(_is_number, first)) and not any(heads_times(*column) for column in columns)
+    return any(map(_is_number, first)) and not any(is_time_header(*column) for column in columns)
 
 
 def _is_number(cell: str) -> bool:
@@ -178,18 +182,18 @@ def _head(names: list[str], rows: list[Record | Fault]) -> list[list[str]]:
     return [[row[number] for row in cells] for number in range(len(names))]
 
 
-def _found(
+def _resolve_columns(
     names: list[str], rows: list[Record | Fault], config: DataConfig, source: WindowConfig
 ) -> SeriesColumns:
     """The columns that the options name; what is forecast is always read as well."""
-    free = _free(names, rows, config)
-    known = _named(source.known, names)
+    free = _default_columns(names, rows, config)
+    known = _select_columns(source.known, names)
     targets = [
         name
-        for name in (free if config.target == ALL else _named(config.target, names))
+        for name in (free if config.target == ALL else _select_columns(config.target, names))
         if name not in known
     ]
-    others = free if config.source == ALL else _named(config.source, names)
+    others = free if config.source == ALL else _select_columns(config.source, names)
     if not targets:
         raise DataError("no column is left to forecast; name one with --target COL:series")
     return SeriesColumns(
@@ -199,7 +203,7 @@ def _found(
     )
 
 
-def _free(names: list[str], rows: list[Record | Fault], config: DataConfig) -> list[str]:
+def _default_columns(names: list[str], rows: list[Record | Fault], config: DataConfig) -> list[str]:
     """The columns that `all` stands for: not the one that tells when, nor dates that may not."""
     if config.time == NO_TIME:
         columns = zip(names, _head(names, rows), strict=True)
@@ -208,7 +212,7 @@ def _free(names: list[str], rows: list[Record | Fault], config: DataConfig) -> l
     return [name for number, name in enumerate(names) if number != time]
 
 
-def _named(given: str, names: Sequence[str]) -> list[str]:
+def _select_columns(given: str, names: Sequence[str]) -> list[str]:
     """Columns by name or position, each once."""
     wanted = column_names(given)
     return list(dict.fromkeys(names[_find(name, names)] for name in wanted))
@@ -219,11 +223,11 @@ def _find(column: str, names: Sequence[str], place: str = "the table") -> int:
 
     So what a name of a table resolves to is the column of that name, however it was asked for.
     """
-    return Wanted((column,), "auto").find(column, names, place, named=True)
+    return ColumnSelection((column,), "auto").find(column, names, place, named=True)
 
 
 @dataclass
-class _Reading:
+class _SeriesReader:
     """Rows while they come in."""
 
     names: list[str]
@@ -233,7 +237,7 @@ class _Reading:
     report: Report
     times: list[str] = field(default_factory=list)
     values: list[list[float]] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[FileLocation] = field(default_factory=list)
     faults: dict[int, Fault] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -245,14 +249,14 @@ class _Reading:
         self.places.append(row.place)
         values, time = [math.nan] * len(self._indices), ""
         if isinstance(row, Fault):
-            self._fails(number, row)
+            self._add_fault(number, row)
         elif len(row.cells) != len(self.names):
             message = f"expected {len(self.names)} columns, found {len(row.cells)}; mend the row"
-            self._fails(number, Fault(Reason.COLUMNS, row.place, message))
+            self._add_fault(number, Fault(Reason.COLUMNS, row.place, message))
         else:
             values = [_number(row.cells[index]) for index in self._indices]
             time = "" if self.time is None else row.cells[self.time]
-            self._look_at(number, row, values)
+            self._check_values(number, row, values)
         self.times.append(time)
         self.values.append(values)
 
@@ -264,7 +268,7 @@ class _Reading:
         clock, times = self._clock()
         follows = clock.follows(times)
         for number in np.flatnonzero(~follows):
-            self._fails(int(number), self._gap(int(number), clock, times))
+            self._add_fault(int(number), self._step_fault(int(number), clock, times))
         lacking = {Reason.VALUE} if rest else set()  # rows ahead of time lack what they may
         faults = [
             self.faults[number]
@@ -274,22 +278,22 @@ class _Reading:
         for fault in faults:
             self._report(fault)
         self.report.kept += len(values) - len(faults)
-        name = NUMBERED if self.time is None else self.names[self.time]
+        name = ROW_NUMBER if self.time is None else self.names[self.time]
         lines = np.array([place.line for place in self.places], np.int64)
         return SeriesTable(
             file, self.columns, clock, name, times, values, follows, lines, ahead=rest
         )
 
-    def _look_at(self, number: int, row: Record, values: list[float]) -> None:
+    def _check_values(self, number: int, row: Record, values: list[float]) -> None:
         for name, index, value in zip(self.columns.all, self._indices, values, strict=True):
             if not math.isfinite(value):
                 cell = row.cells[index].strip()
                 wrong = f"is {reprlib.repr(cell)}, not a finite number" if cell else "is empty"
                 message = f"column {name!r} {wrong}; fill it in"
-                self._fails(number, Fault(Reason.VALUE, row.place, message))
+                self._add_fault(number, Fault(Reason.VALUE, row.place, message))
                 return
 
-    def _fails(self, number: int, fault: Fault) -> None:
+    def _add_fault(self, number: int, fault: Fault) -> None:
         self.faults.setdefault(number, fault)
 
     def _report(self, fault: Fault) -> None:
@@ -299,7 +303,7 @@ class _Reading:
 
     def _ahead(self, values: NDArray[np.float64]) -> int:
         """How many rows at the end have the known columns alone."""
-        observed = self.columns.observed
+        observed = self.columns.observation_width
         empty = np.isnan(values[:, :observed]).all(axis=1)
         filled = np.isfinite(values[:, observed:]).all(axis=1)
         future = np.asarray(empty & filled)
@@ -313,7 +317,7 @@ class _Reading:
         written = [cell for cell in self.times if cell.strip()]
         nothing = not written and len(self.faults) == len(self.times)
         if self.time is None or nothing:
-            return Clock.counting(), np.arange(1.0, len(self.times) + 1)
+            return Clock.of_row_numbers(), np.arange(1.0, len(self.times) + 1)
         clock = Clock.of(written)
         if clock is None:
             shown = reprlib.repr(written[0].strip()) if written else "nothing"
@@ -325,19 +329,19 @@ class _Reading:
         first = int(np.argmax(np.isfinite(times)))
         for number in np.flatnonzero(np.isnan(times)):
             if self.times[number].strip():
-                self._fails(int(number), self._no_time(int(number)))
+                self._add_fault(int(number), self._time_fault(int(number)))
             if number > first:
                 times[number] = times[number - 1] + clock.step
         times[:first] = times[first] - clock.step * np.arange(first, 0, -1)
         return clock, times
 
-    def _no_time(self, number: int) -> Fault:
+    def _time_fault(self, number: int) -> Fault:
         name = self.names[self.time or 0]
         shown = reprlib.repr(self.times[number].strip())
         message = f"column {name!r} is {shown}, which is not written as the first time is; mend it"
         return Fault(Reason.TIME, self.places[number], message)
 
-    def _gap(self, number: int, clock: Clock, times: NDArray[np.float64]) -> Fault:
+    def _step_fault(self, number: int, clock: Clock, times: NDArray[np.float64]) -> Fault:
         name = self.names[self.time or 0]
         late = float(times[number] - times[number - 1])
         if late > 0:

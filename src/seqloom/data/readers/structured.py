@@ -5,32 +5,34 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from seqloom.data.columns import Wanted
+from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.delimited import Record
-from seqloom.data.report import Fault, Place, Reason
+from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import DataError
 
-__all__ = ["cell_text", "json_pairs", "number_text", "parquet_pairs", "turns_text"]
+__all__ = ["cell_text", "json_records", "number_text", "parquet_records", "turns_text"]
 
 BATCH = 1_024
 JSON_KINDS = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
 
 
-def json_pairs(lines: Iterable[str | Fault], wanted: Wanted, file: str) -> Iterator[Record | Fault]:
+def json_records(
+    lines: Iterable[str | Fault], wanted: ColumnSelection, file: str
+) -> Iterator[Record | Fault]:
     """The wanted values of each line, an object or an array; positions in an object are those of
     the first line's keys."""
-    keys: _Keys | None = None
+    keys: _ValuePicker | None = None
     for number, line in enumerate(lines, 1):
-        place = Place(file, number)
+        place = FileLocation(file, number)
         value = line if isinstance(line, Fault) else _parse(line, place)
         if isinstance(value, Fault):
             yield value
             continue
-        keys = keys or _Keys(value, wanted, place)
+        keys = keys or _ValuePicker(value, wanted, place)
         yield keys.pick(value, place)
 
 
-def parquet_pairs(path: Path, wanted: Wanted) -> Iterator[Record | Fault]:
+def parquet_records(path: Path, wanted: ColumnSelection) -> Iterator[Record | Fault]:
     """The wanted columns of a Parquet file, a batch of rows in memory at a time."""
     from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
 
@@ -47,20 +49,22 @@ def parquet_pairs(path: Path, wanted: Wanted) -> Iterator[Record | Fault]:
         raise DataError(f"{path}: is not a whole Parquet file ({cause}); write it again") from None
 
 
-class _Keys:
+class _ValuePicker:
     """How to find the values, settled by the first row."""
 
-    def __init__(self, first: dict[str, Any] | list[Any], wanted: Wanted, place: Place) -> None:
+    def __init__(
+        self, first: dict[str, Any] | list[Any], wanted: ColumnSelection, place: FileLocation
+    ) -> None:
         self.width = len(first)
         self.wanted = wanted
         self.kind = type(first)
         names = list(first) if isinstance(first, dict) else [""] * len(first)
-        if isinstance(first, list) and wanted.named is not None:
+        if isinstance(first, list) and wanted.column_by_name is not None:
             raise DataError(f"{place}: is an array, whose columns have no names; ask by position")
         self.indices = wanted.find_all(names, place)
         self.names = [names[index] for index in self.indices]
 
-    def pick(self, row: dict[str, Any] | list[Any], place: Place) -> Record | Fault:
+    def pick(self, row: dict[str, Any] | list[Any], place: FileLocation) -> Record | Fault:
         """The values of a row, or what is wrong with it."""
         if type(row) is not self.kind:
             message = f"is {JSON_KINDS[type(row)]} where the first row is {JSON_KINDS[self.kind]}"
@@ -78,7 +82,9 @@ class _Keys:
         return _cells(place, labels, [row[index] for index in self.indices], self.wanted)
 
 
-def _cells(place: Place, labels: list[str], values: list[Any], wanted: Wanted) -> Record | Fault:
+def _cells(
+    place: FileLocation, labels: list[str], values: list[Any], wanted: ColumnSelection
+) -> Record | Fault:
     """Every value as the text that a TSV file would have in its place; the weight comes last."""
     lists, texts = wanted.lists, wanted.texts
     values = [*map(turns_text, values[:lists]), *values[lists:]]
@@ -106,11 +112,11 @@ def number_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _parse(line: str, place: Place) -> dict[str, Any] | list[Any] | Fault:
+def _parse(line: str, place: FileLocation) -> dict[str, Any] | list[Any] | Fault:
     if not line.strip():
         return Fault(Reason.BLANK, place, "the line is blank; remove it")
     try:
-        value = json.loads(line, object_pairs_hook=_unambiguous)
+        value = json.loads(line, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
         message = f"is not valid JSON at character {error.pos + 1}"
         return Fault(Reason.JSON, place, f"{message}; write one object or array a line")
@@ -124,7 +130,7 @@ def _parse(line: str, place: Place) -> dict[str, Any] | list[Any] | Fault:
     return Fault(Reason.JSON, place, message)
 
 
-def _unambiguous(items: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(items)
     if len(row) != len(items):
         raise ValueError("a name appears twice in one object")
@@ -150,14 +156,14 @@ def _require(column: Any, path: Path, *, number: bool) -> None:
 
 
 def _parquet_rows(
-    table: Any, names: list[str], file: str, wanted: Wanted
+    table: Any, names: list[str], file: str, wanted: ColumnSelection
 ) -> Iterator[Record | Fault]:
     number = 0
     for batch in table.iter_batches(batch_size=BATCH, columns=sorted(set(names))):
         columns = [_values(batch.column(batch.schema.get_field_index(name))) for name in names]
         for values in zip(*columns, strict=True):
             number += 1
-            place = Place(file, number)
+            place = FileLocation(file, number)
             if any(isinstance(value, bytes) for value in values):
                 message = "a text of the row is not UTF-8; write it again as a string"
                 yield Fault(Reason.ENCODING, place, message)

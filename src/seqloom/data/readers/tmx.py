@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from xml.sax import ContentHandler, SAXParseException
 
-from seqloom.data.columns import Wanted
+from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.delimited import Record
 from seqloom.data.readers.lines import READ_ERRORS, open_text, read_error
-from seqloom.data.report import Fault, Place, Reason
+from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import DataError
 
 __all__ = ["tmx_rows"]
@@ -21,13 +21,13 @@ SPACE = " \t\r\n"  # of XML
 CODES = ("bpt", "ept", "it", "ph", "ut")  # whose content is markup of another format
 
 
-def tmx_rows(path: Path, wanted: Wanted, *, max_line: int) -> Iterator[Record | Fault]:
+def tmx_rows(path: Path, wanted: ColumnSelection, *, max_line: int) -> Iterator[Record | Fault]:
     """A row for each unit that has the wanted languages; those without are passed by and counted.
 
     A language is asked for as the file writes it (`en-GB`) or by its beginning (`en`), whatever the
     case; by position, as the first unit that has so many.
     """
-    units = _Units(str(path), max_line)
+    units = _UnitHandler(str(path), max_line)
     chosen: list[str] = []
     languages: dict[str, None] = {}
     found = False
@@ -45,38 +45,38 @@ def tmx_rows(path: Path, wanted: Wanted, *, max_line: int) -> Iterator[Record | 
         else:
             yield Fault(Reason.LANGUAGE, unit.place, "a language is missing; add it")
     for language in [] if found else chosen:
-        if not any(_is_of(language, each) for each in languages):
+        if not any(_matches_language(language, each) for each in languages):
             wanted.find(language, list(languages), str(path))
 
 
-class _Unit:
+class _TranslationUnit:
     """One unit while it is read, and afterwards."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: FileLocation) -> None:
         self.place = place
         self.texts: dict[str, str] = {}
 
     def text(self, language: str) -> str | None:
         """The text in a language: that of its very name, or of the first that begins with it."""
-        exact = [each for each in self.texts if _folded(each) == _folded(language)]
-        near = [each for each in self.texts if _is_of(language, each)]
+        exact = [each for each in self.texts if _fold_case(each) == _fold_case(language)]
+        near = [each for each in self.texts if _matches_language(language, each)]
         return self.texts[(exact or near)[0]] if near else None
 
 
-class _Units(ContentHandler):
+class _UnitHandler(ContentHandler):
     """Collects units as their elements come in."""
 
     def __init__(self, file: str, most: int) -> None:
         super().__init__()
         self.file = file
         self.most = most
-        self.done: list[_Unit | Fault] = []
+        self.done: list[_TranslationUnit | Fault] = []
         self.line: Callable[[], int] = int  # where the parser is
         self._begun = False
-        self._unit: _Unit | None = None
+        self._unit: _TranslationUnit | None = None
         self._fault: Fault | None = None
         self._language: str | None = None
-        self._variant = Place(file, 1)
+        self._variant = FileLocation(file, 1)
         self._text: list[str] | None = None  # of the segment that is open
         self._length = 0
         self._codes = 0  # elements of markup that are open
@@ -90,7 +90,7 @@ class _Units(ContentHandler):
         self._begun = True
         match name.lower():
             case "tu":
-                self._unit, self._fault = _Unit(self._place()), None
+                self._unit, self._fault = _TranslationUnit(self._place()), None
             case "tuv":
                 self._language = attrs.get("xml:lang") or attrs.get("lang")
                 self._variant = self._place()
@@ -131,11 +131,11 @@ class _Units(ContentHandler):
         elif unit is not None and language is not None:
             unit.texts.setdefault(language, text.strip(SPACE))
 
-    def _place(self) -> Place:
-        return Place(self.file, self.line())
+    def _place(self) -> FileLocation:
+        return FileLocation(self.file, self.line())
 
 
-def _units(path: Path, units: _Units) -> Iterator[_Unit | Fault]:
+def _units(path: Path, units: _UnitHandler) -> Iterator[_TranslationUnit | Fault]:
     """The units of a file, as soon as each is whole."""
     from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped]
     from defusedxml.expatreader import create_parser  # type: ignore[import-untyped]
@@ -163,7 +163,7 @@ def _units(path: Path, units: _Units) -> Iterator[_Unit | Fault]:
         raise DataError(f"{path}: cannot be decoded ({error}); save it as UTF-8") from None
 
 
-def _languages(wanted: Wanted, names: list[str]) -> list[str]:
+def _languages(wanted: ColumnSelection, names: list[str]) -> list[str]:
     """The languages that are asked for; none where a unit has fewer than a position counts."""
     positions = [int(each) for each in wanted.columns if each.isdecimal()]
     if not all(1 <= position <= len(names) for position in positions):
@@ -171,10 +171,10 @@ def _languages(wanted: Wanted, names: list[str]) -> list[str]:
     return [names[int(each) - 1] if each.isdecimal() else each for each in wanted.columns]
 
 
-def _is_of(language: str, name: str) -> bool:
+def _matches_language(language: str, name: str) -> bool:
     """Whether `en` or `en-gb` is asked for and `en-GB` is there."""
-    return f"{_folded(name)}-".startswith(f"{_folded(language)}-")
+    return f"{_fold_case(name)}-".startswith(f"{_fold_case(language)}-")
 
 
-def _folded(name: str) -> str:
+def _fold_case(name: str) -> str:
     return name.lower().replace("_", "-")

@@ -30,7 +30,7 @@ LONGEST_WORD = 1_000  # bytes
 HEADER = 40  # bytes of a first line, at most
 
 Table = NDArray[np.float32]
-Entry = tuple[str, Table]
+WordEntry = tuple[str, Table]
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _text_size(path: Path) -> tuple[int, int | None]:
     first = next(iter(_sound_lines(path)), None)
     parts = [] if first is None else first[1].split(" ")
     if len(parts) == 2 and all(part.isdecimal() for part in parts):
-        return _checked_size(f"{path}:1", parts[1]), int(parts[0])
+        return _parse_size(f"{path}:1", parts[1]), int(parts[0])
     if len(parts) < 3:
         raise DataError(
             f"{path}:1: should say how many vectors there are and of what size, or be the first "
@@ -148,7 +148,7 @@ def _text_size(path: Path) -> tuple[int, int | None]:
     return len(parts) - 1, None
 
 
-def _checked_size(place: str, size: str) -> int:
+def _parse_size(place: str, size: str) -> int:
     if not 1 <= int(size[:9]) <= LARGEST:
         raise DataError(f"{place}: vectors of {size[:9]} numbers cannot be; 1 to {LARGEST:,} can")
     return int(size)
@@ -162,7 +162,7 @@ def _sound_lines(path: Path) -> Iterator[tuple[str, str]]:
         yield f"{path}:{number}", line.rstrip(" ")
 
 
-def _text_entries(path: Path, wanted: Collection[str] | None) -> Iterator[tuple[str, Entry]]:
+def _text_entries(path: Path, wanted: Collection[str] | None) -> Iterator[tuple[str, WordEntry]]:
     size, count = _text_size(path)
     number, place = 0, str(path)
     for place, line in _sound_lines(path):
@@ -197,10 +197,10 @@ def _binary_header(path: Path, stream: IO[bytes]) -> tuple[int, int]:
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         cure = "name the file .txt if it is text"
         raise DataError(f"{path}: does not begin with a number of vectors and their size; {cure}")
-    return int(parts[0]), _checked_size(str(path), parts[1].decode())
+    return int(parts[0]), _parse_size(str(path), parts[1].decode())
 
 
-def _binary_entries(path: Path, wanted: Collection[str] | None) -> Iterator[tuple[str, Entry]]:
+def _binary_entries(path: Path, wanted: Collection[str] | None) -> Iterator[tuple[str, WordEntry]]:
     place = str(path)
     try:
         with open_binary(path) as stream:

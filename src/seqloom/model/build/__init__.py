@@ -3,6 +3,6 @@
 A choice that cannot work is refused here, before training, with the sizes named.
 """
 
-from seqloom.model.build.model import HeadedModel, Network, SequenceModel, build, build_writer
+from seqloom.model.build.model import HeadModel, Network, SequenceModel, build, build_sequence_model
 
-__all__ = ["HeadedModel", "Network", "SequenceModel", "build", "build_writer"]
+__all__ = ["HeadModel", "Network", "SequenceModel", "build", "build_sequence_model"]

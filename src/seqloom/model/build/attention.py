@@ -7,37 +7,39 @@ from torch import Tensor
 
 from seqloom.config import AttentionOptions, LocalAttentionConfig
 from seqloom.errors import ConfigError
-from seqloom.model.build.sizes import Encoded, Target
-from seqloom.model.recurrent import Looking
+from seqloom.model.build.sizes import EncoderSizes, Target
+from seqloom.model.recurrent import AttentionWiring
 from seqloom.nn.attention import (
-    Additive,
+    AdditiveScore,
     Attention,
-    Concatenation,
-    Dot,
+    ConcatScore,
+    DotScore,
     Focus,
-    General,
-    Heads,
-    Perceptron,
+    GeneralScore,
+    HeadProjections,
+    MLPScore,
     PredictedFocus,
-    Score,
+    ScoreFunction,
     TimeFocus,
 )
 
-__all__ = ["looking"]
+__all__ = ["attention_wiring"]
 
 
-def looking(part: AttentionOptions, width: int, encoded: Encoded, target: Target) -> Looking:
+def attention_wiring(
+    part: AttentionOptions, width: int, encoded: EncoderSizes, target: Target
+) -> AttentionWiring:
     """Attention of a decoder of this width to what was encoded."""
     key = encoded.states or 0
     match part.query:
         case "current":
-            return Looking(_attention(part, (width, key), width), feed=part.feed)
+            return AttentionWiring(_attention(part, (width, key), width), feed=part.feed)
         case "previous":
             attention = _attention(part, (width, key), width)
-            return Looking(attention, _previous_state, one_by_one=True, feed=part.feed)
+            return AttentionWiring(attention, _previous_state, sequential=True, feed=part.feed)
         case "output":
             attention = _attention(part, (target.vectors.width, key), width)
-            return Looking(attention, _fed_vector, feed=part.feed)
+            return AttentionWiring(attention, _feedback_vector, feed=part.feed)
 
 
 def _previous_state(
@@ -46,7 +48,9 @@ def _previous_state(
     return top[:, None]
 
 
-def _fed_vector(fed: Float[Tensor, "R T E"], _top: Float[Tensor, "R D"]) -> Float[Tensor, "R T E"]:
+def _feedback_vector(
+    fed: Float[Tensor, "R T E"], _top: Float[Tensor, "R D"]
+) -> Float[Tensor, "R T E"]:
     return fed
 
 
@@ -64,11 +68,11 @@ def _attention(part: AttentionOptions, sizes: tuple[int, int], width: int) -> At
             "set model.decoder.attention.size, the size of one"
         )
     size = part.size or width // part.heads
-    heads = Heads(*sizes, width=size, count=part.heads)
+    heads = HeadProjections(*sizes, width=size, count=part.heads)
     return Attention(_score(part, (size, size), size), heads=heads, focus=focus, causal=part.causal)
 
 
-def _score(part: AttentionOptions, sizes: tuple[int, int], inner: int) -> Score:
+def _score(part: AttentionOptions, sizes: tuple[int, int], inner: int) -> ScoreFunction:
     match part.score:
         case "dot" | "scaled" as kind:
             if sizes[0] != sizes[1]:
@@ -76,17 +80,17 @@ def _score(part: AttentionOptions, sizes: tuple[int, int], inner: int) -> Score:
                     f"model.decoder.attention.score = {kind!r} needs equal sizes, not a query of "
                     f"{sizes[0]} and an encoder's output of {sizes[1]}: use 'general'"
                 )
-            return Dot(factor=1 / math.sqrt(sizes[0]) if kind == "scaled" else 1.0)
+            return DotScore(factor=1 / math.sqrt(sizes[0]) if kind == "scaled" else 1.0)
         case "general":
-            return General(*sizes)
+            return GeneralScore(*sizes)
         case "scaled-general":
-            return General(*sizes, factor=1 / math.sqrt(max(sizes)))
+            return GeneralScore(*sizes, factor=1 / math.sqrt(max(sizes)))
         case "additive":
-            return Additive(*sizes, inner)
+            return AdditiveScore(*sizes, inner)
         case "concatenation":
-            return Concatenation(*sizes, inner)
+            return ConcatScore(*sizes, inner)
         case "perceptron":
-            return Perceptron(*sizes, inner)
+            return MLPScore(*sizes, inner)
 
 
 def _focus(part: LocalAttentionConfig, query: int, inner: int) -> Focus:

@@ -5,8 +5,8 @@ from typing import Any
 from torch import nn
 
 from seqloom.config import (
+    BlanksHeadConfig,
     DecoderConfig,
-    GapsHeadConfig,
     HeadConfig,
     HorizonHeadConfig,
     LabelHeadConfig,
@@ -15,7 +15,7 @@ from seqloom.config import (
     NumberHeadConfig,
     RecurrentDecoderConfig,
     RecurrentEncoderConfig,
-    SoundFrontConfig,
+    SoundFrontEndConfig,
     TagsHeadConfig,
     TransformerDecoderConfig,
     TransformerEncoderConfig,
@@ -24,24 +24,24 @@ from seqloom.config import (
 )
 from seqloom.errors import ConfigError
 from seqloom.fields import END, UNK, Items, Numbers, Pixels, Series, Symbols
-from seqloom.model.build.front_ends import build_front
+from seqloom.model.build.front_ends import build_front_end
 from seqloom.model.build.output import output_layer
 from seqloom.model.build.recurrent import recurrent_decoder, recurrent_encoder
-from seqloom.model.build.sizes import Encoded, Target
+from seqloom.model.build.sizes import EncoderSizes, Target
 from seqloom.model.build.transformer import transformer_decoder, transformer_encoder
-from seqloom.model.ctc import Aligner
+from seqloom.model.ctc import CTCLayer
 from seqloom.model.encoders import NoEncoder, ReversedEncoder, VectorsEncoder
 from seqloom.model.forecast import (
-    Aim,
-    LevelledEncoder,
+    AutoregressiveForecast,
+    ForecastTarget,
+    LastValueEncoder,
     LinearForecast,
-    MappedForecast,
-    SteppedForecast,
+    StatesForecast,
 )
-from seqloom.model.front_ends import FrontedEncoder
+from seqloom.model.front_ends import FrontEndEncoder
 from seqloom.model.heads import (
+    BlanksHead,
     CodePool,
-    GapsHead,
     LabelHead,
     MaximumPool,
     MeanPool,
@@ -50,20 +50,20 @@ from seqloom.model.heads import (
     TagsHead,
 )
 from seqloom.model.recurrent import RecurrentDecoder
-from seqloom.model.state import Decoder, Encoder, Feedback, Filling, Head
+from seqloom.model.state import Decoder, Encoder, Feedback, FillingHead, Head
 from seqloom.model.transformer import TransformerDecoder
 from seqloom.nn.embedding import (
+    CharacterCNNVectors,
     Embedding,
-    Forgetful,
-    Given,
+    IdentityVectors,
     OneHot,
     Projection,
-    SpeltVectors,
     TokenVectors,
     Vectors,
+    WordDropout,
 )
 
-__all__ = ["HeadedModel", "Network", "SequenceModel", "build", "build_writer"]
+__all__ = ["HeadModel", "Network", "SequenceModel", "build", "build_sequence_model"]
 
 
 class SequenceModel(nn.Module):
@@ -74,7 +74,7 @@ class SequenceModel(nn.Module):
         encoder: Encoder,
         decoder: Decoder[Any],
         feedback: Feedback | None = None,
-        aligner: Aligner | None = None,
+        aligner: CTCLayer | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -83,7 +83,7 @@ class SequenceModel(nn.Module):
         self.aligner = aligner  # for training alone
 
 
-class HeadedModel(nn.Module):
+class HeadModel(nn.Module):
     """An encoder, and a head that judges what it has read (SPEC S5.6, encoder only)."""
 
     def __init__(self, encoder: Encoder, head: Head) -> None:
@@ -92,82 +92,84 @@ class HeadedModel(nn.Module):
         self.head = head
 
     @property
-    def filling(self) -> Filling:
+    def filling_head(self) -> FillingHead:
         """The head of a model of gaps."""
-        if not isinstance(self.head, Filling):
+        if not isinstance(self.head, FillingHead):
             raise TypeError("this head judges what was read and fills nothing in")
         return self.head
 
 
-LETTER = 32  # size of a letter's vector
+LETTER_WIDTH = 32  # size of a letter's vector
 
-Network = SequenceModel | HeadedModel
+Network = SequenceModel | HeadModel
 
 
 def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     """The configured model with first weights drawn from torch's current random state."""
-    front, seen = build_front(config.front, source)
+    front, seen = build_front_end(config.front, source)
     reading = _vectors(config, seen)
-    encoder, encoded = _encoder(config, _forgetful(config, reading, seen), seen)
+    encoder, encoded = _encoder(config, _word_dropout(config, reading, seen), seen)
     if front is not None:
-        encoder = FrontedEncoder(front, encoder)
+        encoder = FrontEndEncoder(front, encoder)
     if isinstance(source, Series) and isinstance(target, Series):
-        return _forecaster(config, (encoder, encoded), source, target)
-    if encoded.around and not isinstance(config.decoder, GapsHeadConfig):
+        return _forecast_model(config, (encoder, encoded), source, target)
+    if encoded.around and not isinstance(config.decoder, BlanksHeadConfig):
         raise ConfigError(
             "model.encoder.direction = 'around' shows no position itself, which suits gaps alone: "
             "set it to both"
         )
     match config.decoder:
-        case GapsHeadConfig(dropout=dropout):
-            return HeadedModel(encoder, _gaps_head(config, encoded, reading, target, dropout))
+        case BlanksHeadConfig(dropout=dropout):
+            return HeadModel(encoder, _blanks_head(config, encoded, reading, target, dropout))
         case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
             own = _target_vectors(config, reading, target)
             decoder, feedback = _decoder(config, part, encoded, own)
-            return SequenceModel(encoder, decoder, feedback, _aligner(config, encoded, own))
+            return SequenceModel(encoder, decoder, feedback, _ctc_layer(config, encoded, own))
         case _ as part:
-            return HeadedModel(encoder, _head(part, encoded, target))
+            return HeadModel(encoder, _head(part, encoded, target))
 
 
-def _aligner(config: ModelConfig, encoded: Encoded, target: Target) -> Aligner | None:
+def _ctc_layer(config: ModelConfig, encoded: EncoderSizes, target: Target) -> CTCLayer | None:
     if not config.ctc:
         return None
-    if not isinstance(config.front, SoundFrontConfig) or encoded.states is None:
+    if not isinstance(config.front, SoundFrontEndConfig) or encoded.states is None:
         raise ConfigError(
             f"model.ctc = {config.ctc:g} aligns symbols with the steps of a recording: read sound, "
             "or set model.ctc=0"
         )
-    return Aligner(encoded.states, target.size, share=config.ctc)
+    return CTCLayer(encoded.states, target.size, share=config.ctc)
 
 
-def _forecaster(
-    config: ModelConfig, reading: tuple[Encoder, Encoded], source: Series, target: Series
-) -> HeadedModel:
+def _forecast_model(
+    config: ModelConfig, reading: tuple[Encoder, EncoderSizes], source: Series, target: Series
+) -> HeadModel:
     """A model that forecasts: with a head for all steps, or a decoder that is fed back."""
     encoder, encoded = reading
-    aim = Aim.of(target)
+    aim = ForecastTarget.of(target)
     if source.known and source.steps < target.steps:
         raise ConfigError(
             f"source.window = {source.steps} has no room for what is known of {target.steps} steps "
             "ahead: make it as long as target.horizon"
         )
-    levelled = LevelledEncoder(encoder, source, target.steps)
+    levelled = LastValueEncoder(encoder, source, target.steps)
     match config.decoder:
         case HorizonHeadConfig(inner=inner, dropout=dropout):
             head: Head
             if isinstance(config.encoder, ValuesEncoderConfig):
                 head = LinearForecast(source, aim, inner=inner, dropout=dropout)
             elif encoded.states is not None:
-                head = MappedForecast(source, encoded.states, aim, inner=inner, dropout=dropout)
+                head = StatesForecast(source, encoded.states, aim, inner=inner, dropout=dropout)
             else:
                 raise ConfigError("a forecast needs an encoder: model.encoder.kind is 'none'")
-            return HeadedModel(levelled, head)
+            return HeadModel(levelled, head)
         case RecurrentDecoderConfig(feedback="soft"):
             raise ConfigError(
                 "model.decoder.feedback = 'soft' is for symbols: a series feeds its mean back"
             )
         case RecurrentDecoderConfig() | TransformerDecoderConfig() as part:
-            return HeadedModel(levelled, _stepped(config, part, encoded, (source, target)))
+            return HeadModel(
+                levelled, _autoregressive_forecast(config, part, encoded, (source, target))
+            )
         case _ as part:
             raise ConfigError(
                 f"model.decoder.kind = {part.kind!r} does not forecast: choose horizon, recurrent "
@@ -175,12 +177,12 @@ def _forecaster(
             )
 
 
-def _stepped(
+def _autoregressive_forecast(
     config: ModelConfig,
     part: RecurrentDecoderConfig | TransformerDecoderConfig,
-    encoded: Encoded,
+    encoded: EncoderSizes,
     series: tuple[Series, Series],
-) -> SteppedForecast:
+) -> AutoregressiveForecast:
     """A decoder that is fed back."""
     source, target = series
     if config.lags > source.steps:
@@ -188,16 +190,18 @@ def _stepped(
             f"model.lags = {config.lags} reaches further back than source.window = "
             f"{source.steps}: make it at most as long"
         )
-    aim = Aim.of(target)
+    aim = ForecastTarget.of(target)
     vectors = Projection(config.lags * target.count + source.known, config.embedding)
-    decoder = _plain_decoder(config, part, encoded, Target(vectors, aim.columns * aim.edges))
-    return SteppedForecast(decoder, vectors, aim, lags=config.lags, forced=target.forced)
+    decoder = _plain_decoder(
+        config, part, encoded, Target(vectors, aim.columns * aim.outputs_per_column)
+    )
+    return AutoregressiveForecast(decoder, vectors, aim, lags=config.lags, forced=target.forced)
 
 
-def build_writer(config: ModelConfig, *, source: Items, target: Items) -> SequenceModel:
+def build_sequence_model(config: ModelConfig, *, source: Items, target: Items) -> SequenceModel:
     """The same for a target that is written; ConfigError where the configuration has a head."""
     model = build(config, source=source, target=target)
-    if isinstance(model, HeadedModel):
+    if isinstance(model, HeadModel):
         raise ConfigError(
             f"model.decoder.kind = {config.decoder.kind!r} writes no text: choose recurrent or "
             "transformer"
@@ -222,9 +226,9 @@ def _target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> Tar
     return Target(own, target.count)
 
 
-def _gaps_head(
-    config: ModelConfig, encoded: Encoded, reading: Vectors, target: Items, dropout: float
-) -> GapsHead:
+def _blanks_head(
+    config: ModelConfig, encoded: EncoderSizes, reading: Vectors, target: Items, dropout: float
+) -> BlanksHead:
     """A head over the source's own vocabulary, whose output layer may be its table of vectors."""
     if encoded.states is None or not isinstance(target, Symbols):
         raise ConfigError(
@@ -232,10 +236,10 @@ def _gaps_head(
             "out, and it follows from target.kind"
         )
     output = output_layer(config, config.embedding, Target(reading, target.count))
-    return GapsHead(encoded.states, output, dropout=dropout, around=encoded.around)
+    return BlanksHead(encoded.states, output, dropout=dropout, around=encoded.around)
 
 
-def _head(part: HeadConfig, encoded: Encoded, target: Items) -> Head:
+def _head(part: HeadConfig, encoded: EncoderSizes, target: Items) -> Head:
     if encoded.states is None:
         raise ConfigError(
             f"a target of kind {part.kind} needs an encoder: model.encoder.kind is 'none'"
@@ -244,9 +248,9 @@ def _head(part: HeadConfig, encoded: Encoded, target: Items) -> Head:
         case TagsHeadConfig(), Symbols(count):
             return TagsHead(encoded.states, count - 1)
         case LabelHeadConfig(pool=pool, dropout=dropout), Symbols(count):
-            return LabelHead(*_pooled(pool, encoded), count - 1, dropout=dropout)
+            return LabelHead(*_pool(pool, encoded), count - 1, dropout=dropout)
         case NumberHeadConfig(pool=pool, dropout=dropout), Numbers():
-            return NumberHead(*_pooled(pool, encoded), dropout=dropout)
+            return NumberHead(*_pool(pool, encoded), dropout=dropout)
         case _:
             raise ConfigError(
                 f"model.decoder.kind = {part.kind!r} does not fit the target: leave it out, and it "
@@ -254,7 +258,7 @@ def _head(part: HeadConfig, encoded: Encoded, target: Items) -> Head:
             )
 
 
-def _pooled(pool: str, encoded: Encoded) -> tuple[Pool, int]:
+def _pool(pool: str, encoded: EncoderSizes) -> tuple[Pool, int]:
     """One vector for the source, and its size."""
     if pool == "code" and encoded.code is not None:
         return CodePool(), encoded.code[1]
@@ -268,12 +272,12 @@ def _vectors(config: ModelConfig, items: Items) -> Vectors:
         case Pixels():
             raise ConfigError("pictures are read through a front end: set model.front=picture")
         case Numbers(count) if isinstance(config.encoder, ValuesEncoderConfig):
-            return Given(count)
+            return IdentityVectors(count)
         case Numbers(count):
             return Projection(count, config.embedding)
         case Symbols(count, spelling, letters) if spelling:
             own = _vectors(config, Symbols(count))
-            return SpeltVectors(own, Embedding(letters, LETTER), config.letters)
+            return CharacterCNNVectors(own, Embedding(letters, LETTER_WIDTH), config.letters)
         case Symbols(count) if not config.one_hot:
             return Embedding(count, config.embedding)
         case Symbols(count):
@@ -285,22 +289,22 @@ def _vectors(config: ModelConfig, items: Items) -> Vectors:
             return OneHot(count)
 
 
-def _forgetful(config: ModelConfig, vectors: Vectors, source: Items) -> Vectors:
+def _word_dropout(config: ModelConfig, vectors: Vectors, source: Items) -> Vectors:
     """Vectors of tokens some of which are forgotten in training, if so configured."""
     if not config.forget or not isinstance(source, Symbols):
         return vectors
-    return Forgetful(vectors, config.forget, unknown=UNK, special=END)
+    return WordDropout(vectors, config.forget, unknown=UNK, special=END)
 
 
-def _encoder(config: ModelConfig, vectors: Vectors, items: Items) -> tuple[Encoder, Encoded]:
-    encoder, encoded = _reader(config, vectors)
+def _encoder(config: ModelConfig, vectors: Vectors, items: Items) -> tuple[Encoder, EncoderSizes]:
+    encoder, encoded = _plain_encoder(config, vectors)
     if config.reverse_source:
         closing = 1 if isinstance(items, Symbols) else 0
-        encoder = ReversedEncoder(encoder, turned=_reads(config.decoder), closing=closing)
+        encoder = ReversedEncoder(encoder, turned=_reads_source(config.decoder), closing=closing)
     return encoder, encoded
 
 
-def _reads(part: DecoderConfig) -> bool:
+def _reads_source(part: DecoderConfig) -> bool:
     """Whether the decoder reads the source in turn, before it writes (SPEC S3.2 g)."""
     match part:
         case RecurrentDecoderConfig(first_state="read") | TransformerDecoderConfig(source="read"):
@@ -309,22 +313,22 @@ def _reads(part: DecoderConfig) -> bool:
             return False
 
 
-def _reader(config: ModelConfig, vectors: Vectors) -> tuple[Encoder, Encoded]:
+def _plain_encoder(config: ModelConfig, vectors: Vectors) -> tuple[Encoder, EncoderSizes]:
     match config.encoder:
         case RecurrentEncoderConfig() as part:
             return recurrent_encoder(part, vectors)
         case TransformerEncoderConfig() as part:
             return transformer_encoder(part, vectors)
         case VectorsEncoderConfig() | ValuesEncoderConfig():
-            return VectorsEncoder(vectors), Encoded(vectors.width, (1, vectors.width))
+            return VectorsEncoder(vectors), EncoderSizes(vectors.width, (1, vectors.width))
         case NoEncoderConfig():
-            return NoEncoder(), Encoded()
+            return NoEncoder(), EncoderSizes()
 
 
 def _decoder(
     config: ModelConfig,
     part: RecurrentDecoderConfig | TransformerDecoderConfig,
-    encoded: Encoded,
+    encoded: EncoderSizes,
     target: Target,
 ) -> tuple[Decoder[Any], Feedback]:
     """A decoder of symbols, and how it can be made to read its own."""
@@ -342,7 +346,7 @@ def _decoder(
 def _plain_decoder(
     config: ModelConfig,
     part: RecurrentDecoderConfig | TransformerDecoderConfig,
-    encoded: Encoded,
+    encoded: EncoderSizes,
     target: Target,
 ) -> RecurrentDecoder | TransformerDecoder:
     match part:

@@ -16,13 +16,13 @@ from seqloom.config import (
     UnitConfig,
 )
 from seqloom.errors import ConfigError
-from seqloom.model.build.attention import looking
+from seqloom.model.build.attention import attention_wiring
 from seqloom.model.build.output import output_layer
-from seqloom.model.build.sizes import Encoded, Target
+from seqloom.model.build.sizes import EncoderSizes, Target
 from seqloom.model.encoders import RecurrentEncoder
-from seqloom.model.initial_state import Bridge, Copied, FirstState, OwnState, ReadState
-from seqloom.model.recurrent import Ends, Looking, RecurrentDecoder, Wiring
-from seqloom.nn.combine import Concatenated, Squashed, Summed
+from seqloom.model.initial_state import Bridge, CopiedState, InitialState, OwnState, ReadState
+from seqloom.model.recurrent import AttentionWiring, RecurrentDecoder, VocabularyLayers, Wiring
+from seqloom.nn.combine import ConcatCombiner, SumCombiner, TanhCombiner
 from seqloom.nn.embedding import Vectors
 from seqloom.nn.recurrent import AroundStack, Direction, RecurrentStack, StackOptions
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit
@@ -32,7 +32,7 @@ __all__ = ["recurrent_decoder", "recurrent_encoder"]
 
 def recurrent_encoder(
     part: RecurrentEncoderConfig, vectors: Vectors
-) -> tuple[RecurrentEncoder, Encoded]:
+) -> tuple[RecurrentEncoder, EncoderSizes]:
     """The encoder and what it hands over."""
     stack: RecurrentStack | AroundStack
     match part.direction:
@@ -43,31 +43,33 @@ def recurrent_encoder(
             stack = _stack(part, vectors.width, direction)
     encoder = RecurrentEncoder(vectors, stack, dropout=part.dropout)
     around = isinstance(stack, AroundStack)
-    return encoder, Encoded(stack.width, (part.layers, stack.width), stack.parts, around)
+    return encoder, EncoderSizes(stack.width, (part.layers, stack.width), stack.parts, around)
 
 
 def recurrent_decoder(
-    config: ModelConfig, part: RecurrentDecoderConfig, encoded: Encoded, target: Target
+    config: ModelConfig, part: RecurrentDecoderConfig, encoded: EncoderSizes, target: Target
 ) -> RecurrentDecoder:
     """The decoder in the form that its options give (SPEC S3.2)."""
     _check(part, encoded, target)
     wiring = _wiring(part, encoded, target)
     code = encoded.code[1] if encoded.code else 0
-    context = _context(wiring.looking, encoded)
+    context = _context(wiring.attention, encoded)
     shown = [part.width, *context, *([code] if wiring.code_output else [])]
     readout = _readout(config, part, shown)
-    fed = [readout.width] if wiring.looking is not None and wiring.looking.feed else []
-    asked_first = wiring.looking is not None and wiring.looking.query is not None
+    fed = [readout.width] if wiring.attention is not None and wiring.attention.feed else []
+    asked_first = wiring.attention is not None and wiring.attention.query is not None
     entering = [
         *([target.vectors.width] if wiring.feedback else []),
         *([code] if wiring.code_input or wiring.code_first else []),
         *(context if asked_first else []),
         *fed,
     ]
-    join = (Summed if part.join == "sum" else Concatenated)(entering or [1])
+    join = (SumCombiner if part.join == "sum" else ConcatCombiner)(entering or [1])
     stack = _stack(part, join.width, "forward")
-    ends = Ends(target.vectors, join, readout, output_layer(config, readout.width, target))
-    first = _first_state(part, encoded, stack.parts)
+    ends = VocabularyLayers(
+        target.vectors, join, readout, output_layer(config, readout.width, target)
+    )
+    first = _initial_state(part, encoded, stack.parts)
     return RecurrentDecoder(stack, first, ends, wiring, dropout=part.dropout)
 
 
@@ -87,26 +89,26 @@ def _options(
         dropout=part.dropout,
         residual=part.residual,
         layer_norm=part.layer_norm,
-        learnt_state=part.first_state == "learnt",
+        trainable_state=part.first_state == "learnt",
     )
 
 
-def _wiring(part: RecurrentDecoderConfig, encoded: Encoded, target: Target) -> Wiring:
+def _wiring(part: RecurrentDecoderConfig, encoded: EncoderSizes, target: Target) -> Wiring:
     attention = part.attention
     found = None
     if isinstance(attention, AttentionOptions):
-        found = looking(attention, part.width, encoded, target)
+        found = attention_wiring(attention, part.width, encoded, target)
     return Wiring(
         feedback=part.feedback != "none",
         soft=part.feedback == "soft",
         code_input=part.code in ("input", "input-output"),
         code_output=part.code == "input-output",
         code_first=part.code == "first",
-        looking=found,
+        attention=found,
     )
 
 
-def _context(looking: Looking | None, encoded: Encoded) -> list[int]:
+def _context(looking: AttentionWiring | None, encoded: EncoderSizes) -> list[int]:
     if looking is None or encoded.states is None:
         return []
     return [looking.attention.context_factor * encoded.states]
@@ -114,15 +116,15 @@ def _context(looking: Looking | None, encoded: Encoded) -> list[int]:
 
 def _readout(
     config: ModelConfig, part: RecurrentDecoderConfig, shown: Sequence[int]
-) -> Concatenated | Squashed:
+) -> ConcatCombiner | TanhCombiner:
     match part.readout:
         case "affine":
-            return Concatenated(shown)
+            return ConcatCombiner(shown)
         case "perceptron":
-            return Squashed(shown, part.width if config.one_hot else config.embedding)
+            return TanhCombiner(shown, part.width if config.one_hot else config.embedding)
 
 
-def _first_state(part: RecurrentDecoderConfig, encoded: Encoded, parts: int) -> FirstState:
+def _initial_state(part: RecurrentDecoderConfig, encoded: EncoderSizes, parts: int) -> InitialState:
     size = (part.layers, part.width)
     match part.first_state:
         case "zero" | "learnt":
@@ -145,10 +147,10 @@ def _first_state(part: RecurrentDecoderConfig, encoded: Encoded, parts: int) -> 
                     f"{layers} × {width} in {encoded.parts} parts and a decoder's of "
                     f"{size[0]} × {size[1]} in {parts}: use 'map'"
                 )
-            return Copied()
+            return CopiedState()
 
 
-def _check(part: RecurrentDecoderConfig, encoded: Encoded, target: Target) -> None:
+def _check(part: RecurrentDecoderConfig, encoded: EncoderSizes, target: Target) -> None:
     """ConfigError where the decoder asks for what its encoder does not give."""
     attends = not isinstance(part.attention, NoAttentionConfig)
     if encoded.states is None:
@@ -168,7 +170,7 @@ def _check(part: RecurrentDecoderConfig, encoded: Encoded, target: Target) -> No
         _check_reading(part, encoded, target)
 
 
-def _check_reading(part: RecurrentDecoderConfig, encoded: Encoded, target: Target) -> None:
+def _check_reading(part: RecurrentDecoderConfig, encoded: EncoderSizes, target: Target) -> None:
     """One network reads the source and writes: both must enter it in the same way."""
     attention = part.attention
     early = isinstance(attention, AttentionOptions) and (

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from seqloom.nn.embedding import Vectors
 
-__all__ = ["Encoded", "Target"]
+__all__ = ["EncoderSizes", "Target"]
 
 
-class Encoded(NamedTuple):
+class EncoderSizes(NamedTuple):
     """What an encoder hands over: the sizes of its states and of its code, where it has them."""
 
     states: int | None = None

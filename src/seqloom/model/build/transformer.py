@@ -19,43 +19,43 @@ from seqloom.config import (
 )
 from seqloom.errors import ConfigError
 from seqloom.model.build.output import output_layer
-from seqloom.model.build.sizes import Encoded, Target
+from seqloom.model.build.sizes import EncoderSizes, Target
 from seqloom.model.transformer import (
-    PositionedEmbedding,
+    PositionalEmbedding,
     TransformerDecoder,
     TransformerEncoder,
 )
 from seqloom.nn.embedding import Vectors
 from seqloom.nn.positions import (
-    Joint,
-    LearnedAdded,
+    AddedSinusoids,
+    AppendedSinusoids,
+    JointPositions,
+    LearnedPositions,
     NoPositions,
-    OneHotAppended,
+    OneHotPositions,
     Positions,
-    SinusoidsAdded,
-    SinusoidsAppended,
 )
 from seqloom.nn.transformer import Block, BlockOptions
 
 __all__ = ["transformer_decoder", "transformer_encoder"]
 
-Part = TransformerEncoderConfig | TransformerDecoderConfig
+TransformerPart = TransformerEncoderConfig | TransformerDecoderConfig
 
 
 def transformer_encoder(
     part: TransformerEncoderConfig, vectors: Vectors
-) -> tuple[TransformerEncoder, Encoded]:
+) -> tuple[TransformerEncoder, EncoderSizes]:
     """The encoder and what it hands over."""
     encoder = TransformerEncoder(
         _embed(part, vectors, "model.encoder"),
         _blocks(part, "model.encoder", source=None),
         norm=_norm(part),
     )
-    return encoder, Encoded(part.width, (1, part.width))
+    return encoder, EncoderSizes(part.width, (1, part.width))
 
 
 def transformer_decoder(
-    config: ModelConfig, part: TransformerDecoderConfig, encoded: Encoded, target: Target
+    config: ModelConfig, part: TransformerDecoderConfig, encoded: EncoderSizes, target: Target
 ) -> TransformerDecoder:
     """The decoder, attending to the source, reading it, or without one."""
     way: Literal["cross", "read", "none"] = "none"
@@ -75,7 +75,7 @@ def transformer_decoder(
     )
 
 
-def _blocks(part: Part, place: str, *, source: int | None) -> list[Block]:
+def _blocks(part: TransformerPart, place: str, *, source: int | None) -> list[Block]:
     if not part.head_size and part.width % part.heads:
         raise ConfigError(
             f"{place}: {part.heads} heads do not divide a width of {part.width}; change one of "
@@ -101,7 +101,7 @@ def _blocks(part: Part, place: str, *, source: int | None) -> list[Block]:
     return [Block(options) for _ in range(part.layers)]
 
 
-def _embed(part: TransformerOptions, vectors: Vectors, place: str) -> PositionedEmbedding:
+def _embed(part: TransformerOptions, vectors: Vectors, place: str) -> PositionalEmbedding:
     positions = _positions(part, vectors.width, place)
     width = positions.width(vectors.width)
     if width != part.width:
@@ -110,23 +110,23 @@ def _embed(part: TransformerOptions, vectors: Vectors, place: str) -> Positioned
             f"{vectors.width} with positions {part.positions.kind!r}, which make {width} of them; "
             f"change model.embedding or {place}.width"
         )
-    return PositionedEmbedding(vectors, positions, dropout=part.dropout)
+    return PositionalEmbedding(vectors, positions, dropout=part.dropout)
 
 
 def _positions(part: TransformerOptions, vectors: int, place: str) -> Positions:
     match part.positions:
         case SinusoidsConfig():
             _check_even("model.embedding", vectors)
-            return SinusoidsAdded()
+            return AddedSinusoids()
         case AppendedSinusoidsConfig(size=size):
             _check_even(f"{place}.positions.size", size)
-            return SinusoidsAppended(size)
+            return AppendedSinusoids(size)
         case OneHotPositionsConfig(most=most):
-            return OneHotAppended(most)
+            return OneHotPositions(most)
         case LearnedPositionsConfig(most=most):
-            return LearnedAdded(most, vectors)
+            return LearnedPositions(most, vectors)
         case JointPositionsConfig(most=most):
-            return Joint(most, vectors, part.width)
+            return JointPositions(most, vectors, part.width)
         case RotaryPositionsConfig() | NoPositionsConfig():
             return NoPositions()
 

@@ -4,23 +4,30 @@ Keys are prepared once per sentence; a step then costs only what depends on the 
 queries of a sentence, whichever path or step they come from, are compared in one product.
 """
 
-from seqloom.nn.attention.heads import Heads
+from seqloom.nn.attention.heads import HeadProjections
 from seqloom.nn.attention.local import Focus, PredictedFocus, Reach, TimeFocus
-from seqloom.nn.attention.module import Attention, Prepared
-from seqloom.nn.attention.scores import Additive, Concatenation, Dot, General, Perceptron, Score
+from seqloom.nn.attention.module import Attention, AttentionSource
+from seqloom.nn.attention.scores import (
+    AdditiveScore,
+    ConcatScore,
+    DotScore,
+    GeneralScore,
+    MLPScore,
+    ScoreFunction,
+)
 
 __all__ = [
-    "Additive",
+    "AdditiveScore",
     "Attention",
-    "Concatenation",
-    "Dot",
+    "AttentionSource",
+    "ConcatScore",
+    "DotScore",
     "Focus",
-    "General",
-    "Heads",
-    "Perceptron",
+    "GeneralScore",
+    "HeadProjections",
+    "MLPScore",
     "PredictedFocus",
-    "Prepared",
     "Reach",
-    "Score",
+    "ScoreFunction",
     "TimeFocus",
 ]

@@ -3,10 +3,10 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-__all__ = ["Heads"]
+__all__ = ["HeadProjections"]
 
 
-class Heads(nn.Module):
+class HeadProjections(nn.Module):
     """Queries and keys of each head, mapped without bias; the head joins the sentence's axis.
 
     One score function then compares vectors of `width` for all heads at once. There is no output

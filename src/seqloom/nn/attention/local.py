@@ -37,13 +37,13 @@ class TimeFocus(nn.Module):
 
     def __init__(self, window: int, *, gaussian: bool = False) -> None:
         super().__init__()
-        self.window = _checked(window)
+        self.window = _check_window(window)
         self.gaussian = gaussian
 
     def forward(self, queries: Float[Tensor, "B Q D"], reach: Reach) -> Float[Tensor, "B Q S"]:
         distance = _distance(torch.minimum(reach.at, reach.last).to(queries.dtype), reach)
         inside = _gaussian(distance, self.window) if self.gaussian else torch.zeros_like(distance)
-        return _within(inside, distance, self.window)
+        return _mask_outside(inside, distance, self.window)
 
 
 class PredictedFocus(nn.Module):
@@ -54,17 +54,17 @@ class PredictedFocus(nn.Module):
 
     def __init__(self, query: int, width: int, *, window: int) -> None:
         super().__init__()
-        self.window = _checked(window)
+        self.window = _check_window(window)
         self.map = nn.Linear(query, width, bias=False)
         self.weigh = nn.Linear(width, 1, bias=False)
 
     def forward(self, queries: Float[Tensor, "B Q D"], reach: Reach) -> Float[Tensor, "B Q S"]:
         share = self.weigh(self.map(queries).tanh()).squeeze(-1).sigmoid()
         distance = _distance(reach.last * share, reach)
-        return _within(_gaussian(distance, self.window), distance, self.window)
+        return _mask_outside(_gaussian(distance, self.window), distance, self.window)
 
 
-def _checked(window: int) -> int:
+def _check_window(window: int) -> int:
     """One position to each side at least, so that a centre between two positions sees one."""
     if window < 1:
         raise ConfigError(f"local attention with a window of {window} sees nothing: give 1 or more")
@@ -79,5 +79,5 @@ def _gaussian(distance: Tensor, window: int) -> Tensor:
     return distance.square() * (-2 / window**2)
 
 
-def _within(scores: Tensor, distance: Tensor, window: int) -> Tensor:
+def _mask_outside(scores: Tensor, distance: Tensor, window: int) -> Tensor:
     return scores.masked_fill(distance.abs() > window, -torch.inf)

@@ -7,14 +7,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seqloom.errors import DataError
-from seqloom.nn.attention.heads import Heads
+from seqloom.nn.attention.heads import HeadProjections
 from seqloom.nn.attention.local import Focus, Reach
-from seqloom.nn.attention.scores import Score
+from seqloom.nn.attention.scores import ScoreFunction
 
-__all__ = ["Attention", "Prepared"]
+__all__ = ["Attention", "AttentionSource"]
 
 
-class Prepared(NamedTuple):
+class AttentionSource(NamedTuple):
     """What the paths of a sentence look at, held once for all of them."""
 
     keys: Float[Tensor, "B H S A"]
@@ -31,9 +31,9 @@ class Attention(nn.Module):
 
     def __init__(
         self,
-        score: Score,
+        score: ScoreFunction,
         *,
-        heads: Heads | None = None,
+        heads: HeadProjections | None = None,
         focus: Focus | None = None,
         causal: bool = False,
     ) -> None:
@@ -48,19 +48,19 @@ class Attention(nn.Module):
         """How many values a context has for each one of the source's states."""
         return 1 if self.heads is None else self.heads.count
 
-    def prepare(self, states: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> Prepared:
+    def prepare(self, states: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> AttentionSource:
         """Keys and values, once per sentence; a sentence with nothing to look at is refused."""
         if not bool(mask.any(dim=1).all()):
             raise DataError("a source without a single real position cannot be attended to")
         if (self.causal or self.focus is not None) and bool((mask[:, 1:] & ~mask[:, :-1]).any()):
             raise DataError("causal and local attention need sources with padding at the end only")
         keys = self.score.prepare(states if self.heads is None else self.heads.keys(states))
-        return Prepared(keys.unflatten(0, (len(states), -1)), states, mask)
+        return AttentionSource(keys.unflatten(0, (len(states), -1)), states, mask)
 
     def forward(
         self,
         queries: Float[Tensor, "R T D"],
-        prepared: Prepared,
+        prepared: AttentionSource,
         positions: Int[Tensor, "R"],
     ) -> tuple[Float[Tensor, "R T C"], Float[Tensor, "R T S"]]:
         """The contexts, heads side by side, and the weights, averaged over heads.
@@ -77,7 +77,7 @@ class Attention(nn.Module):
     def weigh(
         self,
         queries: Float[Tensor, "R T D"],
-        prepared: Prepared,
+        prepared: AttentionSource,
         positions: Int[Tensor, "R"],
     ) -> Float[Tensor, "B H Q S"]:
         """The weights of every head, for all Q = K·T queries of a sentence."""
@@ -87,14 +87,16 @@ class Attention(nn.Module):
         folded = asked if self.heads is None else self.heads.queries(asked)  # (B·H, K·T, A)
         scores = self.score.compare(folded, keys.flatten(0, 1))  # (B·H, K·T, S)
         scores = scores.view(sentences, heads, asked.shape[1], -1)
-        return self._limited(scores, asked, mask, positions).softmax(-1)
+        return self._mask_scores(scores, asked, mask, positions).softmax(-1)
 
-    def _limited(self, scores: Tensor, asked: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+    def _mask_scores(
+        self, scores: Tensor, asked: Tensor, mask: Tensor, positions: Tensor
+    ) -> Tensor:
         """The scores, −∞ wherever the query may not look."""
         visible = mask[:, None]  # (B, 1, S)
         if self.causal or self.focus is not None:
             source = torch.arange(mask.shape[1], device=mask.device)
-            at = _steps(positions, asked)
+            at = _query_steps(positions, asked)
             last = (mask.sum(1, keepdim=True) - 1).expand_as(at)
             if self.causal:
                 visible = visible & (source <= at[..., None])  # (B, K·T, S)
@@ -104,7 +106,7 @@ class Attention(nn.Module):
         return scores.masked_fill(~visible[:, None], -torch.inf)
 
 
-def _steps(positions: Tensor, asked: Tensor) -> Tensor:
+def _query_steps(positions: Tensor, asked: Tensor) -> Tensor:
     """The step of every query: (R,) steps made before, then one more with each query of a row."""
     sentences, count = asked.shape[:2]
     steps = torch.arange(sentences * count // len(positions), device=positions.device)

@@ -14,15 +14,15 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from seqloom.nn.autograd_functions import apply_by_hand
+from seqloom.nn.autograd_functions import apply_function
 
-__all__ = ["Network", "ReluPairs", "TanhPairs", "over_pairs"]
+__all__ = ["PairNetwork", "ReluPairs", "TanhPairs", "score_pairs"]
 
 BLOCK = 2**18  # values of a block: 1 MB in float32
 
 
 @runtime_checkable
-class Network(Protocol):
+class PairNetwork(Protocol):
     """From one vector for each pair to a score; `pairs` is its own to overwrite."""
 
     @staticmethod
@@ -78,28 +78,28 @@ class ReluPairs:
         return of_outer.view_as(pairs), of_weigh, of_inner.t() @ outer, of_inner.sum(0)
 
 
-def over_pairs(
-    network: type[Network],
+def score_pairs(
+    network: type[PairNetwork],
     queries: Float[Tensor, "B Q A"],
     keys: Float[Tensor, "B S A"],
     *weights: Tensor,
 ) -> Float[Tensor, "B Q S"]:
     """The network's score of `query + key`, for every pair."""
     if torch.is_grad_enabled():
-        return apply_by_hand(_OverPairs, network, queries, keys, *weights)
-    return _scores(network, queries, keys, *weights)
+        return apply_function(_ScorePairs, network, queries, keys, *weights)
+    return _block_scores(network, queries, keys, *weights)
 
 
-class _OverPairs(Function):
+class _ScorePairs(Function):
     """The scores, with a gradient that makes the pairs a second time."""
 
     @staticmethod
     def forward(
-        context: Any, network: type[Network], queries: Tensor, keys: Tensor, *weights: Tensor
+        context: Any, network: type[PairNetwork], queries: Tensor, keys: Tensor, *weights: Tensor
     ) -> Tensor:
         context.network = network
         context.save_for_backward(queries, keys, *weights)
-        return _scores(network, queries, keys, *weights)
+        return _block_scores(network, queries, keys, *weights)
 
     @staticmethod
     @once_differentiable
@@ -116,7 +116,9 @@ class _OverPairs(Function):
         return None, *totals
 
 
-def _scores(network: type[Network], queries: Tensor, keys: Tensor, *weights: Tensor) -> Tensor:
+def _block_scores(
+    network: type[PairNetwork], queries: Tensor, keys: Tensor, *weights: Tensor
+) -> Tensor:
     scores = queries.new_empty(*queries.shape[:2], keys.shape[1])
     for rows, columns in _blocks(queries, keys):
         pairs = queries[rows, columns, None] + keys[rows, None]  # (b, q, S, A)

@@ -9,13 +9,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seqloom.nn.attention.pairwise import ReluPairs, TanhPairs, over_pairs
+from seqloom.nn.attention.pairwise import ReluPairs, TanhPairs, score_pairs
 
-__all__ = ["Additive", "Concatenation", "Dot", "General", "Perceptron", "Score"]
+__all__ = ["AdditiveScore", "ConcatScore", "DotScore", "GeneralScore", "MLPScore", "ScoreFunction"]
 
 
 @runtime_checkable
-class Score(Protocol):
+class ScoreFunction(Protocol):
     """One way to compare queries and keys."""
 
     def prepare(self, keys: Float[Tensor, "B S E"]) -> Float[Tensor, "B S A"]:
@@ -29,7 +29,7 @@ class Score(Protocol):
         ...
 
 
-class Dot(nn.Module):
+class DotScore(nn.Module):
     """`qᵀ k`, times a factor: 1/√d makes it the scaled dot."""
 
     def __init__(self, *, factor: float = 1.0) -> None:
@@ -45,7 +45,7 @@ class Dot(nn.Module):
         return queries @ prepared.transpose(1, 2)
 
 
-class General(nn.Module):
+class GeneralScore(nn.Module):
     """`qᵀ W k`, times a factor: 1/√max(query, key) makes it scaled."""
 
     def __init__(self, query: int, key: int, *, factor: float = 1.0) -> None:
@@ -62,7 +62,7 @@ class General(nn.Module):
         return queries @ prepared.transpose(1, 2)
 
 
-class Additive(nn.Module):
+class AdditiveScore(nn.Module):
     """`wᵀ tanh(W_a q + W_b k)`."""
 
     def __init__(self, query: int, key: int, width: int) -> None:
@@ -77,10 +77,10 @@ class Additive(nn.Module):
     def compare(
         self, queries: Float[Tensor, "B Q D"], prepared: Float[Tensor, "B S A"]
     ) -> Float[Tensor, "B Q S"]:
-        return over_pairs(TanhPairs, self.from_query(queries), prepared, self.weigh.weight[0])
+        return score_pairs(TanhPairs, self.from_query(queries), prepared, self.weigh.weight[0])
 
 
-class Concatenation(nn.Module):
+class ConcatScore(nn.Module):
     """`wᵀ tanh(W [q;k])`; W's two halves are applied apart, so no pair is ever concatenated."""
 
     def __init__(self, query: int, key: int, width: int) -> None:
@@ -96,10 +96,10 @@ class Concatenation(nn.Module):
         self, queries: Float[Tensor, "B Q D"], prepared: Float[Tensor, "B S A"]
     ) -> Float[Tensor, "B Q S"]:
         mapped = functional.linear(queries, self.map.weight[:, : self.query])
-        return over_pairs(TanhPairs, mapped, prepared, self.weigh.weight[0])
+        return score_pairs(TanhPairs, mapped, prepared, self.weigh.weight[0])
 
 
-class Perceptron(nn.Module):
+class MLPScore(nn.Module):
     """`wᵀ relu(W₂ relu(W₁ [q;k] + b₁) + b₂)`; W₁'s two halves are applied apart."""
 
     def __init__(self, query: int, key: int, width: int) -> None:
@@ -117,6 +117,6 @@ class Perceptron(nn.Module):
     ) -> Float[Tensor, "B Q S"]:
         mapped = functional.linear(queries, self.first.weight[:, : self.query])
         second = self.second
-        return over_pairs(
+        return score_pairs(
             ReluPairs, mapped, prepared, self.weigh.weight[0], second.weight, second.bias
         )

@@ -7,9 +7,9 @@ no gradient is wanted, as in search, the same steps are taken and nothing else i
 """
 
 from seqloom.nn.units.elman import Activation, Elman
-from seqloom.nn.units.gru import Gru, Reset, Update
+from seqloom.nn.units.gru import Gru, ResetOrder, UpdateConvention
 from seqloom.nn.units.hard_gate import hard_gate
-from seqloom.nn.units.initialization import FirstWeights
+from seqloom.nn.units.initialization import WeightInitialization
 from seqloom.nn.units.lstm import Lstm
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.ssru import Ssru
@@ -17,13 +17,13 @@ from seqloom.nn.units.ssru import Ssru
 __all__ = [
     "Activation",
     "Elman",
-    "FirstWeights",
     "Gru",
     "Lstm",
-    "Reset",
+    "ResetOrder",
     "Ssru",
     "Unit",
     "UnitState",
-    "Update",
+    "UpdateConvention",
+    "WeightInitialization",
     "hard_gate",
 ]

@@ -9,17 +9,21 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from seqloom.nn.autograd_functions import apply_by_hand
+from seqloom.nn.autograd_functions import apply_function
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.units.initialization import FirstWeights, draw_input_weights, draw_recurrent_weights
+from seqloom.nn.units.initialization import (
+    WeightInitialization,
+    draw_input_weights,
+    draw_recurrent_weights,
+)
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import (
-    added,
-    before,
+    add_product,
+    previous_states,
     product,
-    turn,
-    walk,
-    walk_states,
+    scan_states,
+    scan_steps,
+    transpose_weights,
     weight_gradient,
 )
 
@@ -40,7 +44,7 @@ class Elman(Unit):
         *,
         activation: Activation = "tanh",
         bias: bool = True,
-        weights: FirstWeights = "orthogonal",
+        weights: WeightInitialization = "orthogonal",
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -62,43 +66,47 @@ class Elman(Unit):
     ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
         """The output of every step, and the state after every step."""
         sums = self.project(inputs.transpose(0, 1))  # (T, R, D)
-        shape, recur = _SHAPES[self.activation], self.dropout(self.recur)
+        shape, recur = _ACTIVATIONS[self.activation], self.dropout(self.recur)
         if torch.is_grad_enabled():
-            hidden = apply_by_hand(_Scan, sums, state[0], shape, matrix=recur)
+            hidden = apply_function(_Scan, sums, state[0], shape, matrix=recur)
         else:
-            step = partial(_step, turned=turn(recur, len(sums)), shape=shape)
-            (hidden,) = walk_states(step, sums, state)
+            step = partial(_step, turned=transpose_weights(recur, len(sums)), shape=shape)
+            (hidden,) = scan_states(step, sums, state)
         hidden = hidden.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden,)
 
 
-class _Shape(NamedTuple):
+class _ActivationFunction(NamedTuple):
     """An activation in place, and its slope as a function of its value."""
 
     apply: Callable[[Tensor], Tensor]
     slope: Callable[[Tensor], Tensor]
 
 
-_SHAPES: dict[Activation, _Shape] = {
-    "tanh": _Shape(Tensor.tanh_, lambda value: 1 - value.square()),
-    "relu": _Shape(Tensor.relu_, lambda value: (value > 0).to(value.dtype)),
-    "sigmoid": _Shape(Tensor.sigmoid_, lambda value: value * (1 - value)),
-    "identity": _Shape(lambda value: value, torch.ones_like),
+_ACTIVATIONS: dict[Activation, _ActivationFunction] = {
+    "tanh": _ActivationFunction(Tensor.tanh_, lambda value: 1 - value.square()),
+    "relu": _ActivationFunction(Tensor.relu_, lambda value: (value > 0).to(value.dtype)),
+    "sigmoid": _ActivationFunction(Tensor.sigmoid_, lambda value: value * (1 - value)),
+    "identity": _ActivationFunction(lambda value: value, torch.ones_like),
 }
 
 
-def _step(summed: Tensor, state: UnitState, *, turned: Tensor, shape: _Shape) -> UnitState:
+def _step(
+    summed: Tensor, state: UnitState, *, turned: Tensor, shape: _ActivationFunction
+) -> UnitState:
     """One step from its projected input."""
-    return (shape.apply(added(summed, state[0], turned)),)
+    return (shape.apply(add_product(summed, state[0], turned)),)
 
 
 class _Scan(torch.autograd.Function):
     """The loop over time, from projected inputs to all hidden states."""
 
     @staticmethod
-    def forward(ctx: Any, recur: Tensor, sums: Tensor, first: Tensor, shape: _Shape) -> Tensor:
-        step = partial(_step, turned=turn(recur, len(sums)), shape=shape)
-        (hiddens,) = walk(step, sums, (first,))
+    def forward(
+        ctx: Any, recur: Tensor, sums: Tensor, first: Tensor, shape: _ActivationFunction
+    ) -> Tensor:
+        step = partial(_step, turned=transpose_weights(recur, len(sums)), shape=shape)
+        (hiddens,) = scan_steps(step, sums, (first,))
         ctx.save_for_backward(first, recur, hiddens)
         ctx.slope = shape.slope
         return hiddens
@@ -112,6 +120,6 @@ class _Scan(torch.autograd.Function):
         to_hidden = to_hiddens[-1]
         for t in reversed(range(len(slopes))):
             delta = torch.mul(to_hidden, slopes[t], out=deltas[t])
-            to_hidden = added(to_hiddens[t - 1], delta, recur) if t else product(delta, recur)
-        to_recur = weight_gradient(deltas, before(first, hiddens), recur.dtype)
+            to_hidden = add_product(to_hiddens[t - 1], delta, recur) if t else product(delta, recur)
+        to_recur = weight_gradient(deltas, previous_states(first, hiddens), recur.dtype)
         return to_recur, deltas, to_hidden, None

@@ -9,26 +9,30 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from seqloom.nn.autograd_functions import apply_by_hand
+from seqloom.nn.autograd_functions import apply_function
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.units.initialization import FirstWeights, draw_input_weights, draw_recurrent_weights
+from seqloom.nn.units.initialization import (
+    WeightInitialization,
+    draw_input_weights,
+    draw_recurrent_weights,
+)
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import (
-    added,
-    before,
+    add_product,
+    previous_states,
     product,
-    through_sigmoid,
-    through_tanh,
-    turn,
-    walk,
-    walk_states,
+    scan_states,
+    scan_steps,
+    sigmoid_backward,
+    tanh_backward,
+    transpose_weights,
     weight_gradient,
 )
 
-__all__ = ["Gru", "Reset", "Update"]
+__all__ = ["Gru", "ResetOrder", "UpdateConvention"]
 
-Reset = Literal["before", "after"]
-Update = Literal["keep", "take"]
+ResetOrder = Literal["before", "after"]
+UpdateConvention = Literal["keep", "take"]
 GatedStep = Callable[..., tuple[Tensor, ...]]
 
 
@@ -46,10 +50,10 @@ class Gru(Unit):
         inputs: int,
         width: int,
         *,
-        reset: Reset = "before",
-        update: Update = "keep",
+        reset: ResetOrder = "before",
+        update: UpdateConvention = "keep",
         bias: bool = True,
-        weights: FirstWeights = "orthogonal",
+        weights: WeightInitialization = "orthogonal",
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -75,10 +79,10 @@ class Gru(Unit):
         sums = self.project(inputs.transpose(0, 1))  # (T, R, 3D)
         form, recur = _FORMS[self.reset], self.dropout(self.recur)
         if torch.is_grad_enabled():
-            hidden = apply_by_hand(form.scan, sums, state[0], self.keep, matrix=recur)
+            hidden = apply_function(form.scan, sums, state[0], self.keep, matrix=recur)
         else:
-            step = partial(form.step, turned=turn(recur, len(sums)), keep=self.keep)
-            (hidden,) = walk_states(step, sums, state)
+            step = partial(form.step, turned=transpose_weights(recur, len(sums)), keep=self.keep)
+            (hidden,) = scan_states(step, sums, state)
         hidden = hidden.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden,)
 
@@ -89,10 +93,10 @@ def _step_before(
     """One step from its projected input: hidden state; r and z, candidate, r ⊙ h."""
     (hidden,) = state
     cut = 2 * hidden.shape[1]
-    gates = added(summed[:, :cut], hidden, turned[:, :cut]).sigmoid_()
+    gates = add_product(summed[:, :cut], hidden, turned[:, :cut]).sigmoid_()
     reset, update = gates.chunk(2, dim=1)
     left = reset * hidden
-    candidate = added(summed[:, cut:], left, turned[:, cut:]).tanh_()
+    candidate = add_product(summed[:, cut:], left, turned[:, cut:]).tanh_()
     return _blend(hidden, candidate, update, keep=keep), gates, candidate, left
 
 
@@ -102,17 +106,17 @@ class _ResetBefore(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, recur: Tensor, sums: Tensor, first: Tensor, keep: bool) -> Tensor:
         ctx.keep = keep
-        return _walked(ctx, partial(_step_before, keep=keep), sums, first, recur)
+        return _scan(ctx, partial(_step_before, keep=keep), sums, first, recur)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, to_hiddens: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         first, recur, hiddens, gates, candidate, left = ctx.saved_tensors
         width = first.shape[1]
-        earlier, reset = before(first, hiddens), gates[:, :, :width]
+        earlier, reset = previous_states(first, hiddens), gates[:, :, :width]
         stay, slopes = _blend_slopes(earlier, gates, candidate, keep=ctx.keep)
         reset_slopes = torch.empty_like(left)
-        through_sigmoid(earlier, reset, reset_slopes)
+        sigmoid_backward(earlier, reset, reset_slopes)
         deltas = gates.new_empty(*gates.shape[:2], 3, width)  # of r, z, candidate
         flat = deltas.flatten(2)
         to_hidden = to_hiddens[-1]
@@ -121,7 +125,7 @@ class _ResetBefore(torch.autograd.Function):
             to_left = product(deltas[t, :, 2], recur[2 * width :])
             torch.mul(to_left, reset_slopes[t], out=deltas[t, :, 0])
             to_hidden = torch.mul(to_hidden, stay[t]).addcmul_(to_left, reset[t])
-            to_hidden = added(to_hidden, flat[t, :, : 2 * width], recur[: 2 * width])
+            to_hidden = add_product(to_hidden, flat[t, :, : 2 * width], recur[: 2 * width])
             if t:
                 to_hidden += to_hiddens[t - 1]
         to_gates = weight_gradient(flat[:, :, : 2 * width], earlier, recur.dtype)
@@ -148,18 +152,18 @@ class _ResetAfter(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, recur: Tensor, sums: Tensor, first: Tensor, keep: bool) -> Tensor:
         ctx.keep = keep
-        return _walked(ctx, partial(_step_after, keep=keep), sums, first, recur)
+        return _scan(ctx, partial(_step_after, keep=keep), sums, first, recur)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, to_hiddens: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         first, recur, hiddens, gates, candidate, made = ctx.saved_tensors
         width = first.shape[1]
-        earlier, reset = before(first, hiddens), gates[:, :, :width]
+        earlier, reset = previous_states(first, hiddens), gates[:, :, :width]
         stay, slopes = _blend_slopes(earlier, gates, candidate, keep=ctx.keep)
         reset_slopes = torch.empty_like(slopes)
         reset_slopes[:, :, 0] = reset
-        through_sigmoid(made, reset, reset_slopes[:, :, 1])
+        sigmoid_backward(made, reset, reset_slopes[:, :, 1])
         # Of the candidate's W h, of r and z, of the candidate: the first three go back to the
         # state before, the last three to the inputs.
         deltas = gates.new_empty(*gates.shape[:2], 4, width)
@@ -168,16 +172,18 @@ class _ResetAfter(torch.autograd.Function):
         for t in reversed(range(len(deltas))):
             torch.mul(slopes[t], to_hidden.unsqueeze(1), out=deltas[t, :, 2:])
             torch.mul(reset_slopes[t], deltas[t, :, 3:], out=deltas[t, :, :2])
-            to_hidden = added(to_hidden * stay[t], flat[t, :, : 3 * width], rolled)
+            to_hidden = add_product(to_hidden * stay[t], flat[t, :, : 3 * width], rolled)
             if t:
                 to_hidden += to_hiddens[t - 1]
         to_recur = weight_gradient(flat[:, :, : 3 * width], earlier, recur.dtype)
         return to_recur.roll(-width, 0), flat[:, :, width:], to_hidden, None
 
 
-def _walked(ctx: Any, step: GatedStep, sums: Tensor, first: Tensor, recur: Tensor) -> Tensor:
+def _scan(ctx: Any, step: GatedStep, sums: Tensor, first: Tensor, recur: Tensor) -> Tensor:
     """All states of either form; what its gradient needs is saved for it."""
-    hiddens, *kept = walk(partial(step, turned=turn(recur, len(sums))), sums, (first,))
+    hiddens, *kept = scan_steps(
+        partial(step, turned=transpose_weights(recur, len(sums))), sums, (first,)
+    )
     ctx.save_for_backward(first, recur, hiddens, *kept)
     return hiddens
 
@@ -199,8 +205,8 @@ def _blend_slopes(
     other = 1 - update
     stay, enter = (update, other) if keep else (other, update)
     slopes = torch.empty_like(gates).unflatten(2, (2, -1))
-    through_sigmoid(hidden - candidate if keep else candidate - hidden, update, slopes[:, :, 0])
-    through_tanh(enter, candidate, slopes[:, :, 1])
+    sigmoid_backward(hidden - candidate if keep else candidate - hidden, update, slopes[:, :, 0])
+    tanh_backward(enter, candidate, slopes[:, :, 1])
     return stay, slopes
 
 
@@ -211,7 +217,7 @@ class _Form(NamedTuple):
     step: GatedStep
 
 
-_FORMS: dict[Reset, _Form] = {
+_FORMS: dict[ResetOrder, _Form] = {
     "before": _Form(_ResetBefore, _step_before),
     "after": _Form(_ResetAfter, _step_after),
 }

@@ -5,26 +5,26 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-__all__ = ["FirstWeights", "draw_input_weights", "draw_recurrent_weights"]
+__all__ = ["WeightInitialization", "draw_input_weights", "draw_recurrent_weights"]
 
-FirstWeights = Literal["orthogonal", "glorot", "uniform", "normal"]
+WeightInitialization = Literal["orthogonal", "glorot", "uniform", "normal"]
 """How the matrices of a unit are drawn, those of its inputs by Glorot where it says orthogonal.
 
 With N columns, "uniform" is within ±1/√N and "normal" has a standard deviation of 1/√N.
 """
 
 
-def draw_input_weights(project: nn.Linear, weights: FirstWeights) -> None:
+def draw_input_weights(project: nn.Linear, weights: WeightInitialization) -> None:
     """Draw the matrix that reads the inputs; its bias, if there is one, starts at zero."""
-    _DRAWS["glorot" if weights == "orthogonal" else weights](project.weight)
+    _INITIALIZERS["glorot" if weights == "orthogonal" else weights](project.weight)
     if project.bias is not None:
         nn.init.zeros_(project.bias)
 
 
-def draw_recurrent_weights(recur: Tensor, weights: FirstWeights) -> None:
+def draw_recurrent_weights(recur: Tensor, weights: WeightInitialization) -> None:
     """Draw the square matrices of all gates, which lie one below the other."""
     for gate in recur.detach().split(recur.shape[1]):
-        _DRAWS[weights](gate)
+        _INITIALIZERS[weights](gate)
 
 
 def _uniform(matrix: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ def _normal(matrix: Tensor) -> Tensor:
     return nn.init.normal_(matrix, std=matrix.shape[1] ** -0.5)
 
 
-_DRAWS: dict[FirstWeights, Callable[[Tensor], Tensor]] = {
+_INITIALIZERS: dict[WeightInitialization, Callable[[Tensor], Tensor]] = {
     "orthogonal": nn.init.orthogonal_,
     "glorot": nn.init.xavier_uniform_,
     "uniform": _uniform,

@@ -8,19 +8,23 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from seqloom.nn.autograd_functions import apply_by_hand
+from seqloom.nn.autograd_functions import apply_function
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.units.initialization import FirstWeights, draw_input_weights, draw_recurrent_weights
+from seqloom.nn.units.initialization import (
+    WeightInitialization,
+    draw_input_weights,
+    draw_recurrent_weights,
+)
 from seqloom.nn.units.protocol import Unit, UnitState
 from seqloom.nn.units.scan import (
-    added,
-    before,
+    add_product,
+    previous_states,
     product,
-    through_sigmoid,
-    through_tanh,
-    turn,
-    walk,
-    walk_states,
+    scan_states,
+    scan_steps,
+    sigmoid_backward,
+    tanh_backward,
+    transpose_weights,
     weight_gradient,
 )
 
@@ -38,7 +42,7 @@ class Lstm(Unit):
         width: int,
         *,
         bias: bool = True,
-        weights: FirstWeights = "orthogonal",
+        weights: WeightInitialization = "orthogonal",
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -64,10 +68,10 @@ class Lstm(Unit):
         sums = self.project(inputs.transpose(0, 1))  # (T, R, 4D)
         recur = self.dropout(self.recur)
         if torch.is_grad_enabled():
-            hidden, cell = apply_by_hand(_Scan, sums, *state, matrix=recur)
+            hidden, cell = apply_function(_Scan, sums, *state, matrix=recur)
         else:
-            step = partial(_step, turned=turn(recur, len(sums)))
-            hidden, cell = walk_states(step, sums, state)
+            step = partial(_step, turned=transpose_weights(recur, len(sums)))
+            hidden, cell = scan_states(step, sums, state)
         hidden, cell = hidden.transpose(0, 1), cell.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden, cell)
 
@@ -75,7 +79,7 @@ class Lstm(Unit):
 def _step(summed: Tensor, state: UnitState, *, turned: Tensor) -> tuple[Tensor, ...]:
     """One step from its projected input: hidden state, cell; gates, and the cell's tanh."""
     hidden, cell = state
-    gates = added(summed, hidden, turned)
+    gates = add_product(summed, hidden, turned)
     gates[:, : 3 * hidden.shape[1]].sigmoid_()
     enter, keep, show, candidate = gates.chunk(4, dim=1)
     cell = torch.mul(keep, cell).addcmul_(enter, candidate.tanh_())
@@ -90,8 +94,8 @@ class _Scan(torch.autograd.Function):
     def forward(
         ctx: Any, recur: Tensor, sums: Tensor, hidden: Tensor, cell: Tensor
     ) -> tuple[Tensor, Tensor]:
-        step = partial(_step, turned=turn(recur, len(sums)))
-        hiddens, cells, gates, squashed = walk(step, sums, (hidden, cell))
+        step = partial(_step, turned=transpose_weights(recur, len(sums)))
+        hiddens, cells, gates, squashed = scan_steps(step, sums, (hidden, cell))
         ctx.save_for_backward(hidden, cell, recur, hiddens, cells, gates, squashed)
         return hiddens, cells
 
@@ -102,9 +106,9 @@ class _Scan(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         hidden, cell, recur, hiddens, cells, gates, squashed = ctx.saved_tensors
         _, keep, show, _ = gates.chunk(4, dim=2)
-        slopes = _slopes(gates, before(cell, cells), squashed)
+        slopes = _slopes(gates, previous_states(cell, cells), squashed)
         opening = torch.empty_like(squashed)
-        through_tanh(show, squashed, opening)
+        tanh_backward(show, squashed, opening)
         deltas = torch.empty_like(slopes)  # (T, R, 4, D)
         flat = deltas.flatten(2)
         to_hidden, to_cell = to_hiddens[-1], to_cells[-1]
@@ -114,9 +118,9 @@ class _Scan(torch.autograd.Function):
             torch.mul(slopes[t], to_cell.unsqueeze(1), out=delta)
             torch.mul(slopes[t, :, 2], to_hidden, out=delta[:, 2])
             if t:
-                to_hidden = added(to_hiddens[t - 1], flat[t], recur)
+                to_hidden = add_product(to_hiddens[t - 1], flat[t], recur)
                 to_cell = torch.addcmul(to_cells[t - 1], to_cell, keep[t])
-        to_recur = weight_gradient(flat, before(hidden, hiddens), recur.dtype)
+        to_recur = weight_gradient(flat, previous_states(hidden, hiddens), recur.dtype)
         return to_recur, flat, product(flat[0], recur), to_cell * keep[0]
 
 
@@ -126,8 +130,8 @@ def _slopes(
     """How cell and output change with what goes into each gate; `cells` are those before a step."""
     enter, keep, show, candidate = gates.chunk(4, dim=2)
     slopes = torch.empty_like(gates).unflatten(2, (4, -1))
-    through_sigmoid(candidate, enter, slopes[:, :, 0])
-    through_sigmoid(cells, keep, slopes[:, :, 1])
-    through_sigmoid(squashed, show, slopes[:, :, 2])
-    through_tanh(enter, candidate, slopes[:, :, 3])
+    sigmoid_backward(candidate, enter, slopes[:, :, 0])
+    sigmoid_backward(cells, keep, slopes[:, :, 1])
+    sigmoid_backward(squashed, show, slopes[:, :, 2])
+    tanh_backward(enter, candidate, slopes[:, :, 3])
     return slopes

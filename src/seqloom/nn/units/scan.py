@@ -9,36 +9,40 @@ from torch import Tensor
 from seqloom.nn.units.protocol import UnitState
 
 __all__ = [
-    "Step",
-    "added",
-    "before",
+    "UnitStep",
+    "add_product",
+    "previous_states",
     "product",
-    "through_sigmoid",
-    "through_tanh",
-    "turn",
-    "walk",
-    "walk_states",
+    "scan_states",
+    "scan_steps",
+    "sigmoid_backward",
+    "tanh_backward",
+    "transpose_weights",
     "weight_gradient",
 ]
 
-Step = Callable[[Tensor, UnitState], tuple[Tensor, ...]]
+UnitStep = Callable[[Tensor, UnitState], tuple[Tensor, ...]]
 """From projected inputs and a state, the next state, then what its gradient needs beside it."""
 
 
-def walk(step: Step, sums: Float[Tensor, "T R E"], state: UnitState) -> tuple[Tensor, ...]:
+def scan_steps(
+    step: UnitStep, sums: Float[Tensor, "T R E"], state: UnitState
+) -> tuple[Tensor, ...]:
     """All that every step gives."""
-    return tuple(torch.stack(part) for part in zip(*_steps(step, sums, state), strict=True))
+    return tuple(torch.stack(part) for part in zip(*_run_steps(step, sums, state), strict=True))
 
 
-def walk_states(step: Step, sums: Float[Tensor, "T R E"], state: UnitState) -> tuple[Tensor, ...]:
+def scan_states(
+    step: UnitStep, sums: Float[Tensor, "T R E"], state: UnitState
+) -> tuple[Tensor, ...]:
     """The state after every step, where no gradient is wanted."""
-    found = _steps(step, sums, state)
+    found = _run_steps(step, sums, state)
     if len(found) == 1:
         return tuple(part.unsqueeze(0) for part in found[0][: len(state)])
     return tuple(torch.stack([each[part] for each in found]) for part in range(len(state)))
 
 
-def _steps(step: Step, sums: Tensor, state: UnitState) -> list[tuple[Tensor, ...]]:
+def _run_steps(step: UnitStep, sums: Tensor, state: UnitState) -> list[tuple[Tensor, ...]]:
     parts = len(state)
     found = []
     for summed in sums.unbind():
@@ -54,7 +58,7 @@ def product(values: Float[Tensor, "R E"], matrix: Float[Tensor, "E D"]) -> Float
     return (values.to(matrix.dtype) @ matrix).to(values.dtype)
 
 
-def added(
+def add_product(
     sums: Float[Tensor, "R D"], values: Float[Tensor, "R E"], matrix: Float[Tensor, "E D"]
 ) -> Float[Tensor, "R D"]:
     """Sums with such a product added to them."""
@@ -63,22 +67,24 @@ def added(
     return sums + values.to(matrix.dtype) @ matrix
 
 
-def turn(recur: Float[Tensor, "E D"], steps: int) -> Float[Tensor, "D E"]:
+def transpose_weights(recur: Float[Tensor, "E D"], steps: int) -> Float[Tensor, "D E"]:
     """The matrix that a state is multiplied with, laid out anew where there are steps enough."""
     return recur.t().contiguous() if steps > 8 else recur.t()
 
 
-def through_sigmoid(gradient: Tensor, value: Tensor, out: Tensor) -> None:
+def sigmoid_backward(gradient: Tensor, value: Tensor, out: Tensor) -> None:
     """Into `out` the gradient before a sigmoid, from the one after it and the sigmoid's value."""
     torch.ops.aten.sigmoid_backward.grad_input(gradient, value, grad_input=out)
 
 
-def through_tanh(gradient: Tensor, value: Tensor, out: Tensor) -> None:
+def tanh_backward(gradient: Tensor, value: Tensor, out: Tensor) -> None:
     """Into `out` the gradient before a tanh, from the one after it and the tanh's value."""
     torch.ops.aten.tanh_backward.grad_input(gradient, value, grad_input=out)
 
 
-def before(first: Float[Tensor, "R D"], states: Float[Tensor, "T R D"]) -> Float[Tensor, "T R D"]:
+def previous_states(
+    first: Float[Tensor, "R D"], states: Float[Tensor, "T R D"]
+) -> Float[Tensor, "T R D"]:
     """The state that each step came from."""
     return torch.cat([first.unsqueeze(0), states[:-1]])
 

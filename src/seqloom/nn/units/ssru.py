@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear, pad
 
-from seqloom.nn.autograd_functions import apply_by_hand
-from seqloom.nn.units.initialization import FirstWeights, draw_input_weights
+from seqloom.nn.autograd_functions import apply_function
+from seqloom.nn.units.initialization import WeightInitialization, draw_input_weights
 from seqloom.nn.units.protocol import Unit, UnitState
-from seqloom.nn.units.scan import before, walk, walk_states
+from seqloom.nn.units.scan import previous_states, scan_states, scan_steps
 
 __all__ = ["Ssru"]
 
@@ -22,7 +22,12 @@ class Ssru(Unit):
     parts = 1
 
     def __init__(
-        self, inputs: int, width: int, *, bias: bool = True, weights: FirstWeights = "orthogonal"
+        self,
+        inputs: int,
+        width: int,
+        *,
+        bias: bool = True,
+        weights: WeightInitialization = "orthogonal",
     ) -> None:
         super().__init__()
         self.width = width
@@ -45,9 +50,9 @@ class Ssru(Unit):
         bias = None if self.bias is None else pad(self.bias, (0, self.width))
         sums = linear(inputs.transpose(0, 1), self.project.weight, bias)  # (T, R, 2D)
         if torch.is_grad_enabled():
-            cell = apply_by_hand(_Scan, sums, state[0])
+            cell = apply_function(_Scan, sums, state[0])
         else:
-            (cell,) = walk_states(_step, sums, state)
+            (cell,) = scan_states(_step, sums, state)
         cell = cell.transpose(0, 1)  # (R, T, D)
         return cell.relu(), (cell,)
 
@@ -64,7 +69,7 @@ class _Scan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, sums: Tensor, first: Tensor) -> Tensor:
-        cells, forget = walk(_step, sums, (first,))
+        cells, forget = scan_steps(_step, sums, (first,))
         ctx.save_for_backward(first, sums.chunk(2, dim=2)[1], cells, forget)
         return cells
 
@@ -79,5 +84,5 @@ class _Scan(torch.autograd.Function):
         to_sums = forget.new_empty(*forget.shape[:2], 2 * forget.shape[2])
         to_gate, to_value = to_sums.chunk(2, dim=2)
         torch.mul(totals, 1 - forget, out=to_value)
-        torch.mul(before(first, cells).sub_(value).mul_(forget), to_value, out=to_gate)
+        torch.mul(previous_states(first, cells).sub_(value).mul_(forget), to_value, out=to_gate)
         return to_sums, totals[0] * forget[0]

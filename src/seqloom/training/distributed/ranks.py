@@ -19,19 +19,19 @@ from torch.distributed.rendezvous import rendezvous
 
 from seqloom.errors import Interrupted, RunError
 
-__all__ = ["ALONE", "Ranks", "Summed", "meeting"]
+__all__ = ["SINGLE_PROCESS", "Ranks", "ReducedLoss", "process_group"]
 
-PATIENCE = timedelta(hours=12)  # how long workers wait while the first one validates and saves
+TIMEOUT = timedelta(hours=12)  # how long workers wait while the first one validates and saves
 
 
-class Summed(NamedTuple):
+class ReducedLoss(NamedTuple):
     """What all workers have in common after an update's gradients are added up."""
 
     loss: float
     stop: bool  # whether one of them was asked to stop
 
 
-def _nobody() -> bool:
+def _never() -> bool:
     return False
 
 
@@ -41,48 +41,48 @@ class Ranks:
 
     rank: int = 0
     world: int = 1
-    asked: Callable[[], bool] = _nobody
+    should_stop: Callable[[], bool] = _never
 
-    def agree(self, number: float) -> float:
+    def broadcast(self, number: float) -> float:
         """The number that the first worker gives; the others wait for it."""
         if self.world == 1:
             return number
         word = torch.tensor([number], dtype=torch.float64)
-        with _lost_worker():
+        with _worker_errors():
             distributed.broadcast(word, src=0)
         return float(word)
 
-    def sum_gradients(self, model: nn.Module, loss: float) -> Summed:
+    def sum_gradients(self, model: nn.Module, loss: float) -> ReducedLoss:
         """Replace gradients by their sums over all workers, and add up the losses.
 
         One message holds it all, however many batches were accumulated for the update.
         """
         if self.world == 1:
-            return Summed(loss, self.asked())
+            return ReducedLoss(loss, self.should_stop())
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        words = learning[0].new_tensor([loss, self.asked()])
+        words = learning[0].new_tensor([loss, self.should_stop()])
         flat = torch.cat([*(_gradient(each).flatten() for each in learning), words])
-        with _lost_worker():
+        with _worker_errors():
             distributed.all_reduce(flat)
         *sums, words = flat.split([*(each.numel() for each in learning), 2])
         for parameter, total in zip(learning, sums, strict=True):
             parameter.grad = total.view_as(parameter)
-        return Summed(float(words[0]), bool(words[1]))
+        return ReducedLoss(float(words[0]), bool(words[1]))
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of what all workers give, in place."""
         if self.world > 1:
-            with _lost_worker():
+            with _worker_errors():
                 distributed.all_reduce(values)
         return values
 
 
-ALONE = Ranks()
+SINGLE_PROCESS = Ranks()
 
 
 @contextmanager
-def meeting(
-    place: str, rank: int, world: int, *, asked: Callable[[], bool] = _nobody
+def process_group(
+    place: str, rank: int, world: int, *, asked: Callable[[], bool] = _never
 ) -> Iterator[Ranks]:
     """Join the other workers at a place as torch.distributed names it: a file, or `env://`.
 
@@ -90,14 +90,14 @@ def meeting(
     is asked to stop before all are there.
     """
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    board, _, _ = next(rendezvous(place, rank, world, timeout=PATIENCE))
-    attempt = _attempt(board, Ranks(rank, world, asked))
+    board, _, _ = next(rendezvous(place, rank, world, timeout=TIMEOUT))
+    attempt = _agree_on_name(board, Ranks(rank, world, asked))
     distributed.init_process_group(
         backend,
         store=PrefixStore(attempt, board),
         rank=rank,
         world_size=world,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
     )
     try:
         yield Ranks(rank, world, asked)
@@ -105,7 +105,7 @@ def meeting(
         distributed.destroy_process_group()
 
 
-def _attempt(board: Store, ranks: Ranks) -> str:
+def _agree_on_name(board: Store, ranks: Ranks) -> str:
     """A name for this meeting that all who are there know, and nobody who was there before.
 
     torchrun keeps what a dead attempt wrote on its board, addresses among it, and its count of
@@ -115,7 +115,7 @@ def _attempt(board: Store, ranks: Ranks) -> str:
     word = token_hex(16)
     if ranks.rank:
         board.set(f"here/{ranks.rank}", word)
-        _until(lambda: board.check([f"answer/{word}"]), ranks)
+        _wait_until(lambda: board.check([f"answer/{word}"]), ranks)
         attempt = board.get(f"answer/{word}").decode()
         board.set(f"met/{attempt}/{ranks.rank}", word)
         return attempt
@@ -127,14 +127,14 @@ def _attempt(board: Store, ranks: Ranks) -> str:
                 board.set(f"answer/{board.get(f'here/{rank}').decode()}", word)
         return all(board.check([f"met/{word}/{rank}"]) for rank in others)
 
-    _until(all_met, ranks)
+    _wait_until(all_met, ranks)
     return word
 
 
-def _until(ready: Callable[[], bool], ranks: Ranks) -> None:
-    with _lost_worker():
+def _wait_until(ready: Callable[[], bool], ranks: Ranks) -> None:
+    with _worker_errors():
         while not ready():
-            if ranks.asked():
+            if ranks.should_stop():
                 raise Interrupted("stopped before an update was made; the same command goes on")
             time.sleep(0.02)
 
@@ -145,7 +145,7 @@ def _gradient(parameter: nn.Parameter) -> Tensor:
 
 
 @contextmanager
-def _lost_worker() -> Iterator[None]:
+def _worker_errors() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
