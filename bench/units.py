@@ -1,4 +1,4 @@
-"""Times a training step of each recurrent unit against torch's own of the same size (SPEC S2).
+"""Times a training step of each recurrent unit against torch's own of the same size (S2).
 
     python bench/units.py [--rounds 15]
 

@@ -1,4 +1,4 @@
-"""A conformance suite for attention (SPEC S4).
+"""A conformance suite for attention (S4).
 
 `check_attention` takes any attention, whatever its score, heads and focus, and proves the laws that
 decoders rest on, in float64 to 1e-9, then in float32 to 1e-4. Each law is a function of its own
@@ -80,7 +80,7 @@ def check_attention(
 
 def check_weights_are_a_distribution(subject: Subject) -> None:
     """Rows sum to 1 over what may be seen; padding, the future and what lies outside the window
-    have weight exactly 0 (SPEC S4, S4.3, S4.4)."""
+    have weight exactly 0 (S4, S4.3, S4.4)."""
     queries, positions = subject.draw(subject.rows, 4, subject.query), subject.steps(subject.rows)
     _, weights = subject.ask(queries, positions)
     visible = visible_positions(subject, queries, positions)
@@ -91,7 +91,7 @@ def check_weights_are_a_distribution(subject: Subject) -> None:
 
 def check_contexts_are_weighted_sums(subject: Subject) -> None:
     """Every head sums the same values, so the mean of the heads' contexts is that of the mean
-    weights (SPEC S4.5)."""
+    weights (S4.5)."""
     queries, positions = subject.draw(subject.rows, 3, subject.query), subject.steps(subject.rows)
     context, weights = subject.ask(queries, positions)
     heads = context.unflatten(-1, (subject.attention.context_factor, -1))
@@ -120,7 +120,7 @@ def check_neighbours_change_nothing(subject: Subject) -> None:
 
 
 def check_rows_are_independent(subject: Subject) -> None:
-    """K paths of a sentence that share its keys find what each would find alone (SPEC S7.3)."""
+    """K paths of a sentence that share its keys find what each would find alone (S7.3)."""
     paths = 3
     rows = paths * subject.rows
     queries, positions = subject.draw(rows, 2, subject.query), subject.steps(rows)
@@ -132,7 +132,7 @@ def check_rows_are_independent(subject: Subject) -> None:
 
 
 def check_steps_add_up(subject: Subject) -> None:
-    """Many queries at once equal one at a time with the positions moved on (SPEC S5.7)."""
+    """Many queries at once equal one at a time with the positions moved on (S5.7)."""
     rows, count = 2 * subject.rows, 5
     queries, positions = subject.draw(rows, count, subject.query), subject.steps(rows)
     whole = subject.ask(queries, positions)
@@ -236,7 +236,7 @@ def visible_positions(subject: Subject, queries: Tensor, positions: Tensor) -> T
 
 
 def centre(attention: Attention, query: Tensor, *, at: int, last: int) -> float:
-    """The middle of the window (SPEC S4.3)."""
+    """The middle of the window (S4.3)."""
     match attention.focus:
         case PredictedFocus() as focus:
             inner = (focus.map.weight @ query).tanh()

@@ -1,4 +1,4 @@
-"""A conformance suite for whatever claims the decoder protocol (DESIGN, Interfaces).
+"""A conformance suite for whatever claims the decoder protocol.
 
 `check_decoder` takes any model with its encoder and proves the laws that search and training rest
 on, in float64 to 1e-9, then in float32 to 1e-4. Each law is a function of its own below.
@@ -87,7 +87,7 @@ def check_decoder(
 
 
 def check_reads_add_up(subject: Subject) -> None:
-    """One read of T equals T reads of one, and every other way to cut it (SPEC S5.7)."""
+    """One read of T equals T reads of one, and every other way to cut it (S5.7)."""
     tokens = subject.tokens(len(subject.sentences), 5)
     whole = subject.recompute(subject.sentences, tokens)
     for cuts in ([1, 1, 1, 1, 1], [2, 3], [3, 2], [1, 4]):
@@ -100,7 +100,7 @@ def check_reads_add_up(subject: Subject) -> None:
 
 def check_select_is_recompute(subject: Subject) -> None:
     """However paths are reordered, repeated and dropped, and sentences with them, each remembers
-    exactly its own history (SPEC S7.3)."""
+    exactly its own history (S7.3)."""
     state, sentences, paths = subject.state(), subject.sentences, 1
     histories = torch.empty(len(sentences), 0, dtype=torch.int64)
     for turn, wanted in enumerate((1, 3, 2, 4, 1)):
@@ -167,7 +167,7 @@ def check_neighbours_change_nothing(subject: Subject) -> None:
 
 def check_attention_is_a_distribution(subject: Subject) -> None:
     """Traced weights sum to 1 over real positions and are exactly 0 at padding; tracing changes
-    nothing else (SPEC S4, S4.6)."""
+    nothing else (S4, S4.6)."""
     tokens = subject.tokens(len(subject.sentences), 3)
     traced = subject.recompute(subject.sentences, tokens)
     memory = subject.model.encoder.encode(subject.source)
@@ -185,7 +185,7 @@ def check_attention_is_a_distribution(subject: Subject) -> None:
 
 
 def check_beam_of_one_is_greedy(subject: Subject) -> None:
-    """One path is the greedy path, however outputs are compared (SPEC S7.1, S7.3)."""
+    """One path is the greedy path, however outputs are compared (S7.1, S7.3)."""
     longest = subject.draw(1, 7, len(subject.sentences))
     greedy = subject.search(Greedy(), longest)
     for power in POWERS:
@@ -194,7 +194,7 @@ def check_beam_of_one_is_greedy(subject: Subject) -> None:
 
 
 def check_scores_are_rescored(subject: Subject) -> None:
-    """What a search reports of an output is what reading that output gives (SPEC S7.4)."""
+    """What a search reports of an output is what reading that output gives (S7.4)."""
     longest = subject.draw(1, 6, len(subject.sentences))
     searches: list[tuple[Search, float]] = [
         (Greedy(), 0.0),

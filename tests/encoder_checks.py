@@ -1,4 +1,4 @@
-"""A conformance suite for whatever claims the encoder protocol (DESIGN, Interfaces)."""
+"""A conformance suite for whatever claims the encoder protocol."""
 
 from copy import deepcopy
 from typing import Any

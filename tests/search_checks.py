@@ -1,4 +1,4 @@
-"""A conformance suite for searches: what each must keep to, whatever decoder it drives (SPEC S7.4).
+"""A conformance suite for searches: what each must keep to, whatever decoder it drives (S7.4).
 
 `check_searches` takes a subject of `tests.checks` in float64 and proves the laws of every method.
 """

@@ -1,4 +1,4 @@
-"""A conformance suite for whatever claims to be a recurrent unit (SPEC S2, RELIABILITY C4).
+"""A conformance suite for whatever claims to be a recurrent unit (S2, RELIABILITY C4).
 
 `check_unit` takes any unit and proves what stacks, encoders and decoders rest on, in float64. Each
 law is a function of its own below.

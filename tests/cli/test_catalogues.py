@@ -1,4 +1,4 @@
-"""`seqloom predict` on a PO file: the file comes out with fuzzy suggestions (SPEC S8)."""
+"""`seqloom predict` on a PO file: the file comes out with fuzzy suggestions (S8)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`seqloom chat`: through a pipe a reply for each turn; the conversation is kept (SPEC S8)."""
+"""`seqloom chat`: through a pipe a reply for each turn; the conversation is kept (S8)."""
 
 import os
 import pty

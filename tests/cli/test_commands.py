@@ -1,4 +1,4 @@
-"""The commands from outside: exit codes of DESIGN, one sentence for an error, what is printed."""
+"""The commands from outside: documented exit codes, one sentence for an error, what is printed."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs side by side, and the picture that each leaves (SPEC S9)."""
+"""Runs side by side, and the picture that each leaves (S9)."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`seqloom predict`: its options are those of the Python model (SPEC S7.5)."""
+"""`seqloom predict`: its options are those of the Python model (S7.5)."""
 
 import json
 from pathlib import Path

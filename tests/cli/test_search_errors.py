@@ -34,7 +34,7 @@ def test_a_beam_of_no_path_is_refused(command: Command, run: Path, tmp_path: Pat
 
 
 def test_the_demo_of_search(command: Command) -> None:
-    """SPEC S10: greedy .10, a beam of 2 .32, and no training for it."""
+    """S10: greedy .10, a beam of 2 .32, and no training for it."""
     shown = command("demo", "search")
     assert shown.code == 0
     assert "he nose it" in shown.out

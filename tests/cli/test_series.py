@@ -1,4 +1,4 @@
-"""Series on the command line: check, train, predict, evaluate, and what they refuse (SPEC S1.2)."""
+"""Series on the command line: check, train, predict, evaluate, and what they refuse (S1.2)."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What starting costs: nothing heavy is imported before it is needed (DESIGN, "the outside")."""
+"""What starting costs: nothing heavy is imported before it is needed."""
 
 import subprocess
 import sys

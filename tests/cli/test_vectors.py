@@ -1,4 +1,4 @@
-"""`seqloom vectors`: from texts to a file, from a file to neighbours (SPEC S1.5)."""
+"""`seqloom vectors`: from texts to a file, from a file to neighbours (S1.5)."""
 
 import builtins
 from pathlib import Path

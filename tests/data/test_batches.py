@@ -43,7 +43,7 @@ def test_every_row_once_and_the_budget_kept(
     pairs: list[tuple[int, int]], tokens: int, most: int, seed: int
 ) -> None:
     """Over two passes, and for held-out data; one row alone may break the budget, and there may be
-    a limit of rows, of one for incremental training (SPEC S6.6)."""
+    a limit of rows, of one for incremental training (S6.6)."""
     lengths = lengths_of(pairs)
     batches = Batches(lengths, tokens=tokens, rows=most, seed=seed)
     first, second = batches.per_epoch(0), batches.per_epoch(1)
@@ -64,7 +64,7 @@ def test_every_row_once_and_the_budget_kept(
 def test_a_batch_depends_on_seed_and_step_alone(
     pairs: list[tuple[int, int]], seed: int, steps: list[int]
 ) -> None:
-    """DESIGN idea 4: whatever was asked before, in whatever order."""
+    """Whatever was asked before, in whatever order."""
     lengths = lengths_of(pairs)
     asked = Batches(lengths, tokens=60, seed=seed)
     for step in steps:

@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(pairs=pair_lists, data=st.data())
 def test_round_trip(folder: Path, pairs: Pairs, data: st.DataObject) -> None:
-    """Any rows in any order: ids, END, padding, lengths, places (SPEC S1.3, S1.6)."""
+    """Any rows in any order: ids, END, padding, lengths, places (S1.3, S1.6)."""
     used = columns()
     built, report = build(rows_of(pairs), folder / "corpus", used)
     corpus = Corpus.open(folder / "corpus")
@@ -122,7 +122,7 @@ OVERLONG = [("abc", "a"), ("a", "abc"), ("ab", "ab")]
 
 
 def test_overlong_rows_are_dropped(tmp_path: Path) -> None:
-    """SPEC S1.6: left out and counted by reason; `max_source` does not count END."""
+    """S1.6: left out and counted by reason; `max_source` does not count END."""
     used = columns(max_source=2, max_target=2, overlong="drop")
     corpus, report = build(rows_of(OVERLONG), tmp_path / "corpus", used)
     assert len(corpus) == 1
@@ -131,7 +131,7 @@ def test_overlong_rows_are_dropped(tmp_path: Path) -> None:
 
 
 def test_overlong_rows_are_cut(tmp_path: Path) -> None:
-    """SPEC S1.6: the first tokens and END are kept."""
+    """S1.6: the first tokens and END are kept."""
     used = columns(max_source=2, max_target=2, overlong="truncate")
     corpus, report = build(rows_of(OVERLONG), tmp_path / "corpus", used)
     assert corpus.lengths.source.tolist() == [3, 2, 3]
@@ -140,7 +140,7 @@ def test_overlong_rows_are_cut(tmp_path: Path) -> None:
 
 
 def test_overlong_rows_are_refused(tmp_path: Path) -> None:
-    """SPEC S1.6: an error with the place; nothing is left behind."""
+    """S1.6: an error with the place; nothing is left behind."""
     used = columns(max_source=2, overlong="error")
     with pytest.raises(DataError, match=r"^pairs.tsv:1: the source has 3 tokens; raise"):
         build(rows_of(OVERLONG), tmp_path / "corpus", used)

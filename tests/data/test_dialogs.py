@@ -1,4 +1,4 @@
-"""Dialogs and histories as rows: every reply once, after all that was said before it (SPEC S8)."""
+"""Dialogs and histories as rows: every reply once, after all that was said before it (S8)."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""DESIGN, idea 4: which tokens are asked for is a function of seed, step and row, nothing else."""
+"""Which tokens are asked for is a function of seed, step and row, nothing else."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tables over time: columns, times, and what is wrong with them (SPEC S1.2)."""
+"""Tables over time: columns, times, and what is wrong with them (S1.2)."""
 
 from datetime import date, datetime, timedelta
 from pathlib import Path

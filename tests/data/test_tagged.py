@@ -1,4 +1,4 @@
-"""Files with a word a line: what an independent writer put in comes out (SPEC S1.1)."""
+"""Files with a word a line: what an independent writer put in comes out (S1.1)."""
 
 from pathlib import Path
 

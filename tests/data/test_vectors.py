@@ -1,4 +1,4 @@
-"""Files of word vectors: what gensim and we write both read, and what is refused (SPEC S1.4)."""
+"""Files of word vectors: what gensim and we write both read, and what is refused (S1.4)."""
 
 import gzip
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_gensim_reads_ours_and_we_read_gensims(tmp_path: Path, *, binary: bool) 
 
 
 def test_neighbours_are_gensims() -> None:
-    """By cosine, the word itself apart; a vector of zeros is near to none (SPEC S1.5)."""
+    """By cosine, the word itself apart; a vector of zeros is near to none (S1.5)."""
     mine = some(count=30, size=5)
     mine.table[7] = 0
     theirs = KeyedVectors(5)

@@ -217,7 +217,7 @@ def test_pip_configuration_is_followed(tmp_path: Path) -> None:
 
 
 def test_tokens_are_words_marks_and_elisions() -> None:
-    """SPEC S10 writes l' as one token."""
+    """S10 writes l' as one token."""
     assert tokens("nous aimons l'apprentissage, non ?") == (
         *("nous", "aimons", "l'", "apprentissage", ",", "non", "?"),
     )

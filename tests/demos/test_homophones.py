@@ -1,4 +1,4 @@
-"""SPEC S10, why greedy fails: the model in which "nose" sounds likelier and "knows" is right."""
+"""S10, why greedy fails: the model in which "nose" sounds likelier and "knows" is right."""
 
 import math
 from itertools import product

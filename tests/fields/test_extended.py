@@ -1,4 +1,4 @@
-"""A vocabulary that grows (SPEC S6.7): what was known stays, what was unknown comes back whole."""
+"""A vocabulary that grows (S6.7): what was known stays, what was unknown comes back whole."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Columns that name files: pictures and sounds (SPEC S3.4, S3.5)."""
+"""Columns that name files: pictures and sounds (S3.4, S3.5)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""SPEC S8, fill-in: gaps are marked, read as one token each, and filled in where they were."""
+"""S8, fill-in: gaps are marked, read as one token each, and filled in where they were."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def text(unit: str, min_count: int = 1) -> TextField:
 
 
 def test_the_three_inputs_of_the_text() -> None:
-    """SPEC S10: a gap is one token, wherever it stands, and the rest stays as it is."""
+    """S10: a gap is one token, wherever it stands, and the rest stays as it is."""
     field = text("word")
     marked = MarkedText(field, "___")
     for line in ("I am __", "I am __ very hungry.", "I am __ very hungry, I could eat half a pig."):

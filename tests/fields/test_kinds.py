@@ -1,4 +1,4 @@
-"""Columns that are not text: labels, tags, numbers, vectors, and none at all (SPEC S1.1, S1.2)."""
+"""Columns that are not text: labels, tags, numbers, vectors, and none at all (S1.1, S1.2)."""
 
 import json
 from pathlib import Path
@@ -196,7 +196,7 @@ def test_a_column_of_numbers_is_restored_with_one_a_cell(tmp_path: Path) -> None
 
 
 def test_symbols_stand_between_spaces() -> None:
-    """SPEC S1.3: other white space is part of a symbol, and one space is put between them."""
+    """S1.3: other white space is part of a symbol, and one space is put between them."""
     field = TextField.learn(TextConfig(unit="symbol"), ["don 't \u00a0x"], seed=1)
     assert field.tokens(field.encode("'t  don")) == ["'t", "don"]
     assert field.decode(field.encode(" 't   \u00a0x")) == "'t \u00a0x"
@@ -220,7 +220,7 @@ def test_nothing_is_one_end() -> None:
     ],
 )
 def test_a_column_and_its_kind(given_name: str, expected: tuple[str | None, str | None]) -> None:
-    """DESIGN: `--source COL[:KIND]`; a name may hold colons of its own."""
+    """The form `--source COL[:KIND]`; a name may hold colons of its own."""
     assert split_column(given_name) == expected
 
 

@@ -1,4 +1,4 @@
-"""Symbols with their letters: what is written is what is read (SPEC S1.3)."""
+"""Symbols with their letters: what is written is what is read (S1.3)."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Subwords: small data, large data, long lines, many characters, escapes (SPEC S1.3)."""
+"""Subwords: small data, large data, long lines, many characters, escapes (S1.3)."""
 
 import random
 import time

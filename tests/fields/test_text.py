@@ -1,4 +1,4 @@
-"""The text field as a whole: laws that hold in every unit (SPEC S1.3, RELIABILITY B2, B3)."""
+"""The text field as a whole: laws that hold in every unit (S1.3, RELIABILITY B2, B3)."""
 
 import os
 import random
@@ -136,7 +136,7 @@ def test_long_runs_of_marks_are_normalised_as_unicode_says(form: Literal["NFC", 
 
 @pytest.mark.parametrize("name", LEARNT)
 def test_specials_in_ids_are_left_out_and_unknown_is_shown(name: str) -> None:
-    """SPEC S1.3: decoding ignores `<start>`, `<end>` and `<empty>`."""
+    """S1.3: decoding ignores `<start>`, `<end>` and `<empty>`."""
     field = LEARNT[name]
     ids = field.encode("the cat").tolist()
     assert field.decode([START, *ids, END, EMPTY, EMPTY]) == "the cat"

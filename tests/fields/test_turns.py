@@ -1,4 +1,4 @@
-"""Several texts as one sequence: `<turn>` between them, the newest kept (SPEC S1.3, S8)."""
+"""Several texts as one sequence: `<turn>` between them, the newest kept (S1.3, S8)."""
 
 from functools import cache
 from itertools import groupby
@@ -88,7 +88,7 @@ def test_no_text_gives_a_separator_and_cells_come_back(unit: str, turns: list[st
 
 @given(turns=TURNS, most=st.integers(1, 12))
 def test_the_newest_turns_stay(turns: list[str], most: int) -> None:
-    """As many whole ones as fit; of a last turn that does not fit, its end (SPEC S1.6)."""
+    """As many whole ones as fit; of a last turn that does not fit, its end (S1.6)."""
     field = field_of("character")
     (row,) = field.rows([join_turns(turns)])
     kept = field.truncate(row, most)

@@ -1,4 +1,4 @@
-"""Columns of videos: files, folders of frames, arrays (SPEC S3.4; RELIABILITY, data)."""
+"""Columns of videos: files, folders of frames, arrays (S3.4; RELIABILITY, data)."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Words and marks: natural tokens, exact spacing (SPEC S1.3)."""
+"""Words and marks: natural tokens, exact spacing (S1.3)."""
 
 import random
 from collections import Counter

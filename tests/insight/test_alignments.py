@@ -13,7 +13,7 @@ from tests.prediction.untrained import untrained
 
 
 def test_the_worked_example() -> None:
-    """SPEC S10: nous–we, aimons–love, l'–love, apprentissage and en–learning, profondeur–deep."""
+    """S10: nous–we, aimons–love, l'–love, apprentissage and en–learning, profondeur–deep."""
     words = Alignment(WORKED.source[:-1], WORKED.target[:-1], WORKED.weights[:-1, :-1])
     assert words.pharaoh() == "0-0 1-1 1-2 2-5 3-3 3-4"
     assert words.as_dict()["links"][0] == [0, 0]

@@ -49,7 +49,7 @@ def texts(path: Path) -> list[str]:
 
 
 def test_rows_of_the_worked_example_sum_to_one() -> None:
-    """SPEC S10: the attention matrix of the texts."""
+    """S10: the attention matrix of the texts."""
     np.testing.assert_allclose(WORKED.weights.sum(axis=1), 1, atol=1e-12)
 
 
@@ -65,7 +65,7 @@ def test_rows_of_the_worked_example_sum_to_one() -> None:
     ],
 )
 def test_what_is_no_attention_is_refused(weights: np.ndarray) -> None:
-    """SPEC S9: every row sums to 1."""
+    """S9: every row sums to 1."""
     with pytest.raises(DataError, match="attention: "):
         AttentionMap(("a", "b"), ("c",), weights)
 
@@ -85,7 +85,7 @@ def test_weights_are_copied_and_cannot_change() -> None:
 
 
 def test_the_worked_example_in_the_terminal() -> None:
-    """SPEC S10: source across, output down, the darkest block where the weight is."""
+    """S10: source across, output down, the darkest block where the weight is."""
     lines = render_text(WORKED, 60).split("\n")
     assert lines[:3] == [
         "              we love deep learning <stop>",
@@ -131,7 +131,7 @@ def test_labels_cannot_steer_the_terminal() -> None:
 
 
 def test_a_picture_of_the_worked_example(tmp_path: Path) -> None:
-    """SPEC S9, S10: source labels on top, output labels on the left, all weights, a bar 0..1."""
+    """S9, S10: source labels on top, output labels on the left, all weights, a bar 0..1."""
     path = tmp_path / "new" / "map.svg"
     draw_attention(WORKED, path)
     written = texts(path)

@@ -1,4 +1,4 @@
-"""Learning curves (SPEC S9): which points they have, and that they are drawn."""
+"""Learning curves (S9): which points they have, and that they are drawn."""
 
 from pathlib import Path
 from typing import Any

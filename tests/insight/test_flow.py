@@ -1,4 +1,4 @@
-"""SPEC S6.8, S9: gates over time rebuild the states they made; half-lives in closed form."""
+"""S6.8, S9: gates over time rebuild the states they made; half-lives in closed form."""
 
 import json
 import math
@@ -33,7 +33,7 @@ KINDS = [
 
 
 def rebuilt(stretch: UnitTrace) -> torch.Tensor:
-    """The state after each step, from the gates and the one before, as SPEC S2 writes it."""
+    """The state after each step, from the gates and the one before, as S2 writes it."""
     unit, x, before = stretch.unit, stretch.inputs, stretch.before
     gates = {name: torch.from_numpy(table) for name, table in compute_gates(stretch).items()}
     width = unit.width
@@ -60,7 +60,7 @@ def rebuilt(stretch: UnitTrace) -> torch.Tensor:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gates_make_the_states(kind: str) -> None:
-    """SPEC S2.3, S2.4: what the gates let through is the state that the unit came to."""
+    """S2.3, S2.4: what the gates let through is the state that the unit came to."""
     stretches = trace_output(named(kind), PAIR).unit_traces
     assert stretches
     for stretch in stretches:

@@ -1,4 +1,4 @@
-"""SPEC S6.8: ∂C/∂h_t against finite differences and closed forms; what vanishes and what stays."""
+"""S6.8: ∂C/∂h_t against finite differences and closed forms; what vanishes and what stays."""
 
 import copy
 import json
@@ -178,7 +178,7 @@ def test_every_gradient_is_the_numerical_one(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["both both", "additive global fed", "lstm reads and writes"])
 def test_padding_and_batch_mates_change_nothing(kind: str) -> None:
-    """SPEC S1.6: a sentence has the gradients that it has alone, however far it is padded."""
+    """S1.6: a sentence has the gradients that it has alone, however far it is padded."""
     model, example = model_and_example(kind)
     flow = gradient_flow(model, example)
     assert_equal(flow, gradient_flow(model, padded(example, 4)))
@@ -266,7 +266,7 @@ def mean_of_states(_decoder: Any, memory: Memory, _target: Tensor) -> Tensor:
 
 
 def test_bptt_of_the_texts() -> None:
-    """SPEC S10: h_t = .5 h_{t−1} + x_t, x = (1,0,0), C = mean of h: δ = (7/12, 1/2, 1/3)."""
+    """S10: h_t = .5 h_{t−1} + x_t, x = (1,0,0), C = mean of h: δ = (7/12, 1/2, 1/3)."""
     model, unit = reader({"kind": "elman", "activation": "identity"}, width=1)
     with torch.no_grad():
         unit.recur.fill_(0.5)
@@ -279,7 +279,7 @@ def test_bptt_of_the_texts() -> None:
 
 @pytest.mark.parametrize("radius", [0.8, 1.0, 1.25])
 def test_the_spectral_radius_decides_in_a_linear_net(radius: float) -> None:
-    """SPEC S6.8, S10: δ_t = (W_hhᵀ)^{T−t} δ_T, whose size follows the largest |eigenvalue| to the
+    """S6.8, S10: δ_t = (W_hhᵀ)^{T−t} δ_T, whose size follows the largest |eigenvalue| to the
     power of the distance: it vanishes below 1 and explodes above, for any W in the long run."""
     steps = 120
     model, unit = reader({"kind": "elman", "activation": "identity", "weights": "normal"}, width=6)
@@ -308,7 +308,7 @@ def test_a_turning_matrix_shrinks_or_grows_at_every_step(radius: float) -> None:
 
 
 def test_open_gates_keep_what_an_elman_net_loses() -> None:
-    """SPEC S6.8: with all recurrent matrices .9 times a turn, an Elman net keeps at most .9^50 of
+    """S6.8: with all recurrent matrices .9 times a turn, an Elman net keeps at most .9^50 of
     the gradient over 50 steps; LSTM and GRU whose gates start open keep more than a tenth."""
     kept = {}
     for kind in ("elman", "lstm", "gru"):

@@ -1,4 +1,4 @@
-"""SPEC S4.6, S9: the weights of every layer and head, against what the model itself reports."""
+"""S4.6, S9: the weights of every layer and head, against what the model itself reports."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_a_pass_is_what_the_model_does_and_leaves_it_alone(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_of_every_head_sums_to_one(kind: str) -> None:
-    """SPEC S9; and what a decoder has not read yet it cannot look at (SPEC S5.2)."""
+    """S9; and what a decoder has not read yet it cannot look at (S5.2)."""
     for layer in Attentions.from_trace(trace_output(named(kind), PAIR)).layers:
         assert layer.weights.shape[1:] == (len(layer.rows), len(layer.columns))
         np.testing.assert_allclose(layer.weights.sum(axis=2), 1, atol=1e-12)
@@ -104,7 +104,7 @@ def test_a_look_at_a_text_is_the_attention_of_its_output(kind: str) -> None:
 
 
 def test_every_head_has_a_labelled_picture(tmp_path: Path) -> None:
-    """SPEC S9: layers down and heads across, source below and output on the left."""
+    """S9: layers down and heads across, source below and output on the left."""
     heads = Attentions.from_trace(trace_output(named("after sinusoids"), PAIR)).head_maps()
     write(heads, tmp_path / "heads.svg", title="")
     written = texts(tmp_path / "heads.svg")

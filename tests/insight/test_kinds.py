@@ -1,4 +1,4 @@
-"""SPEC S9 for every kind of model: what mattered adds up, and every look works or says why not."""
+"""S9 for every kind of model: what mattered adds up, and every look works or says why not."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""SPEC S9: the net as a graph, rolled and unrolled; every edge leads somewhere."""
+"""S9: the net as a graph, rolled and unrolled; every edge leads somewhere."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""SPEC S5.3, S9, S10: the vectors of positions and the distance of neighbours, for each kind."""
+"""S5.3, S9, S10: the vectors of positions and the distance of neighbours, for each kind."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tests.insight.test_attention import texts
 
 
 def test_the_numbers_of_the_texts() -> None:
-    """SPEC S10: p_e = 4 at t = 1; ‖r_51 − r_50‖ = 4.523235 and ‖r_t‖² = 384 for 768 values."""
+    """S10: p_e = 4 at t = 1; ‖r_51 − r_50‖ = 4.523235 and ‖r_t‖² = 384 for 768 values."""
     first = position_table(AppendedSinusoids(4), 6, 3)[0]
     np.testing.assert_allclose(first, [0.841471, 0.540302, 0.00999983, 0.99995], atol=1e-6)
     found = PositionMap("encoder", "", position_table(AddedSinusoids(), 768, 60))
@@ -25,7 +25,7 @@ def test_the_numbers_of_the_texts() -> None:
 
 
 def test_one_hot_positions() -> None:
-    """SPEC S10: 1 at its own place; past the last, that of the last, so neighbours are equal."""
+    """S10: 1 at its own place; past the last, that of the last, so neighbours are equal."""
     found = PositionMap("encoder", "", position_table(OneHotPositions(4), 2, 6))
     np.testing.assert_array_equal(found.table[:4], np.eye(4))
     np.testing.assert_allclose(found.neighbor_distances(), [2**0.5] * 3 + [0, 0])

@@ -1,6 +1,6 @@
 """What mattered: derivatives against differences, integrals against captum, erasure against zeros.
 
-SPEC S9: integrated gradients add up to the difference of the outputs.
+S9: integrated gradients add up to the difference of the outputs.
 """
 
 from dataclasses import replace

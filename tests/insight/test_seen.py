@@ -1,4 +1,4 @@
-"""SPEC S9: where a decoder looks in a picture or a recording."""
+"""S9: where a decoder looks in a picture or a recording."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""SPEC S9: sentences of like meaning fall together; places against numpy, labelled maps."""
+"""S9: sentences of like meaning fall together; places against numpy, labelled maps."""
 
 from pathlib import Path
 

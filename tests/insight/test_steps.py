@@ -1,4 +1,4 @@
-"""SPEC S9: an output step by step, in words and as a page that a keyboard steps through."""
+"""S9: an output step by step, in words and as a page that a keyboard steps through."""
 
 from pathlib import Path
 

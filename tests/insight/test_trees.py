@@ -1,4 +1,4 @@
-"""SPEC S9: a beam's tree with its branches and its winner, against the exact optimum."""
+"""S9: a beam's tree with its branches and its winner, against the exact optimum."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ HE = BeamTree(
 
 
 def test_a_tree_in_words() -> None:
-    """SPEC S10: greedy search takes the likelier word and misses the better sentence."""
+    """S10: greedy search takes the likelier word and misses the better sentence."""
     assert HE.text().splitlines() == [
         "<start>",
         "├─ nose -0.69 ←",

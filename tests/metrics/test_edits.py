@@ -1,4 +1,4 @@
-"""Word and character error rates (SPEC S8)."""
+"""Word and character error rates (S8)."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Errors of forecasts, and the simple forecasts beside them (SPEC S8)."""
+"""Errors of forecasts, and the simple forecasts beside them (S8)."""
 
 import numpy as np
 import pytest

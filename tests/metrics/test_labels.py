@@ -1,4 +1,4 @@
-"""Labels and tags are compared as their fields cut them (SPEC S8)."""
+"""Labels and tags are compared as their fields cut them (S8)."""
 
 import tracemalloc
 from collections import Counter

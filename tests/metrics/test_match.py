@@ -9,7 +9,7 @@ from seqloom.metrics import accuracy
 
 
 def test_predictions_of_the_toy_language_model_are_four_fifths_right() -> None:
-    """SPEC S10."""
+    """S10."""
     assert accuracy([5, 2, 6, 2, 3], [5, 2, 6, 1, 3]).value == pytest.approx(80)
 
 

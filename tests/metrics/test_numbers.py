@@ -1,4 +1,4 @@
-"""Numbers are compared as their field reads them (SPEC S8)."""
+"""Numbers are compared as their field reads them (S8)."""
 
 import pytest
 from hypothesis import given

@@ -25,7 +25,7 @@ def size(module: Any) -> int:
 
 
 def test_a_transformer_has_the_sizes_of_the_texts() -> None:
-    """SPEC S5.5: 18,902,016 + 25,199,616 for 6+6 blocks, 18,981,000 for the output layer."""
+    """S5.5: 18,902,016 + 25,199,616 for 6+6 blocks, 18,981,000 for the output layer."""
     part = {"kind": "transformer", "width": 512, "inner": 2048, "heads": 8, "layers": 6}
     part["norm"] = "after"
     options = {"embedding": 512, "share_vocabulary": False, "tie_output": False}
@@ -44,7 +44,7 @@ def test_a_transformer_has_the_sizes_of_the_texts() -> None:
 
 @pytest.mark.parametrize("both", [True, False])
 def test_a_recurrent_model_has_the_sum_of_its_parts(both: bool) -> None:
-    """SPEC S2.7: a layer of width m over inputs of size p has 4m² + 4mp + 4m parameters."""
+    """S2.7: a layer of width m over inputs of size p has 4m² + 4mp + 4m parameters."""
     embedding, m, width, directions = 6, 4, 7, 2 if both else 1
     reading = {"layers": 2, "width": m, "direction": "both" if both else "backward"}
     model = build_sequence_model(
@@ -140,7 +140,7 @@ def test_a_model_is_an_encoder_and_a_decoder_of_the_protocol(config: ModelConfig
 def test_parts_that_do_not_fit_are_a_configuration_error(
     options: dict[str, Any], problem: str
 ) -> None:
-    """SPEC S4.1: the plain dot needs equal sizes."""
+    """S4.1: the plain dot needs equal sizes."""
     with torch.device("meta"), pytest.raises(ConfigError, match=problem):
         build_sequence_model(configured(**options), source=Symbols(9), target=Symbols(9))
 

@@ -21,7 +21,7 @@ ENCODERS = {
 
 @pytest.mark.parametrize("name", list(ENCODERS.values())[:: count(4, 1)])
 def test_every_encoder_obeys_every_law(name: str) -> None:
-    """RELIABILITY C4, SPEC S1.6, S2.6"""
+    """RELIABILITY C4, S1.6, S2.6"""
     torch.manual_seed(5)
     model = model_of(NAMED[name], source_size=9, target_size=6)
     check_encoder(model.encoder, sources(4, size=9), seed=5)

@@ -1,4 +1,4 @@
-"""Heads that forecast (SPEC S1.2, S6.1, S6.3)."""
+"""Heads that forecast (S1.2, S6.1, S6.3)."""
 
 from typing import Any
 
@@ -151,7 +151,7 @@ def test_lags_beyond_the_window_are_refused() -> None:
 
 
 def test_the_loss_is_squared_error_and_pinball() -> None:
-    """SPEC S6.1, by the definition: (y − m)² + Σ max(q e, (q − 1) e), the mean over columns."""
+    """S6.1, by the definition: (y − m)² + Σ max(q e, (q − 1) e), the mean over columns."""
     network, values = model("linear"), windows()
     target = torch.randn(3, HORIZON, COLUMNS, dtype=torch.float64)
     found = forecast(network, values)
@@ -166,7 +166,7 @@ def test_the_loss_is_squared_error_and_pinball() -> None:
 
 
 def test_teacher_forcing_is_drawn() -> None:
-    """SPEC S6.3: never at 0, where the truth changes nothing, and always at 1."""
+    """S6.3: never at 0, where the truth changes nothing, and always at 1."""
     values = windows()
     target = torch.randn(3, HORIZON, COLUMNS, dtype=torch.float64)
     for forced in (0.0, 1.0):

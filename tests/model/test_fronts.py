@@ -1,4 +1,4 @@
-"""Front ends before any encoder: nothing of padding or of batch mates gets through (SPEC S3.4)."""
+"""Front ends before any encoder: nothing of padding or of batch mates gets through (S3.4)."""
 
 from typing import Any
 
@@ -92,7 +92,7 @@ def test_padding_and_mates_change_nothing(front: str, encoder: str) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("front", ["frames", "sound", "numbers"])
 def test_what_has_no_end_is_read_back_to_front_as_a_whole(front: str) -> None:
-    """SPEC S1.7: `<end>` alone stays where it is, and numbers have none."""
+    """S1.7: `<end>` alone stays where it is, and numbers have none."""
     encoder = model(front, "recurrent", backwards=True).double().eval().encoder
     batch = source(front)
     if isinstance(encoder, FrontEndEncoder):
@@ -112,7 +112,7 @@ def test_what_has_no_end_is_read_back_to_front_as_a_whole(front: str) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("front", READ)
 def test_a_model_and_itself_are_the_model(front: str) -> None:
-    """SPEC S7.4, whatever is read: the mean of equal probabilities, looked for in equal places."""
+    """S7.4, whatever is read: the mean of equal probabilities, looked for in equal places."""
     network, batch = model(front).double().eval(), source(front)
     tokens = torch.randint(0, 7, (4, 3), generator=torch.Generator().manual_seed(7))
     found = []
@@ -181,7 +181,7 @@ def test_sources_are_pulled_about_in_training_alone(front: str, more: dict[str, 
 
 @pytest.mark.parametrize("front", FRONTS)
 def test_a_frozen_front_is_its_convolutions(front: str) -> None:
-    """The map from them to the model's own width is learnt (SPEC S3.4)."""
+    """The map from them to the model's own width is learnt (S3.4)."""
     network = model(front)
     freeze(network, ["front"])
     still = {name for name, each in network.named_parameters() if not each.requires_grad}

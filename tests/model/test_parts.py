@@ -26,7 +26,7 @@ def without_blocks(model: SequenceModel) -> None:
 
 @torch.no_grad()
 def test_a_transformer_reads_scaled_vectors_plus_positions_from_one() -> None:
-    """SPEC S5.3: √D x + r_t, t from 1, on both sides, and however a target is cut into reads."""
+    """S5.3: √D x + r_t, t from 1, on both sides, and however a target is cut into reads."""
     torch.manual_seed(1)
     width = 8
     model = model_of(transformer({}, {}), source_size=9, target_size=6)
@@ -62,7 +62,7 @@ def test_a_transformer_reads_scaled_vectors_plus_positions_from_one() -> None:
 
 @torch.no_grad()
 def test_a_first_hidden_state_is_squashed_and_a_first_cell_is_not() -> None:
-    """SPEC S3.1: the code reaches the decoder through a learned map, each part as a unit has it."""
+    """S3.1: the code reaches the decoder through a learned map, each part as a unit has it."""
     torch.manual_seed(1)
     model = model_of(recurrent({"layers": 2}, {}), source_size=9, target_size=6)
     memory = model.encoder.encode(SOURCE)

@@ -1,4 +1,4 @@
-"""The table of a side's tokens is found in every kind of network (SPEC S1.4)."""
+"""The table of a side's tokens is found in every kind of network (S1.4)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""SPEC S2.7, S3.2, S10: what the texts say of whole models, as exact tests."""
+"""S2.7, S3.2, S10: what the texts say of whole models, as exact tests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,13 +36,13 @@ def language_model(unit: str, **options: Any) -> ModelConfig:
 
 @pytest.mark.parametrize(("unit", "parameters"), [("elman", 748), ("lstm", 2_488), ("gru", 1_908)])
 def test_toy_language_models_have_the_sizes_of_the_texts(unit: str, parameters: int) -> None:
-    """SPEC S10: p = q = 8, m = 20."""
+    """S10: p = q = 8, m = 20."""
     model = build_sequence_model(language_model(unit), source=Symbols(8), target=Symbols(8))
     assert sum(each.numel() for each in model.parameters()) == parameters
 
 
 def test_a_net_without_biases_has_none() -> None:
-    """SPEC S10: without biases an Elman net over 22 words has m² + 44m, its class map apart."""
+    """S10: without biases an Elman net over 22 words has m² + 44m, its class map apart."""
     config = language_model("elman", output_bias=False).model_dump()
     config["decoder"]["unit"]["bias"] = False
     model = build_sequence_model(
@@ -55,7 +55,7 @@ def test_a_net_without_biases_has_none() -> None:
 @pytest.mark.parametrize("form", ["a", "f", "soft"])
 @torch.no_grad()
 def test_without_feedback_a_drawn_token_changes_nothing(unit: str, form: str) -> None:
-    """SPEC S10: in decoder (a) the next distribution does not depend on the token drawn; so in
+    """S10: in decoder (a) the next distribution does not depend on the token drawn; so in
     (f), and where the whole distribution is fed back."""
     assert torch.equal(next_after(unit, form, 4), next_after(unit, form, 5))
 
@@ -64,7 +64,7 @@ def test_without_feedback_a_drawn_token_changes_nothing(unit: str, form: str) ->
 @pytest.mark.parametrize("form", ["b", "c", "d", "e", "summed"])
 @torch.no_grad()
 def test_with_feedback_a_drawn_token_changes_what_follows(unit: str, form: str) -> None:
-    """SPEC S10: in decoder (b) it does."""
+    """S10: in decoder (b) it does."""
     assert float((next_after(unit, form, 4) - next_after(unit, form, 5)).abs().min()) > 0
 
 
@@ -80,7 +80,7 @@ def next_after(unit: str, form: str, token: int) -> torch.Tensor:
 @pytest.mark.parametrize("form", ["c", "d", "f"])
 @torch.no_grad()
 def test_a_code_that_joins_later_steps_is_read_there(form: str) -> None:
-    """SPEC S3.2: with the first state zero, the code can be known only where it joins."""
+    """S3.2: with the first state zero, the code can be known only where it joins."""
     torch.manual_seed(3)
     decoder = {**FORMS[form], "first_state": "zero"}
     model = model_of(recurrent({}, decoder), source_size=9, target_size=6)
@@ -97,7 +97,7 @@ def test_a_code_that_joins_later_steps_is_read_there(form: str) -> None:
 
 @torch.no_grad()
 def test_soft_feedback_takes_the_label_under_teacher_forcing_and_the_mean_in_use() -> None:
-    """SPEC S2.2: φ of the whole probability vector is the mean of the tokens' vectors under it."""
+    """S2.2: φ of the whole probability vector is the mean of the tokens' vectors under it."""
     torch.manual_seed(3)
     model = model_of(recurrent({}, FORMS["soft"]), source_size=9, target_size=6)
     decoder: Any = model.decoder
@@ -120,7 +120,7 @@ def test_soft_feedback_takes_the_label_under_teacher_forcing_and_the_mean_in_use
 
 @torch.no_grad()
 def test_a_reversed_source_is_the_source_read_back_to_front() -> None:
-    """SPEC S1.7: words turned, `<end>` last, and states handed over in the source's own order."""
+    """S1.7: words turned, `<end>` last, and states handed over in the source's own order."""
     torch.manual_seed(3)
     reading = {"direction": "forward"}
     plain = model_of(recurrent(reading, {}), source_size=9, target_size=6)
@@ -142,7 +142,7 @@ def test_a_reversed_source_is_the_source_read_back_to_front() -> None:
 def test_one_network_reads_a_reversed_source_back_to_front(
     config: Callable[..., ModelConfig], decoder: dict[str, Any]
 ) -> None:
-    """SPEC S1.7, S3.2 g"""
+    """S1.7, S3.2 g"""
 
     def hidden(tokens: list[int], **options: Any) -> torch.Tensor:
         torch.manual_seed(3)
@@ -160,7 +160,7 @@ def test_one_network_reads_a_reversed_source_back_to_front(
 @pytest.mark.parametrize("head", HEADS)
 @torch.no_grad()
 def test_heads_judge_real_positions_only(encoder: str, head: dict[str, Any]) -> None:
-    """SPEC S5.6, S1.6: encoder only, as classifier or tagger; batch mates and padding change
+    """S5.6, S1.6: encoder only, as classifier or tagger; batch mates and padding change
     nothing."""
     torch.manual_seed(3)
     config = (recurrent if encoder == "recurrent" else transformer)({}, {}).model_dump()
@@ -217,7 +217,7 @@ REFUSED: dict[str, tuple[ModelConfig, str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_work_is_refused_with_the_sizes(name: str) -> None:
-    """SPEC S4.1 and the sizes of every part: before any data is read."""
+    """S4.1 and the sizes of every part: before any data is read."""
     config, problem = REFUSED[name]
     with torch.device("meta"), pytest.raises(ConfigError, match=problem):
         build_sequence_model(config, source=Symbols(9), target=Symbols(9))

@@ -122,7 +122,7 @@ def reference(
 
 
 def compared(name: str, weights: dict[str, Array], query: Array, key: Array) -> float:
-    """SPEC S4.1, letter by letter."""
+    """S4.1, letter by letter."""
     own = {part.removeprefix("score."): value for part, value in weights.items()}
     both = np.concatenate([query, key])
     match name:
@@ -144,7 +144,7 @@ def compared(name: str, weights: dict[str, Array], query: Array, key: Array) -> 
 
 
 def middle_of(kind: Kind, weights: dict[str, Array], query: Array, *, at: int, last: int) -> float:
-    """Where the window is (SPEC S4.3)."""
+    """Where the window is (S4.3)."""
     if kind.focus != "predicted":
         return min(at, last)
     inner = np.tanh(weights["focus.map.weight"] @ query)

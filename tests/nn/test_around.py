@@ -1,4 +1,4 @@
-"""SPEC S2.6, S8: two stacks that read towards a position and never show it itself."""
+"""S2.6, S8: two stacks that read towards a position and never show it itself."""
 
 import torch
 from torch import nn
@@ -57,7 +57,7 @@ def test_it_is_one_stack_in_each_direction_a_step_away() -> None:
 
 
 def test_padding_never_enters() -> None:
-    """SPEC S1.6: neither what is in it nor how much of it there is; products of another size may
+    """S1.6: neither what is in it nor how much of it there is; products of another size may
     round otherwise."""
     built, inputs = around(), values(4, 7, INPUTS)
     outputs, _ = built(inputs, lengths=LENGTHS)

@@ -1,4 +1,4 @@
-"""SPEC S4: every kind of attention against its laws, NumPy, torch and hand-worked cases."""
+"""S4: every kind of attention against its laws, NumPy, torch and hand-worked cases."""
 
 import math
 
@@ -55,7 +55,7 @@ def test_every_kind_is_what_its_formulas_say(kind: Kind) -> None:
 
 
 def test_scores_of_ln_1_2_3_weigh_as_1_2_3() -> None:
-    """SPEC S4: w = softmax(a), u = Σ w v; without the third position they weigh as 1 and 2."""
+    """S4: w = softmax(a), u = Σ w v; without the third position they weigh as 1 and 2."""
     states = torch.tensor([[[math.log(1), 6.0], [math.log(2), 12.0], [math.log(3), 0.0]]] * 2)
     queries = torch.tensor([[[1.0, 0.0]]] * 2)
     attention = Attention(DotScore())
@@ -68,7 +68,7 @@ def test_scores_of_ln_1_2_3_weigh_as_1_2_3() -> None:
 
 
 def test_the_attention_matrix_of_the_texts_comes_back_from_its_logarithms() -> None:
-    """SPEC S10: attention matrix, nous aimons l' apprentissage en profondeur `<stop>` by we love
+    """S10: attention matrix, nous aimons l' apprentissage en profondeur `<stop>` by we love
     deep learning `<stop>`; each row sums to 1."""
     matrix = torch.tensor(
         [
@@ -93,14 +93,14 @@ def test_the_attention_matrix_of_the_texts_comes_back_from_its_logarithms() -> N
     "kind", [kind for kind in KINDS if kind.causal and kind.heads < 3], ids=str
 )
 def test_causal_attention_starts_at_the_first_value(kind: Kind) -> None:
-    """SPEC S4.4, S10: u_1 = v_1, whatever the score, and for every head."""
+    """S4.4, S10: u_1 = v_1, whatever the score, and for every head."""
     attention, states = attention_of(kind, seed=1), values(1, 4, KEY)
     context, _ = attention(values(1, 1, kind.query), attention.prepare(states, mask_of(4)), FIRST)
     torch.testing.assert_close(context[0, 0], states[0, 0].repeat(kind.heads))
 
 
 def test_causal_attention_of_equal_scores_is_the_running_mean() -> None:
-    """SPEC S4.4: the softmax is over positions ≤ t only."""
+    """S4.4: the softmax is over positions ≤ t only."""
     states = torch.tensor([[[3.0], [5.0], [10.0], [100.0]]])
     attention = Attention(DotScore(factor=0.0), causal=True)
     context, weights = attention(
@@ -143,7 +143,7 @@ def test_heads_with_scaled_dot_weigh_as_torch_s() -> None:
 
 
 def test_heads_are_single_attentions_side_by_side() -> None:
-    """SPEC S4.5: keys and queries for each head, one value set, contexts concatenated, and no
+    """S4.5: keys and queries for each head, one value set, contexts concatenated, and no
     weights beyond the maps and one score."""
     heads = HeadProjections(3, KEY, width=2, count=3)
     attention = stirred(Attention(AdditiveScore(2, 2, 5), heads=heads))
@@ -166,7 +166,7 @@ def test_heads_are_single_attentions_side_by_side() -> None:
 
 
 def test_non_causal_self_attention_without_positions_is_permutation_equivariant() -> None:
-    """SPEC S10: queries, keys and values are the input itself; turned round, so is the output."""
+    """S10: queries, keys and values are the input itself; turned round, so is the output."""
     inputs, attention = values(1, 6, KEY), Attention(DotScore())
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     context, _ = attention(inputs, attention.prepare(inputs, mask_of(6)), FIRST)
@@ -177,7 +177,7 @@ def test_non_causal_self_attention_without_positions_is_permutation_equivariant(
 
 @pytest.mark.parametrize("size", [1e4, -1e4])
 def test_large_scores_neither_overflow_nor_vanish(size: float) -> None:
-    """SPEC S4: the maximum is subtracted, so only differences count."""
+    """S4: the maximum is subtracted, so only differences count."""
     states = torch.tensor([[[size], [size + 1], [size + 2]]])
     attention = Attention(DotScore())
     _, weights = attention(torch.ones(1, 1, 1), attention.prepare(states, mask_of(3)), FIRST)

@@ -1,4 +1,4 @@
-"""SPEC S4.3: local attention by hand."""
+"""S4.3: local attention by hand."""
 
 import math
 
@@ -55,7 +55,7 @@ def test_window_moves_with_time_and_stops_at_the_last_position() -> None:
 
 
 def test_causal_window_is_cut_at_the_step_itself() -> None:
-    """SPEC S4.4: with window 1, step t sees t − 1 and t."""
+    """S4.4: with window 1, step t sees t − 1 and t."""
     found = weights_of(TimeFocus(1), queries=[0.0] * 3, at=0, causal=True)
     expected = [[1, 0, 0, 0, 0], [1 / 2, 1 / 2, 0, 0, 0], [0, 1 / 2, 1 / 2, 0, 0]]
     torch.testing.assert_close(found, torch.tensor(expected))

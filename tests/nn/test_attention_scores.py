@@ -1,4 +1,4 @@
-"""SPEC S4.1: score functions by hand, and one against another."""
+"""S4.1: score functions by hand, and one against another."""
 
 import math
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def test_general_by_hand() -> None:
 
 
 def test_general_is_scaled_by_the_root_of_the_larger_size() -> None:
-    """SPEC S4.1: √max(m_q, m_k), here √4: (1, 2) W (1, 1, 1, 1) = 6, and 6/2 = 3."""
+    """S4.1: √max(m_q, m_k), here √4: (1, 2) W (1, 1, 1, 1) = 6, and 6/2 = 3."""
     general = GeneralScore(2, 4, factor=1 / math.sqrt(max(2, 4)))
     fill(general, [[1.0, 0, 0, 1], [1, 1, 0, 0]])
     assert score(general, [1, 2], [1, 1, 1, 1]) == pytest.approx(3)
@@ -97,7 +97,7 @@ def test_perceptron_by_hand() -> None:
 
 
 def test_concatenation_is_additive_when_its_matrix_is_theirs_side_by_side() -> None:
-    """SPEC S10: W = [W_a W_b]."""
+    """S10: W = [W_a W_b]."""
     additive, concatenation = AdditiveScore(3, 5, 4).double(), ConcatScore(3, 5, 4).double()
     sides = [additive.from_query.weight, additive.from_key.weight]
     concatenation.load_state_dict(
@@ -113,7 +113,7 @@ def test_concatenation_is_additive_when_its_matrix_is_theirs_side_by_side() -> N
 def test_split_products_equal_those_of_the_concatenated_pair(
     kind: ConcatScore | MLPScore,
 ) -> None:
-    """SPEC S4.1: `[q;k]` as written, with the pair really put together."""
+    """S4.1: `[q;k]` as written, with the pair really put together."""
     kind.double()
     queries, keys = values(2, 4, 3), values(2, 6, 5)
     pairs = torch.cat(
@@ -138,7 +138,7 @@ def test_split_products_equal_those_of_the_concatenated_pair(
     ids=lambda value: type(value).__name__,
 )
 def test_only_the_layers_of_the_perceptron_have_biases(kind: nn.Module, parameters: int) -> None:
-    """SPEC, notation: attention maps have none."""
+    """the notation of the specification: attention maps have none."""
     assert sum(weight.numel() for weight in kind.parameters()) == parameters
 
 

@@ -1,4 +1,4 @@
-"""SPEC S6.2: backpropagation through time written out by hand, as an oracle for autograd.
+"""S6.2: backpropagation through time written out by hand, as an oracle for autograd.
 
 With C = (1/T) Σ C_t, J_t = ∂h_t/∂h_{t−1} = diag(g'_t) W_hh, it is
 δ_t = (1/T) ∂C_t/∂h_t + J_{t+1}ᵀ δ_{t+1} and g_W = Σ_t diag(g'_t) δ_t h_{t−1}ᵀ.
@@ -101,7 +101,7 @@ def mean_cost(hidden: Tensor, output: Tensor, first: int = 0) -> Tensor:
 
 @each_activation
 def test_gradients_of_all_weights_are_those_by_hand(activation: Activation) -> None:
-    """SPEC S6.2: g_W, and in the same way g_U and g_b, for each activation of S2.1."""
+    """S6.2: g_W, and in the same way g_U and g_b, for each activation of S2.1."""
     unit, output = elman(INPUTS, WIDTH, activation), values(WORDS, WIDTH)
     inputs, first = values(1, STEPS, INPUTS), values(1, WIDTH).requires_grad_()
     net = in_numpy(unit, activation)
@@ -123,7 +123,7 @@ def test_gradients_of_all_weights_are_those_by_hand(activation: Activation) -> N
 
 @each_activation
 def test_every_delta_is_a_total_derivative(activation: Activation) -> None:
-    """SPEC S6.2: δ_t is the gradient of all costs from t on with respect to a unit's state h_t."""
+    """S6.2: δ_t is the gradient of all costs from t on with respect to a unit's state h_t."""
     unit, output = elman(INPUTS, WIDTH, activation), values(WORDS, WIDTH)
     inputs = values(1, STEPS, INPUTS)
     net = in_numpy(unit, activation)
@@ -141,7 +141,7 @@ def test_every_delta_is_a_total_derivative(activation: Activation) -> None:
 
 
 def test_bptt_worked_by_hand() -> None:
-    """SPEC S10: h_t = .5 h_{t−1} + x_t, x = (1,0,0): δ = (7/12, 1/2, 1/3) and dC/dw = 2/3."""
+    """S10: h_t = .5 h_{t−1} + x_t, x = (1,0,0): δ = (7/12, 1/2, 1/3) and dC/dw = 2/3."""
     net = Net(np.array([[0.5]]), np.array([[1.0]]), np.zeros(1), "identity")
     inputs = np.array([[1.0], [0.0], [0.0]])
     states = net.run(inputs, np.zeros(1))
@@ -161,7 +161,7 @@ def test_bptt_worked_by_hand() -> None:
 
 
 def test_a_linear_net_with_its_loss_at_the_end() -> None:
-    """SPEC S10: δ_t = (W_hhᵀ)^{T−t} δ_T, which is also the gradient of a state t steps earlier."""
+    """S10: δ_t = (W_hhᵀ)^{T−t} δ_T, which is also the gradient of a state t steps earlier."""
     unit = elman(INPUTS, WIDTH, "identity")
     net, inputs = in_numpy(unit, "identity"), values(1, STEPS, INPUTS)
     states = net.run(inputs[0].numpy(), np.zeros(WIDTH))

@@ -1,4 +1,4 @@
-"""SPEC S3.4, S3.5: front ends over pixels and frames."""
+"""S3.4, S3.5: front ends over pixels and frames."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Dropout: the share, the mean, the gradient, and nothing in evaluation (SPEC S2.6)."""
+"""Dropout: the share, the mean, the gradient, and nothing in evaluation (S2.6)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""SPEC S1.4: a token's vector is a projection of its one-hot vector; the output may share it."""
+"""S1.4: a token's vector is a projection of its one-hot vector; the output may share it."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def test_an_embedding_is_a_projection_of_the_one_hot_vector() -> None:
 
 @pytest.mark.parametrize("part", [Embedding(7, 4).double(), OneHot(7).double()])
 def test_the_mean_under_a_distribution_mixes_the_vectors_of_tokens(part: Embedding) -> None:
-    """SPEC S2.2; where one token is certain, it is that token's vector."""
+    """S2.2; where one token is certain, it is that token's vector."""
     certain = functional.one_hot(TOKENS, 7).double()
     torch.testing.assert_close(part.mean(certain), part(TOKENS))
     probabilities = torch.rand(5, 7, dtype=torch.float64).softmax(-1)
@@ -31,7 +31,7 @@ def test_the_mean_under_a_distribution_mixes_the_vectors_of_tokens(part: Embeddi
 
 
 def test_one_hot_vectors_are_rows_of_the_identity_and_have_no_parameters() -> None:
-    """SPEC S1.4"""
+    """S1.4"""
     part = OneHot(7)
     assert torch.equal(part(TOKENS), functional.one_hot(TOKENS, 7).float())
     assert (part.width, list(part.parameters()), list(part.state_dict())) == (7, [], [])
@@ -50,7 +50,7 @@ def test_a_tied_output_layer_multiplies_by_the_table_and_adds_its_own_bias() -> 
 
 
 def test_an_output_layer_of_its_own_has_a_row_and_a_bias_for_each_word() -> None:
-    """SPEC S5.5: 18,981,000 parameters for 37,000 words of width 512."""
+    """S5.5: 18,981,000 parameters for 37,000 words of width 512."""
     with torch.device("meta"):
         output = OutputLayer(512, 37_000, tied=None)
     assert sum(each.numel() for each in output.parameters()) == 18_981_000

@@ -1,4 +1,4 @@
-"""SPEC S5.3, S10: positions as vectors, against the worked numbers and the formulas."""
+"""S5.3, S10: positions as vectors, against the worked numbers and the formulas."""
 
 import math
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def close(actual: Tensor, expected: Tensor, tolerance: float = 1e-11) -> None:
 
 
 def test_one_hot_positions_of_the_texts() -> None:
-    """SPEC S10: (.2, 1.3) with T = 4, at t = 1 and t = 4."""
+    """S10: (.2, 1.3) with T = 4, at t = 1 and t = 4."""
     vectors = torch.tensor([[[0.2, 1.3], [0.2, 1.3]]])
     placed = OneHotPositions(4)(vectors, torch.tensor([[0, 3]]))
     expected = [[0.2, 1.3, 1.0, 0.0, 0.0, 0.0], [0.2, 1.3, 0.0, 0.0, 0.0, 1.0]]
@@ -50,13 +50,13 @@ def test_one_hot_positions_of_the_texts() -> None:
 
 
 def test_sinusoids_of_the_texts() -> None:
-    """SPEC S10: p_e = 4, t = 1."""
+    """S10: p_e = 4, t = 1."""
     row = sinusoids(torch.tensor([1]), 4)[0].tolist()
     assert row == pytest.approx([0.841471, 0.540302, 0.00999983, 0.99995], abs=5e-7)
 
 
 def test_neighbours_are_as_far_apart_as_worked_out_and_all_have_one_length() -> None:
-    """SPEC S10: p_e = 768: ‖r_51 − r_50‖ = 4.523235, ‖r_t‖² = 384."""
+    """S10: p_e = 768: ‖r_51 − r_50‖ = 4.523235, ‖r_t‖² = 384."""
     rows = sinusoids(torch.tensor([50, 51, 1, 999, 100_000]), 768).double()
     assert float((rows[1] - rows[0]).norm()) == pytest.approx(4.523235, abs=5e-7)
     assert rows.square().sum(-1).tolist() == pytest.approx([384.0] * 5)
@@ -76,7 +76,7 @@ def test_every_value_is_that_of_the_formula(width: int) -> None:
 
 
 def test_sinusoids_are_appended_or_added_from_position_one_on() -> None:
-    """SPEC S5.3: t from 1 where `at` is from 0; the table grows when later positions come."""
+    """S5.3: t from 1 where `at` is from 0; the table grows when later positions come."""
     added, appended, vectors = AddedSinusoids(), AppendedSinusoids(4), values(2, 3, VECTORS)
     for at in (torch.tensor([[0, 1, 2]]), torch.tensor([[7, 8, 9], [511, 512, 5_000]])):
         close(added(vectors, at), vectors + sinusoids(at + 1, VECTORS))
@@ -95,14 +95,14 @@ def test_known_sinusoids_follow_the_precision_of_the_vectors() -> None:
 
 
 def test_learned_positions_are_rows_of_a_table() -> None:
-    """SPEC S5.3: a learned vector is added."""
+    """S5.3: a learned vector is added."""
     learned, vectors = stirred(LearnedPositions(MOST, VECTORS)), values(2, 3, VECTORS)
     at = torch.tensor([[0, 3, 1], [4, 2, 2]])
     close(learned(vectors, at), vectors + learned.table[at])
 
 
 def test_joint_positions_are_those_of_the_formula() -> None:
-    """SPEC S5.3: W_1 S(W_2 x + W_3 e_t + b), in NumPy with a real one-hot vector."""
+    """S5.3: W_1 S(W_2 x + W_3 e_t + b), in NumPy with a real one-hot vector."""
     map_, vectors = stirred(JointPositions(MOST, VECTORS, 8)), values(2, 3, VECTORS)
     at = torch.tensor([[0, 3, 1], [4, 2, 9]])
     placed, weights = map_(vectors, at), weights_of(map_)
@@ -151,7 +151,7 @@ def test_positions_past_the_last_share_its_vector(kind: str) -> None:
 
 
 def test_rotary_turns_pairs_of_values() -> None:
-    """SPEC S5.3: complex numbers turned by the angles of the sinusoids, row by row."""
+    """S5.3: complex numbers turned by the angles of the sinusoids, row by row."""
     rotary, queries = Rotary(VECTORS), values(2, 3, 4, VECTORS)
     at = torch.tensor([[0, 1, 2, 3], [7, 8, 600, 10]])
     turned = rotary.rotate(queries, at)
@@ -163,7 +163,7 @@ def test_rotary_turns_pairs_of_values() -> None:
 
 
 def test_rotary_scores_depend_on_the_distance_alone() -> None:
-    """SPEC S5.3: q·k of two places is that of any two places as far apart, and else another."""
+    """S5.3: q·k of two places is that of any two places as far apart, and else another."""
     rotary, steps = Rotary(VECTORS), torch.arange(40)[None]
     query = rotary.rotate(values(1, 1, 1, VECTORS).expand(-1, -1, 40, -1), steps)[0, 0]
     key = rotary.rotate(values(1, 1, 2, VECTORS)[:, :, 1:].expand(-1, -1, 40, -1), steps)[0, 0]

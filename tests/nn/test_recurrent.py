@@ -1,4 +1,4 @@
-"""SPEC S2.6: stacks in one and both directions, against torch's packed ones; padding stays out."""
+"""S2.6: stacks in one and both directions, against torch's packed ones; padding stays out."""
 
 import pytest
 import torch
@@ -39,7 +39,7 @@ def torch_stack(built: RecurrentStack, both: bool, layers: int) -> nn.LSTM:
 @each_direction
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_stack_is_torch_s_over_packed_sequences(both: bool, layers: int) -> None:
-    """Outputs at real positions, and each row's last state at its own end (SPEC S2.6)."""
+    """Outputs at real positions, and each row's last state at its own end (S2.6)."""
     built, inputs = stack(both, layers=layers), values(4, 7, INPUTS)
     outputs, finals = built(inputs, lengths=LENGTHS)
     packed = pack_padded_sequence(inputs, LENGTHS, batch_first=True, enforce_sorted=False)
@@ -54,7 +54,7 @@ def test_a_stack_is_torch_s_over_packed_sequences(both: bool, layers: int) -> No
 
 @each_direction
 def test_padding_never_enters(both: bool) -> None:
-    """Neither what is in it nor how much of it there is (SPEC S1.6); products of another size may
+    """Neither what is in it nor how much of it there is (S1.6); products of another size may
     round otherwise."""
     built, inputs = stack(both), values(4, 7, INPUTS)
     outputs, finals = built(inputs, lengths=LENGTHS)
@@ -79,7 +79,7 @@ def test_one_direction_goes_on_from_a_state() -> None:
 
 
 def test_the_stack_of_the_texts_has_its_shapes_and_sizes() -> None:
-    """SPEC S10: a (4,7) batch, two layers of 16, vocabulary 10: output (4,7,10), two states of
+    """S10: a (4,7) batch, two layers of 16, vocabulary 10: output (4,7,10), two states of
     two layers, four rows and 16 (rows first here); S2.7: with p = q = 8, m = 20 it is 2,488."""
     embedding, output = Embedding(10, 6).double(), OutputLayer(16, 10, tied=None).double()
     built = stack(both=False, inputs=6, width=16)
@@ -91,7 +91,7 @@ def test_the_stack_of_the_texts_has_its_shapes_and_sizes() -> None:
 
 
 def test_reverse_turns_what_is_real_and_leaves_padding_behind() -> None:
-    """SPEC S10: "I am going to read another chapter" → "chapter another read to going am I"."""
+    """S10: "I am going to read another chapter" → "chapter another read to going am I"."""
     words = ["I", "am", "going", "to", "read", "another", "chapter"]
     row = torch.arange(9.0).view(1, 9, 1)
     turned = reverse(row, torch.tensor([7])).flatten().int().tolist()
@@ -127,7 +127,7 @@ def other_stack(
 
 
 def test_backward_is_forward_over_what_is_real_turned_round() -> None:
-    """SPEC S2.6: the state after the last step is the one at a row's first position."""
+    """S2.6: the state after the last step is the one at a row's first position."""
     inputs = values(4, 7, INPUTS)
     backward = other_stack(StackOptions(2, "backward"))
     forward = other_stack(StackOptions(2, "forward"))
@@ -142,7 +142,7 @@ def test_backward_is_forward_over_what_is_real_turned_round() -> None:
 
 
 def test_residual_layers_add_what_they_read_and_norms_come_before_the_sum() -> None:
-    """SPEC S2.6; the first layer's input has another size here and is not added."""
+    """S2.6; the first layer's input has another size here and is not added."""
     inputs = values(2, 5, INPUTS)
     built = other_stack(StackOptions(3, residual=True, layer_norm=True))
     hidden = inputs
@@ -160,7 +160,7 @@ def test_residual_layers_add_what_they_read_and_norms_come_before_the_sum() -> N
 
 @pytest.mark.parametrize("direction", ["forward", "backward", "both"])
 def test_a_learnt_first_state_is_the_one_it_starts_from(direction: Direction) -> None:
-    """SPEC S2.6: initial states given or learnt, for each direction its own half."""
+    """S2.6: initial states given or learnt, for each direction its own half."""
     inputs = values(4, 7, INPUTS)
     learnt = other_stack(StackOptions(2, direction, trainable_state=True))
     state = learnt.first_state(4)

@@ -1,4 +1,4 @@
-"""SPEC S3.4: residual networks under the names of published weights."""
+"""S3.4: residual networks under the names of published weights."""
 
 from collections.abc import Mapping
 

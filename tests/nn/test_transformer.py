@@ -1,4 +1,4 @@
-"""SPEC S5: blocks against torch's own, their exact sizes, causality, and the laws of attention."""
+"""S5: blocks against torch's own, their exact sizes, causality, and the laws of attention."""
 
 import math
 from dataclasses import replace
@@ -78,7 +78,7 @@ def size(*modules: nn.Module) -> int:
 
 
 def test_blocks_have_the_sizes_of_the_texts() -> None:
-    """SPEC S5.5: p = 512, inner 2048, 8 heads of 64, attention maps without bias, V = 37,000."""
+    """S5.5: p = 512, inner 2048, 8 heads of 64, attention maps without bias, V = 37,000."""
     with torch.device("meta"):
         encoder = [Block(OF_THE_TEXTS) for _ in range(6)]
         decoder = [Block(replace(OF_THE_TEXTS, source=512)) for _ in range(6)]
@@ -93,7 +93,7 @@ def test_blocks_have_the_sizes_of_the_texts() -> None:
 
 @each_bias
 def test_free_head_sizes_have_the_parameters_their_maps_need(bias: bool) -> None:
-    """SPEC S5.1: H(2m + m_v)·p for queries, keys and values, p·H·m_v to combine."""
+    """S5.1: H(2m + m_v)·p for queries, keys and values, p·H·m_v to combine."""
     heads, m, m_v = FREE
     with torch.device("meta"):
         own = SelfAttention(WIDTH, FREE, bias=bias)
@@ -136,7 +136,7 @@ def copy_rest(reference: nn.Module, built: Block) -> None:
 
 @each_bias
 def test_self_attention_is_torch_s(bias: bool) -> None:
-    """Outputs at real positions, of whole sequences and of causal ones (SPEC S5.1, S5.2)."""
+    """Outputs at real positions, of whole sequences and of causal ones (S5.1, S5.2)."""
     torch.manual_seed(1)
     attention, inputs = stirred(SelfAttention(WIDTH, SIZES, bias=bias)), values(3, 6, WIDTH)
     reference = nn.MultiheadAttention(WIDTH, SIZES.heads, batch_first=True).double()
@@ -152,7 +152,7 @@ def test_self_attention_is_torch_s(bias: bool) -> None:
 @each_activation
 @each_bias
 def test_an_encoder_block_is_torch_s(norm_first: bool, activation: Any, bias: bool) -> None:
-    """Outputs at real positions and gradients of the inputs (SPEC S5.4, RELIABILITY C4)."""
+    """Outputs at real positions and gradients of the inputs (S5.4, RELIABILITY C4)."""
     options = replace(OPTIONS, norm_first=norm_first, inner_kind=activation, bias=bias)
     built, inputs = block(options), values(3, 6, WIDTH).requires_grad_()
     reference = nn.TransformerEncoderLayer(
@@ -173,7 +173,7 @@ def test_an_encoder_block_is_torch_s(norm_first: bool, activation: Any, bias: bo
 @each_activation
 @each_bias
 def test_a_decoder_block_is_torch_s(norm_first: bool, activation: Any, bias: bool) -> None:
-    """Causal self-attention, cross-attention, network: three residual + norm steps (SPEC S5.4)."""
+    """Causal self-attention, cross-attention, network: three residual + norm steps (S5.4)."""
     options = replace(
         OPTIONS,
         norm_first=norm_first,
@@ -200,7 +200,7 @@ def test_a_decoder_block_is_torch_s(norm_first: bool, activation: Any, bias: boo
 
 @each_size
 def test_self_attention_is_a_softmax_for_each_head(sizes: HeadSizes) -> None:
-    """SPEC S5.1: u = Σ_h W_c^h Σ_i softmax(q·k/√m)_i v_i, over real positions only."""
+    """S5.1: u = Σ_h W_c^h Σ_i softmax(q·k/√m)_i v_i, over real positions only."""
     attention, inputs = self_attention(sizes), values(3, 6, WIDTH)
     heads, m, m_v = sizes
     projected = inputs @ attention.project.weight.T
@@ -216,7 +216,7 @@ def test_self_attention_is_a_softmax_for_each_head(sizes: HeadSizes) -> None:
 
 
 def test_a_norm_is_that_of_the_texts() -> None:
-    """SPEC S5.4: γ ⊙ (z − μ)/√(σ² + ε) + β, with the variance over p, not p − 1."""
+    """S5.4: γ ⊙ (z − μ)/√(σ² + ε) + β, with the variance over p, not p − 1."""
     built, inputs = block(replace(OPTIONS, norm_first=False)), values(3, 6, WIDTH)
     assert isinstance(built.attention, SelfAttention)
     with torch.no_grad():
@@ -234,7 +234,7 @@ def test_a_norm_is_that_of_the_texts() -> None:
 @each_norm
 @pytest.mark.parametrize("mixing", ["attention", "simple", "ssru"])
 def test_later_inputs_do_not_change_earlier_outputs(norm_first: bool, mixing: Any) -> None:
-    """SPEC S5.2: a decoder's block is causal."""
+    """S5.2: a decoder's block is causal."""
     built = block(replace(OPTIONS, norm_first=norm_first, mixing=mixing, source=5))
     inputs, states = values(3, 5, WIDTH), values(3, 6, 5)
     outputs = decoded(built, inputs, states)
@@ -247,7 +247,7 @@ def test_later_inputs_do_not_change_earlier_outputs(norm_first: bool, mixing: An
 
 @each_size
 def test_the_first_position_sees_itself_alone(sizes: HeadSizes) -> None:
-    """SPEC S4.4: under causal attention u_1 = v_1."""
+    """S4.4: under causal attention u_1 = v_1."""
     attention, inputs = self_attention(sizes), values(3, 4, WIDTH)
     outputs, _ = extended(attention, inputs)
     own = (inputs[:, 0] @ attention.project.weight.T)[:, 2 * sizes.heads * sizes.key :]
@@ -255,7 +255,7 @@ def test_the_first_position_sees_itself_alone(sizes: HeadSizes) -> None:
 
 
 def test_the_first_of_simple_attention_is_its_own_input() -> None:
-    """SPEC S4.4, S5.1: the values are the inputs, so u_1 = v_1 = x_1."""
+    """S4.4, S5.1: the values are the inputs, so u_1 = v_1 = x_1."""
     inputs = values(3, 4, WIDTH)
     outputs, _ = extended(SimpleAttention(), inputs)
     close(outputs[:, 0], inputs[:, 0])
@@ -274,7 +274,7 @@ def test_rows_may_have_read_different_amounts() -> None:
 
 @pytest.mark.parametrize("mixing", ["attention", "simple"])
 def test_self_attention_without_positions_does_not_know_the_order(mixing: Any) -> None:
-    """SPEC S10: non-causal self-attention is permutation-equivariant; rotary positions end that."""
+    """S10: non-causal self-attention is permutation-equivariant; rotary positions end that."""
     order, mask = torch.tensor([4, 0, 3, 5, 1, 2]), MASK[:, None, None]
     options, inputs = replace(OPTIONS, mixing=mixing), values(3, 6, WIDTH)
     built = block(options)
@@ -288,7 +288,7 @@ def test_self_attention_without_positions_does_not_know_the_order(mixing: Any) -
 
 @each_size
 def test_rows_of_a_sentence_share_its_keys(sizes: HeadSizes) -> None:
-    """K rows that look at one sentence see what they would with keys of their own (SPEC S7.3)."""
+    """K rows that look at one sentence see what they would with keys of their own (S7.3)."""
     attention, states, inputs = cross_attention(sizes), values(3, 6, 5), values(6, 4, WIDTH)
     shared, weights = attention(inputs, attention.prepare(states), MASK, trace=True)
     twice = states.repeat_interleave(2, dim=0), MASK.repeat_interleave(2, dim=0)
@@ -301,7 +301,7 @@ def test_rows_of_a_sentence_share_its_keys(sizes: HeadSizes) -> None:
 
 @each_size
 def test_traced_weights_are_those_of_the_output(sizes: HeadSizes) -> None:
-    """SPEC S4.6: values weighed by what is reported give what is returned."""
+    """S4.6: values weighed by what is reported give what is returned."""
     attention, states, inputs = cross_attention(sizes), values(3, 6, 5), values(3, 4, WIDTH)
     outputs, weights = attention(inputs, attention.prepare(states), MASK, trace=True)
     contents = (states @ attention.project.weight.T)[..., sizes.heads * sizes.key :]

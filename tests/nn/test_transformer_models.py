@@ -1,4 +1,4 @@
-"""SPEC S5.6, S5.7, S3.2 (g): Transformer encoders, and decoders that look at a source, read it, or
+"""S5.6, S5.7, S3.2 (g): Transformer encoders, and decoders that look at a source, read it, or
 have none, with every mixing and every kind of positions."""
 
 from collections.abc import Callable
@@ -119,7 +119,7 @@ def close(actual: Tensor, expected: Tensor) -> None:
 @each_kind
 @each_source
 def test_reads_add_up(kind: Kind, source: str) -> None:
-    """SPEC S5.7: one read of T is T reads of one, in outputs and in gradients."""
+    """S5.7: one read of T is T reads of one, in outputs and in gradients."""
     built, inputs = decoder(kind, source), tokens(3, 6)
     whole = hidden(built, memory(source), inputs)
     parameters = [each for part in (built.embed, built.blocks) for each in part.parameters()]
@@ -137,7 +137,7 @@ def test_reads_add_up(kind: Kind, source: str) -> None:
 @each_source
 @torch.no_grad()
 def test_paths_remember_their_own_history(kind: Kind, source: str) -> None:
-    """SPEC S7.3: rows that are reordered, repeated and dropped equal rows read from the start."""
+    """S7.3: rows that are reordered, repeated and dropped equal rows read from the start."""
     built, inputs = decoder(kind, source), tokens(3, 2)
     _, state = built.read(inputs, built.start(memory(source)))
     rows, sentences = torch.tensor([4, 5, 1, 1]), torch.tensor([2, 0])
@@ -152,7 +152,7 @@ def test_paths_remember_their_own_history(kind: Kind, source: str) -> None:
 @each_kind
 @torch.no_grad()
 def test_a_prefix_is_read_as_tokens_are(kind: Kind) -> None:
-    """SPEC S3.2 (g): one network reads and then goes on writing, whatever the batch mates' lengths.
+    """S3.2 (g): one network reads and then goes on writing, whatever the batch mates' lengths.
 
     A language model of the same weights that reads each source and output as one row agrees.
     """
@@ -187,7 +187,7 @@ def test_padding_changes_nothing_and_is_not_changed(kind: Kind, source: str) -> 
 @each_source
 @torch.no_grad()
 def test_traced_attention_is_that_to_the_source(kind: Kind, source: str) -> None:
-    """SPEC S4.6: the mean over the last block's heads, or nothing where no source is looked at."""
+    """S4.6: the mean over the last block's heads, or nothing where no source is looked at."""
     built, inputs = decoder(kind, source), tokens(3, 4)
     features, _ = built.read(inputs, built.start(memory(source), trace=True))
     close(features.hidden, hidden(built, memory(source), inputs))
@@ -202,7 +202,7 @@ def test_traced_attention_is_that_to_the_source(kind: Kind, source: str) -> None
 @each_kind
 @torch.no_grad()
 def test_an_encoder_s_code_is_its_last_real_state(kind: Kind) -> None:
-    """SPEC S5.6: each sentence's states and code are those it has alone."""
+    """S5.6: each sentence's states and code are those it has alone."""
     built, inputs = encoder(kind), tokens(3, 6)
     together = built.encode(Source(inputs, LENGTHS))
     assert together.states is not None

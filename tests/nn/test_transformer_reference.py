@@ -1,4 +1,4 @@
-"""SPEC S5: blocks of every kind against NumPy in float64, numerical gradients, and their caches."""
+"""S5: blocks of every kind against NumPy in float64, numerical gradients, and their caches."""
 
 import random
 from itertools import product
@@ -101,7 +101,7 @@ def test_a_block_is_the_reference(options: BlockOptions) -> None:
 
 @pytest.mark.parametrize("options", some(quick=20), ids=label)
 def test_what_is_kept_equals_recomputation(options: BlockOptions) -> None:
-    """SPEC S5.7: in whatever pieces rows are read, outputs and gradients are those of one read."""
+    """S5.7: in whatever pieces rows are read, outputs and gradients are those of one read."""
     built, inputs, states = (
         block(options),
         values(3, 5, WIDTH).requires_grad_(),

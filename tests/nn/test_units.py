@@ -1,4 +1,4 @@
-"""SPEC S2, S10, RELIABILITY C4: what holds for every unit, their sizes and first weights."""
+"""S2, S10, RELIABILITY C4: what holds for every unit, their sizes and first weights."""
 
 from collections.abc import Callable
 from functools import partial
@@ -57,7 +57,7 @@ def parameters(unit: nn.Module) -> int:
 @pytest.mark.parametrize(("p", "m"), [(8, 20), (1, 1), (5, 3)])
 @each_unit
 def test_a_unit_has_one_bias_for_each_affine_map(make: MakeUnit, p: int, m: int) -> None:
-    """SPEC S2.7: G(m² + mp + m) for G affine maps, where torch's own have Gm more.
+    """S2.7: G(m² + mp + m) for G affine maps, where torch's own have Gm more.
 
     The SSRU has no recurrent matrix and a bias only in its gate.
     """
@@ -73,12 +73,12 @@ def test_a_unit_has_one_bias_for_each_affine_map(make: MakeUnit, p: int, m: int)
 
 @pytest.mark.parametrize(("make", "whole"), [(Elman, 748), (Lstm, 2488), (Gru, 1908)])
 def test_sizes_of_the_worked_example(make: MakeUnit, whole: int) -> None:
-    """SPEC S10: with p = q = 8 and m = 20, what is not in the unit is the read-out's qm + q."""
+    """S10: with p = q = 8 and m = 20, what is not in the unit is the read-out's qm + q."""
     assert parameters(make(8, 20)) + parameters(nn.Linear(20, 8)) == whole
 
 
 def test_shapes_of_the_worked_example() -> None:
-    """SPEC S10: a (4,7) batch, two layers of 16, ten words: (4,7,10) and two states of (2,4,16)."""
+    """S10: a (4,7) batch, two layers of 16, ten words: (4,7,10) and two states of (2,4,16)."""
     tokens = torch.arange(28).reshape(4, 7) % 10
     read, finals = nn.Embedding(10, 8)(tokens), []
     for unit in (Lstm(8, 16), Lstm(16, 16)):
@@ -90,14 +90,14 @@ def test_shapes_of_the_worked_example() -> None:
 
 @pytest.mark.parametrize("kind", [torch.bool, torch.int64, torch.float32])
 def test_the_hard_gate_of_the_worked_example(kind: torch.dtype) -> None:
-    """SPEC S2.5: s = (8, 9, 3), x = (10, 11, 12), g = (0, 1, 0) gives (8, 11, 3)."""
+    """S2.5: s = (8, 9, 3), x = (10, 11, 12), g = (0, 1, 0) gives (8, 11, 3)."""
     gate = torch.tensor([0, 1, 0]).to(kind)
     state, inputs = torch.tensor([8, 9, 3]), torch.tensor([10, 11, 12])
     assert hard_gate(gate, inputs, state).tolist() == [8, 11, 3]
 
 
 def test_a_hard_gate_is_its_equation() -> None:
-    """SPEC S2.5: `s' = g ⊙ x + (1−g) ⊙ s`, for every g of four zeros and ones."""
+    """S2.5: `s' = g ⊙ x + (1−g) ⊙ s`, for every g of four zeros and ones."""
     inputs, state = values(2, 4)
     for bits in product([0.0, 1.0], repeat=4):
         gate = torch.tensor(bits, dtype=torch.float64)
@@ -171,7 +171,7 @@ def test_a_gradient_of_a_gradient_is_refused(make: MakeUnit) -> None:
 
 @pytest.mark.parametrize("make", [UNITS[name] for name in UNITS if name != "ssru"])
 def test_recurrent_weights_are_left_out_for_a_whole_reading(make: MakeUnit) -> None:
-    """SPEC S2.6: in training a unit is one whose recurrent matrix has been masked once, in its
+    """S2.6: in training a unit is one whose recurrent matrix has been masked once, in its
     outputs and in the gradients of its weights; in evaluation all of the matrix is there."""
     inputs = values(2, 6, 2)
     unit, masked = stirred(make(2, 5, dropout=0.5)), make(2, 5).double()

@@ -1,4 +1,4 @@
-"""SPEC S2, S10, RELIABILITY C4: units worked by hand, and the properties that their gates give."""
+"""S2, S10, RELIABILITY C4: units worked by hand, and the properties that their gates give."""
 
 import math
 from collections.abc import Sequence
@@ -89,7 +89,7 @@ def test_a_gru_worked_by_hand(reset: ResetOrder, update: UpdateConvention) -> No
 def test_an_open_update_gate_keeps_or_takes(
     reset: ResetOrder, update: UpdateConvention, expected: list[float]
 ) -> None:
-    """SPEC S2.4: the two conventions read the same gate in opposite ways."""
+    """S2.4: the two conventions read the same gate in opposite ways."""
     unit = with_weights(Gru(1, 1, reset=reset, update=update), bias=[0, OPEN, OPEN])
     outputs, _ = read(unit, 5, -7, state=([0.25],))
     assert outputs.flatten().tolist() == expected
@@ -101,7 +101,7 @@ def test_an_open_update_gate_keeps_or_takes(
 def test_the_reset_comes_before_or_after_the_product(
     reset: ResetOrder, expected: list[float]
 ) -> None:
-    """SPEC S2.4: with r = (1, 0), h = (2, 3) and a W that swaps, W(r ⊙ h) = (0, 2) and
+    """S2.4: with r = (1, 0), h = (2, 3) and a W that swaps, W(r ⊙ h) = (0, 2) and
     r ⊙ Wh = (3, 0)."""
     unit = with_weights(
         Gru(1, 2, reset=reset),
@@ -142,7 +142,7 @@ def full(update: UpdateConvention) -> float:
 def test_a_gru_with_r_1_and_full_update_is_a_tanh_elman_step(
     reset: ResetOrder, update: UpdateConvention
 ) -> None:
-    """SPEC S10."""
+    """S10."""
     torch.manual_seed(2)
     unit = gated(stirred(Gru(3, 4, reset=reset, update=update)), OPEN, full(update))
     elman = Elman(3, 4).double()
@@ -160,7 +160,7 @@ def test_a_gru_with_r_1_and_full_update_is_a_tanh_elman_step(
 def test_a_gru_with_r_0_ignores_the_state_before(
     reset: ResetOrder, update: UpdateConvention
 ) -> None:
-    """SPEC S10: its candidate is `tanh(U x + b)`, and with a full update so is its state."""
+    """S10: its candidate is `tanh(U x + b)`, and with a full update so is its state."""
     torch.manual_seed(2)
     unit = gated(stirred(Gru(3, 4, reset=reset, update=update)), SHUT, full(update))
     inputs = values(2, 6, 3)
@@ -175,7 +175,7 @@ def test_a_gru_with_r_0_ignores_the_state_before(
 def test_with_r_0_only_the_update_gate_lets_a_gru_remember(
     reset: ResetOrder, update: UpdateConvention
 ) -> None:
-    """SPEC S10: half open, it is the mean of the state before and `tanh(U x + b)`."""
+    """S10: half open, it is the mean of the state before and `tanh(U x + b)`."""
     torch.manual_seed(2)
     unit = gated(stirred(Gru(3, 4, reset=reset, update=update)), SHUT, 0.0)
     inputs, first = values(2, 6, 3), values(2, 4)
@@ -186,7 +186,7 @@ def test_with_r_0_only_the_update_gate_lets_a_gru_remember(
 
 
 def test_an_lstm_changes_its_cell_by_at_most_1_beyond_the_forget_gate() -> None:
-    """SPEC S10: |c_t − f ⊙ c_{t−1}| ≤ 1, however large weights, inputs and cells are."""
+    """S10: |c_t − f ⊙ c_{t−1}| ≤ 1, however large weights, inputs and cells are."""
     torch.manual_seed(2)
     unit = stirred(Lstm(3, 4))
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""SPEC S2, RELIABILITY C4: units against their equations, written out one by one.
+"""S2, RELIABILITY C4: units against their equations, written out one by one.
 
 The references are NumPy in float64 and know one row, one step and one matrix at a time.
 """
@@ -57,7 +57,7 @@ def affine(of: tuple[Array, Array, Array], state: Array, read: Array) -> Array:
 
 
 def elman_equations(unit: Elman, bias: bool) -> Next:
-    """SPEC S2.1."""
+    """S2.1."""
     (only,) = maps(unit, bias)
 
     def step(read: Array, state: list[Array]) -> tuple[Array, list[Array]]:
@@ -68,7 +68,7 @@ def elman_equations(unit: Elman, bias: bool) -> Next:
 
 
 def lstm_equations(unit: Lstm, bias: bool) -> Next:
-    """SPEC S2.3."""
+    """S2.3."""
     for_enter, for_keep, for_show, for_candidate = maps(unit, bias)
 
     def step(read: Array, state: list[Array]) -> tuple[Array, list[Array]]:
@@ -84,7 +84,7 @@ def lstm_equations(unit: Lstm, bias: bool) -> Next:
 
 
 def gru_equations(unit: Gru, bias: bool, reset: ResetOrder, update: UpdateConvention) -> Next:
-    """SPEC S2.4, in each of its forms."""
+    """S2.4, in each of its forms."""
     for_reset, for_update, for_candidate = maps(unit, bias)
 
     def step(read: Array, state: list[Array]) -> tuple[Array, list[Array]]:

@@ -1,4 +1,4 @@
-"""SPEC S2, RELIABILITY C4: units against torch's own, where torch has the same; its second bias is
+"""S2, RELIABILITY C4: units against torch's own, where torch has the same; its second bias is
 zero."""
 
 from collections.abc import Callable

@@ -63,13 +63,13 @@ def weighed(query: Values, keys: Values, values: Values) -> Values:
 
 
 def simple_attention(x: Values, *, causal: bool) -> Values:
-    """SPEC S5.1: queries, keys and values are the input itself."""
+    """S5.1: queries, keys and values are the input itself."""
     ends = [t + 1 if causal else len(x) for t in range(len(x))]
     return np.stack([weighed(x[t], x[:end], x[:end]) for t, end in enumerate(ends)])
 
 
 def self_attention(options: BlockOptions, weights: Weights, x: Values, *, causal: bool) -> Values:
-    """SPEC S5.1: Σ_h W_c^h u^h, with m and m_v free of the width."""
+    """S5.1: Σ_h W_c^h u^h, with m and m_v free of the width."""
     heads, m, m_v = options.sizes
     parts = affine(weights, "project", x)
     queries, keys, values = np.split(parts, [heads * m, 2 * heads * m], axis=1)
@@ -128,7 +128,7 @@ def gelu(x: Values) -> Values:
 
 
 def layer_norm(weights: Weights, x: Values) -> Values:
-    """SPEC S5.4: γ ⊙ (z − μ)/√(σ² + ε) + β, with the variance over p, not p − 1."""
+    """S5.4: γ ⊙ (z − μ)/√(σ² + ε) + β, with the variance over p, not p − 1."""
     centred = x - x.mean(axis=1, keepdims=True)
     variance = (centred**2).sum(axis=1, keepdims=True) / x.shape[1]
     result: Values = weights["weight"] * centred / np.sqrt(variance + 1e-5) + weights["bias"]
@@ -144,7 +144,7 @@ def rotated(vector: Values, position: int) -> Values:
 
 
 def joint(weights: Weights, x: Values, position: int) -> Values:
-    """SPEC S5.3: W_1 S(W_2 x + W_3 e_t + b), t from 1, the last position for later ones."""
+    """S5.3: W_1 S(W_2 x + W_3 e_t + b), t from 1, the last position for later ones."""
     one_hot = np.zeros(len(weights["position"]))
     one_hot[min(position, len(one_hot) - 1)] = 1
     inner = weights["vector.weight"] @ x + weights["position"].T @ one_hot + weights["vector.bias"]

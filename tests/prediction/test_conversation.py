@@ -1,4 +1,4 @@
-"""A conversation: every reply is the model's output for all that was said (SPEC S8, S7.4)."""
+"""A conversation: every reply is the model's output for all that was said (S8, S7.4)."""
 
 from dataclasses import replace
 

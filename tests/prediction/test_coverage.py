@@ -1,4 +1,4 @@
-"""SPEC S7.5: coverage counts every position that can be looked at, whatever was read."""
+"""S7.5: coverage counts every position that can be looked at, whatever was read."""
 
 from pathlib import Path
 

@@ -83,7 +83,7 @@ def model(name: str, count: int) -> tuple[SequenceModel, Source]:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_law_of_a_decoder(name: str) -> None:
-    """SPEC S5.7, S7: with few sentences every one that leaves closes the gap behind it."""
+    """S5.7, S7: with few sentences every one that leaves closes the gap behind it."""
     made, source = model(name, 3)
     used = SequenceModel(made.encoder, Used(made.decoder)).eval()
     check_decoder(used, source, vocabulary=VOCABULARY, seed=1)
@@ -200,7 +200,7 @@ READ = ["plain sinusoids", "plain appended", "after learned", "bias none", "gate
 @pytest.mark.parametrize("name", READ)
 @torch.no_grad()
 def test_a_reader_gives_the_encoders_states(name: str) -> None:
-    """SPEC S5.4: at all real positions, for short and long sentences side by side, and the code."""
+    """S5.4: at all real positions, for short and long sentences side by side, and the code."""
     made, source = model(name, 5)
     tokens = torch.randint(4, 9, (5, 37))
     longer = Source(torch.cat([source.values, tokens], dim=1), source.lengths + 20)

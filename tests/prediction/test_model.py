@@ -1,4 +1,4 @@
-"""A finished model in use (SPEC S7.4; RELIABILITY C2): laws of `Model`."""
+"""A finished model in use (S7.4; RELIABILITY C2): laws of `Model`."""
 
 import json
 import random

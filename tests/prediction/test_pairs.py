@@ -1,4 +1,4 @@
-"""Pairs that cannot be scored are refused with their number, side and cure (SPEC S7.4)."""
+"""Pairs that cannot be scored are refused with their number, side and cure (S7.4)."""
 
 import json
 import math

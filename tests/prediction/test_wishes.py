@@ -1,4 +1,4 @@
-"""What can be asked of outputs beyond the best text (SPEC S7.5), through `Model`."""
+"""What can be asked of outputs beyond the best text (S7.5), through `Model`."""
 
 import json
 import math
@@ -56,7 +56,7 @@ def ended(outputs: list[Output]) -> list[Output]:
 
 @each_search
 def test_every_search_gives_whole_outputs(model: TextPredictor, search: Search) -> None:
-    """Text, tokens, scores and n-best agree, and scoring the text gives the score (SPEC S7.4)."""
+    """Text, tokens, scores and n-best agree, and scoring the text gives the score (S7.4)."""
     wanted = 1 if isinstance(search, Greedy) else 3
     outputs = model.predict(SOURCES, search=search, n_best=wanted, attention=True)
     for source, output in zip(SOURCES, outputs, strict=True):

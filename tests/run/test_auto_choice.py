@@ -1,4 +1,4 @@
-"""What is chosen when nothing is: laws of `plan` over facts about data (SPEC S1.3)."""
+"""What is chosen when nothing is: laws of `plan` over facts about data (S1.3)."""
 
 from dataclasses import replace
 
@@ -128,7 +128,7 @@ def test_texts_that_are_drawn_are_judged_by_their_probability(kind: str) -> None
     ("height", "width", "stages"), [(16, 96, 3), (32, 32, 3), (64, 64, 4), (224, 224, 5)]
 )
 def test_larger_pictures_are_halved_more_often(height: int, width: int, stages: int) -> None:
-    """The shorter side is left with a few cells, each of as many channels (SPEC S3.4)."""
+    """The shorter side is left with a few cells, each of as many channels (S3.4)."""
     source = {"kind": "picture", "height": height, "width": width}
     front = plan({"source": source}, Facts(3_000, NAMES, PHRASES)).model.front
     assert isinstance(front, PictureFrontEndConfig)

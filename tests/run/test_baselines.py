@@ -1,4 +1,4 @@
-"""Baselines are what their definitions say, by hand and by brute force (SPEC S8)."""
+"""Baselines are what their definitions say, by hand and by brute force (S8)."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""SPEC S1.1, S1.2: what a task is follows from the kinds of its two columns, in every command."""
+"""S1.1, S1.2: what a task is follows from the kinds of its two columns, in every command."""
 
 import importlib
 import json
@@ -96,7 +96,7 @@ def test_each_pair_of_kinds_is_learnt(learnt: tuple[Task, Path]) -> None:
 
 
 def test_outputs_say_what_the_score_says(learnt: tuple[Task, Path]) -> None:
-    """SPEC S7.4: the reported log-probability is that of the output; batch mates change nothing."""
+    """S7.4: the reported log-probability is that of the output; batch mates change nothing."""
     task, run = learnt
     model = load(run)
     sources = [r[0] if isinstance(r[0], str) else " ".join(map(str, r[0])) for r in task.rows[:9]]
@@ -114,7 +114,7 @@ def test_outputs_say_what_the_score_says(learnt: tuple[Task, Path]) -> None:
 
 
 def test_each_run_has_a_report(learnt: tuple[Task, Path]) -> None:
-    """SPEC S9: the scores of evaluate on the held-out rows, examples by quality, three looks."""
+    """S9: the scores of evaluate on the held-out rows, examples by quality, three looks."""
     task, run = learnt
     made = report(run)
     rows = [(made_row(r[0]), str(r[1])) for r in task.rows[:9]]
@@ -150,7 +150,7 @@ def test_resumed_is_as_if_never_stopped(name: str, tmp_path: Path) -> None:
 
 
 def test_a_language_model_needs_one_column(tmp_path: Path) -> None:
-    """SPEC S1.2: no source; a text file is one row a line, and all rows may share nothing."""
+    """S1.2: no source; a text file is one row a line, and all rows may share nothing."""
     path = tmp_path / "lines.txt"
     path.write_text("".join(f"{text}\n\n" for text in TEXTS))
     base = options(updates=120, validate_every=120, rate=0.02, patience=0)
@@ -219,7 +219,7 @@ def test_judges_are_not_searched(learnt: tuple[Task, Path]) -> None:
 
 
 def test_judges_together_average_what_they_think(tmp_path: Path) -> None:
-    """SPEC S7.4: probabilities of labels, and numbers themselves."""
+    """S7.4: probabilities of labels, and numbers themselves."""
     for name, mean in (("label", _mean_probability), ("number", _mean_number)):
         task = TASKS[name]
         runs = []

@@ -1,4 +1,4 @@
-"""Where a model learns (DESIGN, "scale-out"): the processor here, a GPU only where there is one."""
+"""Where a model learns: the processor here, a GPU only where there is one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""SPEC S6.2, S6.3 in whole runs: own outputs in place of labels, gradients that are cut off."""
+"""S6.2, S6.3 in whole runs: own outputs in place of labels, gradients that are cut off."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""SPEC S8, fill-in: texts with gaps from end to end, beside pairs of neighbours."""
+"""S8, fill-in: texts with gaps from end to end, beside pairs of neighbours."""
 
 import json
 import math
@@ -101,7 +101,7 @@ def test_a_tiny_text_is_learnt_perfectly(learnt: Path) -> None:
 
 
 def test_outputs_tell_the_best_alternatives_at_every_gap(learnt: Path) -> None:
-    """Their probabilities are those of a distribution over what can fill a gap (SPEC S7.4)."""
+    """Their probabilities are those of a distribution over what can fill a gap (S7.4)."""
     model = filler(learnt)
     (output,) = model.predict(["___ and red but ___ or old ."])
     assert [len(token.alternatives) for token in output.tokens] == [5, 5]
@@ -147,7 +147,7 @@ def test_what_cannot_be_is_null(learnt: Path) -> None:
 
 
 def test_models_fill_in_together(learnt: Path) -> None:
-    """A model with itself is that model (SPEC S7.4)."""
+    """A model with itself is that model (S7.4)."""
     model = filler(learnt)
     both = ensemble([model, model])
     assert isinstance(both, MaskFiller)
@@ -161,7 +161,7 @@ def test_models_fill_in_together(learnt: Path) -> None:
 
 @pytest.mark.parametrize("preset", KINDS)
 def test_resumed_is_as_if_never_stopped(preset: str, tmp_path: Path) -> None:
-    """DESIGN, idea 4: gaps are drawn by step and row, so none has to be remembered."""
+    """Blanks are drawn by step and row, so none has to be remembered."""
     settings = chosen(preset)
     train(TEXTS, tmp_path / "whole", options=settings)
     sitting(tmp_path / "parts", settings, until=5, data=TEXTS)
@@ -325,7 +325,7 @@ def test_check_and_describe(learnt: Path) -> None:
 
 
 def test_a_vocabulary_that_grows_keeps_the_two_sides_alike(learnt: Path, tmp_path: Path) -> None:
-    """SPEC S6.7: fine-tuning with new words."""
+    """S6.7: fine-tuning with new words."""
     more = [text.replace("red", "purple") for text in TEXTS]
     settings = {"training": {"updates": 2, "extend_vocabulary": True, "curves": False}}
     train(more, tmp_path / "run", options=settings, base=learnt)

@@ -27,7 +27,7 @@ def counted(rows: int, *, seed: int) -> list[tuple[str, str]]:
 
 
 def test_the_logarithm_of_the_number_of_words_is_learnt(tmp_path: Path) -> None:
-    """At least 95 % of the spread of rows never seen is explained (SPEC S1.1, text to number)."""
+    """At least 95 % of the spread of rows never seen is explained (S1.1, text to number)."""
     options = {
         "target": "number",
         "source": {"unit": "word"},

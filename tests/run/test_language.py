@@ -1,4 +1,4 @@
-"""SPEC S1.2, S6.2, S8: language models of streams, from a text file to its continuation."""
+"""S1.2, S6.2, S8: language models of streams, from a text file to its continuation."""
 
 import math
 from pathlib import Path
@@ -201,7 +201,7 @@ def test_what_cannot_be_a_stream(text: Path, tmp_path: Path) -> None:
 
 
 def test_a_report_ranks_lines_by_what_a_character_costs(whole: Path) -> None:
-    """SPEC S9: the sum over lines is what the whole text costs by the metric."""
+    """S9: the sum over lines is what the whole text costs by the metric."""
     made = report(whole)
     nats = {each.name: each.value for each in made.scores}["nats per character"]
     characters = [len(row.reference) for row in made.report_rows]  # which end in their line ends

@@ -1,4 +1,4 @@
-"""Ranks that torchrun starts: the same training, one writer (DESIGN, "scale-out"; A9)."""
+"""Ranks that torchrun starts: the same training, one writer (A9)."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Methods of SPEC S6 in whole runs: each goes on after a stop as if there had been none."""
+"""Methods of S6 in whole runs: each goes on after a stop as if there had been none."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""SPEC S8: counted n-grams beside a language model."""
+"""S8: counted n-grams beside a language model."""
 
 import math
 

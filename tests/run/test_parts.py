@@ -1,4 +1,4 @@
-"""SPEC S2.7, S5.5: a model's parameters, counted by parts that have names in words."""
+"""S2.7, S5.5: a model's parameters, counted by parts that have names in words."""
 
 import pytest
 import torch
@@ -41,7 +41,7 @@ def test_every_part_of_a_forecast_has_a_name(name: str) -> None:
 
 
 def test_blocks_are_counted_as_in_the_texts() -> None:
-    """SPEC S5.5: p = 512, inner 2048, m = m_v = 64, H = 8, V = 37,000."""
+    """S5.5: p = 512, inner 2048, m = m_v = 64, H = 8, V = 37,000."""
     part = {"kind": "transformer", "width": 512, "inner": 2048, "heads": 8, "layers": 6}
     part["norm"] = "after"
     options = {"embedding": 512, "share_vocabulary": False, "tie_output": False}

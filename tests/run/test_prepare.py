@@ -1,4 +1,4 @@
-"""What a run is made of, and what it refuses to go on with (SPEC S1, DESIGN "run directory")."""
+"""What a run is made of, and what it refuses to go on with (S1)."""
 
 from pathlib import Path
 from typing import Any

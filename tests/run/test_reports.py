@@ -1,4 +1,4 @@
-"""Reports of runs that read files and of runs that forecast (SPEC S9)."""
+"""Reports of runs that read files and of runs that forecast (S9)."""
 
 import json
 import re

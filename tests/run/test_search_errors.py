@@ -1,4 +1,4 @@
-"""`evaluate --search-errors`: what beams miss is counted as it is (SPEC S7.5)."""
+"""`evaluate --search-errors`: what beams miss is counted as it is (S7.5)."""
 
 import pytest
 

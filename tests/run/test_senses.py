@@ -1,4 +1,4 @@
-"""Pictures, sound and videos from files to outputs (SPEC S3.4, S3.5; RELIABILITY, data)."""
+"""Pictures, sound and videos from files to outputs (S3.4, S3.5; RELIABILITY, data)."""
 
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ def classifier_(pictures: Path, tmp_path: Path) -> Path:
 def test_convolutions_of_a_classifier_stay_in_a_captioner(
     pictures: Path, classifier: Path, tmp_path: Path
 ) -> None:
-    """They begin as they were there, are not learnt on, and the rest is (SPEC S3.4)."""
+    """They begin as they were there, are not learnt on, and the rest is (S3.4)."""
     front = {"kind": "picture", "widths": [4, 6], "weights": str(classifier)}
     run = tmp_path / "captioner"
     train(pictures, run, options=options("text", front=front, freeze="front", average="none"))

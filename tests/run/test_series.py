@@ -1,4 +1,4 @@
-"""Forecasting from a table to a forecast: training, scale, resumption, use (SPEC S1.2)."""
+"""Forecasting from a table to a forecast: training, scale, resumption, use (S1.2)."""
 
 import math
 from datetime import date, timedelta
@@ -113,7 +113,7 @@ def test_forecasts_of_every_kind_can_be_asked_together(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preset", ["auto", "gru"])
 def test_steps_past_the_horizon_are_rolled_by_hand(tmp_path: Path, preset: str) -> None:
-    """SPEC S1.2: what is forecast is appended to what was observed, and read in turn."""
+    """S1.2: what is forecast is appended to what was observed, and read in turn."""
     data = write(tmp_path / "a.csv", noise=0.5)
     options = merge(SMALL, STEPPED if preset == "gru" else {})
     train(data, tmp_path / "run", model=preset, options=options)

@@ -1,4 +1,4 @@
-"""When training ends, and what is said of a model that has learnt nothing (SPEC S6.6)."""
+"""When training ends, and what is said of a model that has learnt nothing (S6.6)."""
 
 from dataclasses import replace
 from pathlib import Path

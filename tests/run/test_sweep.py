@@ -1,4 +1,4 @@
-"""Sweeps: successive halving over runs that rest and go on (SPEC S6.6)."""
+"""Sweeps: successive halving over runs that rest and go on (S6.6)."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fine-tuning (SPEC S6.7): a run that begins from another, and what it keeps of it."""
+"""Fine-tuning (S6.7): a run that begins from another, and what it keeps of it."""
 
 import shutil
 from pathlib import Path

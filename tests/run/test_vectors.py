@@ -43,8 +43,8 @@ def texts(count: int) -> list[tuple[str]]:
 
 @pytest.mark.parametrize("kind", ["skip-gram", "cbow"])
 def test_words_that_stand_alike_are_near(kind: str) -> None:
-    """The three words nearest to an animal are the other animals, and so with colours (SPEC
-    S1.5)."""
+    """The three words nearest to an animal are the other animals, and so with colours
+    (S1.5)."""
     told: list[str] = []
     learning = Word2VecOptions(kind, size=8, least=1, passes=60, window=2, seed=3)
     found = learn_vectors(WordCorpus.of(texts(600), "1"), learning, told.append)
@@ -199,7 +199,7 @@ def test_vectors_of_other_words_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_begun_from_another_needs_no_file_either(tmp_path: Path) -> None:
-    """Its weights hold the vectors, and they stay frozen where they were (SPEC S6.7)."""
+    """Its weights hold the vectors, and they stay frozen where they were (S6.7)."""
     path = tmp_path / "v.txt"
     vectors_of(path, "abcdefg")
     chosen = with_vectors("source", "lstm", path, frozen_vectors=True)

@@ -1,4 +1,4 @@
-"""Several workers: the same training, the same guarantees (DESIGN, "scale-out"; RELIABILITY A9)."""
+"""Several workers: the same training, the same guarantees (RELIABILITY A9)."""
 
 import os
 import signal

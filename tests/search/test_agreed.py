@@ -1,4 +1,4 @@
-"""SPEC S7.4: what a stream tells of an output before it is found."""
+"""S7.4: what a stream tells of an output before it is found."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Forks found by blocks of tokens are those that are found path by path (SPEC S7.3)."""
+"""Forks found by blocks of tokens are those that are found path by path (S7.3)."""
 
 from dataclasses import replace
 

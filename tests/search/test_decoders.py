@@ -46,7 +46,7 @@ def pair(number: int) -> tuple[SequenceModel, bool]:
 @pytest.mark.parametrize("number", range(count(2, 100)))
 @torch.no_grad()
 def test_an_ensemble_is_a_decoder_like_any_other(number: int) -> None:
-    """Every law of the protocol and of search holds for two models together (SPEC S7.4)."""
+    """Every law of the protocol and of search holds for two models together (S7.4)."""
     model, looks = pair(number)
     source = sources(2, size=9)
     check_decoder(model, source, vocabulary=6, seed=number, attends=looks)

@@ -1,4 +1,4 @@
-"""SPEC S7.5: beams in groups, and outputs drawn without replacement."""
+"""S7.5: beams in groups, and outputs drawn without replacement."""
 
 import math
 from collections import Counter

@@ -55,7 +55,7 @@ def within_limits(search: Search, script: Script, longest: Sequence[int]) -> lis
 
 @each_search
 def test_a_decoder_that_never_ends_is_stopped_at_each_sentence_s_limit(search: Search) -> None:
-    """SPEC S3.6: at `<end>` or at a maximum length, whichever comes first."""
+    """S3.6: at `<end>` or at a maximum length, whichever comes first."""
 
     def endless(_: int, written: tuple[int, ...]) -> list[float]:
         return logarithms({WORD: 0.7, 5: 0.3}, size=6)

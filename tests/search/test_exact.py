@@ -1,4 +1,4 @@
-"""SPEC S7.5: the exact maximum, against every output there is."""
+"""S7.5: the exact maximum, against every output there is."""
 
 import math
 from dataclasses import replace
@@ -152,7 +152,7 @@ def test_limits_and_rules_hold(number: int, ranking: Ranking) -> None:
 
 @each_ranking
 def test_a_decoder_that_never_ends_gives_the_beam_s_path(ranking: Ranking) -> None:
-    """RELIABILITY C3, SPEC S3.6: nothing that ends is found, and the output says so."""
+    """RELIABILITY C3, S3.6: nothing that ends is found, and the output says so."""
 
     def endless(_: int, written: tuple[int, ...]) -> list[float]:
         return logarithms({WORD: 0.7, OTHER: 0.3}, size=6)

@@ -1,4 +1,4 @@
-"""Exact search at work: what it reads, in which order, and its honesty at a limit (SPEC S7.5)."""
+"""Exact search at work: what it reads, in which order, and its honesty at a limit (S7.5)."""
 
 import math
 from itertools import pairwise
@@ -91,7 +91,7 @@ def test_the_time_is_limited() -> None:
     """After the shortest time only greedy search and the first read have shown anything."""
 
     def script(_: int, written: tuple[int, ...]) -> list[float]:
-        """WORD is likelier than OTHER, but what it leads to is not (SPEC S10)."""
+        """WORD is likelier than OTHER, but what it leads to is not (S10)."""
         unsure = {END: 0.4, WORD: 0.3, OTHER: 0.3}
         follow = {(): {WORD: 0.5, OTHER: 0.4, END: 0.1}, (WORD,): unsure}
         return logarithms(follow.get(written, {END: 0.8, OTHER: 0.2}), size=6)

@@ -1,4 +1,4 @@
-"""Sentences that join a running search find what they find alone (SPEC S7.4, RELIABILITY C2)."""
+"""Sentences that join a running search find what they find alone (S7.4, RELIABILITY C2)."""
 
 from dataclasses import replace
 from typing import Any
@@ -188,7 +188,7 @@ def test_members_of_an_ensemble_are_joined_together() -> None:
 @pytest.mark.parametrize("number", range(count(3, 60)))
 @torch.no_grad()
 def test_rules_follow_their_sentences(number: int) -> None:
-    """Prefixes of unequal lengths, required and forbidden phrases, repetitions (SPEC S7.5)."""
+    """Prefixes of unequal lengths, required and forbidden phrases, repetitions (S7.5)."""
     torch.manual_seed(number)
     model = model_of(VARIANTS[number * STRIDE % len(VARIANTS)], source_size=9, target_size=6)
     group = Group(model, 5, number)

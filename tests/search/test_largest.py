@@ -27,7 +27,7 @@ def tables(rows: int, width: int) -> list[Tensor]:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("count", [1, 2, 5, 12])
 def test_the_largest_are_the_first_of_a_stable_sort(width: int, count: int) -> None:
-    """SPEC S7.3: ties by lower index, in rows of any length."""
+    """S7.3: ties by lower index, in rows of any length."""
     for values in tables(7, width):
         best, where = stable_topk(values, count)
         order = values.sort(dim=1, descending=True, stable=True)

@@ -1,4 +1,4 @@
-"""Beam search with patience against a plain loop (SPEC S7.3)."""
+"""Beam search with patience against a plain loop (S7.3)."""
 
 import math
 
@@ -62,7 +62,7 @@ def test_it_is_the_plain_loop(number: int, power: float) -> None:
 
 @pytest.mark.parametrize("number", range(20))
 def test_with_all_the_patience_there_is_it_finds_the_best(number: int) -> None:
-    """SPEC S7.3: wide enough and waiting for every output, it equals brute force."""
+    """S7.3: wide enough and waiting for every output, it equals brute force."""
     script = random_script(number, size=6, levels=50)
     outputs = every_output(script, 0, longest=3)
     search = PatientBeam(len(outputs), Ranking(power=1.0), patience=2.0)

@@ -1,4 +1,4 @@
-"""SPEC S7.5: how outputs are compared, against hand-worked numbers and brute force."""
+"""S7.5: how outputs are compared, against hand-worked numbers and brute force."""
 
 import math
 from dataclasses import replace
@@ -118,7 +118,7 @@ def test_a_wide_beam_finds_the_best_by_every_ranking(number: int, ranking: Ranki
 @each_ranking
 @pytest.mark.parametrize("number", range(count(4, 40)))
 def test_more_outputs_begin_with_fewer(number: int, ranking: Ranking) -> None:
-    """SPEC S7.3: with one width, the N best are the first N of the N + 1 best."""
+    """S7.3: with one width, the N best are the first N of the N + 1 best."""
     decoder = Scripted(random_script(number, size=7, levels=40), looks_of(number))
     allowed = replace(limits([3 + number % 4, 6, 5]), sources=torch.tensor(SOURCES))
     every = [search_all(Beam(5, ranking, n_best=n), decoder, allowed) for n in range(1, 6)]
@@ -129,7 +129,7 @@ def test_more_outputs_begin_with_fewer(number: int, ranking: Ranking) -> None:
 
 @pytest.mark.parametrize("number", range(20))
 def test_stopping_at_the_first_finished_path_finds_the_same_best(number: int) -> None:
-    """SPEC S7.3: when the best path overall is a finished one, nothing can overtake it."""
+    """S7.3: when the best path overall is a finished one, nothing can overtake it."""
     script = random_script(number, size=7, levels=30)
     first = search_all(Beam(4, Ranking(), n_best=4, first=True), script, [6, 3, 5])
     complete = search_all(Beam(4, Ranking(), n_best=4), script, [6, 3, 5])

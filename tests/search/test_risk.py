@@ -1,4 +1,4 @@
-"""SPEC S7.5: minimum Bayes risk among draws."""
+"""S7.5: minimum Bayes risk among draws."""
 
 import random
 

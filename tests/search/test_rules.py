@@ -1,4 +1,4 @@
-"""SPEC S7.5: forced prefixes, required, forbidden and repeated phrases, alternatives."""
+"""S7.5: forced prefixes, required, forbidden and repeated phrases, alternatives."""
 
 import math
 from collections.abc import Callable

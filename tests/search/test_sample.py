@@ -1,4 +1,4 @@
-"""SPEC S7.2: random draws follow the distribution, and nothing but what they are drawn for."""
+"""S7.2: random draws follow the distribution, and nothing but what they are drawn for."""
 
 import math
 from collections import Counter
@@ -113,7 +113,7 @@ def test_draws_follow_the_distribution(sample: Sample, number: int) -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
 def test_scores_are_the_model_s_own(sample: Sample) -> None:
-    """SPEC S7.4: whatever is left out of the draw, an output's probability is the model's."""
+    """S7.4: whatever is left out of the draw, an output's probability is the model's."""
     script = random_script(4, size=7, levels=6)
     law = every_output(script, 0, 4)
     for each in search_all(replace(sample, draws=9), script, [4])[0]:

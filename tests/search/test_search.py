@@ -1,4 +1,4 @@
-"""SPEC S7: what greedy and beam search find, against hand-worked cases and a plain loop."""
+"""S7: what greedy and beam search find, against hand-worked cases and a plain loop."""
 
 import math
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ EVEN = [0.0] * 8
 
 
 def he_knows(_: int, written: tuple[int, ...]) -> list[float]:
-    """After "he", nose .5 and knows .4; their best continuations .2 and .8 (SPEC S10)."""
+    """After "he", nose .5 and knows .4; their best continuations .2 and .8 (S10)."""
     table = {
         (): {NOSE: 0.5, KNOWS: 0.4, FIRST: 0.1},
         (NOSE,): {FIRST: 0.2, SECOND: 0.15, NOSE: 0.15, KNOWS: 0.15, UNK: 0.15, START: 0.2},
@@ -47,7 +47,7 @@ def he_knows(_: int, written: tuple[int, ...]) -> list[float]:
 
 
 def test_greedy_takes_the_nose_and_a_beam_of_two_knows() -> None:
-    """SPEC S10, why greedy fails: greedy finds .10, a beam of 2 finds .32."""
+    """S10, why greedy fails: greedy finds .10, a beam of 2 finds .32."""
     ((greedy,),) = search_all(Greedy(), he_knows, [5])
     ((beam,),) = search_all(Beam(2, Ranking(power=0.0)), he_knows, [5])
     assert (greedy.tokens, round(math.exp(greedy.score), 12)) == ((NOSE, FIRST), 0.10)
@@ -90,7 +90,7 @@ def plain_beam(script: Script, sentence: int, *, width: int, longest: int) -> li
 @pytest.mark.parametrize("number", range(count(40, 400)))
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_the_batched_beam_is_the_plain_loop(number: int, power: float) -> None:
-    """SPEC S7.3: exactly K kept, ties by lower index, finished paths among them.
+    """S7.3: exactly K kept, ties by lower index, finished paths among them.
 
     Logits have few values, so that ties are everywhere; the beam may stop early, the loop never.
     """
@@ -114,7 +114,7 @@ def test_the_batched_beam_is_the_plain_loop(number: int, power: float) -> None:
 
 @pytest.mark.parametrize("search", [Greedy(), Beam(1, Ranking(power=0.0))])
 def test_among_equals_the_lower_number_wins(search: Search) -> None:
-    """SPEC S7.3: with even logits the first token that may be written is, at every step."""
+    """S7.3: with even logits the first token that may be written is, at every step."""
     assert search_all(search, lambda *_: EVEN, [4])[0][0].tokens == (UNK,) * 4
 
 
@@ -138,7 +138,7 @@ def test_forks_of_equal_score_are_kept_in_the_order_of_their_tokens() -> None:
 def test_the_best_outputs_are_the_same_however_many_are_asked_for(
     number: int, power: float
 ) -> None:
-    """SPEC S7.3: with one width, the N best are the first N of the N + 1 best."""
+    """S7.3: with one width, the N best are the first N of the N + 1 best."""
     script = random_script(number, size=7, levels=40)
     longest = [3 + number % 4, 6]
     every = [
@@ -196,7 +196,7 @@ def test_finished_sentences_leave_the_batch(search: Greedy | Beam) -> None:
 
 
 def test_a_length_power_prefers_what_is_likelier_per_token() -> None:
-    """.3 at once is likelier than .7 × .5 × .8, but not for each of its tokens (SPEC S7.5)."""
+    """.3 at once is likelier than .7 × .5 × .8, but not for each of its tokens (S7.5)."""
 
     def script(_: int, written: tuple[int, ...]) -> list[float]:
         table = {
@@ -213,7 +213,7 @@ def test_a_length_power_prefers_what_is_likelier_per_token() -> None:
 
 
 def test_what_may_not_be_written_keeps_its_share_of_the_probability() -> None:
-    """SPEC S7.4: scores are the model's own, also where a likely token is forbidden."""
+    """S7.4: scores are the model's own, also where a likely token is forbidden."""
 
     def script(_: int, written: tuple[int, ...]) -> list[float]:
         return logarithms({EMPTY: 0.5, START: 0.2, END: 0.2, NOSE: 0.1}, size=8)
@@ -225,7 +225,7 @@ def test_what_may_not_be_written_keeps_its_share_of_the_probability() -> None:
 
 @pytest.mark.parametrize("search", [Greedy(), Beam(3)])
 def test_unless_told_otherwise_only_words_and_the_end_are_written(search: Search) -> None:
-    """SPEC S1.3: neither `<empty>`, `<start>` nor `<unk>` is an output, however likely."""
+    """S1.3: neither `<empty>`, `<start>` nor `<unk>` is an output, however likely."""
     decoder = Scripted(lambda *_: logarithms({EMPTY: 0.3, UNK: 0.3, START: 0.3, NOSE: 0.1}, size=8))
     ((found,),) = run_to_end(search, decoder, decoder.start(Memory(1)), Limits(torch.tensor([3])))
     assert found.tokens == (NOSE,) * 3

@@ -1,4 +1,4 @@
-"""SPEC S9: the beam's tree with its pruned branches, and what was noted beside each token."""
+"""S9: the beam's tree with its pruned branches, and what was noted beside each token."""
 
 import math
 from collections import Counter
@@ -42,7 +42,7 @@ def path(tree: list[SearchNode], node: SearchNode) -> tuple[int, ...]:
 
 
 def test_the_tree_of_a_worked_case() -> None:
-    """After "he", nose .5 and knows .4 (SPEC S10): a beam of two drops "nose" one step later."""
+    """After "he", nose .5 and knows .4 (S10): a beam of two drops "nose" one step later."""
     nose, knows, first, second = 4, 5, 6, 7
 
     def script(_: int, written: tuple[int, ...]) -> list[float]:

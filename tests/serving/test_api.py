@@ -1,4 +1,4 @@
-"""What a server says is what the model says, however requests meet in it (SPEC S7.4)."""
+"""What a server says is what the model says, however requests meet in it (S7.4)."""
 
 import socket
 import threading
@@ -90,7 +90,7 @@ def test_requests_that_meet_change_nothing(
 
 
 def test_everything_that_can_be_told(served: Served, models: dict[str, TextPredictor]) -> None:
-    """N-best, attention, alternatives, the tree: the same as in Python (DESIGN, five ideas)."""
+    """N-best, attention, alternatives, the tree: the same as in Python."""
     wishes = OutputOptions(attention=True, alternatives=3, tree=True)
     answer = served.predict("abc", n_best=2, attention=True, alternatives=3, tree=True).json
     (mine,) = answer["outputs"]
@@ -105,7 +105,7 @@ def test_everything_that_can_be_told(served: Served, models: dict[str, TextPredi
 
 
 def test_prefixes_and_phrases(served: Served, models: dict[str, TextPredictor]) -> None:
-    """One for each input, or one for all, beside requests that have none (SPEC S7.5)."""
+    """One for each input, or one for all, beside requests that have none (S7.5)."""
     each = served.predict("abc", "cab", prefix=["ba", ""]).json["outputs"]
     assert_same(each, models["first"].predict(["abc", "cab"], wishes=OutputOptions(["ba", ""])))
     words = served.predict("abc", require=["x"], forbid=["a"], no_repeat=2).json["outputs"]
@@ -137,7 +137,7 @@ def test_a_stream_never_takes_back(
 
 
 def test_scores_are_those_of_the_model(served: Served, models: dict[str, TextPredictor]) -> None:
-    """SPEC S7.4: score(predict(x)) is what predict reports."""
+    """S7.4: score(predict(x)) is what predict reports."""
     pairs = [("abc", "cab"), ("a", ""), ("x y", "b")]
     answer = served.ask("POST", "/v1/score", {"pairs": pairs})
     expected = models["first"].score(pairs)

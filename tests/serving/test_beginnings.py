@@ -1,4 +1,4 @@
-"""A language model behind HTTP goes on from its input, as everywhere else (SPEC S1.2)."""
+"""A language model behind HTTP goes on from its input, as everywhere else (S1.2)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Every kind of model over HTTP says what it says in Python (SPEC S1.1, S1.2, S3.4, S3.5)."""
+"""Every kind of model over HTTP says what it says in Python (S1.1, S1.2, S3.4, S3.5)."""
 
 import base64
 import json
@@ -74,7 +74,7 @@ def test_a_file_that_is_sent_is_read_as_one_on_disk(
 
 
 def test_where_a_picture_was_looked_at(served: Served) -> None:
-    """A weight for each cell of the grid that the list of models tells (SPEC S9)."""
+    """A weight for each cell of the grid that the list of models tells (S9)."""
     (listed,) = [
         m for m in served.ask("GET", "/v1/models").json["models"] if m["name"] == "caption"
     ]
@@ -151,7 +151,7 @@ def test_scores(
     name: str,
     pair: tuple[str | bytes, str],
 ) -> None:
-    """SPEC S7.4: the log-probability is that of the model."""
+    """S7.4: the log-probability is that of the model."""
     source, target = pair
     with seqloom.Client(served.address) as client:
         (found,) = client.score([pair], model=name)
@@ -313,7 +313,7 @@ def test_a_client_that_names_no_file(served: Served) -> None:
 
 
 def test_a_language_model_goes_on(served: Served, models: dict[str, Predictor]) -> None:
-    """From its input, by draws that a seed repeats (SPEC S1.2, S7.2)."""
+    """From its input, by draws that a seed repeats (S1.2, S7.2)."""
     tale = models["tale"]
     greedy = outputs(ask(served, "tale", "ab", "c", search={"kind": "greedy"}))
     assert_same(greedy, tale.predict(["ab", "c"], search=Greedy()))

@@ -48,7 +48,7 @@ def painted(page: Page, selector: str) -> int:
 
 @pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
 def test_a_picture_is_dropped_and_every_word_shows_where_it_looked(page: Page, kind: str) -> None:
-    """SPEC S3.4, S9: one panel a token, and the picture as the model sees it."""
+    """S3.4, S9: one panel a token, and the picture as the model sees it."""
     page.choose("caption")
     page.drop(picture(kind=kind.upper()), f"one.{kind}", f"image/{kind}")
     page.wait()
@@ -62,7 +62,7 @@ def test_a_picture_is_dropped_and_every_word_shows_where_it_looked(page: Page, k
 
 
 def test_a_sound_is_dropped_and_heard(page: Page) -> None:
-    """SPEC S3.5: its spectrogram, and a strip of weights for each token."""
+    """S3.5: its spectrogram, and a strip of weights for each token."""
     page.choose("speech")
     page.drop(recording(), "tone.wav", "audio/wav")
     page.wait()
@@ -165,7 +165,7 @@ def test_a_label_is_chosen_from_a_list(page: Page) -> None:
 
 
 def test_a_series_is_drawn_with_its_bands(page: Page, served: Served) -> None:
-    """SPEC S1.2: a chart for each column, and the same numbers as a table."""
+    """S1.2: a chart for each column, and the same numbers as a table."""
     page.choose("load")
     table = series(8)
     lines = [
@@ -190,7 +190,7 @@ def test_a_series_that_is_too_short_is_refused(page: Page) -> None:
 
 
 def test_a_language_model_goes_on(page: Page) -> None:
-    """It draws unless told otherwise; another token is chosen as in any output (SPEC S7.2)."""
+    """It draws unless told otherwise; another token is chosen as in any output (S7.2)."""
     page.choose("tale")
     assert page.one("#kind").get_property("value") == "sample"
     assert page.one("#go").text == "Go on"

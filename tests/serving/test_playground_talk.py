@@ -1,4 +1,4 @@
-"""Conversations in the playground, in a browser (SPEC S8)."""
+"""Conversations in the playground, in a browser (S8)."""
 
 import json
 from collections.abc import Iterator

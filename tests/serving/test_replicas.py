@@ -1,4 +1,4 @@
-"""Two servers behind nginx with the configuration in deploy/ (DESIGN: scale-out).
+"""Two servers behind nginx with the configuration in deploy/.
 
 It needs nginx, and is skipped, with a notice, where that is missing.
 """

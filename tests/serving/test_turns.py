@@ -1,4 +1,4 @@
-"""Lists of turns over HTTP are what they are in Python (SPEC S8)."""
+"""Lists of turns over HTTP are what they are in Python (S8)."""
 
 from dataclasses import replace
 

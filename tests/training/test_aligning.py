@@ -1,4 +1,4 @@
-"""Alignments of a target with an encoder's steps, beside the decoder's loss (SPEC S3.5)."""
+"""Alignments of a target with an encoder's steps, beside the decoder's loss (S3.5)."""
 
 import math
 from itertools import groupby, product

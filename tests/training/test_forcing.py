@@ -1,4 +1,4 @@
-"""SPEC S6.3: how often a step reads the label, and that chance depends on nothing it should not."""
+"""S6.3: how often a step reads the label, and that chance depends on nothing it should not."""
 
 import math
 from itertools import pairwise

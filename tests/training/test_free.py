@@ -1,4 +1,4 @@
-"""SPEC S6.1, S6.3: decoders that read their own outputs, against one row and step at a time."""
+"""S6.1, S6.3: decoders that read their own outputs, against one row and step at a time."""
 
 from collections import Counter
 from dataclasses import replace
@@ -100,7 +100,7 @@ def own(
 def walked(
     model: SequenceModel, batch: Example, number: int, free: ScheduledSampling
 ) -> tuple[Tensor, int]:
-    """The summed loss of one row and its steps that cost, by the rule of SPEC S6.1."""
+    """The summed loss of one row and its steps that cost, by the rule of S6.1."""
     assert model.feedback is not None
     source, target = single(batch, number)
     steps = torch.full((1, len(target) + free.overrun), END)

@@ -1,4 +1,4 @@
-"""Parts that stay (SPEC S6.7): which weights they are, and where tables are shared."""
+"""Parts that stay (S6.7): which weights they are, and where tables are shared."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""SPEC S3.3, S10: a class becomes a sequence, learnt by plain incremental gradient descent."""
+"""S3.3, S10: a class becomes a sequence, learnt by plain incremental gradient descent."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The loop (SPEC S6.6): what an update is, apart from any run and any update rule."""
+"""The loop (S6.6): what an update is, apart from any run and any update rule."""
 
 import math
 

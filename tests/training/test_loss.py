@@ -1,4 +1,4 @@
-"""SPEC S6.1: loss and gradients worked in chunks, against plain cross-entropy over all logits."""
+"""S6.1: loss and gradients worked in chunks, against plain cross-entropy over all logits."""
 
 from typing import NamedTuple
 
@@ -112,7 +112,7 @@ def test_measure_gives_the_sums_of_backward_and_no_gradient(setting: Setting) ->
 
 
 def test_rows_sum_to_the_measured_log_probability(setting: Setting) -> None:
-    """SPEC S7.4: the probability of each token; padding has none to give."""
+    """S7.4: the probability of each token; padding has none to give."""
     model, (source, target, *_) = setting
     with torch.no_grad():
         state = model.decoder.start(model.encoder.encode(source))
@@ -136,7 +136,7 @@ def test_padding_costs_nothing(setting: Setting) -> None:
 
 
 def test_gradients_add_up_over_the_parts_of_a_batch(setting: Setting) -> None:
-    """Accumulation: two halves with one divisor give the whole batch's gradient (SPEC S6.6)."""
+    """Accumulation: two halves with one divisor give the whole batch's gradient (S6.6)."""
     model, (source, target, *_) = setting
     backward(model, Example(source, target), smoothing=0.1, divisor=100.0)
     whole = gradients(model)

@@ -1,4 +1,4 @@
-"""A moving average of weights: by hand, over sittings, and for weights that stay (SPEC S6.6)."""
+"""A moving average of weights: by hand, over sittings, and for weights that stay (S6.6)."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Update rules (SPEC S6.5, S6.6): against the formulas, and what they remember."""
+"""Update rules (S6.5, S6.6): against the formulas, and what they remember."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""bfloat16 where there is a unit for it (SPEC S6.6): near the full gradient, else refused."""
+"""bfloat16 where there is a unit for it (S6.6): near the full gradient, else refused."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The learning rate over the updates (SPEC S6.6)."""
+"""The learning rate over the updates (S6.6)."""
 
 import math
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""SPEC S6.2: a text read chunk by chunk, against the same text read in one go."""
+"""S6.2: a text read chunk by chunk, against the same text read in one go."""
 
 import pytest
 import torch

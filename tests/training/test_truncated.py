@@ -1,4 +1,4 @@
-"""SPEC S6.2: truncated backpropagation through time, against one graph cut where chunks meet."""
+"""S6.2: truncated backpropagation through time, against one graph cut where chunks meet."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""How steps, rows and weights add up to one loss (SPEC S6.1, S6.4), in float64."""
+"""How steps, rows and weights add up to one loss (S6.1, S6.4), in float64."""
 
 from collections.abc import Sequence
 from itertools import product

@@ -1,4 +1,4 @@
-"""What is wrong with a model that has learnt nothing, and what to try (SPEC S6.6)."""
+"""What is wrong with a model that has learnt nothing, and what to try (S6.6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether the search or the model is to blame: how often beams miss the optimum (SPEC S7.5).
+"""Whether the search or the model is to blame: how often beams miss the optimum (S7.5).
 
 Outputs are compared by log-probability alone, without any length rule: that is what the model
 learnt to give, and only there can the optimum of most sentences be proved in reasonable time.

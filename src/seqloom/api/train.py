@@ -79,7 +79,7 @@ def train(
     """Learn to turn the source column into the target column; on an existing run, go on with it.
 
     `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. A new run
-    begins with the fields and the weights of the run `base`, where one is given (SPEC S6.7). After
+    begins with the fields and the weights of the run `base`, where one is given (S6.7). After
     `until` updates it rests, validated and saved, and can go on later as if it had not.
     Under torchrun all ranks call this alike; the first reads the data, and the others only the run.
     """

@@ -1,4 +1,4 @@
-"""Word vectors learnt from texts, by gensim's word2vec (SPEC S1.5)."""
+"""Word vectors learnt from texts, by gensim's word2vec (S1.5)."""
 
 import logging
 from collections import Counter

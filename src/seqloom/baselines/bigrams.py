@@ -1,4 +1,4 @@
-"""What stood between two tokens, counted: the baseline of a model that fills gaps in (SPEC S8)."""
+"""What stood between two tokens, counted: the baseline of a model that fills gaps in (S8)."""
 
 from dataclasses import dataclass
 from typing import Self

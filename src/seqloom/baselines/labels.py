@@ -1,4 +1,4 @@
-"""What a model must beat: simple rules learnt from the same training rows (SPEC S8).
+"""What a model must beat: simple rules learnt from the same training rows (S8).
 
 Each is a function from what was learnt from to a guess for each row. They see rows as the model
 does, cut into the same tokens.

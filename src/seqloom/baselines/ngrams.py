@@ -1,4 +1,4 @@
-"""What came after the last few tokens, counted: the baseline of a language model (SPEC S8).
+"""What came after the last few tokens, counted: the baseline of a language model (S8).
 
 Interpolated Kneser-Ney: the counts of an n-gram lose a discount, and what is lost goes to the
 n-grams one shorter, which count in how many contexts a token came rather than how often.

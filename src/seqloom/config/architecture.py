@@ -53,7 +53,7 @@ DECODER_KIND = (
 
 
 class AttentionOptions(Section):
-    """How a recurrent decoder looks at the source (SPEC S4)."""
+    """How a recurrent decoder looks at the source (S4)."""
 
     score: Literal[
         "dot", "scaled", "general", "scaled-general", "additive", "concatenation", "perceptron"
@@ -83,7 +83,7 @@ class GlobalAttentionConfig(AttentionOptions):
 
 
 class LocalAttentionConfig(AttentionOptions):
-    """Attention to a window of positions (SPEC S4.3)."""
+    """Attention to a window of positions (S4.3)."""
 
     kind: Literal["local"] = Field("local", description=ATTENTION_KIND)
     centre: Literal["time", "predicted"] = Field(
@@ -111,7 +111,7 @@ AttentionConfig = Annotated[
 
 
 class RecurrentOptions(Section):
-    """A stack of recurrent layers (SPEC S2.6)."""
+    """A stack of recurrent layers (S2.6)."""
 
     unit: UnitConfig = LstmConfig()
     layers: Layers = Field(1, description="number of stacked layers")
@@ -123,7 +123,7 @@ class RecurrentOptions(Section):
 
 
 class RecurrentEncoderConfig(RecurrentOptions):
-    """Stacked recurrent layers over the source (SPEC S2.6)."""
+    """Stacked recurrent layers over the source (S2.6)."""
 
     kind: Literal["recurrent"] = Field("recurrent", description=ENCODER_KIND)
     width: Width = Field(256, description="size of the hidden state of one direction")
@@ -139,7 +139,7 @@ class RecurrentEncoderConfig(RecurrentOptions):
 
 
 class RecurrentDecoderConfig(RecurrentOptions):
-    """A recurrent decoder in any of the forms of SPEC S3.2."""
+    """A recurrent decoder in any of the forms of S3.2."""
 
     kind: Literal["recurrent"] = Field("recurrent", description=DECODER_KIND)
     width: Width = Field(512, description="size of the hidden state")
@@ -173,7 +173,7 @@ class RecurrentDecoderConfig(RecurrentOptions):
 
 
 class TransformerOptions(Section):
-    """Transformer blocks (SPEC S5)."""
+    """Transformer blocks (S5)."""
 
     width: Width = Field(256, description="size of a position's vector")
     inner: Annotated[int, Field(ge=1, le=65_536)] = Field(
@@ -197,7 +197,7 @@ class TransformerOptions(Section):
 
 
 class TransformerEncoderConfig(TransformerOptions):
-    """Transformer blocks over the source (SPEC S5.4)."""
+    """Transformer blocks over the source (S5.4)."""
 
     kind: Literal["transformer"] = Field("transformer", description=ENCODER_KIND)
     mixing: Literal["attention", "simple"] = Field(
@@ -207,7 +207,7 @@ class TransformerEncoderConfig(TransformerOptions):
 
 
 class TransformerDecoderConfig(TransformerOptions):
-    """Causal Transformer blocks (SPEC S5.4, S5.6)."""
+    """Causal Transformer blocks (S5.4, S5.6)."""
 
     kind: Literal["transformer"] = Field("transformer", description=DECODER_KIND)
     mixing: Literal["attention", "simple", "ssru"] = Field(
@@ -251,7 +251,7 @@ class PooledOptions(Section):
 
 
 class LabelHeadConfig(PooledOptions):
-    """One label for the whole source (SPEC S5.6)."""
+    """One label for the whole source (S5.6)."""
 
     kind: Literal["label"] = Field("label", description=DECODER_KIND)
 
@@ -263,7 +263,7 @@ class NumberHeadConfig(PooledOptions):
 
 
 class TagsHeadConfig(Section):
-    """One label for each position of the source (SPEC S5.6)."""
+    """One label for each position of the source (S5.6)."""
 
     kind: Literal["tags"] = Field("tags", description=DECODER_KIND)
 

@@ -38,7 +38,7 @@ PixelCount = Annotated[int, Field(ge=1, le=4_096)]
 
 
 class TextConfig(Section):
-    """A column of text and the units it is cut into (SPEC S1.3)."""
+    """A column of text and the units it is cut into (S1.3)."""
 
     kind: Literal["text"] = Field("text", description=KIND)
     unit: Literal["character", "word", "symbol", "subword", "byte"] = Field(
@@ -59,7 +59,7 @@ class TextConfig(Section):
 
 
 class TurnsConfig(TextConfig):
-    """Several texts read as one, such as the turns of a dialog, the newest last (SPEC S8)."""
+    """Several texts read as one, such as the turns of a dialog, the newest last (S8)."""
 
     kind: Literal["turns"] = Field("turns", description=KIND)  # type: ignore[assignment]
     most_turns: Count = Field(
@@ -74,13 +74,13 @@ class LabelConfig(Section):
 
 
 class TagsConfig(Section):
-    """A column of tags set apart by spaces: one for each token of the source (SPEC S1.1)."""
+    """A column of tags set apart by spaces: one for each token of the source (S1.1)."""
 
     kind: Literal["tags"] = Field("tags", description=KIND)
 
 
 class BlanksConfig(Section):
-    """Tokens of the source that are to be told from those around them (SPEC S8, fill-in)."""
+    """Tokens of the source that are to be told from those around them (S8, fill-in)."""
 
     kind: Literal["gaps"] = Field("gaps", description=KIND)
     marker: str = Field(
@@ -112,7 +112,7 @@ class VectorConfig(Section):
 
 
 class PictureConfig(Section):
-    """A column of names of picture files (SPEC S3.4)."""
+    """A column of names of picture files (S3.4)."""
 
     kind: Literal["picture"] = Field("picture", description=KIND)
     height: PixelCount = Field(64, description="rows of pixels that every picture is brought to")
@@ -121,7 +121,7 @@ class PictureConfig(Section):
 
 
 class VideoConfig(Section):
-    """A column of names of videos: files, folders of frames, or arrays (SPEC S3.4)."""
+    """A column of names of videos: files, folders of frames, or arrays (S3.4)."""
 
     kind: Literal["video"] = Field("video", description=KIND)
     frames: Annotated[int, Field(ge=1, le=256)] = Field(
@@ -133,7 +133,7 @@ class VideoConfig(Section):
 
 
 class SoundConfig(Section):
-    """A column of names of sound files, read as log-mel frames (SPEC S3.5)."""
+    """A column of names of sound files, read as log-mel frames (S3.5)."""
 
     kind: Literal["sound"] = Field("sound", description=KIND)
     rate: Annotated[int, Field(ge=0, le=192_000)] = Field(
@@ -153,13 +153,13 @@ class SoundConfig(Section):
 
 
 class NoColumnConfig(Section):
-    """No column: the target is continued from nothing or from a beginning (SPEC S1.2)."""
+    """No column: the target is continued from nothing or from a beginning (S1.2)."""
 
     kind: Literal["none"] = Field("none", description=KIND)
 
 
 class WindowConfig(Section):
-    """Columns of numbers over time, of which the last steps are read (SPEC S1.2)."""
+    """Columns of numbers over time, of which the last steps are read (S1.2)."""
 
     kind: Literal["series"] = Field("series", description=KIND)
     window: Annotated[int, Field(ge=2, le=65_536)] = Field(
@@ -171,7 +171,7 @@ class WindowConfig(Section):
 
 
 class HorizonConfig(Section):
-    """Columns of numbers over time, which are forecast (SPEC S1.2)."""
+    """Columns of numbers over time, which are forecast (S1.2)."""
 
     kind: Literal["series"] = Field("series", description=KIND)
     horizon: Annotated[int, Field(ge=1, le=65_536)] = Field(
@@ -186,7 +186,7 @@ class HorizonConfig(Section):
     forced: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,
         description="series fed back: share of the batches in which each step reads the true value "
-        "before it, and not the model's own (SPEC S6.3)",
+        "before it, and not the model's own (S6.3)",
     )
 
 

@@ -1,4 +1,4 @@
-"""What may stand before an encoder: convolutions over pixels or frames (SPEC S3.4, S3.5)."""
+"""What may stand before an encoder: convolutions over pixels or frames (S3.4, S3.5)."""
 
 from typing import Annotated, Literal
 
@@ -54,7 +54,7 @@ class GridOptions(FrontEndOptions):
 
 
 class PictureFrontEndConfig(GridOptions):
-    """Convolutions over pixels (SPEC S3.4)."""
+    """Convolutions over pixels (S3.4)."""
 
     kind: Literal["picture"] = Field("picture", description=FRONT_END)
     widths: tuple[Width, ...] = Field(
@@ -63,14 +63,14 @@ class PictureFrontEndConfig(GridOptions):
 
 
 class ResNetFrontEndConfig(GridOptions):
-    """A residual network under the names that its published weights have (SPEC S3.4)."""
+    """A residual network under the names that its published weights have (S3.4)."""
 
     kind: Literal["resnet"] = Field("resnet", description=FRONT_END)
     depth: Literal[18, 34] = Field(18, description="layers that have weights")
 
 
 class SoundFrontEndConfig(FrontEndOptions):
-    """Convolutions over frames (SPEC S3.5)."""
+    """Convolutions over frames (S3.5)."""
 
     kind: Literal["sound"] = Field("sound", description=FRONT_END)
     width: Width = Field(128, description="size of a vector of sound")

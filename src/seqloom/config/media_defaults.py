@@ -1,4 +1,4 @@
-"""What to choose for sources that name files: pictures, sound and videos (SPEC S3.4, S3.5)."""
+"""What to choose for sources that name files: pictures, sound and videos (S3.4, S3.5)."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The options of what tells a Transformer where a token stands (SPEC S5.3)."""
+"""The options of what tells a Transformer where a token stands (S5.3)."""
 
 from typing import Annotated, Literal
 

@@ -80,7 +80,7 @@ class DataConfig(Section):
 
 
 class SearchConfig(Section):
-    """How outputs are looked for unless a command says otherwise (SPEC S7)."""
+    """How outputs are looked for unless a command says otherwise (S7)."""
 
     beam: Annotated[int, Field(ge=1, le=1_000)] = Field(
         5, description="paths kept at each step; 1 is greedy"

@@ -1,4 +1,4 @@
-"""What to choose for a series when nothing is chosen (SPEC S1.2)."""
+"""What to choose for a series when nothing is chosen (S1.2)."""
 
 from collections.abc import Mapping
 from typing import Any

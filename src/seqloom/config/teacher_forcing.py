@@ -1,5 +1,5 @@
 """The options of teacher forcing: how often a decoder reads the label in training, and what else
-it reads (SPEC S6.3)."""
+it reads (S6.3)."""
 
 from typing import Annotated, Literal
 

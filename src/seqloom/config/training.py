@@ -1,4 +1,4 @@
-"""The options of training: losses, update rules, rates, when to stop (SPEC S6)."""
+"""The options of training: losses, update rules, rates, when to stop (S6)."""
 
 from typing import Annotated, Any, Literal
 
@@ -19,7 +19,7 @@ __all__ = [
 
 NonNegative = Annotated[float, Field(ge=0)]
 FrozenPart = Literal["front", "encoder", "decoder", "embeddings", "all-but-output"]
-"""A part of the model whose weights stay as they are (SPEC S6.7)."""
+"""A part of the model whose weights stay as they are (S6.7)."""
 
 
 def one_or_several(value: Any) -> Any:
@@ -34,7 +34,7 @@ MOMENTUM = "sgd, muon: share of the last step that is made again; 0.95 for muon"
 
 
 class AdamWConfig(Section):
-    """Adam with decoupled weight decay (SPEC S6.6)."""
+    """Adam with decoupled weight decay (S6.6)."""
 
     kind: Literal["adamw"] = Field("adamw", description=OPTIMIZER_KIND)
     betas: tuple[Share, Share] = Field((0.9, 0.98), description=BETAS)
@@ -42,14 +42,14 @@ class AdamWConfig(Section):
 
 
 class AdamConfig(Section):
-    """Adam (SPEC S6.6)."""
+    """Adam (S6.6)."""
 
     kind: Literal["adam"] = Field("adam", description=OPTIMIZER_KIND)
     betas: tuple[Share, Share] = Field((0.9, 0.98), description=BETAS)
 
 
 class SgdConfig(Section):
-    """Gradient descent, with momentum if so wished (SPEC S6.6)."""
+    """Gradient descent, with momentum if so wished (S6.6)."""
 
     kind: Literal["sgd"] = Field("sgd", description=OPTIMIZER_KIND)
     momentum: Share = Field(0.0, description=MOMENTUM)
@@ -71,7 +71,7 @@ OptimizerConfig = Annotated[
 
 
 class TrainingConfig(Section):
-    """How weights are found (SPEC S6)."""
+    """How weights are found (S6)."""
 
     updates: Positive = Field(10_000, description="number of updates, unless stopped earlier")
     batch_tokens: Positive = Field(

@@ -1,4 +1,4 @@
-"""What follows from a source of several columns (SPEC S8)."""
+"""What follows from a source of several columns (S8)."""
 
 from collections.abc import Mapping
 from typing import Any

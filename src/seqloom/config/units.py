@@ -1,4 +1,4 @@
-"""The options of recurrent units (SPEC S2)."""
+"""The options of recurrent units (S2)."""
 
 from typing import Annotated, Literal
 
@@ -37,13 +37,13 @@ class MatrixUnitOptions(UnitOptions):
 
 
 class LstmConfig(MatrixUnitOptions):
-    """Long short-term memory (SPEC S2.3)."""
+    """Long short-term memory (S2.3)."""
 
     kind: Literal["lstm"] = Field("lstm", description=UNIT)
 
 
 class GruConfig(MatrixUnitOptions):
-    """Gated recurrent unit (SPEC S2.4)."""
+    """Gated recurrent unit (S2.4)."""
 
     kind: Literal["gru"] = Field("gru", description=UNIT)
     reset: Literal["before", "after"] = Field(
@@ -55,7 +55,7 @@ class GruConfig(MatrixUnitOptions):
 
 
 class ElmanConfig(MatrixUnitOptions):
-    """Elman's network (SPEC S2.1)."""
+    """Elman's network (S2.1)."""
 
     kind: Literal["elman"] = Field("elman", description=UNIT)
     activation: Literal["tanh", "relu", "sigmoid", "identity"] = Field(

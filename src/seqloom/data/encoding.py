@@ -58,7 +58,7 @@ class Columns:
 
     @property
     def is_aligned(self) -> bool:
-        """Whether each token of the source has an item of the target (SPEC S1.1)."""
+        """Whether each token of the source has an item of the target (S1.1)."""
         return isinstance(self.target, TagsField | BlanksField)
 
     @property
@@ -90,7 +90,7 @@ def write_corpus(
 ) -> dict[str, Any]:
     """Write the files of a corpus, and say what each holds.
 
-    Rows that are too long are dropped, cut or refused as `data.overlong` says (SPEC S1.6); those
+    Rows that are too long are dropped, cut or refused as `data.overlong` says (S1.6); those
     that a field cannot take are an error, or are left out with `data.skip_bad`.
     """
     lines, weights, file = array("q"), array("d"), ""

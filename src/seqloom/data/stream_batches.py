@@ -1,4 +1,4 @@
-"""A text that is one stream: read in lanes side by side, chunk by chunk (SPEC S6.2).
+"""A text that is one stream: read in lanes side by side, chunk by chunk (S6.2).
 
 The text is cut into as many stretches of like length as there are lanes. A batch has the next chunk
 of every lane, so that whatever a model carries from one chunk to the next belongs to the same text.

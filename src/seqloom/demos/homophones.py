@@ -1,7 +1,7 @@
 """Why greedy search is not enough: a model small enough to be read, and to be searched by eye.
 
 Someone said a sentence that sounds like "he nose" or "he knows". The first is likelier as a sound,
-but only the second goes on well (SPEC S10): greedy search finds .10, a beam of two finds .32.
+but only the second goes on well (S10): greedy search finds .10, a beam of two finds .32.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""A sweep as a picture: how each trial learnt, and its result over each option (SPEC S9)."""
+"""A sweep as a picture: how each trial learnt, and its result over each option (S9)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where an engine stands: keys and values in one table, of which each path sees a part (SPEC S5.7).
+"""Where an engine stands: keys and values in one table, of which each path sees a part (S5.7).
 
 The table has an entry for each token of each path and step that a sentence's paths have read. A
 path is told by which entries it sees, so following parents moves no keys. When there is no room

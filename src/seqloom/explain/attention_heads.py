@@ -1,4 +1,4 @@
-"""How every layer and every head looked, at the source and at its own sequence (SPEC S4.6, S9)."""
+"""How every layer and every head looked, at the source and at its own sequence (S4.6, S9)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where the decoder looked while it wrote: the weights, in the terminal and as a picture (SPEC S9).
+"""Where the decoder looked while it wrote: the weights, in the terminal and as a picture (S9).
 
 The source runs across and the output down; every row of weights sums to 1.
 """

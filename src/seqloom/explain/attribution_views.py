@@ -1,4 +1,4 @@
-"""What mattered, drawn over what was read: symbols, a picture, a recording, a series (SPEC S9)."""
+"""What mattered, drawn over what was read: symbols, a picture, a recording, a series (S9)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

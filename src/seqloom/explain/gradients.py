@@ -1,4 +1,4 @@
-"""How far a cost reaches back in time: ∂C/∂h_t of every unit, as data and a picture (SPEC S6.8).
+"""How far a cost reaches back in time: ∂C/∂h_t of every unit, as data and a picture (S6.8).
 
 A unit's loop over time is a single step of autograd, so the states inside it are not in the graph.
 For the look back each unit is replaced, in a twin of the model that shares all weights, by one that
@@ -89,7 +89,7 @@ class UnitFlow:
 
 @dataclass(frozen=True, eq=False)
 class GradientFlow:
-    """What a cost tells every state of a model (SPEC S6.8, S9).
+    """What a cost tells every state of a model (S6.8, S9).
 
     `memory` is the size of the gradient at each position of each encoded source as it was handed to
     the decoder, which is what attention sends back; None where no states are handed over.
@@ -113,7 +113,7 @@ class GradientFlow:
 def mean_cross_entropy(
     decoder: Any, memory: Memory, target: Int[Tensor, "B T"]
 ) -> Float[Tensor, "B"]:
-    """C = (1/T) Σ C_t of each sentence under teacher forcing (SPEC S6.1, S6.2)."""
+    """C = (1/T) Σ C_t of each sentence under teacher forcing (S6.1, S6.2)."""
     rows = row_log_probabilities(decoder, decoder.start(memory), target)
     return -rows.sum(dim=1) / target.ne(EMPTY).sum(dim=1)
 

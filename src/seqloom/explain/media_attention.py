@@ -1,4 +1,4 @@
-"""Where the decoder looked in a picture, a recording or a video (SPEC S9, S3.4, S3.5)."""
+"""Where the decoder looked in a picture, a recording or a video (S9, S3.4, S3.5)."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A beam's tree: what it kept, dropped and chose, beside the best that there is (SPEC S7.5, S9)."""
+"""A beam's tree: what it kept, dropped and chose, beside the best that there is (S7.5, S9)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

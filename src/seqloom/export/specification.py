@@ -1,4 +1,4 @@
-"""A Transformer's weights under the names of CTranslate2's specification (SPEC S5)."""
+"""A Transformer's weights under the names of CTranslate2's specification (S5)."""
 
 from importlib import import_module
 from typing import Any
@@ -96,7 +96,7 @@ def _attention(block: Block) -> SelfAttention:
 def _fill_embedding(spec: Any, table: Any, embed: PositionalEmbedding, positions: int) -> None:
     """Token vectors with their factor, and explicit vectors for positions.
 
-    CTranslate2's own have all sines first and then all cosines, ours take turns (SPEC S5.3).
+    CTranslate2's own have all sines first and then all cosines, ours take turns (S5.3).
     """
     vectors, places = embed.embedding, embed.positions
     if not isinstance(vectors, Embedding):

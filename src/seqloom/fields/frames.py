@@ -1,4 +1,4 @@
-"""The frames of a video, some of them, evenly apart: of a file, a folder or an array (SPEC S3.4).
+"""The frames of a video, some of them, evenly apart: of a file, a folder or an array (S3.4).
 
 Nothing but the file itself is opened: a playlist that names others is refused.
 """

@@ -1,4 +1,4 @@
-"""Columns of labels: one for a whole row, or one for each token of the source (SPEC S1.1)."""
+"""Columns of labels: one for a whole row, or one for each token of the source (S1.1)."""
 
 import difflib
 import reprlib

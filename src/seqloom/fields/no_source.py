@@ -1,4 +1,4 @@
-"""No column at all: what a language model reads before it writes (SPEC S1.2)."""
+"""No column at all: what a language model reads before it writes (S1.2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

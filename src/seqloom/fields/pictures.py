@@ -1,4 +1,4 @@
-"""A column of pictures, each brought to one size (SPEC S3.4)."""
+"""A column of pictures, each brought to one size (S3.4)."""
 
 from io import BytesIO
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pictures as pixels: opened within limits, put on white, brought to one size (SPEC S3.4)."""
+"""Pictures as pixels: opened within limits, put on white, brought to one size (S3.4)."""
 
 import warnings
 from io import BytesIO

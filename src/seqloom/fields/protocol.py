@@ -1,4 +1,4 @@
-"""What every kind of column offers (DESIGN: a task is a pair of fields)."""
+"""What every kind of column offers."""
 
 from collections.abc import Sequence
 from pathlib import Path

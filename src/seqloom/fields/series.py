@@ -1,4 +1,4 @@
-"""Columns of numbers over time: what is read, and what is forecast (SPEC S1.2)."""
+"""Columns of numbers over time: what is read, and what is forecast (S1.2)."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""A column of recordings as log-mel frames (SPEC S3.5).
+"""A column of recordings as log-mel frames (S3.5).
 
 A frame is the sound of some 25 milliseconds under a raised cosine; its power is summed over bands
 that are equally wide on the mel scale, mel(f) = 2595 log10(1 + f / 700), and the logarithm taken.

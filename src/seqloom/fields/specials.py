@@ -1,4 +1,4 @@
-"""The four special symbols (SPEC S1.3): the same ids in every vocabulary, never made from text."""
+"""The four special symbols (S1.3): the same ids in every vocabulary, never made from text."""
 
 __all__ = ["BLANK", "EMPTY", "END", "SPECIAL_SYMBOLS", "START", "UNK"]
 

@@ -1,4 +1,4 @@
-"""Subwords learnt by sentencepiece, made lossless for every text (SPEC S1.3, RELIABILITY B2, B3).
+"""Subwords learnt by sentencepiece, made lossless for every text (S1.3, RELIABILITY B2, B3).
 
 sentencepiece writes a space as U+2581 and has names such as `<unk>` and `<0x0A>` of its own. Text
 that contains any of these is escaped first, so nothing in it can be taken for them. All text is

@@ -1,4 +1,4 @@
-"""A column of text as token ids and back (SPEC S1.3)."""
+"""A column of text as token ids and back (S1.3)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

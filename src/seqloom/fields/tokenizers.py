@@ -1,4 +1,4 @@
-"""What every way of cutting text offers, and the two simplest: bytes and characters (SPEC S1.3)."""
+"""What every way of cutting text offers, and the two simplest: bytes and characters (S1.3)."""
 
 import unicodedata
 from collections import Counter

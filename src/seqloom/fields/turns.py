@@ -1,4 +1,4 @@
-"""Several texts as one sequence, such as the turns of a dialog (SPEC S1.1, S8).
+"""Several texts as one sequence, such as the turns of a dialog (S1.1, S8).
 
 A cell is a JSON list of texts; anything else is one text. Between two texts stands `<turn>`. It has
 the id that `<start>` has in a target, so no text can give it and no vocabulary has to make room.

@@ -1,4 +1,4 @@
-"""A column of videos, each as some of its frames (SPEC S3.4)."""
+"""A column of videos, each as some of its frames (S3.4)."""
 
 from typing import Any
 

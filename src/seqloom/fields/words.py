@@ -1,4 +1,4 @@
-"""Words and marks, cut so that the exact spacing comes back (SPEC S1.3, RELIABILITY B2).
+"""Words and marks, cut so that the exact spacing comes back (S1.3, RELIABILITY B2).
 
 Text is a chain of tokens with a gap of white space (often none) before each. Ordinary gaps are not
 written: words stand apart by one space, and the vocabulary knows for each mark which gap usually

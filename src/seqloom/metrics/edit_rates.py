@@ -18,7 +18,7 @@ def edit_scores(
     seed: int | None = 1,
 ) -> list[Score]:
     """Word and character error rates in per cent: the edits of all rows, in the words or characters
-    of all references, which may be more than 100 (SPEC S8)."""
+    of all references, which may be more than 100 (S8)."""
     check_rows(outputs, references)
     if lowercase:
         outputs, references = [o.lower() for o in outputs], [r.lower() for r in references]

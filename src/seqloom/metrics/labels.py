@@ -1,4 +1,4 @@
-"""Labels against labels: accuracy and F1, for whole rows and for tags (SPEC S8)."""
+"""Labels against labels: accuracy and F1, for whole rows and for tags (S8)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

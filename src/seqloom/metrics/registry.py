@@ -1,4 +1,4 @@
-"""The metrics that fit each kind of target (SPEC S8)."""
+"""The metrics that fit each kind of target (S8)."""
 
 from collections.abc import Callable, Sequence
 

@@ -23,7 +23,7 @@ def text_scores(
     lowercase: bool = False,
     seed: int | None = 1,
 ) -> list[Score]:
-    """BLEU, chrF and exact match in per cent, all on the same resamples (SPEC S8).
+    """BLEU, chrF and exact match in per cent, all on the same resamples (S8).
 
     Without a seed nothing is drawn, and there are no intervals.
     """

@@ -1,4 +1,4 @@
-"""Where a network keeps the vectors of its tokens (SPEC S1.4)."""
+"""Where a network keeps the vectors of its tokens (S1.4)."""
 
 from typing import Literal
 

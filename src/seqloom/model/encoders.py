@@ -1,4 +1,4 @@
-"""Encoders that are not Transformers (SPEC S3.1, S1.7)."""
+"""Encoders that are not Transformers (S3.1, S1.7)."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -48,14 +48,14 @@ class VectorsEncoder(nn.Module):
 
 
 class NoEncoder(nn.Module):
-    """Hands over nothing but the number of sentences: for language models (SPEC S1.2)."""
+    """Hands over nothing but the number of sentences: for language models (S1.2)."""
 
     def encode(self, source: Source) -> Memory:
         return Memory(len(source.lengths))
 
 
 class ReversedEncoder(nn.Module):
-    """Lets an encoder read the source back to front, the `closing` items last (SPEC S1.7): `<end>`
+    """Lets an encoder read the source back to front, the `closing` items last (S1.7): `<end>`
     of a text, and nothing of numbers.
 
     States are handed over in the order of the source, so attention shows where it truly looked;

@@ -1,4 +1,4 @@
-"""Several models as one: their probabilities are averaged at each step (SPEC S7.4)."""
+"""Several models as one: their probabilities are averaged at each step (S7.4)."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Series: what was read less its last value, and heads that forecast (SPEC S1.2).
+"""Series: what was read less its last value, and heads that forecast (S1.2).
 
 A forecast is (B, T, C·Q): for each column its mean and then its quantiles, column after column.
 """
@@ -174,7 +174,7 @@ class StatesForecast(_ForecastHead):
 
 
 class AutoregressiveForecast(_ForecastHead):
-    """A decoder that reads its own forecasts, step by step (SPEC S1.2).
+    """A decoder that reads its own forecasts, step by step (S1.2).
 
     A step reads the last `lags` values of each column, observed or forecast, and what is known of
     it. A linear map of a column's own, the same for all, is added to what the decoder writes.
@@ -212,7 +212,7 @@ class AutoregressiveForecast(_ForecastHead):
     def teacher_force(
         self, memory: Memory, target: Float[Tensor, "B T C"]
     ) -> Float[Tensor, "B T V"]:
-        """The same with the true values fed, in so large a share of the training (SPEC S6.3)."""
+        """The same with the true values fed, in so large a share of the training (S6.3)."""
         if self.training and float(torch.rand(())) >= self.forced:
             return self(memory)
         last = _past(memory).last[:, None, : self.aim.columns]

@@ -1,4 +1,4 @@
-"""What turns pictures, videos or sound into vectors before they are read (SPEC S3.4, S3.5)."""
+"""What turns pictures, videos or sound into vectors before they are read (S3.4, S3.5)."""
 
 from typing import NamedTuple, Protocol, runtime_checkable
 

@@ -78,7 +78,7 @@ class _LabelScores(nn.Module):
 
 
 class LabelHead(_LabelScores):
-    """Scores of each label, from one vector for the source (an acceptor, SPEC S1.1, S5.6)."""
+    """Scores of each label, from one vector for the source (an acceptor, S1.1, S5.6)."""
 
     def __init__(self, pool: Pool, width: int, labels: int, *, dropout: float = 0.0) -> None:
         super().__init__(width, labels)
@@ -90,7 +90,7 @@ class LabelHead(_LabelScores):
 
 
 class TagsHead(_LabelScores):
-    """Scores of each tag at each position of the source (a transducer, SPEC S1.1, S5.6)."""
+    """Scores of each tag at each position of the source (a transducer, S1.1, S5.6)."""
 
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
         return self.output(_states(memory)[0])
@@ -98,7 +98,7 @@ class TagsHead(_LabelScores):
 
 class BlanksHead(nn.Module):
     """Scores of each token of the source's vocabulary at positions that were left out of it: an
-    output layer over tanh(W [before; after] + b) (SPEC S8, fill-in)."""
+    output layer over tanh(W [before; after] + b) (S8, fill-in)."""
 
     def __init__(self, states: int, output: OutputLayer, *, dropout: float, around: bool) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class BlanksHead(nn.Module):
 
 
 class NumberHead(nn.Module):
-    """One number, from one vector for the source (SPEC S1.1, many-to-one)."""
+    """One number, from one vector for the source (S1.1, many-to-one)."""
 
     def __init__(self, pool: Pool, width: int, *, dropout: float = 0.0) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Where a recurrent decoder begins: from the encoder's last state, or without it (SPEC S3.1)."""
+"""Where a recurrent decoder begins: from the encoder's last state, or without it (S3.1)."""
 
 from collections.abc import Callable
 from typing import Literal, Protocol, runtime_checkable
@@ -88,7 +88,7 @@ class OwnState(nn.Module):
 
 class ReadState(nn.Module):
     """What is left when the stack itself has read the source: one network that reads and then
-    goes on writing (SPEC S3.2 g)."""
+    goes on writing (S3.2 g)."""
 
     def forward(self, memory: Memory, stack: RecurrentStack) -> InitialLayers:
         if memory.states is None or memory.mask is None:

@@ -1,4 +1,4 @@
-"""The recurrent decoder in all its forms (SPEC S3.1, S3.2, S4.2)."""
+"""The recurrent decoder in all its forms (S3.1, S3.2, S4.2)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class AttentionWiring:
 
 @dataclass(frozen=True)
 class Wiring:
-    """What a step reads and what its output layer sees: the forms of SPEC S3.2."""
+    """What a step reads and what its output layer sees: the forms of S3.2."""
 
     feedback: bool = True  # (b): the previous output
     soft: bool = False  # in use, as the mean vector under its whole distribution (S2.2)

@@ -1,4 +1,4 @@
-"""The values that move between encoder, decoder and search (SPEC S3, S7).
+"""The values that move between encoder, decoder and search (S3, S7).
 
 Letters: B sentences, K rows for each, R = B·K rows, S source steps, T target steps, D width, V
 vocabulary. Rows are sentence-major, so (R, ...) and (B, K, ...) are views of each other.
@@ -172,7 +172,7 @@ class Decoder(Protocol[St]):
 
 
 class Feedback(NamedTuple):
-    """How a decoder that is to learn from its own outputs can be made to read them (SPEC S2.2)."""
+    """How a decoder that is to learn from its own outputs can be made to read them (S2.2)."""
 
     vectors: TokenVectors  # of the tokens it reads
     read: Callable[[Tensor, Any], tuple[Features, Any]]  # vectors (R,T,E) in place of tokens
@@ -227,5 +227,5 @@ class TeacherForcedHead(Protocol):
     def teacher_force(
         self, memory: Memory, target: Float[Tensor, "B T C"]
     ) -> Float[Tensor, "B T V"]:
-        """What it thinks of each position while it learns (SPEC S6.3)."""
+        """What it thinks of each position while it learns (S6.3)."""
         ...

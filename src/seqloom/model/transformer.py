@@ -1,4 +1,4 @@
-"""Transformer encoder and decoder under the protocol of `model.state` (SPEC S5)."""
+"""Transformer encoder and decoder under the protocol of `model.state` (S5)."""
 
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,7 @@ __all__ = ["PositionalEmbedding", "TransformerDecoder", "TransformerEncoder", "T
 
 
 class PositionalEmbedding(nn.Module):
-    """Token vectors that know their position (SPEC S5.3)."""
+    """Token vectors that know their position (S5.3)."""
 
     def __init__(self, embedding: Vectors, positions: Positions, *, dropout: float) -> None:
         super().__init__()
@@ -77,10 +77,10 @@ TransformerState = State[DecoderCache, SourceKeys | tuple[()]]
 
 
 class TransformerDecoder(nn.Module):
-    """Causal blocks; what was computed once is kept (SPEC S5.6, S5.7).
+    """Causal blocks; what was computed once is kept (S5.6, S5.7).
 
     `source` says what becomes of the encoder's states: blocks look at them ("cross"), they are
-    vectors that are read before the first token ("read", SPEC S3.2 g), or there are none ("none").
+    vectors that are read before the first token ("read", S3.2 g), or there are none ("none").
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class ConcatCombiner(nn.Module):
 
 
 class SumCombiner(nn.Module):
-    """The first vector, plus a linear map of each other to its size: `x_t + φ(y)` of SPEC S2.2."""
+    """The first vector, plus a linear map of each other to its size: `x_t + φ(y)` of S2.2."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         super().__init__()

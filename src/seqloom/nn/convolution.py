@@ -1,4 +1,4 @@
-"""Front ends: pictures and sound become sequences of vectors by convolutions (SPEC S3.4, S3.5)."""
+"""Front ends: pictures and sound become sequences of vectors by convolutions (S3.4, S3.5)."""
 
 import math
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Token vectors, and the output layer that may share their table (SPEC S1.4)."""
+"""Token vectors, and the output layer that may share their table (S1.4)."""
 
 import math
 from typing import Protocol, runtime_checkable
@@ -35,7 +35,7 @@ class TokenVectors(Vectors, Protocol):
     """A vector for each token."""
 
     def mean(self, probabilities: Float[Tensor, "*shape V"]) -> Float[Tensor, "*shape D"]:
-        """The mean vector under a distribution over tokens (SPEC S2.2, soft feedback)."""
+        """The mean vector under a distribution over tokens (S2.2, soft feedback)."""
         ...
 
 

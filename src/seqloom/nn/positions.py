@@ -1,4 +1,4 @@
-"""Positions as vectors (SPEC S5.3).
+"""Positions as vectors (S5.3).
 
 The formulas count positions from 1; `at` counts what a row has read before, so it starts at 0.
 """

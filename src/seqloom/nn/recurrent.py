@@ -1,4 +1,4 @@
-"""Stacks of recurrent layers, in either or both directions (SPEC S2.6)."""
+"""Stacks of recurrent layers, in either or both directions (S2.6)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

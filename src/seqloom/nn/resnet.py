@@ -1,4 +1,4 @@
-"""Residual networks of basic blocks, under the names of published weights (SPEC S3.4).
+"""Residual networks of basic blocks, under the names of published weights (S3.4).
 
 Names and arithmetic are those of torchvision and timm, so that their safetensors files fit. The
 norms use the means and variances that came with the weights, in training too.

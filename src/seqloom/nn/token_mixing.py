@@ -1,4 +1,4 @@
-"""How the positions of a sequence meet inside a Transformer block (SPEC S5.1, S5.2, S5.7)."""
+"""How the positions of a sequence meet inside a Transformer block (S5.1, S5.2, S5.7)."""
 
 import math
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 Cache = tuple[Tensor, ...]
-"""What a block keeps of what its rows have read, each tensor with R rows (SPEC S5.7)."""
+"""What a block keeps of what its rows have read, each tensor with R rows (S5.7)."""
 
 
 class NextSteps(NamedTuple):
@@ -81,7 +81,7 @@ class HeadSizes(NamedTuple):
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention of a sequence to itself (SPEC S5.1, S5.5)."""
+    """Multi-head attention of a sequence to itself (S5.1, S5.5)."""
 
     def __init__(
         self, width: int, sizes: HeadSizes, *, bias: bool = False, rotary: Rotary | None = None
@@ -139,7 +139,7 @@ class SelfAttention(nn.Module):
 
 
 class SimpleAttention(nn.Module):
-    """Self-attention without parameters: the inputs are queries, keys and values (SPEC S5.1)."""
+    """Self-attention without parameters: the inputs are queries, keys and values (S5.1)."""
 
     def forward(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None

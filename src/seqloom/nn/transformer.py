@@ -1,4 +1,4 @@
-"""Transformer blocks: positions meet, look at a source, go through a network (SPEC S5)."""
+"""Transformer blocks: positions meet, look at a source, go through a network (S5)."""
 
 import math
 from dataclasses import dataclass
@@ -127,7 +127,7 @@ class GEGLU(nn.Module):
 class Block(nn.Module):
     """Positions meet, look at the source where there is one, and go through a two-layer network.
 
-    Each is a residual step with a layer norm before it (`norm_first`) or after the sum (SPEC S5.4).
+    Each is a residual step with a layer norm before it (`norm_first`) or after the sum (S5.4).
     """
 
     def __init__(self, options: BlockOptions) -> None:

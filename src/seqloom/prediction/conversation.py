@@ -1,4 +1,4 @@
-"""A dialog with a model that reads turns: it keeps what was said (SPEC S8)."""
+"""A dialog with a model that reads turns: it keeps what was said (S8)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Inputs that are decoded together and come and go one by one, a step at a time (SPEC S7.4).
+"""Inputs that are decoded together and come and go one by one, a step at a time (S7.4).
 
 `Model.predict` lets inputs join those that are half done; a server those that arrive meanwhile, of
 which each may be given up or watched while it is written.

@@ -1,4 +1,4 @@
-"""Several finished models as one (SPEC S7.4)."""
+"""Several finished models as one (S7.4)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is expected of the steps after a past, in the columns' own units (SPEC S1.2)."""
+"""What is expected of the steps after a past, in the columns' own units (S1.2)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A finished model of a series in use: the past of a table, windows, forecasts (SPEC S1.2)."""
+"""A finished model of a series in use: the past of a table, windows, forecasts (S1.2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

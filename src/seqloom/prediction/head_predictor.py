@@ -96,7 +96,7 @@ class HeadPredictor:
         return self.outputs(encoded, len(rows), alternatives)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
-        """The log-probability of each given label or tags (SPEC S7.4)."""
+        """The log-probability of each given label or tags (S7.4)."""
         check_cells("source", [source for source, _ in pairs], self.source)
         reader = self.input_reader
         rows = self.source.rows([source for source, _ in pairs])

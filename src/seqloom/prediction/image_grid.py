@@ -1,4 +1,4 @@
-"""What of a picture a decoder looks at (SPEC S3.4), and inputs that stand for any other."""
+"""What of a picture a decoder looks at (S3.4), and inputs that stand for any other."""
 
 import numpy as np
 import torch

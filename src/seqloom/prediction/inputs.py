@@ -59,7 +59,7 @@ class InputGroup(NamedTuple):
 
 
 class InputReader(NamedTuple):
-    """Encodes what a column holds, up to a number of items (SPEC S1.6)."""
+    """Encodes what a column holds, up to a number of items (S1.6)."""
 
     field: Readable
     max_items: int

@@ -76,7 +76,7 @@ class MaskFiller(HeadPredictor):
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
         """The log-probability of each token of a text from all others; source and target are the
-        same text (SPEC S7.4)."""
+        same text (S7.4)."""
         for number, (source, target) in enumerate(pairs, 1):
             if source != target:
                 raise DataError(

@@ -1,4 +1,4 @@
-"""What a model says about one input: the same in Python, as JSON and over HTTP (SPEC S7.4)."""
+"""What a model says about one input: the same in Python, as JSON and over HTTP (S7.4)."""
 
 import math
 from collections.abc import Mapping

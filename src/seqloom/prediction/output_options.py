@@ -1,4 +1,4 @@
-"""What is wished of outputs, in words, and the limits that follow for a search (SPEC S7.5)."""
+"""What is wished of outputs, in words, and the limits that follow for a search (S7.5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -149,7 +149,7 @@ class TextPredictor:
         return list(self._outputs(encoded, range(len(rows)), asked))
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
-        """The log-probability of each given output, token by token (SPEC S7.4)."""
+        """The log-probability of each given output, token by token (S7.4)."""
         check_cells("source", [source for source, _ in pairs], self.source)
         reader = self.input_reader
         rows = self.source.rows([source for source, _ in pairs])

@@ -1,4 +1,4 @@
-"""A text read from its first token to its last, however long it is (SPEC S1.2, S6.2)."""
+"""A text read from its first token to its last, however long it is (S1.2, S6.2)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What learning from alignments asks of the configuration and of the rows (SPEC S3.5)."""
+"""What learning from alignments asks of the configuration and of the rows (S3.5)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Fine-tuning: a new run that begins with the weights and the vocabulary of another (SPEC S6.7)."""
+"""Fine-tuning: a new run that begins with the weights and the vocabulary of another (S6.7)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

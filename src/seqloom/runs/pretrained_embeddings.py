@@ -1,4 +1,4 @@
-"""Runs that begin with word vectors from a file (SPEC S1.4)."""
+"""Runs that begin with word vectors from a file (S1.4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Front ends that begin with convolutions learnt elsewhere (SPEC S3.4)."""
+"""Front ends that begin with convolutions learnt elsewhere (S3.4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -37,7 +37,7 @@ class Stream:
     """The chunks of each update, and where every lane stands after the last one.
 
     Each worker reads lanes of its own; after an update all know where all lanes stand, so that the
-    first can save it, and any number of workers can go on (DESIGN, idea 4).
+    first can save it, and any number of workers can go on.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""New sentences in a running search: two frontiers under the same search become one (SPEC S7.4).
+"""New sentences in a running search: two frontiers under the same search become one (S7.4).
 
 Each sentence keeps its own count of steps, so what is found for it does not depend on when others
 joined it. Of what has left a frontier, only paths are kept that were put aside before their

@@ -1,4 +1,4 @@
-"""Beam search: the K best paths, finished ones among them, after every step (SPEC S7.3)."""
+"""Beam search: the K best paths, finished ones among them, after every step (S7.3)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Alternatives at a position: what could have come next, each completed (SPEC S7.5)."""
+"""Alternatives at a position: what could have come next, each completed (S7.5)."""
 
 from dataclasses import dataclass
 from typing import Any

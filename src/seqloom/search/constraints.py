@@ -1,4 +1,4 @@
-"""Words and phrases that every output must contain (SPEC S7.5)."""
+"""Words and phrases that every output must contain (S7.5)."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ __all__ = ["RequiredPhrases"]
 
 @dataclass(frozen=True)
 class RequiredPhrases:
-    """Every finished output contains each of these phrases, in any order (SPEC S7.5).
+    """Every finished output contains each of these phrases, in any order (S7.5).
 
     `<end>` is not written before they are. Where they and `<end>` would no longer fit if another
     token came before, only tokens that go on with a phrase are written, and then `<end>`. So every

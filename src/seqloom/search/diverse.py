@@ -1,4 +1,4 @@
-"""Diverse beam search: groups of paths, each kept from the tokens of those before (SPEC S7.5)."""
+"""Diverse beam search: groups of paths, each kept from the tokens of those before (S7.5)."""
 
 import math
 from dataclasses import dataclass

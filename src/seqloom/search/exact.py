@@ -1,4 +1,4 @@
-"""The best output there is, by branch and bound, or the best known at a limit (SPEC S7.5).
+"""The best output there is, by branch and bound, or the best known at a limit (S7.5).
 
 A path can become no better than its ranking lets it hope. Where that is less than an output already
 known, nothing that begins so is worth reading; when no path is worth reading, the known is proved.

@@ -1,4 +1,4 @@
-"""Greedy search: the likeliest token, step after step (SPEC S7.1)."""
+"""Greedy search: the likeliest token, step after step (S7.1)."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an output may be: its length, its symbols, and rules over what is written (SPEC S7.5).
+"""What an output may be: its length, its symbols, and rules over what is written (S7.5).
 
 Letters as everywhere: B sentences, K paths for each, R = B·K rows, T steps so far, V vocabulary.
 """

@@ -1,4 +1,4 @@
-"""Minimum Bayes risk: of several draws the one most like all the others (SPEC S7.5)."""
+"""Minimum Bayes risk: of several draws the one most like all the others (S7.5)."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What every search is: a way from distributions to outputs, one step at a time (SPEC S7.4)."""
+"""What every search is: a way from distributions to outputs, one step at a time (S7.4)."""
 
 from typing import Any, Protocol, runtime_checkable
 

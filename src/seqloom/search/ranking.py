@@ -1,4 +1,4 @@
-"""How outputs are compared, and the best that an unfinished path may still become (SPEC S7.5)."""
+"""How outputs are compared, and the best that an unfinished path may still become (S7.5)."""
 
 from dataclasses import dataclass
 

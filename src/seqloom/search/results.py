@@ -20,7 +20,7 @@ Alternatives = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One output: its tokens, and how likely each was after those before it (SPEC S7.4)."""
+    """One output: its tokens, and how likely each was after those before it (S7.4)."""
 
     tokens: tuple[int, ...]  # without `<end>`
     token_scores: tuple[float, ...]  # with that of `<end>` where it was written

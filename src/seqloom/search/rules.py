@@ -1,4 +1,4 @@
-"""Rules over what is written, as pure functions of logits and paths (SPEC S7.5).
+"""Rules over what is written, as pure functions of logits and paths (S7.5).
 
 A rule takes the logits (R, V) of the next token and what each row has written, and gives them back
 with −∞ where a token may not be written; it may change them in place.

@@ -1,4 +1,4 @@
-"""Random draws from the model's distribution (SPEC S7.2)."""
+"""Random draws from the model's distribution (S7.2)."""
 
 import math
 from dataclasses import dataclass

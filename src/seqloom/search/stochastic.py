@@ -1,4 +1,4 @@
-"""Stochastic beam search: outputs drawn without replacement (SPEC S7.2, S7.3).
+"""Stochastic beam search: outputs drawn without replacement (S7.2, S7.3).
 
 Every output has a Gumbel number around its log-probability; the outputs with the K largest numbers
 are a sample of K without replacement. A path's number is the largest of those of its continuations,

@@ -1,4 +1,4 @@
-"""Everything a search looked at, as a tree: what it kept, what it dropped, what won (SPEC S9)."""
+"""Everything a search looked at, as a tree: what it kept, what it dropped, what won (S9)."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple

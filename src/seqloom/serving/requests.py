@@ -1,4 +1,4 @@
-"""What a request may say, and the search and wishes that follow from it (SPEC S7)."""
+"""What a request may say, and the search and wishes that follow from it (S7)."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal

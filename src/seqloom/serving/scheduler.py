@@ -335,7 +335,7 @@ def _key(ticket: Ticket) -> Hashable:
 def _priority(ticket: Ticket) -> float:
     """What decides whose turn it is: the time of arrival, yet of long inputs, which take longest,
     an earlier one, so that nobody has to wait much longer than others."""
-    length = 0 if ticket.pending is None else len(ticket.waiting.encoded.values)
+    length = 0 if ticket.pending is None else len(ticket.pending.encoded.values)
     return ticket.job.began - LENGTH_PRIORITY * length
 
 

@@ -1,4 +1,4 @@
-"""The run directory: the only thing that training hands over (DESIGN, "run directory").
+"""The run directory: the only thing that training hands over (docs/architecture.md).
 
     config.toml    what the run is; written last, so a run that has it is complete
     fields/        source and target columns as they were learnt

@@ -1,4 +1,4 @@
-"""How well a language model foretells texts, and how well counted n-grams do (SPEC S8)."""
+"""How well a language model foretells texts, and how well counted n-grams do (S8)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

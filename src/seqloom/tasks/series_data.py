@@ -1,4 +1,4 @@
-"""From a table over time to what training needs: columns, scale, windows (SPEC S1.2)."""
+"""From a table over time to what training needs: columns, scale, windows (S1.2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

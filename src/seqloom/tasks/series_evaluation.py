@@ -1,4 +1,4 @@
-"""Forecasts of a run beside what came, and beside forecasts that need no training (SPEC S8)."""
+"""Forecasts of a run beside what came, and beside forecasts that need no training (S8)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

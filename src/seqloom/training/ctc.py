@@ -1,4 +1,4 @@
-"""Connectionist temporal classification beside a decoder (SPEC S3.5; past the texts).
+"""Connectionist temporal classification beside a decoder (S3.5; past the texts).
 
 An own layer gives at each step of the encoder a distribution over the target's symbols and a blank.
 An output is read from a path through them by merging what is repeated and leaving blanks out; its

@@ -1,4 +1,4 @@
-"""A decoder that reads its own outputs in training (SPEC S2.2, S6.1, S6.3).
+"""A decoder that reads its own outputs in training (S2.2, S6.1, S6.3).
 
 Where choices are tokens, they are made first, without gradients: step by step, or in one pass
 under teacher forcing where a decoder computes all steps at once. The target is then read with
@@ -74,7 +74,7 @@ def feed_own_outputs(
     """A target where some labels give way to tokens of the model's own choice.
 
     An output may run on for `overrun` steps past its target; its label there is `<empty>`. After
-    `<end>` an output is `<empty>` too, and a step is free only where both are (SPEC S6.1).
+    `<end>` an output is `<empty>` too, and a step is free only where both are (S6.1).
     """
     walk = _FreeRun(model, _feedback(model), freedom)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Parts of a model that stay as they are while the rest learns (SPEC S6.7)."""
+"""Parts of a model that stay as they are while the rest learns (S6.7)."""
 
 from collections.abc import Collection, Mapping
 

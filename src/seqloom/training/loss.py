@@ -1,4 +1,4 @@
-"""Cross-entropy over real positions, with the output layer worked in chunks (SPEC S6.1).
+"""Cross-entropy over real positions, with the output layer worked in chunks (S6.1).
 
 The matrix of logits is the largest thing in training: a row for each target position, a column for
 each word. It is never held whole: a chunk's loss and gradient are done before the next is begun.
@@ -151,7 +151,7 @@ def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
 def row_log_probabilities(
     decoder: Decoder[Any], state: Any, target: Int[Tensor, "R T"]
 ) -> Float[Tensor, "R T"]:
-    """The log-probability of each given token after those before it; 0 at padding (SPEC S7.4)."""
+    """The log-probability of each given token after those before it; 0 at padding (S7.4)."""
     features, _ = decoder.read(shift_right(target), state)
     result = features.hidden.new_zeros(target.shape)
     real = target.ne(EMPTY)

@@ -1,4 +1,4 @@
-"""A moving average of the weights, which follows every update (SPEC S6.6)."""
+"""A moving average of the weights, which follows every update (S6.6)."""
 
 from collections.abc import Mapping
 

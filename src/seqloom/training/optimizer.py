@@ -1,4 +1,4 @@
-"""Update rules, and what they remember as plain tensors (SPEC S6.5, S6.6)."""
+"""Update rules, and what they remember as plain tensors (S6.5, S6.6)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -21,7 +21,7 @@ MOMENTUM = ("momentum_buffer",)
 class Optimizer:
     """Makes a model's updates from its gradients; what it remembers can be saved.
 
-    A parameter that needs no gradient is left alone and costs no memory (SPEC S6.7).
+    A parameter that needs no gradient is left alone and costs no memory (S6.7).
     """
 
     def __init__(self, model: Network, config: TrainingConfig, *, rows: int = 1) -> None:
@@ -39,7 +39,7 @@ class Optimizer:
             rule.zero_grad(set_to_none=True)
 
     def penalize(self) -> None:
-        """Add the gradient of λ/n Σ|w| and λ/n Σw², for matrices (SPEC S6.1)."""
+        """Add the gradient of λ/n Σ|w| and λ/n Σw², for matrices (S6.1)."""
         first, second = self.config.l1 / self._rows, 2 * self.config.l2 / self._rows
         for parameter in self.model.parameters():
             if parameter.grad is None or parameter.ndim < 2:
@@ -50,7 +50,7 @@ class Optimizer:
                 parameter.grad.add_(parameter.detach(), alpha=second)
 
     def gradient_norm(self) -> float:
-        """The length of all gradients taken as one vector (SPEC S6.5)."""
+        """The length of all gradients taken as one vector (S6.5)."""
         return float(nn.utils.get_total_norm(list(self._gradients())))
 
     def update(self, step: int, norm: float) -> float:

@@ -1,4 +1,4 @@
-"""How much each target position counts in the loss (SPEC S6.1, S6.4).
+"""How much each target position counts in the loss (S6.1, S6.4).
 
 Losses are summed over positions and divided by the tokens of the batch. Every other way of adding
 them up is that sum with a factor for each position, so nothing else has to know about it.

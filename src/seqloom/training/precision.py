@@ -1,4 +1,4 @@
-"""Whether this machine computes in bfloat16 rather than imitating it (SPEC S6.6)."""
+"""Whether this machine computes in bfloat16 rather than imitating it (S6.6)."""
 
 from functools import cache
 

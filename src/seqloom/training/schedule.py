@@ -1,4 +1,4 @@
-"""The learning rate as a function of the step (SPEC S6.6)."""
+"""The learning rate as a function of the step (S6.6)."""
 
 import math
 

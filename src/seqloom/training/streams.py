@@ -1,4 +1,4 @@
-"""A text of any length, read chunk by chunk (SPEC S6.2).
+"""A text of any length, read chunk by chunk (S6.2).
 
 A chunk begins with the state that the one before left. A Transformer, whose state grows with all it
 has read, begins every chunk anew.

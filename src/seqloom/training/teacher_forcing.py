@@ -1,4 +1,4 @@
-"""How often a step reads the label, and which steps those are (SPEC S6.3)."""
+"""How often a step reads the label, and which steps those are (S6.3)."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Backpropagation through time that goes back a limited number of steps (SPEC S6.2).
+"""Backpropagation through time that goes back a limited number of steps (S6.2).
 
 The target is read in chunks. A chunk begins with the state that the one before left, detached, and
 its graph is gone before the next is read: memory is bounded by the chunk. What all chunks know of

@@ -1,6 +1,6 @@
 """Files with a word a line and a blank line between sentences: CoNLL-U, and plain columns.
 
-A sentence becomes one row: the words with spaces between them, and the tags likewise (SPEC S1.1). A
+A sentence becomes one row: the words with spaces between them, and the tags likewise (S1.1). A
 space inside a word becomes a no-break space, so that words and tags still match.
 """
 

@@ -1,4 +1,4 @@
-"""Cells that hold several turns: dialogs, of which every reply is a row, and histories (SPEC S8).
+"""Cells that hold several turns: dialogs, of which every reply is a row, and histories (S8).
 
 A list is written as JSON: of texts, or of objects with a text and perhaps its speaker. What is no
 list is one turn, so several columns of texts are several turns.

@@ -1,4 +1,4 @@
-"""Files of word vectors as word2vec writes them, as text or binary (SPEC S1.4).
+"""Files of word vectors as word2vec writes them, as text or binary (S1.4).
 
 A text file has a line `COUNT SIZE` and then a line for each word: the word and its numbers, set
 apart by spaces. The first line may be missing, as GloVe leaves it out. A binary file, whose name
@@ -55,7 +55,7 @@ class WordVectors:
         return self.rows.get(word, self.rows.get(word.lower()))
 
     def nearest(self, word: str, count: int) -> list[tuple[str, float]]:
-        """The words whose vectors lie closest in direction, with the cosines (SPEC S1.5)."""
+        """The words whose vectors lie closest in direction, with the cosines (S1.5)."""
         row = self.find(word)
         if row is None:
             near = difflib.get_close_matches(word, self.words, n=1)

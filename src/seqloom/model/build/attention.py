@@ -1,4 +1,4 @@
-"""The attention of a recurrent decoder from its options (SPEC S4)."""
+"""The attention of a recurrent decoder from its options (S4)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Which front end stands before the encoder (SPEC S3.4, S3.5)."""
+"""Which front end stands before the encoder (S3.4, S3.5)."""
 
 from seqloom.config import (
     FrontEndConfig,

@@ -67,7 +67,7 @@ __all__ = ["HeadModel", "Network", "SequenceModel", "build", "build_sequence_mod
 
 
 class SequenceModel(nn.Module):
-    """An encoder and a decoder with parameters of their own (SPEC S3.1)."""
+    """An encoder and a decoder with parameters of their own (S3.1)."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class SequenceModel(nn.Module):
 
 
 class HeadModel(nn.Module):
-    """An encoder, and a head that judges what it has read (SPEC S5.6, encoder only)."""
+    """An encoder, and a head that judges what it has read (S5.6, encoder only)."""
 
     def __init__(self, encoder: Encoder, head: Head) -> None:
         super().__init__()
@@ -305,7 +305,7 @@ def _encoder(config: ModelConfig, vectors: Vectors, items: Items) -> tuple[Encod
 
 
 def _reads_source(part: DecoderConfig) -> bool:
-    """Whether the decoder reads the source in turn, before it writes (SPEC S3.2 g)."""
+    """Whether the decoder reads the source in turn, before it writes (S3.2 g)."""
     match part:
         case RecurrentDecoderConfig(first_state="read") | TransformerDecoderConfig(source="read"):
             return True

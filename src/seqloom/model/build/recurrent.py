@@ -49,7 +49,7 @@ def recurrent_encoder(
 def recurrent_decoder(
     config: ModelConfig, part: RecurrentDecoderConfig, encoded: EncoderSizes, target: Target
 ) -> RecurrentDecoder:
-    """The decoder in the form that its options give (SPEC S3.2)."""
+    """The decoder in the form that its options give (S3.2)."""
     _check(part, encoded, target)
     wiring = _wiring(part, encoded, target)
     code = encoded.code[1] if encoded.code else 0

@@ -1,4 +1,4 @@
-"""Transformer encoders and decoders from their options (SPEC S5)."""
+"""Transformer encoders and decoders from their options (S5)."""
 
 from typing import Literal
 

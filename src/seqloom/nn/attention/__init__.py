@@ -1,4 +1,4 @@
-"""Attention: a score, heads, a focus, and the weighted sum they give (SPEC S4).
+"""Attention: a score, heads, a focus, and the weighted sum they give (S4).
 
 Keys are prepared once per sentence; a step then costs only what depends on the query, and all
 queries of a sentence, whichever path or step they come from, are compared in one product.

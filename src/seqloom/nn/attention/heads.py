@@ -1,4 +1,4 @@
-"""Several attentions side by side over one set of values (SPEC S4.5)."""
+"""Several attentions side by side over one set of values (S4.5)."""
 
 from jaxtyping import Float
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""Local attention: a window around a source position (SPEC S4.3).
+"""Local attention: a window around a source position (S4.3).
 
 A focus adds to the scores before the softmax, so that weights stay a distribution: −∞ outside the
 window `|s − p| ≤ D`, and where the window is Gaussian `−(s − p)² / 2σ²` with σ = D/2 inside it.

@@ -23,9 +23,9 @@ class AttentionSource(NamedTuple):
 
 
 class Attention(nn.Module):
-    """`u = Σ w v` with w = softmax(scores) over the real positions that a query may see (SPEC S4).
+    """`u = Σ w v` with w = softmax(scores) over the real positions that a query may see (S4).
 
-    A causal query at step t sees positions up to t only (SPEC S4.4), a local one those in its
+    A causal query at step t sees positions up to t only (S4.4), a local one those in its
     window; every other weight is exactly 0.
     """
 

@@ -1,4 +1,4 @@
-"""Score functions (SPEC S4.1).
+"""Score functions (S4.1).
 
 None of them has a bias that adds the same to every key: the softmax would not see it.
 """

@@ -1,4 +1,4 @@
-"""Recurrent units: `s_i = R(s_{i-1}, x_i)` over whole sequences (SPEC S2).
+"""Recurrent units: `s_i = R(s_{i-1}, x_i)` over whole sequences (S2).
 
 A unit projects all its inputs in one product, then loops over time with one product a step (two
 where the GRU resets before it). The gradients of the loops are written by hand: whatever needs no

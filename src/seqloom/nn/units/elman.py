@@ -1,4 +1,4 @@
-"""The Elman unit (SPEC S2.1)."""
+"""The Elman unit (S2.1)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,7 +33,7 @@ Activation = Literal["tanh", "relu", "sigmoid", "identity"]
 
 
 class Elman(Unit):
-    """`h_t = g(W_hh h_{t-1} + W_hx x_t + b)` (SPEC S2.1); its state is h."""
+    """`h_t = g(W_hh h_{t-1} + W_hx x_t + b)` (S2.1); its state is h."""
 
     parts = 1
 

@@ -1,4 +1,4 @@
-"""The gated recurrent unit in its three forms (SPEC S2.4)."""
+"""The gated recurrent unit in its three forms (S2.4)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -37,7 +37,7 @@ GatedStep = Callable[..., tuple[Tensor, ...]]
 
 
 class Gru(Unit):
-    """Gated recurrent unit with one bias per gate (SPEC S2.4, S2.7); its state is h.
+    """Gated recurrent unit with one bias per gate (S2.4, S2.7); its state is h.
 
     Reset "before" has the candidate `tanh(W (r ⊙ h) + U x + b)`, "after" `tanh(r ⊙ W h + U x + b)`.
     Update "keep" gives `z ⊙ h + (1−z) ⊙ candidate`, "take" `(1−z) ⊙ h + z ⊙ candidate`.

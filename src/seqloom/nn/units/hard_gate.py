@@ -1,4 +1,4 @@
-"""The gate that the soft gates of LSTM and GRU come from (SPEC S2.5)."""
+"""The gate that the soft gates of LSTM and GRU come from (S2.5)."""
 
 import torch
 from jaxtyping import Shaped
@@ -10,7 +10,7 @@ __all__ = ["hard_gate"]
 def hard_gate(
     gate: Shaped[Tensor, "*D"], inputs: Shaped[Tensor, "*D"], state: Shaped[Tensor, "*D"]
 ) -> Shaped[Tensor, "*D"]:
-    """`s' = g ⊙ x + (1−g) ⊙ s` for g of zeros and ones: take the input where g is 1 (SPEC S2.5).
+    """`s' = g ⊙ x + (1−g) ⊙ s` for g of zeros and ones: take the input where g is 1 (S2.5).
 
     s = (8, 9, 3), x = (10, 11, 12) and g = (0, 1, 0) give (8, 11, 3). No gradient reaches g, so it
     cannot be learnt; a sigmoid in its place is the soft gate of the other units.

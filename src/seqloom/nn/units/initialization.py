@@ -1,4 +1,4 @@
-"""The weights that a unit starts with (SPEC S2: weight initialisation is selectable)."""
+"""The weights that a unit starts with (S2: weight initialisation is selectable)."""
 
 from collections.abc import Callable
 from typing import Literal

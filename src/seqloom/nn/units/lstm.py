@@ -1,4 +1,4 @@
-"""The long short-term memory (SPEC S2.3)."""
+"""The long short-term memory (S2.3)."""
 
 from functools import partial
 from typing import Any
@@ -32,7 +32,7 @@ __all__ = ["Lstm"]
 
 
 class Lstm(Unit):
-    """Long short-term memory with one bias per gate (SPEC S2.3, S2.7); its state is h and c."""
+    """Long short-term memory with one bias per gate (S2.3, S2.7); its state is h and c."""
 
     parts = 2
 

@@ -10,7 +10,7 @@ UnitState = tuple[Float[Tensor, "R D"], ...]
 
 
 class Unit(nn.Module):
-    """A module that reads R rows of inputs step by step (SPEC S2).
+    """A module that reads R rows of inputs step by step (S2).
 
     Calling it with inputs (R,T,I) and the state before them gives the output of every step (R,T,D),
     and the state after every step, each of its tensors (R,T,D).

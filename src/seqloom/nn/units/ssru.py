@@ -1,4 +1,4 @@
-"""The simpler simple recurrent unit: no product depends on the step before (SPEC S2)."""
+"""The simpler simple recurrent unit: no product depends on the step before (S2)."""
 
 from typing import Any
 
