@@ -57,7 +57,7 @@ class Meter(SilentObserver):
         self.tokens = 0
         self.began = self.ended = 0.0
 
-    def updated(self, update: Update) -> None:
+    def on_update(self, update: Update) -> None:
         self.ended = time.perf_counter()
         if update.step <= WARM_UP:
             self.began = self.ended

@@ -57,7 +57,7 @@ class Losses(Meter):
         super().__init__()
         self.losses: list[float] = []
 
-    def validated(
+    def on_validation(
         self, validation: Validation, samples: list[ValidationSample], *, best: bool
     ) -> None:
         self.losses.append(validation.loss)

@@ -91,8 +91,8 @@ class Family(Generic[Options, Part]):
         known = members.get(kind)
         if known is not None and known.__module__ != member.__module__:
             raise ConfigError(
-                f"the {self.name} {kind!r} is defined in {known.__module__} already: choose another "
-                f"name in {member.__module__}"
+                f"the {self.name} {kind!r} is defined in {known.__module__} already: choose "
+                f"another name in {member.__module__}"
             )
         members[kind] = member
 

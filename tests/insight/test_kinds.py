@@ -79,7 +79,7 @@ def test_what_mattered_takes_one_pass(
         return made[-1]
 
     model, cell = case(name, tmp_path)
-    monkeypatch.setattr("seqloom.explain.tracing.twin", counted)
+    monkeypatch.setattr("seqloom.explain.tracing.instrument", counted)
     attribution_view(model, cell)
     assert len(made) == 1
 

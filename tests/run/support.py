@@ -52,7 +52,7 @@ class Watching(SilentObserver):
     def __init__(self, updated: Action) -> None:
         self._updated = updated
 
-    def updated(self, update: Update) -> None:
+    def on_update(self, update: Update) -> None:
         self._updated(update)
 
 

@@ -94,7 +94,7 @@ def test_other_lanes_begin_anew_and_say_so(text: Path, whole: Path, tmp_path: Pa
     notes: list[str] = []
 
     class Notes(SilentObserver):
-        def starts(self, plan: Plan) -> None:
+        def on_start(self, plan: Plan) -> None:
             notes.extend(plan.notes)
 
     wider = merge(SMALL, {"training": {"updates": 6, "batch_tokens": 64}})

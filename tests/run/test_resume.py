@@ -122,7 +122,7 @@ def test_a_damaged_newest_step_is_passed_over_and_named(tmp_path: Path) -> None:
     notes: list[str] = []
 
     class Notes(SilentObserver):
-        def starts(self, plan: Plan) -> None:
+        def on_start(self, plan: Plan) -> None:
             notes.extend(plan.notes)
 
     train(PAIRS, tmp_path / "run", options=options(), watch=Notes())

@@ -27,10 +27,10 @@ class Words(SilentObserver):
         self.end = ""
         self.warnings: list[str] = []
 
-    def ends(self, sentence: str) -> None:
+    def on_end(self, sentence: str) -> None:
         self.end = sentence
 
-    def warns(self, sentence: str) -> None:
+    def on_warning(self, sentence: str) -> None:
         self.warnings.append(sentence)
 
 

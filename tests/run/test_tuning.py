@@ -166,7 +166,7 @@ def test_an_output_layer_that_is_the_embedding_cannot_learn_alone(tmp_path: Path
     notes: list[str] = []
 
     class Notes(SilentObserver):
-        def starts(self, plan: Plan) -> None:
+        def on_start(self, plan: Plan) -> None:
             notes.extend(plan.notes)
 
     chosen = short(freeze="encoder")

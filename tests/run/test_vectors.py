@@ -94,7 +94,7 @@ class Noting(SilentObserver):
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def says(self, sentence: str) -> None:
+    def on_message(self, sentence: str) -> None:
         self.said.append(sentence)
 
 

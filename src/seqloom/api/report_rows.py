@@ -187,12 +187,12 @@ def _tag_accuracy(found: str, wanted: str) -> float:
 def _length_measure(model: Predictor) -> tuple[str, Callable[[HeldOutRow], int]]:
     """What lengths are of: the source, or the target where every source is one item."""
     if isinstance(model.source, TextField):
-        return "tokens of the source", lambda row: len(row.values)
+        return "tokens of the source", lambda row: len(row.source_values)
     if model.source.config.kind == "sound":
-        return "frames of the source", lambda row: len(row.values)
+        return "frames of the source", lambda row: len(row.source_values)
     if isinstance(model.target, TextField):
-        return "tokens of the reference", lambda row: len(row.wanted)
-    return "", lambda row: len(row.values)
+        return "tokens of the reference", lambda row: len(row.target_values)
+    return "", lambda row: len(row.source_values)
 
 
 def _source_preview(field: Field, row: HeldOutRow) -> str | Picture:
