@@ -10,7 +10,14 @@ from seqloom.config import Config
 from seqloom.errors import DataError
 from seqloom.fields import Field, Values
 from seqloom.model import Network
-from seqloom.prediction.inputs import GROUP_SIZE, EncodedInput, Input, InputReader, check_cells
+from seqloom.prediction.inputs import (
+    GROUP_SIZE,
+    EncodedInput,
+    Input,
+    InputGroup,
+    InputReader,
+    check_cells,
+)
 from seqloom.prediction.output import Output, ScoredOutput
 from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
 from seqloom.search import Search
@@ -81,6 +88,10 @@ class Predictor(ABC):
 
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
+
+    @abstractmethod
+    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterable[Output]:
+        """An output for each input of a group."""
 
     @abstractmethod
     def predict_rows(self, rows: Sequence[Values]) -> list[Output]:

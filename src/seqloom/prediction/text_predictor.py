@@ -17,6 +17,7 @@ from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
     Input,
+    InputGroup,
     batch_by_length,
     check_cells,
     pad_batch,
@@ -99,11 +100,18 @@ class TextPredictor(Predictor):
         """
         asked = self.decoding_request(search, n_best, wishes)
         for each in self.input_reader.groups(inputs, group):
-            if self.is_language_model:
-                asked = self.with_beginnings(asked, each.lines, each.cells)
-            yield from self._outputs(each.encoded, each.lines, asked)
+            yield from self._decode_group(each, asked)
             if each.fault is not None:
                 raise each.fault
+
+    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterator[Output]:
+        """An output for each input of a group, by the run's own search."""
+        return self._decode_group(group, self.decoding_request(None, 1, wishes))
+
+    def _decode_group(self, group: InputGroup, asked: DecodingRequest) -> Iterator[Output]:
+        if self.is_language_model:
+            asked = self.with_beginnings(asked, group.lines, group.cells)
+        return self._outputs(group.encoded, group.lines, asked)
 
     def predict_rows(self, rows: Sequence[Values], *, search: Search = GREEDY) -> list[Output]:
         """An output for each input that is already encoded."""
@@ -113,11 +121,9 @@ class TextPredictor(Predictor):
 
     def score_lines(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
         """The log-probability of each output; the lines of a stream are read as one text."""
-        return (
-            self.score_text([target for _, target in pairs])
-            if self.is_stream
-            else self.score(pairs)
-        )
+        if self.is_stream:
+            return self.score_text([target for _, target in pairs])
+        return self.score(pairs)
 
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
