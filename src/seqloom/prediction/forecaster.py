@@ -22,9 +22,9 @@ from seqloom.fields import SeriesField, Values
 from seqloom.fields.numbers import write_numbers
 from seqloom.model import Source
 from seqloom.prediction.forecast import Forecast
-from seqloom.prediction.head_predictor import NumberPredictor
+from seqloom.prediction.head_predictor import HeadPredictor
 from seqloom.prediction.inputs import EncodedInput
-from seqloom.prediction.output import Output
+from seqloom.prediction.output import Output, ScoredOutput
 from seqloom.prediction.predictor import BLANK_OUTPUT
 
 __all__ = ["Forecaster"]
@@ -34,7 +34,7 @@ MAX_STEPS = 100_000
 
 
 @dataclass(frozen=True)
-class Forecaster(NumberPredictor):
+class Forecaster(HeadPredictor):
     """What `seqloom.load` gives for a target that is a series.
 
     `after` forecasts what follows a table; as any model it can also be called with cells, each of
@@ -158,6 +158,12 @@ class Forecaster(NumberPredictor):
             values = self._check_window(np.asarray(each.values, np.float32), each.number + 1)
             outputs[each.number] = self.output(self._forecast_window(values))
         return outputs
+
+    def score_encoded(
+        self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
+    ) -> list[ScoredOutput]:
+        """ConfigError: a head of numbers gives no distribution."""
+        raise ConfigError("numbers have no log-probability here: use evaluate")
 
     def as_forecaster(self) -> "Forecaster":
         """This predictor."""

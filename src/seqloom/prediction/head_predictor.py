@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import Field, Values
+from seqloom.fields import Field, NumberField, Values
 from seqloom.model import HeadModel
 from seqloom.model.ensemble import head_ensemble
 from seqloom.prediction.image_grid import dummy_input
@@ -151,6 +151,8 @@ class HeadPredictor(Predictor):
 @dataclass(frozen=True)
 class NumberPredictor(HeadPredictor):
     """What `seqloom.load` gives for a target of numbers, which have no log-probability."""
+
+    target: NumberField
 
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
