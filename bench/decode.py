@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, shared, surroundings
 
-from seqloom.api.use import load_text_predictor
+from seqloom.api.load import load_text_predictor
 from seqloom.export import CTranslate2Model, export_ctranslate2
 from seqloom.prediction import TextPredictor
 from seqloom.search import PER_TOKEN, PLAIN, Beam, Greedy, PatientBeam, Search

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from foundation import RESULTS, ROOT, SEQLOOM, surroundings
 
-from seqloom.api.use import load
+from seqloom.api.load import load
 from seqloom.prediction import TextPredictor
 from seqloom.search import Beam, Greedy, Ranking
 

@@ -15,8 +15,6 @@ import pytest
 import typer.main
 from typer.core import TyperGroup
 
-from seqloom.api.diagnosis import diagnose
-from seqloom.api.use import Evaluation
 from seqloom.cli.app import app
 from seqloom.config import ModelConfig, option_names
 from seqloom.data import Report
@@ -24,7 +22,9 @@ from seqloom.errors import ConfigError
 from seqloom.fields import Symbols
 from seqloom.metrics import perplexity, target_scores
 from seqloom.model import build
+from seqloom.runs.diagnosis import diagnose
 from seqloom.runs.progress import Validation
+from seqloom.tasks import Evaluation
 from tests.data.kinds import KINDS
 
 ROOT = Path(__file__).parent.parent

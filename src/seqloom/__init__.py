@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from seqloom.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from seqloom.api.evaluate import evaluate
+    from seqloom.api.load import load
     from seqloom.api.train import TrainingResult, train
-    from seqloom.api.use import evaluate, load
     from seqloom.errors import SeqloomError
     from seqloom.prediction import Conversation, Output, OutputOptions, TextPredictor, ensemble
     from seqloom.search import (
@@ -74,8 +75,8 @@ _HOMES = {
     "StochasticBeam": "seqloom.search",
     "TrainingResult": "seqloom.api.train",
     "OutputOptions": "seqloom.prediction",
-    "evaluate": "seqloom.api.use",
-    "load": "seqloom.api.use",
+    "evaluate": "seqloom.api.evaluate",
+    "load": "seqloom.api.load",
     "ensemble": "seqloom.prediction",
     "train": "seqloom.api.train",
 }

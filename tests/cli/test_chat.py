@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seqloom
-from seqloom.api.use import load_text_predictor
+from seqloom.api.load import load_text_predictor
 from tests.cli.support import Command
 from tests.run.finished import make_run
 

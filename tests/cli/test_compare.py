@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from seqloom.api.compare import compare
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import load
 from seqloom.errors import ConfigError, RunError
 from tests.cli.support import Command
 from tests.run.support import PAIRS, at, history, interrupt, options, trained

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.api.use import describe, load
+from seqloom.api.describe import describe
+from seqloom.api.load import load
 from seqloom.errors import RunError, SeqloomError
 from seqloom.randomness import key
 from tests.counts import count

@@ -9,9 +9,23 @@ import torch
 from PIL import Image
 
 from seqloom.config import BlanksConfig, Config, validate
-from seqloom.fields import BlanksField, Field, SeriesField, TextField, learn_field
+from seqloom.fields import (
+    BlanksField,
+    Field,
+    NumberField,
+    SeriesField,
+    TextField,
+    learn_field,
+)
 from seqloom.model import HeadModel, SequenceModel, build
-from seqloom.prediction import Forecaster, HeadPredictor, MaskFiller, Predictor, TextPredictor
+from seqloom.prediction import (
+    Forecaster,
+    HeadPredictor,
+    MaskFiller,
+    NumberPredictor,
+    Predictor,
+    TextPredictor,
+)
 from seqloom.randomness import key
 
 __all__ = ["KINDS", "Case", "case"]
@@ -117,6 +131,8 @@ def _predictor(
         return MaskFiller(config, source, target, network)  # type: ignore[arg-type]
     if isinstance(source, SeriesField) and isinstance(target, SeriesField):
         return Forecaster(config, source, target, network)  # type: ignore[arg-type]
+    if isinstance(target, NumberField):
+        return NumberPredictor(config, source, target, network)  # type: ignore[arg-type]
     return HeadPredictor(config, source, target, network)  # type: ignore[arg-type]
 
 

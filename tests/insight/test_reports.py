@@ -5,7 +5,8 @@ import numpy as np
 from seqloom.drawing.curves import Curves
 from seqloom.explain.attention_map import AttentionMap
 from seqloom.metrics import Score
-from seqloom.reports.pages import ReportRow, RunReport
+from seqloom.reports.pages import RunReport
+from seqloom.tasks.report_rows import ReportRow
 from tests.insight.test_attention import WORKED
 
 

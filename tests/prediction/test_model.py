@@ -11,7 +11,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 import seqloom
-from seqloom.api.use import load_text_predictor
+from seqloom.api.load import load_text_predictor
 from seqloom.errors import ConfigError
 from seqloom.prediction import Output, TextPredictor
 from tests.counts import count

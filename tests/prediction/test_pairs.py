@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from seqloom.api.load import load
+from seqloom.api.score import score_rows
 from seqloom.api.train import train
-from seqloom.api.use import load, score_rows
 from seqloom.errors import DataError
 from tests.prediction.untrained import untrained
 from tests.run.test_columns import TASKS, chosen

@@ -11,13 +11,15 @@ import pytest
 
 import seqloom
 from seqloom.api.check import check_data
+from seqloom.api.describe import describe
+from seqloom.api.evaluate import evaluate
+from seqloom.api.load import load, load_text_predictor
 from seqloom.api.report import report
 from seqloom.api.train import train
-from seqloom.api.use import describe, evaluate, load, load_text_predictor
 from seqloom.config import merge
 from seqloom.errors import ConfigError, DataError
 from seqloom.prediction import HeadPredictor, TextPredictor
-from seqloom.runs.prepare import TrainingRequest
+from seqloom.runs.request import TrainingRequest
 from tests.run.support import assert_same, options, sitting
 
 WORDS = ("red", "green", "blue", "old", "new")
@@ -295,4 +297,4 @@ def test_labels_are_learnt_from_every_row(
 
 def test_tags_belong_to_tokens_of_a_text() -> None:
     with pytest.raises(ConfigError, match="vector and tags do not go together"):
-        TrainingRequest([("1", "a")], options={"source": "vector", "target": "tags"}).check_config()
+        TrainingRequest([("1", "a")], options={"source": "vector", "target": "tags"}).outline()

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch.utils.hooks import RemovableHandle
 
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import load
 from seqloom.errors import DivergedError, RunError
 from seqloom.model import SequenceModel
 from seqloom.runs import learner

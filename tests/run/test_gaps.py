@@ -11,8 +11,11 @@ import pytest
 import torch
 
 from seqloom.api.check import check_data
+from seqloom.api.describe import describe
+from seqloom.api.evaluate import evaluate
+from seqloom.api.load import load
+from seqloom.api.score import score_rows
 from seqloom.api.train import train
-from seqloom.api.use import Evaluation, describe, evaluate, load, score_rows
 from seqloom.baselines.bigrams import PAIR_WEIGHT, Bigrams
 from seqloom.config import BlanksConfig, merge
 from seqloom.data import Corpus, Data
@@ -20,9 +23,9 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import BLANK, EMPTY, END, BlanksField
 from seqloom.model import HeadModel, Source
 from seqloom.prediction import MaskFiller, OutputOptions, ensemble
-from seqloom.runs.learner import masking_of
-from seqloom.runs.prepare import TrainingRequest
+from seqloom.runs.request import TrainingRequest
 from seqloom.search import Greedy
+from seqloom.tasks import BLANKS, Evaluation, task_of_options
 from seqloom.training import Example, measure
 from seqloom.training.loss import backward
 from tests.run.support import assert_same, options, sitting
@@ -174,7 +177,7 @@ def test_only_gaps_cost(learnt: Path) -> None:
     an output layer that is called in chunks gives the gradient of one that is not."""
     model = filler(learnt)
     corpus = Corpus.open(learnt / "cache" / "train")
-    masking = masking_of(model.config, model.target)
+    masking = BLANKS.masking(model.config, model.target)
     assert masking is not None
     batch = masking.mask(corpus.batch(np.arange(6)), 2)
     source = Source(torch.from_numpy(batch.source), torch.from_numpy(batch.source_lengths))
@@ -276,13 +279,13 @@ def test_bigrams_are_hand_counts() -> None:
 def test_what_cannot_be(settings: dict[str, Any], says: str) -> None:
     """One sentence, before anything is read."""
     with pytest.raises(ConfigError, match=says):
-        TrainingRequest(TEXTS, options={**chosen(), **settings}).check_config()
+        task_of_options(TrainingRequest(TEXTS, options={**chosen(), **settings}))
 
 
 def test_reading_around_is_for_gaps_alone() -> None:
     settings = merge(chosen(), {"target": {"kind": "text"}, "model": {"decoder": {"dropout": 0.1}}})
     with pytest.raises(ConfigError, match="direction = 'around' shows no position itself"):
-        TrainingRequest([(text, text) for text in TEXTS], options=settings).check_config()
+        list(check_data(TrainingRequest([(text, text) for text in TEXTS], options=settings)))
 
 
 def test_a_column_of_any_table_will_do(tmp_path: Path) -> None:

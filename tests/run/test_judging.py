@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from seqloom.api.evaluate import evaluate
+from seqloom.api.load import load
 from seqloom.api.report import report
 from seqloom.api.train import train
-from seqloom.api.use import Evaluation, evaluate, load
 from seqloom.config import ColumnStatistics, Facts, plan
 from seqloom.errors import DataError
+from seqloom.tasks import Evaluation
 
 SHORT: dict[str, Any] = {"workers": 1, "curves": False, "average": "none", "samples": 0}
 ENDINGS = {"ly": "ADV", "ing": "VERB", "ness": "NOUN", "ful": "ADJ"}
@@ -103,6 +105,7 @@ def test_without_its_training_rows_a_run_is_measured_alone(tagger: Path, tmp_pat
     shutil.rmtree(copy / "cache")
     rows = tagged(10, seed=4)
     found, whole = evaluate(load(copy), rows), evaluate(load(tagger), rows)
+    assert isinstance(found, Evaluation)
     assert (found.scores, found.baselines) == (whole.scores, {})
     assert "are gone; train on to have them back" in found.lines()[-1]
 

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqloom.api.evaluate import evaluate
+from seqloom.api.load import load
 from seqloom.api.report import report
 from seqloom.api.train import train
-from seqloom.api.use import Evaluation, evaluate, load
 from seqloom.baselines import ngrams
 from seqloom.config import merge
 from seqloom.errors import ConfigError
 from seqloom.prediction import TextPredictor
 from seqloom.runs.observer import Plan, SilentObserver
 from seqloom.search import Greedy, Sample
+from seqloom.tasks import Evaluation
 from tests.run.support import Watching, assert_same, at, interrupt, last, tensors
 
 LINES = [f"{a} {b} said {c}" for a in ("he", "she", "one") for b in ("so", "to") for c in "abcde"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import load
 from seqloom.runs.progress import Progress, Validation
 from seqloom.store import RunDirectory
 from tests.run.support import PAIRS, Options, Watching, assert_same, last, options, sitting, trained

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import load
 from seqloom.config import PRESETS, merge, parse, validate
 from seqloom.data import Corpus, Data
 from seqloom.errors import ConfigError, DataError

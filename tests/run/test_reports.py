@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seqloom.api.evaluate import evaluate
+from seqloom.api.load import load
 from seqloom.api.report import report
 from seqloom.api.train import train
-from seqloom.api.use import evaluate, load
 from seqloom.config import merge
 from seqloom.prediction import MaskFiller
 from tests.run import test_gaps as gaps

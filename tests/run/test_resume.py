@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import load
 from seqloom.runs.observer import Plan, SilentObserver
 from seqloom.store import RunDirectory
 from tests.counts import count

@@ -12,14 +12,16 @@ from safetensors.torch import load_file, save_file
 
 from seqloom.api import check
 from seqloom.api.check import check_data
+from seqloom.api.describe import describe
+from seqloom.api.evaluate import evaluate
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import describe, evaluate, load
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SoundField, Values, VideoField
 from seqloom.fields import file_fields as named
 from seqloom.nn.resnet import ResNet
 from seqloom.runs.contents import best_step, model_weights
-from seqloom.runs.prepare import TrainingRequest
+from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
 
 QUICK: dict[str, Any] = {

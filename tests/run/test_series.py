@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from seqloom.api.check import check_data
+from seqloom.api.evaluate import evaluate
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import evaluate, load
 from seqloom.config import merge
 from seqloom.errors import ConfigError, DataError, Interrupted
 from seqloom.fields import SeriesField
 from seqloom.prediction import Forecaster
-from seqloom.runs.prepare import TrainingRequest
+from seqloom.runs.request import TrainingRequest
 from seqloom.tasks.series_evaluation import SeriesEvaluation
 from tests.run.support import assert_same, at, interrupt
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seqloom.api.diagnosis import baseline_loss, diagnose
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import load
 from seqloom.data import Corpus
 from seqloom.errors import DivergedError
+from seqloom.runs.diagnosis import diagnose, symbol_guess_loss
 from seqloom.runs.observer import SilentObserver
 from seqloom.runs.progress import Monitor, Validation
 from seqloom.store import RunDirectory
@@ -122,9 +122,9 @@ def test_guessing_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             counts[token] += 1
     tokens = [token for row in asked.batch(np.arange(len(asked))).target for token in row]
     expected = -sum(np.log(counts[token] / sum(counts)) for token in tokens) / len(tokens)
-    assert baseline_loss(learnt, asked, items) == pytest.approx(expected)
-    monkeypatch.setattr("seqloom.api.diagnosis.CHUNK_SIZE", 7)
-    assert baseline_loss(learnt, asked, items) == pytest.approx(expected)
+    assert symbol_guess_loss(learnt, asked, items.count) == pytest.approx(expected)
+    monkeypatch.setattr("seqloom.runs.diagnosis.CHUNK_SIZE", 7)
+    assert symbol_guess_loss(learnt, asked, items.count) == pytest.approx(expected)
 
 
 def test_a_model_that_learns_nothing_is_named_once(tmp_path: Path) -> None:

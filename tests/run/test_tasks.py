@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import load
 from seqloom.config import merge
 from tests.counts import count
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from seqloom.api.describe import describe
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import describe, load
 from seqloom.errors import ConfigError, Interrupted, RunError
 from seqloom.fields import load_text
 from seqloom.runs.observer import Plan, SilentObserver

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import load
 from seqloom.api.vectors import Word2VecOptions, WordCorpus, learn_vectors
 from seqloom.config import merge
 from seqloom.data import WordVectors, write_vectors

@@ -3,17 +3,22 @@
 from seqloom.api.check import check_data
 from seqloom.api.compare import Comparison, compare
 from seqloom.api.console import Console
+from seqloom.api.describe import describe
+from seqloom.api.evaluate import evaluate
 from seqloom.api.export import export
+from seqloom.api.load import load, load_text_predictor
 from seqloom.api.report import report, write_report
+from seqloom.api.score import score_rows
 from seqloom.api.search_errors import SearchErrors, search_errors
 from seqloom.api.sweep import SweepResult, Trial, sweep
 from seqloom.api.train import TrainingResult, train
-from seqloom.api.use import Evaluation, describe, evaluate, load, load_text_predictor, score_rows
+from seqloom.tasks import Evaluation, EvaluationResult
 
 __all__ = [
     "Comparison",
     "Console",
     "Evaluation",
+    "EvaluationResult",
     "SearchErrors",
     "SweepResult",
     "TrainingResult",

@@ -18,6 +18,7 @@ from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.progress import Progress, Validation
 from seqloom.runs.weights import meta_device
 from seqloom.store import RunDirectory
+from seqloom.tasks import task_of
 
 __all__ = ["Comparison", "RunSummary", "compare"]
 
@@ -36,13 +37,12 @@ class RunSummary:
     best: Validation
     origin: str
     options: dict[str, Any]
+    has_perplexity: bool = True
 
     @property
     def perplexity(self) -> float:
         """Of the held-out rows; NaN where numbers are foretold, which have none."""
-        if self.options["target.kind"] in ("number", "series"):
-            return math.nan
-        return math.exp(min(self.best.loss, 99))
+        return math.exp(min(self.best.loss, 99)) if self.has_perplexity else math.nan
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Comparison:
         """Plain values for JSON, with the options that differ."""
         return [
             {
-                **asdict(entry),
+                **{name: each for name, each in asdict(entry).items() if name != "has_perplexity"},
                 "perplexity": None if math.isnan(entry.perplexity) else entry.perplexity,
                 "options": {name: entry.options.get(name) for name in self.differing},
             }
@@ -137,8 +137,9 @@ def _summarize_run(path: Path) -> RunSummary:
         updates=progress.step,
         minutes=progress.seconds / 60,
         best=best,
-        origin=progress.origin,
+        origin=str(progress.origin),
         options=flatten(config),
+        has_perplexity=task_of(config).has_perplexity,
     )
 
 

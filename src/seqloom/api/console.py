@@ -3,20 +3,22 @@
 import math
 import time
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console as Terminal
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from seqloom.config import ColumnConfig, Config, NoColumnConfig, TextConfig
+from seqloom.config import ColumnConfig, Config
 from seqloom.runs.observer import Plan, ValidationSample
 from seqloom.runs.progress import Validation
 from seqloom.runs.torchrun_environment import torchrun_environment
+from seqloom.tasks import Task, task_of
 from seqloom.training import Update
 
 __all__ = ["Console"]
 
+NO_UNITS = {"none": "nothing"}  # columns that are made of nothing
 SMOOTH = 0.95  # of what was shown before, in the running figures
 
 
@@ -43,7 +45,7 @@ class Console:
         self.task = self.bar.add_task("training", total=None, visible=False, figures="")
         self.loss = self.speed = math.nan
         self.held_out = ""
-        self.target = "text"
+        self.kind: Task[Any] | None = None
         self.began = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -65,7 +67,7 @@ class Console:
         self.terminal.print(Text(sentence, style="bold red"))
 
     def on_start(self, plan: Plan) -> None:
-        self.target = plan.config.target.kind
+        self.kind = task_of(plan.config)
         for note in plan.notes:
             self.terminal.print(Text(note, style="yellow"))
         self.terminal.print(Text(_summary(plan)))
@@ -90,7 +92,7 @@ class Console:
             Text.assemble(
                 (f"update {validation.step:,}", "bold"),
                 f" · {minutes:.1f} min · training loss {self.loss:.3f} · held-out: "
-                f"{validation.describe(self.target)}",
+                f"{self._describe(validation)}",
                 (" · best so far", "green") if best else "",
             )
         )
@@ -100,6 +102,9 @@ class Console:
             self.terminal.print(Text(f"      → {sample.output}", style="green" if right else ""))
             if not right:
                 self.terminal.print(Text(f"      = {sample.reference}", style="dim"))
+
+    def _describe(self, validation: Validation) -> str:
+        return "" if self.kind is None else self.kind.describe_validation(validation)
 
     def on_end(self, sentence: str) -> None:
         self.bar.update(self.task, visible=False)
@@ -133,10 +138,5 @@ def _units(config: Config) -> str:
 
 def _unit(column: ColumnConfig) -> str:
     """What a column is made of, in a word."""
-    match column:
-        case TextConfig(unit=unit):
-            return f"{unit}s"
-        case NoColumnConfig():
-            return "nothing"
-        case _:
-            return f"{column.kind.rstrip('s')}s"
+    unit: str = getattr(column, "unit", column.kind.rstrip("s"))
+    return NO_UNITS.get(column.kind, f"{unit}s")

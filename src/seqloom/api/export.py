@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seqloom.api.use import load_text_predictor
+from seqloom.api.load import load_text_predictor
 from seqloom.data import Corpus, even_indices, read_lines
 from seqloom.errors import ConfigError, DataError, RunError, SeqloomError
 from seqloom.export import Agreement, compare, export_ctranslate2

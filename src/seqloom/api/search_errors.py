@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from seqloom.api.use import data_rows
 from seqloom.data import Data, Report
 from seqloom.fields import END, SPECIAL_SYMBOLS
 from seqloom.prediction import Output, TextPredictor
 from seqloom.search import PLAIN, Beam, Exact
+from seqloom.tasks import task_of
 
 __all__ = ["Result", "SearchErrors", "WidthErrors", "compare", "search_errors"]
 
@@ -97,7 +97,7 @@ def search_errors(
     options: Mapping[str, Any] | None = None,
 ) -> SearchErrors:
     """Beams of 1 to `widest` paths against the exact optimum, on every row of the data."""
-    rows = list(data_rows(model, data, options, Report()))
+    rows = list(task_of(model.config).data_rows(model, data, options, Report()))
     sources = [row.source for row in rows]
     optima = _results(model.predict(sources, search=search or Exact()))
     beams = {

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,30 +11,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.api.diagnosis import baseline_loss, diagnose
-from seqloom.config import BlanksConfig, HorizonConfig
 from seqloom.data import Data, data_files
 from seqloom.drawing.curves import Curves, draw_curves
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
-from seqloom.model import Network
 from seqloom.runs.contents import best_step, model_weights
+from seqloom.runs.diagnosis import diagnose
 from seqloom.runs.fine_tuning import PretrainedRun, open_pretrained_run
-from seqloom.runs.held_out import HeldOut
-from seqloom.runs.learner import Learner, masking_of, new_network
+from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.observer import Plan, SilentObserver, TrainingObserver
-from seqloom.runs.prepare import PreparedData, TrainingRequest, prepare
+from seqloom.runs.prepare import PreparedData
 from seqloom.runs.pretrained_embeddings import PretrainedEmbeddings
 from seqloom.runs.pretrained_front_end import PretrainedFrontEnd
 from seqloom.runs.progress import Progress, Validation, surroundings
+from seqloom.runs.request import TrainingRequest
 from seqloom.runs.signals import StopRequest, stop_signals
 from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
-from seqloom.runs.torchrun import READY, follow, join_ranks, lead
+from seqloom.runs.torchrun import LeaderMessage, follow, join_ranks, lead
 from seqloom.runs.torchrun_environment import torchrun_environment
 from seqloom.runs.workers import cores, local_workers, threads
 from seqloom.store import RunDirectory, average_tensors
-from seqloom.tasks.blanks_evaluation import HeldOutBlanks
-from seqloom.tasks.series_data import is_series, prepare_series
-from seqloom.tasks.series_evaluation import HeldOutSeries
+from seqloom.tasks import open_learner, task_of, task_of_request
 from seqloom.training import Ranks, Update
 
 __all__ = ["TrainingResult", "train"]
@@ -87,18 +84,17 @@ def train(
     first = place is None or place.rank == 0
     with stop_signals(first=first) as stop, join_ranks(place, stop) as ranks:
         if ranks is not None and ranks.rank:
-            follow(directory, ranks)
+            follow(lambda: open_learner(directory), ranks)
             return TrainingResult.of(directory)
         with lead(ranks):
             held_out = None if valid is None else _as_rereadable(valid)
             request = TrainingRequest(_as_rereadable(data), held_out, model, options or {})
             request = request if base is None else _apply_base(Path(base), directory, request)
+            task = task_of_request(directory, request)
             if not directory.exists:
-                request.check_config()
                 data_files(request.data)
             with directory.lock(), torch.random.fork_rng():
-                prepares = prepare_series if is_series(directory, request) else prepare
-                prepared = prepares(directory, request, watch or SilentObserver())
+                prepared = task.prepare(directory, request, watch or SilentObserver())
                 training = _Training(directory, prepared, watch or SilentObserver(), until)
                 stop.defer()
                 return training.run(stop, ranks)
@@ -115,7 +111,7 @@ def _apply_base(base: Path, directory: RunDirectory, request: TrainingRequest) -
     if latest is None:
         return request.with_base(open_pretrained_run(base))
     origin = Progress.from_dict(latest.progress()).origin
-    if origin.rpartition(", step ")[0] != str(base):
+    if origin.run != str(base):
         begun = f"from {origin}" if origin else "without another run"
         raise ConfigError(
             f"{directory.path} was begun {begun}: leave --from {base} out to go on, or choose "
@@ -128,17 +124,6 @@ def _not_validated(directory: RunDirectory) -> RunError:
     return RunError(f"{directory.path}: no step was validated; remove it, train again")
 
 
-def _build_held_out(prepared: PreparedData, network: Network) -> HeldOut:
-    """Held-out rows and what is asked of them, by the kind of the target."""
-    match prepared.config.target:
-        case HorizonConfig():
-            return HeldOutSeries(prepared, network)
-        case BlanksConfig():
-            return HeldOutBlanks(prepared, network)
-        case _:
-            return HeldOut(prepared, network)
-
-
 class _Training:
     """One sitting of a run, as the first of its workers sees it."""
 
@@ -149,17 +134,16 @@ class _Training:
         watch: TrainingObserver,
         until: int | None,
     ) -> None:
-        fields = prepared.source, prepared.target
         self.directory = directory
+        self.task = task_of(prepared.config)
         self.prepared = prepared
         self.watch = watch
         self.rest = min(until or prepared.config.training.updates, prepared.config.training.updates)
         self.config = prepared.config
-        masking = masking_of(self.config, prepared.target)
-        network = new_network(self.config, *fields)
+        network = new_network(self.config, prepared.source, prepared.target)
+        self.held_out = self.task.held_out(prepared, deepcopy(network))
+        masking = self.task.masking(self.config, prepared.target)
         self.learner = Learner(self.config, network, prepared.train, masking)
-        measured = new_network(self.config, *fields)
-        self.held_out = _build_held_out(prepared, measured)
         self.board: TensorBoardLog | None = None
 
     def run(self, stop: StopRequest, ranks: Ranks | None) -> TrainingResult:
@@ -189,7 +173,7 @@ class _Training:
         """Those that share each batch, all ready to begin."""
         if launched is None:
             return local_workers(self.directory, self.config.training, stop)
-        launched.broadcast(READY)
+        LeaderMessage(updates_begin=True).send(launched)
         return nullcontext(launched)
 
     def _initialize_from(
@@ -198,7 +182,7 @@ class _Training:
         """Save the other's weights as step 0, from which this one goes on as from any other."""
         learner = self.learner
         learner.begin(base.initial_weights(learner.network), place=str(base))
-        learner.progress = replace(learner.progress, origin=str(base))
+        learner.progress = replace(learner.progress, origin=base.origin)
         self.directory.save_checkpoint(0, learner.files(), progress=learner.progress.as_dict())
         self.directory.append_event({"event": "begun", "step": 0, "from": str(base)})
         self.watch.on_message(f"begins from {base}")
@@ -280,17 +264,17 @@ class _Training:
         choice = training.monitor, training.average, training.average_steps
         files = self.learner.files()
         held_out = self.held_out
-        loss = held_out.loss(files.get("average", files["model"]))
+        measured = held_out.measure(files.get("average", files["model"]))
         mates = self._load_step_weights(progress.steps_to_average(*choice))
         if mates:
             mean = average_tensors([*mates, files["model"]])
-            averaged = held_out.loss(mean)
-            if averaged < loss:
-                loss, files["average"] = averaged, mean
+            averaged = held_out.measure(mean)
+            if averaged.loss < measured.loss:
+                measured, files["average"] = averaged, mean
             else:
                 held_out.set_weights(files["model"])
         samples = held_out.samples()
-        validation = held_out.validation(progress, loss, samples)
+        validation = held_out.validation(progress, measured, samples)
         progress = replace(progress, validations=(*progress.validations, validation))
         self.learner.progress = progress
         self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
@@ -349,7 +333,7 @@ class _Training:
         """What is wrong with the model, if something is: said, and put among the events once."""
         train, valid = self.prepared.train, self.prepared.valid
         progress = self.learner.progress
-        guessing = baseline_loss(train, valid, self.prepared.target.items)
+        guessing = self.task.guess_loss(train, valid, self.prepared.target)
         verdict = diagnose(progress.validations, guessing)
         if verdict is None:
             return ""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seqloom.cli.chat import chat
-from seqloom.cli.forecast import example_command
 from seqloom.cli.look import look, report
 from seqloom.cli.predict import RunArgument, WithOption, predict
 from seqloom.cli.search_options import KINDS, SearchOptions
@@ -125,7 +124,7 @@ def check(
 ) -> None:
     """Read the data as training would; report every problem, sizes, and the time training takes."""
     from seqloom.api.check import check_data
-    from seqloom.runs.prepare import TrainingRequest
+    from seqloom.runs.request import TrainingRequest
 
     options = _options(assignments, source, target, skip_bad, weight, lines=lines)
     for line in check_data(TrainingRequest(data, valid, model, options)):
@@ -170,7 +169,17 @@ def train(
     with Console() as console:
         run_train(data, run, valid=valid, model=model, options=options, base=base, watch=console)
     if console.speaks:
-        print(f"\nTry it:  {example_command(run, data)}")
+        print(f"\nTry it:  {_example_command(run, data)}")
+
+
+def _example_command(run: Path, data: str) -> str:
+    """The command that uses a finished run."""
+    from seqloom.runs.contents import load_config
+    from seqloom.store import RunDirectory
+    from seqloom.tasks import task_of
+
+    config = load_config(RunDirectory(run))
+    return task_of(config).example_command(config, run, data)
 
 
 @app.command()
@@ -218,7 +227,8 @@ def score(
     skip_bad: SkipOption = False,
 ) -> None:
     """Give the log-probability of each given pair, as JSON lines with every token's own."""
-    from seqloom.api.use import load, score_rows
+    from seqloom.api.load import load
+    from seqloom.api.score import score_rows
 
     behave_as_filter()
     for line in score_rows(load(run), data, options=_options([], source, target, skip_bad)):
@@ -251,10 +261,9 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object")] = False,
 ) -> None:
     """Measure a run on data it has not seen, with 95 % intervals."""
+    from seqloom.api.evaluate import evaluate as run_evaluate
+    from seqloom.api.load import load, load_text_predictor
     from seqloom.api.search_errors import search_errors as run_search_errors
-    from seqloom.api.use import evaluate as run_evaluate
-    from seqloom.api.use import load, load_text_predictor
-    from seqloom.tasks.series_evaluation import SeriesEvaluation
 
     runs = run, *(others or [])
     writer = load_text_predictor(*runs) if search_errors else None
@@ -264,8 +273,6 @@ def evaluate(
     evaluation = run_evaluate(model, data, options=options, search=chosen, lowercase=lowercase)
     found, lines = evaluation.as_dict(), evaluation.lines()
     if by_variate:
-        if not isinstance(evaluation, SeriesEvaluation):
-            raise ConfigError("--by-variate is for series, and this run's target is not one")
         lines += evaluation.variate_lines()
     if writer and search_errors:
         errors = run_search_errors(writer, data, widest=search_errors, options=options)
@@ -277,7 +284,7 @@ def evaluate(
 @app.command()
 def describe(run: RunArgument) -> None:
     """Show a run's fields, its parts with their parameter counts, and its held-out results."""
-    from seqloom.api.use import describe as run_describe
+    from seqloom.api.describe import describe as run_describe
 
     print("\n".join(run_describe(run)))
 
@@ -340,8 +347,10 @@ def data(
 def worker(run: RunArgument, meeting: Path, rank: int, world: int) -> None:
     """Be a further worker of a run that another process trains."""
     from seqloom.runs.workers import work
+    from seqloom.store import RunDirectory
+    from seqloom.tasks import open_learner
 
-    work(run, meeting, rank, world)
+    work(lambda: open_learner(RunDirectory(run)), meeting, rank, world)
 
 
 @app.command()

@@ -42,7 +42,7 @@ def chat(
 
     Through a pipe, each line in is a turn and each line out its reply.
     """
-    from seqloom.api.use import load_text_predictor
+    from seqloom.api.load import load_text_predictor
     from seqloom.prediction import Conversation, OutputOptions
 
     options = SearchOptions(

@@ -9,16 +9,7 @@ from seqloom.errors import ConfigError
 if TYPE_CHECKING:
     from seqloom.prediction import Forecaster
 
-__all__ = ["ForecastOptions", "example_command", "write_forecast"]
-
-EXAMPLES = {  # of inputs that are not text
-    "label": "a label",
-    "vector": "0.5 -1 3",
-    "picture": "picture.png",
-    "sound": "recording.wav",
-    "video": "video.mp4",
-    "none": "a beginning",
-}
+__all__ = ["ForecastOptions", "write_forecast"]
 
 
 class ForecastOptions(NamedTuple):
@@ -46,23 +37,6 @@ def write_forecast(model: "Forecaster", options: ForecastOptions) -> None:
         from seqloom.drawing.forecast import draw_forecast
 
         draw_forecast(forecast, options.picture)
-
-
-def example_command(run: Path, data: str) -> str:
-    """The command that uses a finished run."""
-    from seqloom.config import BlanksConfig, HorizonConfig, TextConfig, TurnsConfig
-    from seqloom.runs.contents import load_config
-    from seqloom.store import RunDirectory
-
-    config = load_config(RunDirectory(run))
-    if isinstance(config.target, HorizonConfig):
-        return f"seqloom predict {run} {data} --picture forecast.png"
-    if isinstance(config.source, TurnsConfig) and isinstance(config.target, TextConfig):
-        return f"seqloom chat {run}"
-    example = EXAMPLES.get(config.source.kind, "your text")
-    if isinstance(config.target, BlanksConfig):
-        example = f"your {config.target.marker} text"
-    return f"echo '{example}' | seqloom predict {run}"
 
 
 def _steps(assignments: list[str]) -> int | None:

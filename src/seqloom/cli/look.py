@@ -91,7 +91,7 @@ def look(
     """Show what a model does with an input: where it looks, what mattered, how it decides."""
     if show is not None and show not in VIEWS:
         raise ConfigError(f"--show {show}: choose {' or '.join(', '.join(VIEWS).rsplit(', ', 1))}")
-    from seqloom.api.use import load
+    from seqloom.api.load import load
 
     behave_as_filter()
     model = load(run)
@@ -157,11 +157,13 @@ def _attention(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain.attention_heads import attention_of
     from seqloom.explain.media_attention import attention_over_media, is_media
     from seqloom.explain.threads import Threads
-    from seqloom.prediction import TextPredictor
 
+    writer = model.as_text_predictor()
     over = wanted.of in (None, "cross") and not (wanted.each or wanted.threads)
-    if isinstance(model, TextPredictor) and is_media(model.source) and over:
-        return attention_over_media(model, *wanted.single_row, layer=wanted.layer, head=wanted.head)
+    if writer is not None and is_media(model.source) and over:
+        return attention_over_media(
+            writer, *wanted.single_row, layer=wanted.layer, head=wanted.head
+        )
     found = attention_of(model, *wanted.single_row)
     of = wanted.of or (found.kinds or ("cross",))[0]
     if wanted.each:
@@ -223,27 +225,25 @@ def _steps(model: "Predictor", wanted: ViewRequest) -> "View":
 
 
 def _net(model: "Predictor", wanted: ViewRequest) -> "View":
-    from seqloom.explain.explained_output import output_to_explain
     from seqloom.explain.network_graphs import architecture_graph, unroll_graph
     from seqloom.explain.tracing import trace_output
+    from seqloom.tasks import task_of
 
     if not wanted.rows:
         return architecture_graph(model.network)
-    return unroll_graph(
-        model.network, trace_output(model.network, output_to_explain(model, *wanted.single_row))
-    )
+    explained = task_of(model.config).explain(model, *wanted.single_row)
+    return unroll_graph(model.network, trace_output(model.network, explained))
 
 
 def _require_text_predictor(model: "Predictor", why: str) -> "TextPredictor":
     """A model that writes; ConfigError for one that judges, with what can be seen of it."""
-    from seqloom.prediction import TextPredictor
-
-    if not isinstance(model, TextPredictor):
+    writer = model.as_text_predictor()
+    if writer is None:
         raise ConfigError(
             f"{why}, and this model gives {model.target.describe()}: try --show gradients, flow, "
             "states, steps or net"
         )
-    return model
+    return writer
 
 
 VIEWS: dict[str, Callable[["Predictor", ViewRequest], "View"]] = {

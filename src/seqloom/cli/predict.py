@@ -118,9 +118,9 @@ def predict(
     Without a source each line is the beginning of its output, and a blank one is none. A PO file
     comes out whole, with suggestions where translations were missing, marked fuzzy.
     """
-    from seqloom.api.use import load
+    from seqloom.api.load import load
     from seqloom.data import Report, read_lines
-    from seqloom.prediction import GROUP_SIZE, Forecaster, OutputOptions
+    from seqloom.prediction import GROUP_SIZE, OutputOptions
 
     if not as_json and (n_best > 1 or attention or alternatives or tree or search == "completions"):
         raise ConfigError(
@@ -135,7 +135,8 @@ def predict(
     model = load(run, *(others or []))
     words = tuple(require or ()), tuple(forbid or ())
     wishes = OutputOptions(prefix, *words, no_repeat, attention, alternatives, tree)
-    if isinstance(model, Forecaster):
+    forecaster = model.as_forecaster()
+    if forecaster is not None:
         if (
             options != SearchOptions()
             or wishes != OutputOptions()
@@ -148,7 +149,7 @@ def predict(
                 "--n-best and all that is asked of tokens out (--set target.horizon=N sets how far)"
             )
         wanted = ForecastOptions(file, assignments or [], picture, as_json, skip_bad)
-        write_forecast(model, wanted)
+        write_forecast(forecaster, wanted)
         return
     if picture is not None:
         raise ConfigError("--picture draws a forecast, and this run's target is not a series")
@@ -182,9 +183,7 @@ def predict(
 
 def _check_attention(model: "Predictor", *, attention: bool) -> None:
     """ConfigError where attention is to be told and the model has no tokens that could look."""
-    from seqloom.prediction import HeadPredictor
-
-    if attention and isinstance(model, HeadPredictor):
+    if attention and model.as_text_predictor() is None:
         kind = model.target.config.kind.rstrip("s")
         raise ConfigError(
             f"a model of {kind}s writes no tokens that could look at the input: leave --attention "

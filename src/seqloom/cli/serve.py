@@ -68,7 +68,7 @@ def serve(
 
 def _models(runs: list[Path]) -> "dict[str, Predictor]":
     """Each run's model, under the name of its directory."""
-    from seqloom.api.use import load
+    from seqloom.api.load import load
 
     models: dict[str, Predictor] = {}
     for run in runs:

@@ -54,7 +54,14 @@ from seqloom.config.front_ends import (
     SoundFrontEndConfig,
 )
 from seqloom.config.language_defaults import check_stream
-from seqloom.config.planning import ColumnStatistics, Facts, items_per_row, plan, preset_kinds
+from seqloom.config.planning import (
+    ColumnStatistics,
+    Facts,
+    items_per_row,
+    outline,
+    plan,
+    preset_kinds,
+)
 from seqloom.config.positions import (
     AppendedSinusoidsConfig,
     JointPositionsConfig,
@@ -208,6 +215,7 @@ __all__ = [
     "one_column",
     "option_names",
     "option_rows",
+    "outline",
     "parse",
     "parse_assignments",
     "plan",

@@ -50,7 +50,7 @@ from seqloom.config.training import AdamWConfig, MuonConfig, OptimizerConfig, Sg
 from seqloom.config.turn_defaults import with_turns
 from seqloom.errors import ConfigError
 
-__all__ = ["ColumnStatistics", "Facts", "items_per_row", "plan", "preset_kinds"]
+__all__ = ["ColumnStatistics", "Facts", "items_per_row", "outline", "plan", "preset_kinds"]
 
 COLUMN_KINDS = (
     "none",
@@ -122,12 +122,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
     if isinstance(asked.target, HorizonConfig) or isinstance(asked.source, WindowConfig):
         return _plan_forecast(overrides, asked, facts.rows, preset)
     stream = _is_stream(facts, asked, overrides)
-    text = isinstance(asked.source, TextConfig) and not isinstance(asked.source, TurnsConfig)
-    if isinstance(asked.target, TagsConfig) and not text:
-        raise ConfigError(
-            f"a source of kind {asked.source.kind} and tags do not go together: a tag belongs to a "
-            "token of a text"
-        )
+    _check_tags(asked)
     chosen: Overrides = _columns(facts, asked, own, stream=stream)
     cut = validate(merge(chosen, own), place="configuration")
     if cut.source != cut.target:
@@ -157,6 +152,37 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
         training |= {"monitor": "loss", "label_smoothing": 0.0}
     chosen = merge(chosen, {"training": training})
     return _validate_config(merge(chosen, overrides))
+
+
+def outline(overrides: Mapping[str, Any], *, preset: str = "auto", stream: bool = False) -> Config:
+    """What options tell before any data is read: the columns, how rows are read, and the seed.
+
+    It says nothing of the model, and of training and search holds the user's options alone.
+    """
+    if preset not in PRESETS:
+        raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
+    overrides = with_blanks(with_turns(with_series(overrides)))
+    own: Overrides = {name: overrides[name] for name in ("source", "target") if name in overrides}
+    asked = validate(own, place="configuration")
+    if isinstance(asked.target, HorizonConfig) or isinstance(asked.source, WindowConfig):
+        data = series_defaults(1, asked, preset)["data"]
+    else:
+        _check_tags(asked)
+        without_source = isinstance(asked.source, NoColumnConfig)
+        usual = "stream" if stream and without_source else "rows"
+        lines = overrides.get("data", {}).get("lines", usual)
+        data = _data(asked, stream=lines == "stream")
+    settled = {name: value for name, value in overrides.items() if name != "model"}
+    return validate(merge({"data": data}, settled), place="configuration")
+
+
+def _check_tags(asked: Config) -> None:
+    text = isinstance(asked.source, TextConfig) and not isinstance(asked.source, TurnsConfig)
+    if isinstance(asked.target, TagsConfig) and not text:
+        raise ConfigError(
+            f"a source of kind {asked.source.kind} and tags do not go together: a tag belongs to a "
+            "token of a text"
+        )
 
 
 def _validate_config(chosen: Overrides) -> Config:

@@ -11,8 +11,9 @@ from rich.console import Console as Terminal
 from rich.table import Table
 
 from seqloom.api.console import Console
+from seqloom.api.evaluate import evaluate
+from seqloom.api.load import load, load_text_predictor
 from seqloom.api.train import TrainingResult, train
-from seqloom.api.use import evaluate, load, load_text_predictor
 from seqloom.datasets import BUILTIN
 from seqloom.datasets.digit_images import HEIGHT, WIDTH
 from seqloom.datasets.splits import Splits, write_splits
@@ -21,8 +22,9 @@ from seqloom.demos.series import show_series
 from seqloom.errors import ConfigError, DataError
 from seqloom.explain.attention_map import AttentionMap, draw_attention, render_text
 from seqloom.explain.media_attention import attention_over_media
-from seqloom.prediction import HeadPredictor, Output, TextPredictor
+from seqloom.prediction import Output, TextPredictor
 from seqloom.search import Greedy, Sample, Search
+from seqloom.tasks import task_of
 
 __all__ = ["DEMOS", "run_demo"]
 
@@ -37,6 +39,7 @@ class Demo:
     example: str  # a file beside the data, where sources are files
     search: Search | None = None  # where it is not the usual one
     flags: str = ""  # the same as `predict` is told
+    invents: bool = False  # whether outputs that are not in the data are what is wanted
 
 
 _LOWER = {"lowercase": True}
@@ -92,6 +95,7 @@ DEMOS: Mapping[str, Demo] = {
         "Italian",
         Sample(temperature=0.8),  # each language has many names, and all are wanted
         " --search sample --temperature 0.8",
+        invents=True,
     ),
     "counting": Demo(
         {
@@ -178,7 +182,7 @@ def _show(splits: Splits, trained: TrainingResult, demo: Demo, folder: Path) -> 
     inputs = [str(folder / source) if splits.files else source for source, _ in chosen]
     outputs = model.predict(inputs, search=demo.search, attention=True)
     Terminal().print(_table(splits, chosen, outputs))
-    if isinstance(demo.search, Sample):
+    if demo.invents:
         known = {target for _, target in splits.train}
         new = sum(output.text not in known for output in outputs)
         print(f"{new} of these {len(outputs)} are not among those it learnt from: it invented them")
@@ -192,7 +196,7 @@ def _show(splits: Splits, trained: TrainingResult, demo: Demo, folder: Path) -> 
     print("\n".join(f"  {line}" for line in evaluate(model, str(folder / "test.tsv")).lines()))
     if splits.attribution:
         print(f"\n{splits.attribution.strip()}")
-    _print_next_steps(trained.run, folder, demo, judges=isinstance(model, HeadPredictor))
+    _print_next_steps(trained.run, folder, demo, more=task_of(model.config).more_outputs)
 
 
 def _table(splits: Splits, rows: list[tuple[str, str]], outputs: list[Output]) -> Table:
@@ -223,8 +227,7 @@ def _show_media_attention(model: TextPredictor, file: Path, picture: Path) -> No
     print(f"\nThe same as a picture: {picture}")
 
 
-def _print_next_steps(run: Path, folder: Path, demo: Demo, *, judges: bool) -> None:
-    more = "--alternatives 3" if judges else "--n-best 3"
+def _print_next_steps(run: Path, folder: Path, demo: Demo, *, more: str) -> None:
     example = folder / demo.example
     given = example if example.exists() else demo.example
     predict = f"echo '{given}' | seqloom predict {run}"

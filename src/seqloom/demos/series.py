@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from seqloom.api.console import Console
+from seqloom.api.evaluate import evaluate
+from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.api.use import evaluate, load
 from seqloom.drawing.forecast import draw_forecast
-from seqloom.errors import DataError
-from seqloom.prediction import Forecaster
+from seqloom.errors import ConfigError, DataError
 from seqloom.randomness import key
 
 __all__ = ["NOISE", "show_series", "write_load"]
@@ -62,9 +62,9 @@ def show_series(run: Path | None = None) -> None:
     print(f"{HOURS:,} hours of the load of a small town: days, weeks, a drift, and noise.\n")
     with Console() as console:
         train(str(data), place, options=OPTIONS, watch=console)
-    model = load(place)
-    if not isinstance(model, Forecaster):
-        raise TypeError("a series is forecast")
+    model = load(place).as_forecaster()
+    if model is None:
+        raise ConfigError(f"{place} does not forecast: choose another --run")
     print("\nThe last two weeks, which were never seen, and two simple forecasts of them:")
     print("\n".join(f"  {line}" for line in evaluate(model, _test_path(data)).lines()))
     floor = NOISE**2 / float(model.target.spread[0]) ** 2

@@ -26,7 +26,6 @@ from seqloom.fields import (
 from seqloom.model import HeadModel, Memory, Network, SequenceModel, Source
 from seqloom.prediction import (
     Forecaster,
-    HeadPredictor,
     MaskFiller,
     Output,
     Predictor,
@@ -280,7 +279,7 @@ def read_cell(model: Predictor, cell: Cell) -> Values:
     return reader.truncate(0, reader.field.rows([cell])[0]).values
 
 
-def _label_ids(model: HeadPredictor, text: str, items: int) -> tuple[int, ...]:
+def _label_ids(model: Predictor, text: str, items: int) -> tuple[int, ...]:
     wrong = model.target.fault(text)
     if wrong is not None:
         raise DataError(f"--output: {wrong}")

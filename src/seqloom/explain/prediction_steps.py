@@ -124,8 +124,10 @@ def explain_steps(
 ) -> PredictionSteps:
     """Each step of the model's own output, or of a given one; of a model that judges, what it
     thinks of each item, or of the input up to each item."""
-    if not isinstance(model, TextPredictor):
+    if isinstance(model, HeadPredictor):
         return explain_head_steps(model, text, output)
+    if not isinstance(model, TextPredictor):
+        raise TypeError("there are no steps to explain")
     found = trace_decoder(model.network, text_to_explain(model, text, output))
     pair, logs = found.output_text, found.log_probabilities
     possible = logs.index_fill(1, torch.tensor(NEVER_WRITTEN), -torch.inf)

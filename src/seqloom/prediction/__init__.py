@@ -4,17 +4,25 @@ from seqloom.engine.decoder import fast_decoder
 from seqloom.engine.encoder import fast_encoder
 from seqloom.prediction.conversation import Conversation
 from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
-from seqloom.prediction.ensemble import Predictor, ensemble
+from seqloom.prediction.ensemble import ensemble
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.forecaster import Forecaster
-from seqloom.prediction.head_predictor import HeadPredictor
+from seqloom.prediction.head_predictor import HeadPredictor, NumberPredictor
 from seqloom.prediction.image_grid import dummy_input, grid_shape, picture_grid
 from seqloom.prediction.inputs import GROUP_SIZE, EncodedInput, InputGroup
 from seqloom.prediction.mask_filler import BlankQuery, BlankScores, MaskFiller
-from seqloom.prediction.output import Branch, Output, StopReason, Token, TokenAlternative
+from seqloom.prediction.output import (
+    Branch,
+    Output,
+    ScoredOutput,
+    StopReason,
+    Token,
+    TokenAlternative,
+)
 from seqloom.prediction.output_options import OutputOptions
+from seqloom.prediction.predictor import Predictor
 from seqloom.prediction.request import DecodingRequest
-from seqloom.prediction.text_predictor import ROWS, ScoredOutput, TextPredictor
+from seqloom.prediction.text_predictor import ROWS, TextPredictor
 
 __all__ = [
     "GROUP_SIZE",
@@ -31,6 +39,7 @@ __all__ = [
     "HeadPredictor",
     "InputGroup",
     "MaskFiller",
+    "NumberPredictor",
     "Output",
     "OutputOptions",
     "PendingInput",

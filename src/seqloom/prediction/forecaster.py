@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seqloom.config import HorizonConfig
 from seqloom.data import (
     Data,
     Report,
@@ -19,13 +18,14 @@ from seqloom.data import (
     source_rows,
 )
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import SeriesField
+from seqloom.fields import SeriesField, Values
 from seqloom.fields.numbers import write_numbers
 from seqloom.model import Source
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.head_predictor import HeadPredictor
 from seqloom.prediction.inputs import EncodedInput
-from seqloom.prediction.output import Output
+from seqloom.prediction.output import Output, ScoredOutput
+from seqloom.prediction.predictor import BLANK_OUTPUT
 
 __all__ = ["Forecaster"]
 
@@ -116,6 +116,10 @@ class Forecaster(HeadPredictor):
         rows = _extend_rows(source_rows(table, horizon), start)
         return self.source.scale(rows[start - window : start])
 
+    def encode_cell(self, cell: str | Values) -> Values:
+        """The last window of a table or of a cell of numbers, standardised."""
+        return self.last_window(cell) if isinstance(cell, str) else np.asarray(cell, np.float32)
+
     def forecast_with_actual(
         self, window: NDArray[np.float32], came: NDArray[np.float32]
     ) -> Forecast:
@@ -149,11 +153,21 @@ class Forecaster(HeadPredictor):
         self, encoded: Sequence[EncodedInput], count: int, likeliest: int = 1
     ) -> list[Output]:
         """The forecast of each of so many cells; those that were not encoded are blank."""
-        outputs = [Output("", 0.0, 0.0, (), "blank")] * count
+        outputs = [BLANK_OUTPUT] * count
         for each in encoded:
             values = self._check_window(np.asarray(each.values, np.float32), each.number + 1)
             outputs[each.number] = self.output(self._forecast_window(values))
         return outputs
+
+    def score_encoded(
+        self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
+    ) -> list[ScoredOutput]:
+        """ConfigError: a head of numbers gives no distribution."""
+        raise ConfigError("numbers have no log-probability here: use evaluate")
+
+    def as_forecaster(self) -> "Forecaster":
+        """This predictor."""
+        return self
 
     def _forecast_window(
         self, window: NDArray[np.float32], actual: NDArray[np.float64] | None = None
@@ -174,9 +188,7 @@ class Forecaster(HeadPredictor):
         return values
 
     def _step_count(self, steps: int | None) -> int:
-        configured = self.config.target
-        own = configured.horizon if isinstance(configured, HorizonConfig) else self.shape.horizon
-        steps = own if steps is None else steps
+        steps = self.shape.horizon if steps is None else steps
         if not 1 <= steps <= MAX_STEPS:
             raise ConfigError(f"target.horizon = {steps}: forecast 1 to {MAX_STEPS:,} steps")
         if steps > self.shape.horizon and self.columns.others:

@@ -1,70 +1,47 @@
 """A finished model with a head in use: raw input, fields, encoder, judgement, Output."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
-from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.config import Config
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import Field, NumberField, Symbols, Values
+from seqloom.fields import Field, NumberField, Values
 from seqloom.model import HeadModel
+from seqloom.model.ensemble import head_ensemble
+from seqloom.prediction.image_grid import dummy_input
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
     Input,
     InputGroup,
-    InputReader,
     batch_by_length,
     check_cells,
     pad_batch,
 )
-from seqloom.prediction.output import Output, Token, TokenAlternative
+from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
 from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
 from seqloom.prediction.parallel import parallel_map
-from seqloom.prediction.text_predictor import ScoredOutput
+from seqloom.prediction.predictor import BLANK_OUTPUT, Predictor
 from seqloom.search import Search
 
-__all__ = ["HeadPredictor"]
+__all__ = ["HeadPredictor", "NumberPredictor"]
 
 ROWS = 256  # in a batch
 
 
 @dataclass(frozen=True)
-class HeadPredictor:
-    """What `seqloom.load` gives for targets that are labels, tags or numbers."""
+class HeadPredictor(Predictor):
+    """What `seqloom.load` gives for a target of labels or tags: a head scores what was read."""
 
-    config: Config
     source: Field
     target: Field
     network: HeadModel
-    training_rows: Path | None = None  # the encoded rows that it learnt from, for baselines
-
-    @property
-    def input_reader(self) -> InputReader:
-        """How raw inputs are read."""
-        return InputReader(self.source, self.config.data.max_source)
-
-    def __call__(self, cell: str) -> Output:
-        """What is thought of one input."""
-        return self.predict([cell])[0]
-
-    def predict(
-        self,
-        inputs: Iterable[Input],
-        *,
-        search: Search | None = None,
-        n_best: int = 1,
-        attention: bool = False,
-        wishes: OutputOptions = NO_OPTIONS,
-    ) -> list[Output]:
-        """An output for each input, in order."""
-        return list(self.stream(inputs, search=search, n_best=n_best, wishes=wishes))
 
     def stream(
         self,
@@ -95,20 +72,10 @@ class HeadPredictor:
         encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
         return self.outputs(encoded, len(rows), alternatives)
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
-        """The log-probability of each given label or tags (S7.4)."""
-        check_cells("source", [source for source, _ in pairs], self.source)
-        reader = self.input_reader
-        rows = self.source.rows([source for source, _ in pairs])
-        encoded = [reader.truncate(number, row) for number, row in enumerate(rows)]
-        return self.score_encoded(encoded, [target for _, target in pairs])
-
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:
-        """The same for inputs that are already encoded."""
-        if not isinstance(self.target.items, Symbols):
-            raise ConfigError("numbers have no log-probability here: use evaluate")
+        """The log-probability of each label, or of the tags, of inputs that are encoded."""
         check_cells("target", outputs, self.target)
         targets = self.target.rows(outputs)
         results: dict[int, ScoredOutput] = {}
@@ -132,7 +99,7 @@ class HeadPredictor:
         self, encoded: Sequence[EncodedInput], count: int, likeliest: int = 1
     ) -> list[Output]:
         """An output for each of so many inputs; those that were not encoded are blank."""
-        outputs = [Output("", 0.0, 0.0, (), "blank")] * count
+        outputs = [BLANK_OUTPUT] * count
         for each, judged in self._head_outputs(encoded):
             outputs[each.number] = self._output(each, judged, likeliest)
         return outputs
@@ -158,9 +125,6 @@ class HeadPredictor:
 
     def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
         read = tuple(self.source.tokens(source.values))
-        if isinstance(self.target, NumberField):
-            (text,) = self.target.tokens(np.asarray(judged))
-            return Output(text, nan, nan, (), "end", source=read, truncated=source.truncated)
         found = judged.log_softmax(-1).topk(min(likeliest, judged.shape[-1]))
         scores, labels = found.values.tolist(), (found.indices + 1).tolist()
         tokens = tuple(map(self._token, scores, labels))
@@ -173,3 +137,30 @@ class HeadPredictor:
         names = self.target.tokens(labels)
         others = tuple(map(TokenAlternative, names, scores)) if len(names) > 1 else ()
         return Token(names[0], scores[0], others)
+
+    def ensemble_with(self, others: Sequence[Self]) -> Self:
+        """A predictor that averages what the heads of all say."""
+        network = head_ensemble([model.network for model in (self, *others)])
+        return replace(self, network=network)
+
+    def warm_up(self) -> None:
+        """Read one input."""
+        self.outputs([dummy_input(self.source)], 1)
+
+
+@dataclass(frozen=True)
+class NumberPredictor(HeadPredictor):
+    """What `seqloom.load` gives for a target of numbers, which have no log-probability."""
+
+    target: NumberField
+
+    def score_encoded(
+        self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
+    ) -> list[ScoredOutput]:
+        """ConfigError: a head of numbers gives no distribution."""
+        raise ConfigError("numbers have no log-probability here: use evaluate")
+
+    def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
+        read = tuple(self.source.tokens(source.values))
+        (text,) = self.target.tokens(np.asarray(judged))
+        return Output(text, nan, nan, (), "end", source=read, truncated=source.truncated)

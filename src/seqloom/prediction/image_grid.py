@@ -1,12 +1,16 @@
 """What of a picture a decoder looks at (S3.4), and inputs that stand for any other."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
 from seqloom.fields import Field, Pixels, Series, Symbols
 from seqloom.model.front_ends import FrontEndEncoder, PictureFrontEnd
 from seqloom.prediction.inputs import EncodedInput, pad_batch
-from seqloom.prediction.text_predictor import TextPredictor
+
+if TYPE_CHECKING:
+    from seqloom.prediction.text_predictor import TextPredictor
 
 __all__ = ["dummy_input", "grid_shape", "picture_grid"]
 
@@ -26,7 +30,7 @@ def dummy_input(field: Field) -> EncodedInput:
     return EncodedInput(0, np.zeros((steps, items.count), np.float32))
 
 
-def grid_shape(model: TextPredictor, cells: int) -> tuple[int, int]:
+def grid_shape(model: "TextPredictor", cells: int) -> tuple[int, int]:
     """Rows and columns of so many cells of a picture: it was halved some times, or cut in columns.
 
     Where neither is so, the cells are one row.
@@ -43,7 +47,7 @@ def grid_shape(model: TextPredictor, cells: int) -> tuple[int, int]:
 
 
 @torch.inference_mode()
-def picture_grid(model: TextPredictor) -> tuple[int, int] | None:
+def picture_grid(model: "TextPredictor") -> tuple[int, int] | None:
     """Rows and columns of what can be looked at in every picture; None where none are read."""
     if not isinstance(model.source.items, Pixels):
         return None

@@ -22,10 +22,9 @@ from seqloom.prediction.inputs import (
     batch_by_length,
     pad_batch,
 )
-from seqloom.prediction.output import Output, Token, TokenAlternative
+from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
 from seqloom.prediction.output_options import OutputOptions
 from seqloom.prediction.parallel import parallel_map
-from seqloom.prediction.text_predictor import ScoredOutput
 
 __all__ = ["BlankQuery", "BlankScores", "MaskFiller"]
 

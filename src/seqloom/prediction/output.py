@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +12,15 @@ from seqloom.errors import DataError
 from seqloom.prediction.forecast import Forecast
 from seqloom.search import Fate
 
-__all__ = ["Branch", "Output", "StopReason", "Token", "TokenAlternative", "finite_or_none"]
+__all__ = [
+    "Branch",
+    "Output",
+    "ScoredOutput",
+    "StopReason",
+    "Token",
+    "TokenAlternative",
+    "finite_or_none",
+]
 
 StopReason = Literal["end", "length", "limit", "blank"]
 """By itself; at the length limit; when the search's time or work ran out; the input was blank."""
@@ -62,6 +70,18 @@ class Token:
         """The token that gave these values."""
         others = tuple(TokenAlternative.from_dict(each) for each in plain.get("alternatives", ()))
         return cls(plain["text"], _number(plain["log_probability"]), others)
+
+
+class ScoredOutput(NamedTuple):
+    """How likely a given output is for a given input."""
+
+    log_probability: float
+    tokens: tuple[Token, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; what is not finite is None."""
+        tokens = [token.as_dict() for token in self.tokens]
+        return {"score": finite_or_none(self.log_probability), "tokens": tokens}
 
 
 @dataclass(frozen=True)

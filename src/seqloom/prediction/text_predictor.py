@@ -2,22 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import torch
 
-from seqloom.config import Config
 from seqloom.errors import ConfigError
 from seqloom.fields import END, Field, NoField, TextField, Values
 from seqloom.model import Decoder, Encoder, SequenceModel
+from seqloom.model.ensemble import EnsembleDecoder, network_ensemble
 from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
+from seqloom.prediction.image_grid import dummy_input, picture_grid
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
     Input,
-    InputReader,
+    InputGroup,
     batch_by_length,
     check_cells,
     pad_batch,
@@ -25,13 +25,14 @@ from seqloom.prediction.inputs import (
 from seqloom.prediction.output import (
     Branch,
     Output,
+    ScoredOutput,
     StopReason,
     Token,
     TokenAlternative,
-    finite_or_none,
 )
 from seqloom.prediction.output_options import NO_OPTIONS, Constraints, OutputOptions
 from seqloom.prediction.parallel import parallel_map
+from seqloom.prediction.predictor import BLANK_OUTPUT, Predictor
 from seqloom.prediction.request import DecodingRequest, DecodingResult
 from seqloom.prediction.search_setup import search_from_config, with_n_best
 from seqloom.prediction.text_scoring import text_log_probabilities
@@ -45,7 +46,7 @@ from seqloom.search import (
 )
 from seqloom.training import row_log_probabilities
 
-__all__ = ["ROWS", "ScoredOutput", "TextPredictor"]
+__all__ = ["ROWS", "TextPredictor"]
 
 BATCH_SENTENCES = 64  # decoded at once
 MIN_THREAD_INPUTS = 8  # inputs that are not worth a thread of their own
@@ -54,29 +55,15 @@ ROWS = 320  # paths searched at once
 WINDOW = 128  # tokens of a text that a Transformer sees at once, where training sets no number
 
 
-class ScoredOutput(NamedTuple):
-    """How likely a given output is for a given input."""
-
-    log_probability: float
-    tokens: tuple[Token, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; what is not finite is None."""
-        tokens = [token.as_dict() for token in self.tokens]
-        return {"score": finite_or_none(self.log_probability), "tokens": tokens}
-
-
 @dataclass(frozen=True)
-class TextPredictor:
-    """What `seqloom.load` gives: call it with a text, or `predict` many."""
+class TextPredictor(Predictor):
+    """What `seqloom.load` gives for a target of text: a search drives the decoder."""
 
-    config: Config
     source: Field
     target: TextField
     network: SequenceModel
     decoder_engine: Decoder[Any] | None = None  # writes in place of the network's own decoder
     encoder_engine: Encoder | None = None  # reads in place of its own encoder
-    training_rows: Path | None = None  # the encoded rows that it learnt from, for baselines
 
     @property
     def encoder(self) -> Encoder:
@@ -98,29 +85,6 @@ class TextPredictor:
         """Whether it has learnt from a stream, where no text ends."""
         return self.config.data.lines == "stream"
 
-    @property
-    def input_reader(self) -> InputReader:
-        """How raw inputs are read."""
-        return InputReader(self.source, self.config.data.max_source)
-
-    def __call__(self, text: Input) -> Output:
-        """The best output for one input, a text or a list of turns, with its attention."""
-        return self.predict([text], attention=True)[0]
-
-    def predict(
-        self,
-        inputs: Iterable[Input],
-        *,
-        search: Search | None = None,
-        n_best: int = 1,
-        attention: bool = False,
-        wishes: OutputOptions = NO_OPTIONS,
-    ) -> list[Output]:
-        """An output for each input, in order."""
-        if attention:
-            wishes = replace(wishes, attention=True)
-        return list(self.stream(inputs, search=search, n_best=n_best, wishes=wishes))
-
     def stream(
         self,
         inputs: Iterable[Input],
@@ -136,11 +100,18 @@ class TextPredictor:
         """
         asked = self.decoding_request(search, n_best, wishes)
         for each in self.input_reader.groups(inputs, group):
-            if self.is_language_model:
-                asked = self.with_beginnings(asked, each.lines, each.cells)
-            yield from self._outputs(each.encoded, each.lines, asked)
+            yield from self._decode_group(each, asked)
             if each.fault is not None:
                 raise each.fault
+
+    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterator[Output]:
+        """An output for each input of a group, by the run's own search."""
+        return self._decode_group(group, self.decoding_request(None, 1, wishes))
+
+    def _decode_group(self, group: InputGroup, asked: DecodingRequest) -> Iterator[Output]:
+        if self.is_language_model:
+            asked = self.with_beginnings(asked, group.lines, group.cells)
+        return self._outputs(group.encoded, group.lines, asked)
 
     def predict_rows(self, rows: Sequence[Values], *, search: Search = GREEDY) -> list[Output]:
         """An output for each input that is already encoded."""
@@ -148,13 +119,11 @@ class TextPredictor:
         asked = self.decoding_request(search, 1, NO_OPTIONS)
         return list(self._outputs(encoded, range(len(rows)), asked))
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
-        """The log-probability of each given output, token by token (S7.4)."""
-        check_cells("source", [source for source, _ in pairs], self.source)
-        reader = self.input_reader
-        rows = self.source.rows([source for source, _ in pairs])
-        encoded = [reader.truncate(number, row) for number, row in enumerate(rows)]
-        return self.score_encoded(encoded, [target for _, target in pairs])
+    def score_lines(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
+        """The log-probability of each output; the lines of a stream are read as one text."""
+        if self.is_stream:
+            return self.score_text([target for _, target in pairs])
+        return self.score(pairs)
 
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
@@ -243,7 +212,7 @@ class TextPredictor:
         self, encoded: list[EncodedInput], lines: range, asked: DecodingRequest
     ) -> Iterator[Output]:
         """An output for each of these lines; those that were not encoded are blank."""
-        outputs = [Output("", 0.0, 0.0, (), "blank")] * len(lines)
+        outputs = [BLANK_OUTPUT] * len(lines)
         if not encoded:
             return iter(outputs)
         waiting = [PendingInput(each.number, each, lines[each.number], asked) for each in encoded]
@@ -342,3 +311,35 @@ class TextPredictor:
     def _branch(self, node: SearchNode) -> Branch:
         (name,) = self.target.tokens([node.token])
         return Branch(node.number, node.parent, name, node.log_probability, node.total, node.fate)
+
+    def ensemble_with(self, others: Sequence[Self]) -> Self:
+        """A predictor that averages the probabilities of all at each step of the search."""
+        models = [self, *others]
+        network = network_ensemble([model.network for model in models])
+        engine = None
+        if isinstance(network.decoder, EnsembleDecoder) and any(m.decoder_engine for m in models):
+            engine = EnsembleDecoder([model.decoder for model in models], network.decoder.widths)
+        return replace(self, network=network, decoder_engine=engine, encoder_engine=None)
+
+    def warm_up(self) -> None:
+        """Read an input, and make two steps of an output."""
+        first = dummy_input(self.source)
+        running: ContinuousBatch[int] = ContinuousBatch(self)
+        running.add([PendingInput(0, first, 0, self.decoding_request(None, 1, NO_OPTIONS))])
+        if not running.done:
+            running.advance()
+
+    def describe_search(self) -> dict[str, Any]:
+        """The search that is used unless another is asked for."""
+        if self.is_language_model:
+            return {"kind": "sample"}
+        beam = self.config.search.beam
+        return {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
+
+    def picture_grid(self) -> tuple[int, int] | None:
+        """Rows and columns that can be attended to in a picture; None where none are read."""
+        return picture_grid(self)
+
+    def as_text_predictor(self) -> "TextPredictor":
+        """This predictor."""
+        return self

@@ -4,50 +4,26 @@ import html
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom.drawing.curves import Curves, fill_curves
 from seqloom.drawing.forecast import fill_forecast
 from seqloom.drawing.image_files import Drawing
-from seqloom.drawing.page import Picture, page, section, table
+from seqloom.drawing.page import page, section, table
 from seqloom.drawing.views import View
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast
+from seqloom.tasks.report_rows import CHRF, ForecastResults, HeldOutResults, ReportRow, Scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CHRF", "ForecastReport", "ReportRow", "RunReport", "Scale"]
+__all__ = ["PAGES", "ForecastReport", "RunReport"]
 
 SHOWN = 8  # examples at either end
 BUCKETS = 6  # of lengths
-
-
-class Scale(NamedTuple):
-    """What rows are judged by, and what their lengths are counted in."""
-
-    name: str
-    length: str = "tokens of the source"  # empty where all are of one length
-    digits: int = 0
-    top: float | None = 100.0  # the best there is, if that is known
-    lower_is_better: bool = False  # whether less is better; qualities are then below 0
-
-
-CHRF = Scale("chrF")
-
-
-@dataclass(frozen=True)
-class ReportRow:
-    """One held-out row: what was wanted, what the model said, how good that is."""
-
-    source: str | Picture
-    reference: str
-    output: str
-    quality: float  # the larger, the better
-    length: int
-    score: float  # log-probability of the output
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +186,13 @@ class ForecastReport(RunReport):
             section("Worst example", _figure(_forecast(worst))),
             section("Steps ahead against error", _figure(Drawing((), partial(_fill_steps, self)))),
         ]
+
+
+PAGES: dict[str, type[RunReport]] = {
+    HeldOutResults.layout: RunReport,
+    ForecastResults.layout: ForecastReport,
+}
+"""The page that shows results, by their layout."""
 
 
 def _forecast(forecast: Forecast) -> Drawing:

@@ -11,6 +11,7 @@ from seqloom.config import Config, Overrides, flatten, merge, validate
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import BlanksField, Field, TextField
 from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
+from seqloom.runs.progress import Origin
 from seqloom.runs.weights import weights
 from seqloom.store import RunDirectory
 
@@ -34,6 +35,11 @@ class PretrainedRun:
 
     def __str__(self) -> str:
         return f"{self.path}, step {self.step}"
+
+    @property
+    def origin(self) -> Origin:
+        """What a run that begins from it remembers."""
+        return Origin(str(self.path), self.step)
 
     @property
     def fields(self) -> tuple[Field, Field]:

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from seqloom.config import Config
 from seqloom.data import Batch, Batches, Corpus, Indices, Masking
-from seqloom.fields import EMPTY, BlanksField, Field
+from seqloom.fields import EMPTY, Field
 from seqloom.model import Network, Source, build
 from seqloom.randomness import key
-from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.device import learning_device
 from seqloom.runs.pretrained_embeddings import freeze_pretrained
 from seqloom.runs.progress import Progress, surroundings
@@ -34,7 +33,7 @@ from seqloom.training import (
     freeze,
 )
 
-__all__ = ["Learner", "example", "masking_of", "new_network"]
+__all__ = ["Learner", "example", "new_network"]
 
 SMOOTH = 0.95  # of the running mean of the loss, in the next
 
@@ -74,17 +73,6 @@ class Learner:
         if config.data.lines == "stream":
             self.stream = Stream(corpus, network, config, device=self.device)
         self.progress = Progress(data=corpus.fingerprint)
-
-    @classmethod
-    def open(cls, directory: RunDirectory) -> "Learner":
-        """The learner of a run that another process has prepared."""
-        config = load_config(directory)
-        source, target = load_fields(directory, config)
-        network = new_network(config, source, target)
-        corpus = Corpus.open(directory.cache_directory / "train")
-        learner = cls(config, network, corpus, masking_of(config, target))
-        learner.resume(directory)
-        return learner
 
     def resume(self, directory: RunDirectory) -> list[str]:
         """Take up the newest step that verifies; what a reader should know about that."""
@@ -208,13 +196,6 @@ def new_network(config: Config, source: Field, target: Field) -> Network:
     """The run's model with its first weights, a function of the seed."""
     torch.manual_seed(key(config.seed, "weights"))
     return build(config.model, source=source.items, target=target.items)
-
-
-def masking_of(config: Config, target: Field) -> Masking | None:
-    """How tokens are left out where the target is gaps of the source."""
-    if not isinstance(target, BlanksField):
-        return None
-    return Masking(target.config, target.fillable, config.seed)
 
 
 def example(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import nn
 
-__all__ = ["parameter_lines"]
+__all__ = ["PartCount", "parameter_lines", "parameter_table"]
 
 WORDS = {
     "embedding": "token vectors",
@@ -49,8 +49,20 @@ class Part(NamedTuple):
         return f"{self.side}: {self.words}{number}"
 
 
+class PartCount(NamedTuple):
+    """A part's name and the number of its parameters."""
+
+    name: str
+    parameters: int
+
+
 def parameter_lines(network: nn.Module) -> list[str]:
-    """A line for each part and one for all of them; equal layers in a row share theirs.
+    """A line for each row of the table."""
+    return [f"{each.parameters:>12,}  {each.name}" for each in parameter_table(network)]
+
+
+def parameter_table(network: nn.Module) -> list[PartCount]:
+    """A row for each part and one for all of them; equal layers in a row share theirs.
 
     A parameter that several parts use is counted where it comes first, and the others are named.
     """
@@ -62,8 +74,7 @@ def parameter_lines(network: nn.Module) -> list[str]:
         if not known:
             counts[part] = counts.get(part, 0) + parameter.numel()
         known.append(part)
-    lines = [f"{count:>12,}  {words}" for words, count in _merge_layers(counts, users)]
-    return [*lines, f"{sum(counts.values()):>12,}  total"]
+    return [*_merge_layers(counts, users), PartCount("total", sum(counts.values()))]
 
 
 def _part(parameter: str) -> Part:
@@ -80,17 +91,16 @@ def _part(parameter: str) -> Part:
     return Part(side, words, int(rest[0]) + 1 if numbered else None)
 
 
-def _merge_layers(
-    counts: dict[Part, int], users: dict[int, list[Part]]
-) -> Iterator[tuple[str, int]]:
+def _merge_layers(counts: dict[Part, int], users: dict[int, list[Part]]) -> Iterator[PartCount]:
     """Names and counts, with equal layers in a row as one."""
     for (side, words, count), group in groupby(counts, lambda part: (*part[:2], counts[part])):
         parts = list(group)
         if len(parts) > 1:
-            yield f"{side}: {len(parts)} {words}s of {count:,}", len(parts) * count
+            name = f"{side}: {len(parts)} {words}s of {count:,}"
+            yield PartCount(name, len(parts) * count)
             continue
         others = dict.fromkeys(
             str(each) for known in users.values() if known[0] == parts[0] for each in known[1:]
         )
         shared = f" (also {', '.join(others)})" if others else ""
-        yield f"{parts[0]}{shared}", count
+        yield PartCount(f"{parts[0]}{shared}", count)

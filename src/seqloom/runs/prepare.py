@@ -1,15 +1,13 @@
 """From raw data to what training needs: configuration, fields, encoded rows."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 from seqloom.config import (
     ColumnConfig,
-    ColumnStatistics,
     Config,
-    Facts,
     HorizonConfig,
     LabelConfig,
     NumberConfig,
@@ -20,14 +18,11 @@ from seqloom.config import (
     VectorConfig,
     VideoConfig,
     WindowConfig,
-    check_blanks,
     check_names,
-    check_stream,
     dump,
     flatten,
     leaves,
     merge,
-    plan,
     preset_kinds,
     validate,
 )
@@ -41,8 +36,6 @@ from seqloom.data import (
     describe_data,
     fingerprint,
     hold_out,
-    is_stream,
-    is_tagged,
     read_rows,
     survey,
 )
@@ -65,12 +58,12 @@ from seqloom.runs.fine_tuning import PretrainedRun
 from seqloom.runs.observer import TrainingObserver
 from seqloom.runs.pretrained_embeddings import (
     PretrainedEmbeddings,
-    embedding_overrides,
     freeze_pretrained,
     open_embeddings,
 )
 from seqloom.runs.pretrained_front_end import PretrainedFrontEnd, open_front_end
 from seqloom.runs.progress import Progress
+from seqloom.runs.request import TrainingRequest
 from seqloom.runs.tensorboard import check_tensorboard
 from seqloom.runs.weights import meta_device
 from seqloom.store import RunDirectory
@@ -78,19 +71,19 @@ from seqloom.store.durable import remove_tree, run_errors
 from seqloom.training import check_forcing, check_precision, freeze
 
 __all__ = [
-    "ANY_SIDE",
+    "ConfigCheck",
     "PreparedData",
-    "TrainingRequest",
+    "check_network",
     "check_same_data",
     "learn_fields",
-    "prepare",
+    "prepare_rows",
     "resume_config",
     "save_fields",
 ]
 
 CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on, ...
 FIXED = ("training.extend_vocabulary",)  # ... and of that, what is settled at its beginning
-ANY_SIDE = ColumnStatistics(50.0, 10.0, 9.0, 50, 10_000, 1_000)
+ConfigCheck = Callable[[Config], None]
 
 
 @dataclass(frozen=True)
@@ -108,70 +101,32 @@ class PreparedData:
     )
 
 
-@dataclass(frozen=True)
-class TrainingRequest:
-    """What a user asks for: data, held-out data, a preset, and options of their own."""
-
-    data: Data
-    valid: Data | None = None
-    preset: str = "auto"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    base: PretrainedRun | None = None  # the run that a new one begins from
-
-    def __post_init__(self) -> None:
-        """Files of words with their tags have tags as their target, unless it is said otherwise."""
-        if is_tagged(self.data):
-            object.__setattr__(self, "options", merge({"target": {"kind": "tags"}}, self.options))
-
-    def with_base(self, base: PretrainedRun) -> "TrainingRequest":
-        """The same for a run that begins from another: its fields and its model are settled."""
-        check_names(self.options, place="options")
-        if self.preset != "auto":
-            raise ConfigError(f"--from {base.path} keeps its model: leave --model out")
-        return replace(self, options=base.options(self.options), base=base)
-
-    def check_config(self) -> Config:
-        """What can be said of the configuration without data; ConfigError where it cannot be."""
-        check_names(self.options, place="options")
-        facts = Facts(1_000, ANY_SIDE, ANY_SIDE, stream=is_stream(self.data))
-        likely = self.plan_config(facts)
-        if likely.training.extend_vocabulary and self.base is None:
-            raise ConfigError(
-                "training.extend_vocabulary adds to the vocabulary of another run: name it with "
-                "--from, or leave the option out"
-            )
-        _check_model(likely)
-        return likely
-
-    def plan_config(self, facts: Facts) -> Config:
-        """The whole configuration for such data; vectors from a file settle their own size."""
-        return plan(
-            merge(embedding_overrides(self.options), self.options), facts, preset=self.preset
-        )
-
-    def survey(self) -> Survey:
-        """One look at the data, with the options checked before."""
-        likely = self.check_config()
-        return survey(self.data, likely.data, seed=likely.seed)
-
-
-def prepare(
-    directory: RunDirectory, request: TrainingRequest, watch: TrainingObserver
+def prepare_rows(
+    directory: RunDirectory,
+    request: TrainingRequest,
+    watch: TrainingObserver,
+    *,
+    check: ConfigCheck,
 ) -> PreparedData:
-    """Make or find a run's configuration and fields, and its data in encoded form."""
+    """Make or find a run's configuration and fields, and its rows in encoded form.
+
+    `check` raises ConfigError where a configuration cannot be learnt.
+    """
     found: Survey | None = None
     base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings | None = None
     latest = directory.latest_checkpoint() if directory.exists else None
     if latest is None:
         watch.on_message("reading the data")
         found = request.survey()
-        config, fields = _new_fields(request.plan_config(found.facts), request, found, watch)
+        config = request.plan(found.facts)
+        check(config)
+        config, fields = _new_fields(config, request, found, watch)
         base = request.base or open_embeddings(config, fields, open_front_end(config.model.front))
         source, target = fields
         save_fields(directory, source, target)
         directory.create(dump(config))
     else:
-        config = resume_config(directory, request, watch)
+        config = resume_config(directory, request, watch, check=check)
         source, target = load_fields(directory, config)
     parts = _RowSplits(request, Columns(source, target, config.data), config.seed, found)
     reports = Report(), Report()
@@ -275,10 +230,8 @@ class _RowSplits:
         return split.train(rows) if side == "train" else split.valid(rows)
 
 
-def _check_model(config: Config) -> None:
-    """ConfigError where no model can be built, learn, or be computed as configured."""
-    check_stream(config)
-    check_blanks(config)
+def check_network(config: Config) -> None:
+    """ConfigError where no network can be built, learn, or be computed as configured."""
     check_ctc_config(config)
     with meta_device():
         network = build(
@@ -334,6 +287,7 @@ def _new_fields(
 
 
 def save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
+    """Write the fields of a new run, in place of any that an earlier attempt left."""
     folder = directory.fields_directory
     with run_errors(folder):
         remove_tree(folder)
@@ -343,7 +297,11 @@ def save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
 
 
 def resume_config(
-    directory: RunDirectory, request: TrainingRequest, watch: TrainingObserver
+    directory: RunDirectory,
+    request: TrainingRequest,
+    watch: TrainingObserver,
+    *,
+    check: ConfigCheck,
 ) -> Config:
     """The run's configuration with what may change changed; anything else is an error."""
     config = load_config(directory)
@@ -365,7 +323,7 @@ def resume_config(
                 f"{name} = {after[name]!r} out to go on, or choose another --run"
             )
         watch.on_message(f"from here on {name} = {after[name]!r} in place of {before.get(name)!r}")
-    _check_model(asked)
+    check(asked)
     if changed:
         directory.create(dump(asked))
     return asked

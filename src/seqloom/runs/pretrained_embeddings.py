@@ -14,6 +14,7 @@ from seqloom.errors import ConfigError
 from seqloom.fields import Field, TextField
 from seqloom.model import Network, TokenSide, token_table
 from seqloom.runs.pretrained_front_end import PretrainedFrontEnd
+from seqloom.runs.progress import Origin
 from seqloom.runs.weights import weights
 from seqloom.training import freeze_vectors
 
@@ -53,6 +54,11 @@ class PretrainedEmbeddings:
     def __str__(self) -> str:
         told = f"the vectors of {' and '.join(map(str, self.embeddings))}"
         return told if self.front_end is None else f"{told}, and {self.front_end}"
+
+    @property
+    def origin(self) -> Origin:
+        """What a run that begins with it remembers."""
+        return Origin(words=str(self))
 
     def initial_weights(self, network: Network) -> dict[str, Tensor]:
         """The network's own weights, with the given vectors in place of those of their tokens."""

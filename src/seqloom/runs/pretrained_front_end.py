@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from seqloom.config import FrontEndConfig, NoFrontEndConfig
 from seqloom.errors import ConfigError, RunError
 from seqloom.runs.contents import best_step, model_weights
+from seqloom.runs.progress import Origin
 from seqloom.runs.weights import weights
 from seqloom.store import RunDirectory
 from seqloom.store.tensors import unpack
@@ -27,6 +28,11 @@ class PretrainedFrontEnd:
 
     def __str__(self) -> str:
         return f"the front end of {self.path}"
+
+    @property
+    def origin(self) -> Origin:
+        """What a run that begins with it remembers."""
+        return Origin(words=str(self))
 
     def initial_weights(self, network: nn.Module) -> dict[str, Tensor]:
         """The network's own weights, with these convolutions in place of its new ones."""

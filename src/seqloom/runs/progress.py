@@ -13,7 +13,7 @@ from seqloom.config import TrainingConfig
 from seqloom.errors import RunError
 from seqloom.training import precision_of
 
-__all__ = ["Monitor", "Progress", "Validation", "surroundings"]
+__all__ = ["Monitor", "Origin", "Progress", "Validation", "surroundings"]
 
 Monitor = Literal["loss", "metric"]
 
@@ -30,16 +30,6 @@ class Validation:
     outputs: int = 0  # different ones among those written out; 0 where one would be right
     gap: float = 0.0  # exposure: what the loss is more where the model reads its own outputs
 
-    def describe(self, target: str) -> str:
-        """The results as a reader wants them, for a target of this kind."""
-        if target in ("number", "series"):
-            surprise = f"{'squared error' if target == 'number' else 'loss'} {self.loss:.4f}"
-        else:
-            surprise = f"perplexity {math.exp(min(self.loss, 99)):.2f}"
-        digits = {"number": 3, "series": 4}.get(target, 1)
-        scores = (f"{name} {value:.{digits}f}" for name, value in self.scores.items())
-        return ", ".join([surprise, *scores])
-
     def value(self, monitor: Monitor) -> float:
         """What is compared: larger is better."""
         return -self.loss if monitor == "loss" else self.metric
@@ -50,6 +40,29 @@ class Validation:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What a run began from: another run at a step, or files of weights, told in words."""
+
+    run: str = ""  # empty where it was not a run
+    step: int = 0
+    words: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.run}, step {self.step}" if self.run else self.words
+
+    def __bool__(self) -> bool:
+        return bool(self.run or self.words)
+
+    @classmethod
+    def from_plain(cls, value: str | Mapping[str, Any]) -> "Origin":
+        """The inverse of `asdict`; runs of 0.1.0 have the words alone."""
+        if not isinstance(value, str):
+            return cls(**value)
+        run, _, step = value.rpartition(", step ")
+        return cls(run, int(step)) if run and step.isdecimal() else cls(words=value)
+
+
+@dataclass(frozen=True)
 class Progress:
     """How far a run has come."""
 
@@ -57,7 +70,7 @@ class Progress:
     seconds: float = 0.0  # of training and validating, over all sittings
     skipped: int = 0  # updates left out because their gradient was not finite
     loss: float = 0.0  # running mean of the training loss
-    origin: str = ""  # the run and step it began from
+    origin: Origin = Origin()  # what it began from
     data: str = ""  # fingerprint of the rows learnt from
     held_out: str = ""  # and of those that results are measured on
     validations: tuple[Validation, ...] = ()
@@ -101,7 +114,8 @@ class Progress:
         """The inverse of `as_dict`; RunError where a name or a type is not what it was."""
         try:
             validations = tuple(Validation(**each) for each in values["validations"])
-            progress = cls(**{**values, "validations": validations})
+            origin = Origin.from_plain(values.get("origin", ""))
+            progress = cls(**{**values, "validations": validations, "origin": origin})
         except (KeyError, TypeError) as error:
             raise RunError(f"progress.json does not say what it should ({error})") from None
         if not (

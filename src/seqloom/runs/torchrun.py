@@ -4,19 +4,36 @@ The first rank prepares the data, validates, saves and speaks. The others wait u
 read the run directory, compute their share of each update and say nothing of their own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from typing import NamedTuple
+
+import torch
 
 from seqloom.errors import RunError, SeqloomError
 from seqloom.runs.learner import Learner
 from seqloom.runs.signals import StopRequest
 from seqloom.runs.torchrun_environment import TorchrunEnvironment
-from seqloom.store import RunDirectory
 from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
-__all__ = ["READY", "follow", "join_ranks", "lead"]
+__all__ = ["LeaderMessage", "follow", "join_ranks", "lead"]
 
-READY = -1.0  # the first rank's word that there are updates to make; otherwise its exit code
+
+class LeaderMessage(NamedTuple):
+    """What the first rank tells the others: that updates begin, or with what exit code it ended."""
+
+    updates_begin: bool = False
+    exit_code: int = 0
+
+    def send(self, ranks: Ranks) -> None:
+        """Tell the other ranks, which wait in `receive`."""
+        ranks.broadcast(torch.tensor([int(self.updates_begin), self.exit_code]))
+
+    @classmethod
+    def receive(cls, ranks: Ranks) -> "LeaderMessage":
+        """Wait until the first rank has sent a message."""
+        begin, code = ranks.broadcast(torch.zeros(2, dtype=torch.int64)).tolist()
+        return cls(bool(begin), code)
 
 
 @contextmanager
@@ -47,25 +64,27 @@ def lead(ranks: Ranks | None) -> Iterator[None]:
     finally:
         if ranks is not None:
             with suppress(RunError):
-                ranks.broadcast(code)
+                LeaderMessage(exit_code=code).send(ranks)
 
 
-def follow(directory: RunDirectory, ranks: Ranks) -> None:
+def follow(open_learner: Callable[[], Learner], ranks: Ranks) -> None:
     """Be one of the other ranks until the first has ended; SystemExit with its code, if not 0.
+
+    The learner is opened once the first rank has prepared the run directory.
 
     An error that the first rank has too is left to it to tell; that this rank cannot read the run
     directory is not.
     """
     with _exit_quietly():
-        word = ranks.broadcast(0.0)
-    if word == READY:
-        learner = Learner.open(directory)
+        message = LeaderMessage.receive(ranks)
+    if message.updates_begin:
+        learner = open_learner()
         with _exit_quietly():
             for _ in learner.updates(ranks):
                 pass
-            word = ranks.broadcast(0.0)
-    if word:
-        raise SystemExit(int(word))
+            message = LeaderMessage.receive(ranks)
+    if message.exit_code:
+        raise SystemExit(message.exit_code)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -118,13 +118,13 @@ def _ready_file(place: Path, rank: int) -> Path:
     return place.with_name(f"ready-{rank}")
 
 
-def work(directory: Path, place: Path, rank: int, world: int) -> None:
-    """Be one of the further workers."""
+def work(open_learner: Callable[[], Learner], place: Path, rank: int, world: int) -> None:
+    """Be one of the further workers of a run that another process has prepared."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     torch.set_num_threads(1)
-    learner = Learner.open(RunDirectory(directory))
+    learner = open_learner()
     _ready_file(place, rank).touch()
     with (
         suppress(SeqloomError),

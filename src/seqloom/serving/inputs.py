@@ -25,10 +25,7 @@ from seqloom.fields import Field as Column
 from seqloom.prediction import (
     EncodedInput,
     Forecaster,
-    HeadPredictor,
     Predictor,
-    TextPredictor,
-    picture_grid,
 )
 
 __all__ = [
@@ -218,17 +215,9 @@ def describe_model(model: Predictor) -> dict[str, Any]:
         "source": {**_field(model.source), "longest": config.data.max_source},
         "target": {**_field(model.target), "longest": config.data.max_target},
     }
-    if isinstance(model, HeadPredictor):
-        return {**fields, "search": None}
-    fields["source"]["grid"] = picture_grid(model)
-    return {**fields, "search": _search(model)}
-
-
-def _search(model: TextPredictor) -> dict[str, Any]:
-    if model.is_language_model:
-        return {"kind": "sample"}
-    beam = model.config.search.beam
-    return {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
+    if model.as_text_predictor() is not None:
+        fields["source"]["grid"] = model.picture_grid()
+    return {**fields, "search": model.describe_search()}
 
 
 def _field(field: Column) -> dict[str, Any]:

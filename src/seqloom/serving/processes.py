@@ -20,15 +20,13 @@ from seqloom.errors import SeqloomError
 from seqloom.prediction import (
     ContinuousBatch,
     Output,
-    OutputOptions,
     PendingInput,
     Predictor,
     TextPredictor,
-    dummy_input,
 )
 from seqloom.search import StableToken
 
-__all__ = ["Decoding", "Process", "ProcessLost", "RemoteDecoding", "fork_processes", "warm_up"]
+__all__ = ["Decoding", "Process", "ProcessLost", "RemoteDecoding", "fork_processes"]
 
 Tag = TypeVar("Tag", bound=Hashable)
 
@@ -59,7 +57,11 @@ class Decoding(Protocol[Tag]):
 
 def fork_processes(models: Mapping[str, Predictor], number: int) -> list["Process"]:
     """So many processes; none where there is one core, nothing to decode, or a thread already."""
-    writers = {name: model for name, model in models.items() if isinstance(model, TextPredictor)}
+    writers = {
+        name: writer
+        for name, model in models.items()
+        if (writer := model.as_text_predictor()) is not None
+    }
     if number < 2 or not writers or not hasattr(os, "fork") or threading.active_count() > 1:
         return []
     return [Process(writers) for _ in range(number)]
@@ -203,7 +205,7 @@ def _serve_commands(
         signal.signal(kind, signal.SIG_IGN)
     torch.set_num_threads(1)
     for model in models.values():
-        warm_up(model)
+        model.warm_up()
     connection.send((True, None))
     batches = ProcessBatches(models)
     while True:
@@ -218,15 +220,3 @@ def _serve_commands(
         except Exception as error:  # whatever a model raises is for the server to deal with
             answer = False, RuntimeError(f"{type(error).__name__}: {error}")
         connection.send(answer)
-
-
-def warm_up(model: Predictor) -> None:
-    """Let a model read an input and, if it writes, make two steps of an output."""
-    first = dummy_input(model.source)
-    if not isinstance(model, TextPredictor):
-        model.outputs([first], 1)
-        return
-    running: ContinuousBatch[int] = ContinuousBatch(model)
-    running.add([PendingInput(0, first, 0, model.decoding_request(None, 1, OutputOptions()))])
-    if not running.done:
-        running.advance()

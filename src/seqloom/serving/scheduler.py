@@ -170,8 +170,8 @@ class Scheduler:
 
     def text_predictor(self, name: str) -> TextPredictor:
         """The model of that name, which decodes."""
-        model = self.models[name]
-        if not isinstance(model, TextPredictor):
+        model = self.models[name].as_text_predictor()
+        if model is None:
             raise TypeError("a model that judges has nothing to decode")
         return model
 

@@ -14,9 +14,7 @@ from seqloom.prediction import (
     DecodingRequest,
     EncodedInput,
     Forecaster,
-    HeadPredictor,
     InputGroup,
-    MaskFiller,
     Output,
     PendingInput,
     Predictor,
@@ -35,7 +33,7 @@ from seqloom.serving.inputs import (
 )
 from seqloom.serving.jobs import Event, Job, Ticket
 from seqloom.serving.metrics import Metrics, RequestRecord
-from seqloom.serving.processes import Process, ProcessLost, warm_up
+from seqloom.serving.processes import Process, ProcessLost
 from seqloom.serving.requests import PredictRequest, ScoreRequest, check_sizes
 from seqloom.serving.scheduler import Scheduler
 
@@ -77,8 +75,8 @@ class Service:
         """Try every model where it will run, so that no request need wait, and begin to work."""
         away = self._start_processes()
         for model in self.models.values():
-            if not (away and isinstance(model, TextPredictor)):
-                warm_up(model)
+            if not (away and model.as_text_predictor()):
+                model.warm_up()
         self._listing = [
             {"name": name, **describe_model(each)} for name, each in self.models.items()
         ]
@@ -159,10 +157,11 @@ class Service:
         return await asyncio.to_thread(make)
 
     def _tickets(self, job: Job, model: Predictor, request: PredictRequest) -> list[Ticket]:
-        if isinstance(model, HeadPredictor):
+        writer = model.as_text_predictor()
+        if writer is None:
             job.work = self._head_work(job.model, model, request)
             return [Ticket(job)]
-        return self._decoding_tickets(job, model, request)
+        return self._decoding_tickets(job, writer, request)
 
     def _group(self, model: Predictor, inputs: Sequence[Input]) -> InputGroup:
         """All inputs of a request, as the model reads them."""
@@ -176,17 +175,16 @@ class Service:
         """The work that scores pairs; LimitError where it would be more than is allowed."""
         sources = [source for source, _ in request.pairs]
         targets = [target for _, target in request.pairs]
-        if isinstance(model, Forecaster):
+        if model.as_forecaster() is not None:
             raise ConfigError("model: a forecast has no log-probability here; use evaluate")
-        if isinstance(model, TextPredictor | MaskFiller):
-            read = model.scoring_positions(targets)
-            self._check_reading("pairs", read, "send fewer pairs or shorter texts")
+        read = model.scoring_positions(targets)
+        self._check_reading("pairs", read, "send fewer pairs or shorter texts")
         if reads_files(model):
             encoded = uploads(model, sources, self.limits)
             return lambda: model.score_encoded(encoded, targets)
         pairs = list(zip(texts(model, sources), targets, strict=True))
-        if isinstance(model, TextPredictor) and model.is_stream:
-            return lambda: [model.score_text([target])[0] for target in targets]
+        if model.is_stream:
+            return lambda: [model.score_lines([pair])[0] for pair in pairs]
         return lambda: model.score(pairs)
 
     def _decoding_tickets(
@@ -257,7 +255,7 @@ class Service:
             )
 
     def _head_work(
-        self, name: str, model: HeadPredictor, request: PredictRequest
+        self, name: str, model: Predictor, request: PredictRequest
     ) -> Callable[[], list[Output]]:
         """The work that judges all inputs, or forecasts what follows them."""
         inputs, wishes = request.inputs, request.output_options()
@@ -267,16 +265,23 @@ class Service:
                 f"model: {name} judges and does not search; leave search, n_best, attention, tree "
                 "and whatever outputs are to be out"
             )
-        if isinstance(model, Forecaster) and not isinstance(inputs[0], str):
-            wanted = tables(model, inputs)
-            read = sum(model.input_positions(steps) for _, steps in wanted)
-            self._check_reading("inputs", read, "send fewer series or ask for fewer steps")
-            return lambda: [
-                model.output(model.forecast(table, len(table) - table.ahead, steps=steps))
-                for table, steps in wanted
-            ]
+        forecaster = model.as_forecaster()
+        if forecaster is not None and not isinstance(inputs[0], str):
+            return self._forecast_work(forecaster, inputs)
         group = self._group(model, inputs)
         return lambda: list(model.predict_group(group, wishes))
+
+    def _forecast_work(
+        self, model: Forecaster, inputs: Sequence[Any]
+    ) -> Callable[[], list[Output]]:
+        """The work that forecasts what follows series; LimitError where it would be too much."""
+        wanted = tables(model, inputs)
+        read = sum(model.input_positions(steps) for _, steps in wanted)
+        self._check_reading("inputs", read, "send fewer series or ask for fewer steps")
+        return lambda: [
+            model.output(model.forecast(table, len(table) - table.ahead, steps=steps))
+            for table, steps in wanted
+        ]
 
     def _job(self, name: str, *, streams: bool = False) -> Job:
         loop = asyncio.get_running_loop()

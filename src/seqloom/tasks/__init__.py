@@ -1,1 +1,31 @@
-"""One module for each kind of target: how it is prepared, validated, measured and shown."""
+"""One module for each kind of target: how it is prepared, validated, measured, explained, shown."""
+
+from seqloom.tasks.blanks import BLANKS
+from seqloom.tasks.choice import task_of, task_of_options, task_of_request
+from seqloom.tasks.evaluation import Evaluation, EvaluationResult
+from seqloom.tasks.label import LABEL
+from seqloom.tasks.language_model import LANGUAGE_MODEL
+from seqloom.tasks.learner import open_learner
+from seqloom.tasks.number import NUMBER
+from seqloom.tasks.series import SERIES
+from seqloom.tasks.tags import TAGS
+from seqloom.tasks.task import TASKS, Task
+from seqloom.tasks.text import TEXT
+
+__all__ = [
+    "BLANKS",
+    "LABEL",
+    "LANGUAGE_MODEL",
+    "NUMBER",
+    "SERIES",
+    "TAGS",
+    "TASKS",
+    "TEXT",
+    "Evaluation",
+    "EvaluationResult",
+    "Task",
+    "open_learner",
+    "task_of",
+    "task_of_options",
+    "task_of_request",
+]

@@ -6,7 +6,15 @@ from typing import Literal
 
 import numpy as np
 
-from seqloom.config import Config, Facts, HorizonConfig, WindowConfig, dump, merge, plan
+from seqloom.config import (
+    ColumnStatistics,
+    Config,
+    Facts,
+    HorizonConfig,
+    WindowConfig,
+    dump,
+    merge,
+)
 from seqloom.data import (
     Columns,
     Corpus,
@@ -26,44 +34,43 @@ from seqloom.data import (
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SeriesBaseline, SeriesField
 from seqloom.metrics import find_season, ridge
-from seqloom.runs.contents import load_config, load_fields
+from seqloom.runs.contents import load_fields
 from seqloom.runs.observer import TrainingObserver
 from seqloom.runs.prepare import (
-    ANY_SIDE,
+    ConfigCheck,
     PreparedData,
-    TrainingRequest,
     check_same_data,
     resume_config,
     save_fields,
 )
+from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
 
-__all__ = ["check_series", "is_series", "prepare_series", "series_fields"]
+__all__ = ["check_series", "prepare_series", "series_fields"]
+
+NO_TEXT = ColumnStatistics(50.0, 10.0, 9.0, 50, 10_000, 1_000)  # a series is planned by its rows
 
 Fields = tuple[SeriesField, SeriesField]
 
 
-def is_series(directory: RunDirectory | None, request: TrainingRequest) -> bool:
-    """Whether a request is for a forecast: by its options, or by those of the run that goes on."""
-    if directory is not None and directory.exists and directory.latest_checkpoint() is not None:
-        return isinstance(load_config(directory).target, HorizonConfig)
-    return isinstance(request.check_config().target, HorizonConfig)
-
-
 def prepare_series(
-    directory: RunDirectory, request: TrainingRequest, watch: TrainingObserver
+    directory: RunDirectory,
+    request: TrainingRequest,
+    watch: TrainingObserver,
+    *,
+    check: ConfigCheck,
 ) -> PreparedData:
     """Make or find a run's configuration, columns and scale, and its windows in encoded form."""
     latest = directory.latest_checkpoint() if directory.exists else None
     reports = Report(), Report()
     watch.on_message("reading the series")
     if latest is None:
-        config, table = _read_and_plan(request, reports[0])
+        config, table = _read_and_plan(request, reports[0], check)
         config, fields = _new_fields(config, request, table)
         save_fields(directory, *fields)
         directory.create(dump(config))
     else:
-        config = resume_config(directory, request, watch)
+        config = resume_config(directory, request, watch, check=check)
         fields = series_pair(*load_fields(directory, config))
         table = _read(request.data, config, reports[0], fields)
     sides = _WindowSplits(directory, request, config, fields)
@@ -75,11 +82,11 @@ def prepare_series(
     return PreparedData(config, *fields, train, valid, tuple(notes), base)
 
 
-def check_series(request: TrainingRequest) -> Iterator[str]:
+def check_series(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[str]:
     """What is in a series and what training would make of it, as lines of text."""
     lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
     report = Report()
-    config, table = _read_and_plan(lenient, report)
+    config, table = _read_and_plan(lenient, report, check)
     yield from report.lines()
     columns = table.columns
     yield f"times: {table.time_name}, every {table.clock.span(table.clock.step)}"
@@ -103,7 +110,7 @@ def check_series(request: TrainingRequest) -> Iterator[str]:
         f"model: {config.model.encoder.kind} encoder, {config.model.decoder.kind} decoder; "
         f"{config.training.updates:,} updates of {config.training.batch_rows:,} windows"
     )
-    if report.total_dropped and not request.check_config().data.skip_bad:
+    if report.total_dropped and not request.outline().data.skip_bad:
         raise DataError(
             f"{describe_data(request.data)}: {report.total_dropped:,} rows cannot be used; "
             "mend them, or pass --skip-bad to leave out the windows that touch them"
@@ -151,9 +158,11 @@ def _training_range(table: SeriesTable, config: Config, request: TrainingRequest
     return range(len(table)) if request.valid is not None else split_ranges(table, config.data)[0]
 
 
-def _read_and_plan(request: TrainingRequest, report: Report) -> tuple[Config, SeriesTable]:
+def _read_and_plan(
+    request: TrainingRequest, report: Report, check: ConfigCheck
+) -> tuple[Config, SeriesTable]:
     """The table, and the configuration that follows from its size."""
-    likely = request.check_config()
+    likely = request.outline()
     if not isinstance(likely.source, WindowConfig):
         raise ConfigError("a series is forecast from series: leave source.kind out")
     columns: SeriesColumns | WindowConfig = likely.source
@@ -162,9 +171,9 @@ def _read_and_plan(request: TrainingRequest, report: Report) -> tuple[Config, Se
     if likely.data.weight:
         raise ConfigError("--weight weighs rows of pairs, and a series has none: leave it out")
     table = read_series(request.data, likely.data, columns, report)
-    return plan(
-        request.options, Facts(len(table), ANY_SIDE, ANY_SIDE), preset=request.preset
-    ), table
+    config = request.plan(Facts(len(table), NO_TEXT, NO_TEXT))
+    check(config)
+    return config, table
 
 
 def _shape(config: Config) -> WindowShape:

@@ -1,7 +1,7 @@
 """Forecasts of a run beside what came, and beside forecasts that need no training (S8)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,10 @@ from seqloom.metrics import (
     seasonal_naive,
 )
 from seqloom.prediction import Forecaster
-from seqloom.runs.held_out import HeldOut
+from seqloom.runs.held_out import HeldOut, Measurement
 from seqloom.runs.observer import ValidationSample
 from seqloom.runs.progress import Progress, Validation
+from seqloom.tasks.evaluation import EvaluationResult
 
 __all__ = ["HeldOutSeries", "SeriesEvaluation", "Variate", "evaluate_series"]
 
@@ -44,11 +45,9 @@ class Variate:
 
 
 @dataclass(frozen=True)
-class SeriesEvaluation:
+class SeriesEvaluation(EvaluationResult):
     """How a model forecasts a table, and how two simple forecasts do."""
 
-    report: Report
-    scores: tuple[Score, ...]
     baselines: Mapping[str, tuple[Score, ...]]
     variates: tuple[Variate, ...]
     place: str  # which rows were forecast
@@ -68,7 +67,7 @@ class SeriesEvaluation:
     def lines(self) -> list[str]:
         """A line for each metric, then one for each simple forecast."""
         lines = [*(self.report.lines() if self.report.total_dropped else []), self.place]
-        lines += [f"{score!s:<32} {score.signature}" for score in self.scores]
+        lines += self.score_lines()
         for name, scores in self.baselines.items():
             lines.append(f"{name}: " + ", ".join(map(str, scores)))
         return lines
@@ -155,18 +154,14 @@ def _variates(model: Forecaster, errors: Errors) -> tuple[Variate, ...]:
     )
 
 
-class HeldOutSeries(HeldOut):
+class HeldOutSeries(HeldOut[Forecaster]):
     """Measures weights by the forecasts of held-out windows, each fed back where it is."""
 
-    def samples(self) -> list[ValidationSample]:
-        """None: a forecast is a picture."""
-        return []
-
     def validation(
-        self, progress: Progress, loss: float, samples: Sequence[ValidationSample]
+        self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
     ) -> Validation:
         """The results of the newest step, on windows spread over all of them."""
-        errors, model = [], self.forecaster
+        errors, model = [], self.model
         count = min(SAMPLED_WINDOWS, len(self.rows))
         chosen = np.linspace(0, len(self.rows) - 1, count).astype(np.int64)
         for first in range(0, count, GROUP):
@@ -176,23 +171,11 @@ class HeldOutSeries(HeldOut):
         scores = error_scores(np.concatenate(errors), block=1, seed=None)
         led = leading_score("series", scores)
         ranked = sorted(scores, key=lambda each: each is not led)
-        return Validation(
-            step=progress.step,
-            loss=loss,
-            metric=led.value,
-            scores={each.name: each.value for each in ranked},
-            training=progress.loss,
-        )
+        found = {each.name: each.value for each in ranked}
+        return super().validation(progress, replace(measured, scores=found), samples)
 
     def draw(self, directory: Path) -> None:
         """The forecast of the last held-out window beside what came."""
         last = self.rows.batch(np.array([len(self.rows) - 1]))
         window, came = np.asarray(last.source[0]), np.asarray(last.target[0])
-        draw_forecast(self.forecaster.forecast_with_actual(window, came), directory / PICTURE)
-
-    @property
-    def forecaster(self) -> Forecaster:
-        """The model that is measured."""
-        if not isinstance(self.model, Forecaster):
-            raise TypeError("held-out windows are for forecasts")
-        return self.model
+        draw_forecast(self.model.forecast_with_actual(window, came), directory / PICTURE)

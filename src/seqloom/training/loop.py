@@ -21,7 +21,19 @@ from seqloom.training.truncated_bptt import backward_truncated
 
 __all__ = ["Portion", "Update", "fit"]
 
-STOP = 0.0  # in place of a scale
+
+class StepSignal(NamedTuple):
+    """What the first rank tells all before each update: whether there is one, and the factor of its
+    learning rate."""
+
+    goes_on: bool
+    scale: float = 1.0
+
+    def broadcast(self, ranks: Ranks) -> "StepSignal":
+        """The signal of the first rank; the others wait for it."""
+        values = torch.tensor([float(self.goes_on), self.scale], dtype=torch.float64)
+        goes_on, scale = ranks.broadcast(values).tolist()
+        return StepSignal(bool(goes_on), scale)
 
 
 class Portion(NamedTuple):
@@ -65,12 +77,12 @@ def fit(
     and starting again changes nothing. When the first rank's caller stops asking, all ranks end;
     when it changes the optimiser's scale between two updates, all follow.
     """
-    told = False
+    stopped = False
     try:
         for step in range(start, optimizer.config.updates):
-            optimizer.scale = ranks.broadcast(optimizer.scale)
-            told = optimizer.scale == STOP
-            if told:
+            signal = StepSignal(True, optimizer.scale).broadcast(ranks)
+            stopped, optimizer.scale = not signal.goes_on, signal.scale
+            if stopped:
                 return
             began = time.perf_counter()
             torch.manual_seed(key(seed, "dropout", step, ranks.rank))
@@ -84,9 +96,9 @@ def fit(
             seconds = time.perf_counter() - began
             yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite, stop)
     finally:
-        if not told:
+        if not stopped:
             with suppress(RunError):
-                ranks.broadcast(STOP)
+                StepSignal(False).broadcast(ranks)
 
 
 def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> ReducedLoss:

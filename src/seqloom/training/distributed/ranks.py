@@ -13,6 +13,7 @@ from secrets import token_hex
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, distributed, nn
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
@@ -43,14 +44,12 @@ class Ranks:
     world: int = 1
     should_stop: Callable[[], bool] = _never
 
-    def broadcast(self, number: float) -> float:
-        """The number that the first worker gives; the others wait for it."""
-        if self.world == 1:
-            return number
-        word = torch.tensor([number], dtype=torch.float64)
-        with _worker_errors():
-            distributed.broadcast(word, src=0)
-        return float(word)
+    def broadcast(self, values: Shaped[Tensor, "N"]) -> Shaped[Tensor, "N"]:
+        """The values that the first worker gives, in place; the others wait for them."""
+        if self.world > 1:
+            with _worker_errors():
+                distributed.broadcast(values, src=0)
+        return values
 
     def sum_gradients(self, model: nn.Module, loss: float) -> ReducedLoss:
         """Replace gradients by their sums over all workers, and add up the losses.

@@ -7,10 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data import Corpus
-from seqloom.fields import Items, Numbers, Pixels, Series, Symbols
 from seqloom.runs.progress import Validation
 
-__all__ = ["Diagnosis", "baseline_loss", "diagnose"]
+__all__ = [
+    "Diagnosis",
+    "diagnose",
+    "number_guess_loss",
+    "quantile_guess_loss",
+    "symbol_guess_loss",
+]
 
 CHUNK_SIZE = 1 << 20  # symbols that are counted at a time
 DIVERGENCE = (
@@ -58,18 +63,27 @@ def diagnose(validations: Sequence[Validation], guessing: float) -> Diagnosis | 
     return None
 
 
-def baseline_loss(train: Corpus, valid: Corpus, items: Items) -> float:
-    """The loss per held-out item of guessing it: a symbol by its share of the training symbols, in
-    nats, or numbers by their mean there, as a squared error."""
-    match items:
-        case Symbols(count):
-            learnt, asked = (_count_symbols(each.targets, count) for each in (train, valid))
-            learnt += 1.0
-            return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
-        case Series(quantiles=quantiles):
-            return _quantile_baseline_loss(train.targets, valid.targets, quantiles)
-        case Numbers() | Pixels():
-            return float(np.square(valid.targets - train.targets.mean(axis=0)).sum(axis=1).mean())
+def symbol_guess_loss(train: Corpus, valid: Corpus, count: int) -> float:
+    """The loss per held-out symbol, in nats, of guessing by the share of each of `count` symbols
+    among those of the training targets."""
+    learnt, asked = (_count_symbols(each.targets, count) for each in (train, valid))
+    learnt += 1.0
+    return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
+
+
+def number_guess_loss(train: Corpus, valid: Corpus) -> float:
+    """The squared error per held-out row of guessing the mean of the training targets."""
+    return float(np.square(valid.targets - train.targets.mean(axis=0)).sum(axis=1).mean())
+
+
+def quantile_guess_loss(train: Corpus, valid: Corpus, quantiles: Sequence[float]) -> float:
+    """The loss of forecasting the training targets' mean and quantiles, whatever came before."""
+    learnt, asked = train.targets, valid.targets
+    loss = np.square(asked - learnt.mean(axis=0))
+    for share in quantiles:
+        off = asked - np.quantile(learnt, share, axis=0)
+        loss = loss + np.maximum(share * off, (share - 1) * off)
+    return float(loss.mean())
 
 
 def _count_symbols(symbols: NDArray[np.integer], kinds: int) -> NDArray[np.float64]:
@@ -78,14 +92,3 @@ def _count_symbols(symbols: NDArray[np.integer], kinds: int) -> NDArray[np.float
     for start in range(0, len(symbols), CHUNK_SIZE):
         found += np.bincount(symbols[start : start + CHUNK_SIZE], minlength=kinds)
     return found
-
-
-def _quantile_baseline_loss(
-    learnt: NDArray[np.float32], asked: NDArray[np.float32], quantiles: Sequence[float]
-) -> float:
-    """The loss of forecasting the training rows' mean and quantiles, whatever came before."""
-    loss = np.square(asked - learnt.mean(axis=0))
-    for share in quantiles:
-        off = asked - np.quantile(learnt, share, axis=0)
-        loss = loss + np.maximum(share * off, (share - 1) * off)
-    return float(loss.mean())

@@ -1,0 +1,38 @@
+"""A run in words: its fields, its parts, its held-out results."""
+
+from pathlib import Path
+
+from seqloom.api.load import load
+from seqloom.runs.contents import best_step
+from seqloom.runs.parameter_table import parameter_lines
+from seqloom.runs.progress import Progress, Validation
+from seqloom.store import RunDirectory
+from seqloom.tasks import task_of
+
+__all__ = ["describe"]
+
+
+def describe(run: str | Path) -> list[str]:
+    """Lines about a run: fields, parts with their parameter counts, held-out results."""
+    model, directory = load(run), RunDirectory(Path(run))
+    task, step = task_of(model.config), best_step(directory)
+    latest = directory.latest_checkpoint() or step
+    progress = Progress.from_dict(latest.progress())
+    lines = [f"{directory.path}: step {step.number}"]
+    lines += [f"begun from {progress.origin}"] if progress.origin else []
+    for side, column in (("source", model.source), ("target", model.target)):
+        lines.append(f"{side}: {column.describe()}")
+    lines += ["", "parameters by part"]
+    lines += parameter_lines(model.network)
+    lines += ["", "held-out results"]
+    lines += [
+        f"{each.step:>8,}  {task.describe_validation(each)}{_exposure_gap(each)}"
+        f"{'  used' * (each.step == step.number)}"
+        for each in progress.validations
+    ]
+    return lines
+
+
+def _exposure_gap(validation: Validation) -> str:
+    """The exposure gap, where one was measured."""
+    return f", exposure gap {validation.gap:.3f}" if validation.gap else ""

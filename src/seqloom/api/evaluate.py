@@ -1,0 +1,27 @@
+"""How well a finished model does on a data set."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from seqloom.data import Data
+from seqloom.prediction import Predictor
+from seqloom.search import Search
+from seqloom.tasks import EvaluationResult, task_of
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    model: Predictor,
+    data: Data,
+    *,
+    options: Mapping[str, Any] | None = None,
+    search: Search | None = None,
+    lowercase: bool = False,
+) -> EvaluationResult:
+    """The metrics that fit the target field, each with a 95 % bootstrap interval.
+
+    ConfigError where a search or `lowercase` is asked of a model that writes nothing for its data.
+    """
+    task = task_of(model.config)
+    return task.evaluate(model, data, options=options, search=search, lowercase=lowercase)

@@ -1,0 +1,157 @@
+"""The base of all predictors: a network with its fields, from raw inputs to outputs (S7.4)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from seqloom.config import Config
+from seqloom.errors import DataError
+from seqloom.fields import Field, Values
+from seqloom.model import Network
+from seqloom.prediction.inputs import (
+    GROUP_SIZE,
+    EncodedInput,
+    Input,
+    InputGroup,
+    InputReader,
+    check_cells,
+)
+from seqloom.prediction.output import Output, ScoredOutput
+from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
+from seqloom.search import Search
+
+if TYPE_CHECKING:
+    from seqloom.prediction.forecaster import Forecaster
+    from seqloom.prediction.text_predictor import TextPredictor
+
+__all__ = ["BLANK_OUTPUT", "Predictor"]
+
+BLANK_OUTPUT = Output("", 0.0, 0.0, (), "blank")
+
+
+@dataclass(frozen=True)
+class Predictor(ABC):
+    """What `seqloom.load` gives: call it with one input, or `predict` many."""
+
+    config: Config
+    source: Field
+    target: Field
+    network: Network
+    training_rows: Path | None = None  # the encoded rows that it learnt from, for baselines
+
+    @property
+    def input_reader(self) -> InputReader:
+        """How raw inputs are read."""
+        return InputReader(self.source, self.config.data.max_source)
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it has learnt from a stream of text, in which no text ends."""
+        return False
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether there is no source, so that inputs are beginnings of outputs."""
+        return False
+
+    def __call__(self, cell: Input) -> Output:
+        """The output for one input, with its attention where there is any."""
+        return self.predict([cell], attention=True)[0]
+
+    def predict(
+        self,
+        inputs: Iterable[Input],
+        *,
+        search: Search | None = None,
+        n_best: int = 1,
+        attention: bool = False,
+        wishes: OutputOptions = NO_OPTIONS,
+    ) -> list[Output]:
+        """An output for each input, in order."""
+        if attention:
+            wishes = replace(wishes, attention=True)
+        return list(self.stream(inputs, search=search, n_best=n_best, wishes=wishes))
+
+    @abstractmethod
+    def stream(
+        self,
+        inputs: Iterable[Input],
+        *,
+        search: Search | None = None,
+        n_best: int = 1,
+        wishes: OutputOptions = NO_OPTIONS,
+        group: int = GROUP_SIZE,
+    ) -> Iterator[Output]:
+        """The same, with `group` inputs in memory at a time.
+
+        Where an input cannot be read, the outputs of those before it come first, then the error.
+        """
+
+    @abstractmethod
+    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterable[Output]:
+        """An output for each input of a group."""
+
+    @abstractmethod
+    def predict_rows(self, rows: Sequence[Values]) -> list[Output]:
+        """An output for each input that is already encoded."""
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
+        """The log-probability of each given output, token by token (S7.4)."""
+        check_cells("source", [source for source, _ in pairs], self.source)
+        reader = self.input_reader
+        rows = self.source.rows([source for source, _ in pairs])
+        encoded = [reader.truncate(number, row) for number, row in enumerate(rows)]
+        return self.score_encoded(encoded, [target for _, target in pairs])
+
+    @abstractmethod
+    def score_encoded(
+        self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
+    ) -> list[ScoredOutput]:
+        """The same for inputs that are already encoded."""
+
+    def score_lines(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
+        """The same for consecutive rows of a file; a stream of text is read on from row to row."""
+        return self.score(pairs)
+
+    def scoring_positions(self, outputs: Sequence[str]) -> int:
+        """Positions that are read to score these outputs, beside those of their inputs."""
+        return 0
+
+    def encode_cell(self, cell: str | Values) -> Values:
+        """One input as the network reads it, truncated; DataError where it cannot be read."""
+        reader = self.input_reader
+        if not isinstance(cell, str):
+            return reader.truncate(0, cell).values
+        if not cell.strip():
+            raise DataError("there is nothing to look at in a blank input; give a text")
+        wrong = reader.field.fault(cell)
+        if wrong is not None:
+            raise DataError(wrong)
+        return reader.truncate(0, reader.field.rows([cell])[0]).values
+
+    @abstractmethod
+    def ensemble_with(self, others: Sequence[Self]) -> Self:
+        """A predictor that averages the probabilities of this one and the others, all of which have
+        the same fields; it reads and searches as this one does."""
+
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Compute once with a made-up input, so that no later call pays for what is lazy."""
+
+    def describe_search(self) -> dict[str, Any] | None:
+        """The search that is used unless another is asked for; None where nothing is searched."""
+        return None
+
+    def picture_grid(self) -> tuple[int, int] | None:
+        """Rows and columns that can be attended to in a picture; None where none are read."""
+        return None
+
+    def as_text_predictor(self) -> "TextPredictor | None":
+        """This predictor, if it writes text by searching; else None."""
+        return None
+
+    def as_forecaster(self) -> "Forecaster | None":
+        """This predictor, if it forecasts a series; else None."""
+        return None

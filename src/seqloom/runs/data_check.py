@@ -1,0 +1,169 @@
+"""What is in the data, what training would make of it, and how long that takes here."""
+
+import resource
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from seqloom.config import Config, merge
+from seqloom.data import (
+    Columns,
+    Report,
+    Survey,
+    describe_data,
+    even_indices,
+    overlap,
+    read_rows,
+    usable_rows,
+)
+from seqloom.errors import DataError
+from seqloom.fields import Field, FileField, Items, NoField, Numbers, Pixels, Symbols, TextField
+from seqloom.model import Source, build
+from seqloom.runs.prepare import ConfigCheck, learn_fields
+from seqloom.runs.request import TrainingRequest
+from seqloom.runs.workers import worker_count
+from seqloom.training import Example, Optimizer, Portion, fit
+
+__all__ = ["check_rows"]
+
+TIMED_UPDATES = 4  # updates that are timed
+MAX_MEASURED_FILES = 300  # files that are read for their lengths
+
+
+def check_rows(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[str]:
+    """Findings as lines of text, in the order they become known.
+
+    DataError at the end where training would stop at a bad row; here all of them are counted first.
+    """
+    lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
+    found = lenient.survey()
+    yield from found.lines()
+    lost = found.report.defect_count
+    if request.valid is not None:
+        other = replace(lenient, data=request.valid).survey()
+        yield from _validation_lines(found, other)
+        lost += other.report.defect_count
+    config = request.plan(found.facts)
+    check(config)
+    yield ""
+    yield from _choices(config)
+    fields = learn_fields(config, request.data, found)
+    yield from _trial(config, found, fields)
+    unfit = _unusable_rows(request, config, fields)
+    yield from unfit.lines()[2:]
+    lost += unfit.defect_count
+    if lost and not config.data.skip_bad:
+        raise DataError(
+            f"{describe_data(request.data)}: {lost:,} rows cannot be used; mend them, or pass "
+            "--skip-bad to train without them"
+        )
+
+
+def _validation_lines(found: Survey, other: Survey) -> Iterator[str]:
+    shared = overlap(found, other)
+    yield from (f"held-out {line}" for line in other.report.lines())
+    yield f"held-out rows that are also in the training data: {shared.rows:,}"
+    yield f"held-out sources that are also in the training data: {shared.sources:,}"
+
+
+def _choices(config: Config) -> Iterator[str]:
+    parts = ", ".join(_part(name, getattr(config.model, name)) for name in ("encoder", "decoder"))
+    yield (
+        f"model: {parts}; "
+        f"{config.training.updates:,} updates of {config.training.batch_tokens:,} positions"
+    )
+
+
+def _part(name: str, part: BaseModel) -> str:
+    """A part of the model in a few words, such as `transformer encoder of 3 × 192`."""
+    options = part.model_dump()
+    size = f" of {options['layers']} × {options['width']}" if "layers" in options else ""
+    return f"{options['kind']} {name}{size}"
+
+
+def _unusable_rows(request: TrainingRequest, config: Config, fields: tuple[Field, Field]) -> Report:
+    """The rows that can be read and yet not be taken by the fields, or that are not aligned."""
+    report = Report()
+    if all(isinstance(field, TextField | NoField) for field in fields):
+        return report
+    lenient = config.data.model_copy(update={"skip_bad": True})
+    rows = read_rows(request.data, lenient, Report())
+    for _ in usable_rows(rows, Columns(*fields, lenient), report):
+        pass
+    return report
+
+
+def _trial(config: Config, found: Survey, fields: tuple[Field, Field]) -> Iterator[str]:
+    """Lengths in tokens, and time and memory from a few updates of the planned model."""
+    limits = config.data.max_source, config.data.max_target
+    means = []
+    for side, name in enumerate(("source", "target")):
+        field = fields[side]
+        lengths = _lengths(field, [row[side] for row in found.sample])
+        means.append(round(float(lengths.mean())) + field.closing)
+        yield f"{name}: {field.describe()}"
+        if config.data.lines == "stream":
+            means[side] = config.training.truncate if name == "target" else 1
+        elif field.closing:
+            yield (
+                f"  a row has {lengths.mean():.1f} on average, and "
+                f"{(lengths > limits[side]).sum():,} of {len(lengths):,} rows have more than "
+                f"data.max_{name} = {limits[side]:,}"
+            )
+    seconds = _seconds_per_update(config, fields, (means[0], means[1]))
+    minutes = seconds * config.training.updates / 60
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    workers = worker_count(config.training)
+    yield (
+        f"training would take about {minutes:,.0f} minutes here and {memory * workers:.1f} GiB of "
+        f"memory, in {workers} process{'es' * (workers > 1)}"
+    )
+
+
+def _lengths(field: Field, cells: list[str]) -> NDArray[np.int64]:
+    """The items of each cell that can be read, 1 where none can; of files, of some from all over.
+
+    Files are read one by one: of 100,000 in a sample only the lengths would fit into memory.
+    """
+    if isinstance(field, FileField):
+        some = [cells[place] for place in even_indices(len(cells), MAX_MEASURED_FILES)]
+        found = [len(field.rows([cell])[0]) for cell in some if field.fault(cell) is None]
+    else:
+        found = [len(row) for row in field.rows([c for c in cells if field.fault(c) is None])]
+    return np.array(found or [1 + field.closing], np.int64) - field.closing
+
+
+def _seconds_per_update(
+    config: Config, fields: tuple[Field, Field], lengths: tuple[int, int]
+) -> float:
+    """The time of one update on made-up rows of the mean length; workers share the positions."""
+    source, target = lengths
+    rows = max(1, config.training.batch_tokens // max(lengths))
+    rows = min(rows, config.training.batch_rows or rows)
+    with torch.random.fork_rng():
+        network = build(config.model, source=fields[0].items, target=fields[1].items)
+        batch = Example(
+            Source(_random_items(fields[0].items, rows, source), torch.full((rows,), source)),
+            _random_items(fields[1].items, rows, target),
+        )
+        work = Portion([batch] * config.training.accumulate, rows * target, lambda: "made-up rows")
+        updates = fit(Optimizer(network, config.training), lambda _: work, seed=config.seed)
+        return min(update.seconds for update, _ in zip(updates, range(TIMED_UPDATES), strict=False))
+
+
+def _random_items(items: Items, rows: int, length: int) -> torch.Tensor:
+    """Random items, none of which is padding."""
+    match items:
+        case Symbols(count, 0):
+            return torch.randint(1, count, (rows, length))
+        case Symbols(count, spelling, letters):
+            most = min(count, letters)
+            return torch.randint(1, most, (rows, length, 1 + spelling))
+        case Numbers(count):
+            return torch.randn(rows, length, count)
+        case Pixels() as pixels:
+            return torch.randint(256, (rows, length, pixels.count), dtype=torch.uint8)

@@ -1,0 +1,36 @@
+"""Which task a configuration, or a request to train, is for."""
+
+from typing import Any
+
+from seqloom.config import Config
+from seqloom.runs.contents import load_config
+from seqloom.runs.request import TrainingRequest
+from seqloom.store import RunDirectory
+from seqloom.tasks.task import TASKS, Task
+
+__all__ = ["task_of", "task_of_options", "task_of_request"]
+
+WITHOUT_SOURCE = {"text": "language model"}  # tasks whose target has no source, by its kind
+
+
+def task_of(config: Config) -> Task[Any]:
+    """The task of a configuration: by the kind of its target, and whether there is a source."""
+    kind = config.target.kind
+    chosen = WITHOUT_SOURCE.get(kind, kind) if config.source.kind == "none" else kind
+    return TASKS.part_of(chosen)
+
+
+def task_of_request(directory: RunDirectory, request: TrainingRequest) -> Task[Any]:
+    """The task of a run that goes on, or else of the one that is asked for."""
+    if directory.exists and directory.latest_checkpoint() is not None:
+        return task_of(load_config(directory))
+    return task_of_options(request)
+
+
+def task_of_options(request: TrainingRequest) -> Task[Any]:
+    """The task that is asked for; ConfigError where the options cannot be, before any data is
+    read."""
+    config = request.outline()
+    task = task_of(config)
+    task.check_columns(config)
+    return task

@@ -1,0 +1,73 @@
+"""How a model does on a data set: its scores, and those of baselines."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from seqloom.data import Report
+from seqloom.errors import ConfigError, RunError
+from seqloom.metrics import Score
+
+__all__ = ["Evaluation", "EvaluationResult", "with_baselines"]
+
+
+@dataclass(frozen=True)
+class EvaluationResult(ABC):
+    """The rows that were read, and the scores of the model on them."""
+
+    report: Report
+    scores: tuple[Score, ...]
+
+    @abstractmethod
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+
+    @abstractmethod
+    def lines(self) -> list[str]:
+        """The same for people."""
+
+    def variate_lines(self) -> list[str]:
+        """A line for each column that is forecast; ConfigError where none is."""
+        raise ConfigError("--by-variate is for series, and this run's target is not one")
+
+    def score_lines(self) -> list[str]:
+        """A line for each metric, with its 95 % interval and how it was computed."""
+        return [f"{score!s:<32} {score.signature}" for score in self.scores]
+
+
+@dataclass(frozen=True)
+class Evaluation(EvaluationResult):
+    """How a model does on the rows of a data set, beside baselines."""
+
+    baselines: Mapping[str, Score] = field(default_factory=dict)  # by the score that leads
+    note: str = ""  # why there are none
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        found = {"rows": self.report.kept, "scores": [asdict(score) for score in self.scores]}
+        if self.baselines:
+            found["baselines"] = {name: asdict(each) for name, each in self.baselines.items()}
+        return found
+
+    def lines(self) -> list[str]:
+        """A line for each metric, and one for what each baseline reaches."""
+        rows = self.report.lines() if self.report.total_dropped else [f"{self.report.kept:,} rows"]
+        beside = [f"{name}: {score}" for name, score in self.baselines.items()]
+        beside += [self.note] if self.note else []
+        return [*rows, *self.score_lines(), *(["", "baselines", *beside] if beside else [])]
+
+
+def with_baselines(
+    found: Evaluation, training_rows: Path | None, measure: Callable[[Path], Mapping[str, Score]]
+) -> Evaluation:
+    """The evaluation with what baselines learnt from the training rows reach, or why there are
+    none."""
+    if training_rows is None:
+        return found
+    try:
+        return replace(found, baselines=measure(training_rows))
+    except RunError:
+        gone = f"none: the training rows in {training_rows} are gone; train on to have them back"
+        return replace(found, note=gone)

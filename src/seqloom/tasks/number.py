@@ -1,0 +1,103 @@
+"""Numbers: regression by a head on the encoder."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seqloom.config import Config
+from seqloom.data import Corpus, Data
+from seqloom.explain.explained_output import Cell, ExplainedNumber
+from seqloom.explain.feature_groups import group_features
+from seqloom.fields import Field
+from seqloom.fields.numbers import read_number
+from seqloom.model import Network
+from seqloom.prediction import NumberPredictor, Output
+from seqloom.runs.diagnosis import number_guess_loss
+from seqloom.runs.held_out import HeldOut
+from seqloom.runs.prepare import PreparedData
+from seqloom.search import Search
+from seqloom.store import RunDirectory
+from seqloom.tasks.evaluation import Evaluation
+from seqloom.tasks.outputs import HeldOutOutputs, encode_sources, evaluate_outputs, refuse_output
+from seqloom.tasks.report_rows import HeldOutRow, ReportRows, Scale, output_rows, source_length
+from seqloom.tasks.task import TASKS, Task
+
+__all__ = ["NUMBER", "NumberTask"]
+
+SCALE = Scale("off by", digits=3, top=None, lower_is_better=True)
+
+
+class NumberTask(Task[NumberPredictor]):
+    """A target of numbers."""
+
+    kind = "number"
+    digits = 3
+    has_perplexity = False
+
+    def predictor(
+        self,
+        config: Config,
+        source: Any,
+        target: Any,
+        network: Any,
+        *,
+        run: RunDirectory | None = None,
+    ) -> NumberPredictor:
+        """The network as a regression."""
+        known = None if run is None else run.cache_directory / "train"
+        return NumberPredictor(config, source, target, network, known)
+
+    def held_out(self, prepared: PreparedData, network: Network) -> HeldOut[NumberPredictor]:
+        """Errors over all held-out rows."""
+        model = self.predictor(prepared.config, prepared.source, prepared.target, network)
+        return HeldOutOutputs(prepared, model, self)
+
+    def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
+        """The squared error of guessing the mean."""
+        return number_guess_loss(train, valid)
+
+    def describe(self, config: Config) -> str:
+        """What a model does."""
+        return "a model of numbers judges"
+
+    def describe_loss(self, loss: float) -> str:
+        """The loss as what it is."""
+        return f"squared error {loss:.4f}"
+
+    def evaluate(
+        self,
+        model: NumberPredictor,
+        data: Data,
+        *,
+        options: Mapping[str, Any] | None = None,
+        search: Search | None = None,
+        lowercase: bool = False,
+    ) -> Evaluation:
+        """The errors of the numbers, and those of baselines."""
+        self.check_evaluation(model.config, search, lowercase=lowercase)
+        return evaluate_outputs(self, model, data, options)
+
+    def report_rows(self, model: NumberPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
+        """Each row with its number, judged by its distance from the right one."""
+        outputs = model.predict_rows([each.values for each in encode_sources(model, held)])
+        scores = self.metrics([each.text for each in outputs], [row.target for row in held])
+        counted, length = source_length(model)
+        rows = output_rows(model, held, outputs, _negative_error, length=length)
+        return ReportRows(SCALE._replace(length=counted), rows, tuple(scores))
+
+    def explain(
+        self, model: NumberPredictor, cell: Cell, output: Output | str | None = None
+    ) -> ExplainedNumber:
+        """An input with its number, in units of its own."""
+        refuse_output(model, output)
+        values, target = model.encode_cell(cell), model.target
+        text = model.predict_rows([values])[0].text
+        scale = float(target.mean[0]), float(target.spread[0])
+        names, groups = tuple(model.source.tokens(values)), group_features(model, values)
+        return ExplainedNumber(names, (text,), values, groups, *scale)
+
+
+def _negative_error(_: int, row: HeldOutRow, output: Output) -> float:
+    return -abs(float(output.text) - read_number(row.target))
+
+
+NUMBER = TASKS.part("number")(NumberTask())

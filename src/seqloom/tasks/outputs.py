@@ -1,0 +1,158 @@
+"""What tasks share whose outputs are compared with references: text, label, tags, number."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from seqloom.baselines.labels import TrainingRows, baselines
+from seqloom.data import Data, Report, even_indices
+from seqloom.errors import ConfigError, DataError
+from seqloom.explain.explained_output import Cell, ExplainedLabels
+from seqloom.explain.feature_groups import group_features
+from seqloom.metrics import Score, perplexity
+from seqloom.prediction import HeadPredictor, Output, Predictor, ScoredOutput
+from seqloom.prediction.inputs import EncodedInput
+from seqloom.runs.held_out import AnyPredictor, HeldOut, Measurement
+from seqloom.runs.observer import ValidationSample
+from seqloom.runs.prepare import PreparedData
+from seqloom.runs.progress import Progress, Validation
+from seqloom.tasks.evaluation import Evaluation, with_baselines
+from seqloom.tasks.report_rows import HeldOutRow
+from seqloom.tasks.task import Task
+
+__all__ = [
+    "HeldOutOutputs",
+    "encode_sources",
+    "evaluate_outputs",
+    "explain_labels",
+    "perplexity_score",
+    "refuse_output",
+    "score_groups",
+]
+
+GROUP = 2_048  # rows scored together
+
+Pairs = list[tuple[str, str]]
+
+
+class HeldOutOutputs(HeldOut[AnyPredictor]):
+    """Measures weights by their outputs for held-out rows, with the metrics of a task."""
+
+    def __init__(
+        self,
+        prepared: PreparedData,
+        model: AnyPredictor,
+        task: Task[AnyPredictor],
+        *,
+        most: int | None = None,
+    ) -> None:
+        super().__init__(prepared, model)
+        self._task = task
+        self._most = len(self.rows) if most is None else most
+
+    def samples(self) -> list[ValidationSample]:
+        """Rows spread over all of them, and the output for each."""
+        model, batch = self.model, self.rows.batch(even_indices(len(self.rows), self._most))
+        sources = [row[:n] for row, n in zip(batch.source, batch.source_lengths, strict=True)]
+        targets = [row[:n] for row, n in zip(batch.target, batch.target_lengths, strict=True)]
+        outputs = model.predict_rows(sources)
+        return [
+            ValidationSample(model.source.cell(source), model.target.cell(target), output.text)
+            for source, target, output in zip(sources, targets, outputs, strict=True)
+        ]
+
+    def validation(
+        self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
+    ) -> Validation:
+        """The results of the newest step, the leading score first."""
+        outputs = [each.output for each in samples]
+        references = [each.reference for each in samples]
+        scores = self._task.metrics(outputs, references, seed=None)
+        leading = self._task.leading(scores)
+        ranked = sorted(scores, key=lambda each: each is not leading)
+        found = replace(measured, scores={each.name: each.value for each in ranked})
+        several = len(set(references)) > 1
+        return replace(
+            super().validation(progress, found, samples),
+            outputs=len(set(outputs)) if several else 0,
+        )
+
+
+def score_groups(model: Predictor, rows: Pairs) -> Iterator[ScoredOutput]:
+    """The log-probability of each target, some rows at a time."""
+    for start in range(0, len(rows), GROUP):
+        yield from model.score(rows[start : start + GROUP])
+
+
+def perplexity_score(scored: Sequence[ScoredOutput]) -> Score:
+    """The perplexity of given outputs."""
+    counts = [len(each.tokens) for each in scored]
+    return perplexity([each.log_probability for each in scored], counts)
+
+
+def encode_sources(model: Predictor, held: Sequence[HeldOutRow]) -> list[EncodedInput]:
+    """The sources of held-out rows as the model reads them."""
+    reader = model.input_reader
+    return [reader.truncate(number, row.source_values) for number, row in enumerate(held)]
+
+
+def evaluate_outputs(
+    task: Task[Any], model: HeadPredictor, data: Data, options: Mapping[str, Any] | None
+) -> Evaluation:
+    """The metrics of what a head gives, its perplexity if it has one, and what baselines reach."""
+    report = Report()
+    rows = [(row.source, row.target) for row in task.data_rows(model, data, options, report)]
+    outputs = [output.text for output in model.predict(source for source, _ in rows)]
+    scores = task.metrics(outputs, [target for _, target in rows])
+    if task.has_perplexity:
+        scores.append(perplexity_score(list(score_groups(model, rows))))
+    return with_baselines(
+        Evaluation(report, tuple(scores)),
+        model.training_rows,
+        lambda place: _baseline_scores(task, model, rows, place),
+    )
+
+
+def _baseline_scores(
+    task: Task[Any], model: HeadPredictor, rows: Pairs, place: Path
+) -> Mapping[str, Score]:
+    """The leading score of every baseline that fits the target; RunError where the training rows
+    are gone."""
+    known = TrainingRows.open(place, model.source, model.target)
+    sources = model.source.rows([source for source, _ in rows])
+    references = [target for _, target in rows]
+    return {
+        each.name: task.leading(task.metrics(each.outputs, references))
+        for each in baselines(known, sources)
+    }
+
+
+def explain_labels(
+    model: HeadPredictor, cell: Cell, output: Output | str | None, *, one_for_each: bool
+) -> ExplainedLabels:
+    """An input with its label, or with a tag for each of its tokens."""
+    values = model.encode_cell(cell)
+    text = _output_text(model.predict_rows([values])[0] if output is None else output)
+    wrong = model.target.fault(text)
+    if wrong is not None:
+        raise DataError(f"--output: {wrong}")
+    ids = tuple(model.target.rows([text])[0].tolist())
+    items = len(values) - model.source.closing
+    if one_for_each and len(ids) != items:
+        raise DataError(f"--output has {len(ids)} tags for {items} tokens; give each one tag")
+    names, labels = tuple(model.source.tokens(values)), tuple(model.target.tokens(ids))
+    return ExplainedLabels(names, labels, values, group_features(model, values), ids)
+
+
+def refuse_output(model: Predictor, output: Output | str | None) -> None:
+    """ConfigError where an output is to be explained that is not a label, tags or a text."""
+    if output is not None:
+        raise ConfigError(
+            f"--output names a label or tags, and this model gives {model.target.describe()}: "
+            "leave it out"
+        )
+
+
+def _output_text(output: Output | str) -> str:
+    return output if isinstance(output, str) else output.text

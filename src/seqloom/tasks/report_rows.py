@@ -1,0 +1,193 @@
+"""Held-out rows with what a model says of each and how good that is, for reports."""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from seqloom.data import Corpus, Row, even_indices
+from seqloom.drawing.page import Picture
+from seqloom.drawing.views import View
+from seqloom.errors import RunError
+from seqloom.fields import Field, Pixels, Values
+from seqloom.metrics import Score
+from seqloom.prediction import Forecast, Output, Predictor
+from seqloom.store import RunDirectory
+
+__all__ = [
+    "CHRF",
+    "ForecastResults",
+    "HeldOutResults",
+    "HeldOutRow",
+    "ReportRow",
+    "ReportRows",
+    "Scale",
+    "encode_held_out",
+    "open_held_out",
+    "output_rows",
+    "source_length",
+]
+
+LONGEST = 60  # items of an input that is explained; of one made of numbers, 100 times as many
+UNITS = {"text": "tokens", "turns": "tokens", "sound": "frames"}  # that differ from row to row
+
+
+class Scale(NamedTuple):
+    """What rows are judged by, and what their lengths are counted in."""
+
+    name: str
+    length: str = "tokens of the source"  # empty where all are of one length
+    digits: int = 0
+    top: float | None = 100.0  # the best there is, if that is known
+    lower_is_better: bool = False  # whether less is better; qualities are then below 0
+
+
+CHRF = Scale("chrF")
+
+
+@dataclass(frozen=True)
+class ReportRow:
+    """One held-out row: what was wanted, what the model said, how good that is."""
+
+    source: str | Picture
+    reference: str
+    output: str
+    quality: float  # the larger, the better
+    length: int
+    score: float  # log-probability of the output
+
+
+class HeldOutRow(NamedTuple):
+    """A row that was not learnt from, as it is given and as the model reads it."""
+
+    source: str
+    target: str
+    source_values: Values
+    target_values: Values
+
+    def is_short(self, text: str, values: Values) -> bool:
+        """Whether one side of the row is there, and short enough to be explained."""
+        longest = LONGEST * (1 if self.source_values.ndim == 1 else 100)
+        return bool(text.strip()) and len(values) <= longest
+
+
+@dataclass(frozen=True)
+class ReportRows:
+    """Rows, what they are judged by, and the metrics over all of them."""
+
+    scale: Scale
+    rows: tuple[ReportRow, ...]
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutResults:
+    """What a report says of held-out rows."""
+
+    layout: ClassVar[str] = "rows"  # of the page that shows them
+
+    scores: tuple[Score, ...]
+    views: tuple[View, ...]
+    views_heading: str
+    scale: Scale
+    report_rows: tuple[ReportRow, ...] = ()
+
+    def as_fields(self) -> Mapping[str, Any]:
+        """The values by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastResults(HeldOutResults):
+    """What a report says of held-out windows."""
+
+    layout: ClassVar[str] = "forecasts"
+
+    forecasts: tuple[Forecast, ...] = ()  # from the best to the worst
+    by_step: tuple[float, ...] = ()
+    windows: int = 0
+
+
+def encode_held_out(model: Predictor, rows: Sequence[Row], *, most: int) -> list[HeldOutRow]:
+    """So many of these rows, from all over them."""
+    chosen = [rows[place] for place in even_indices(len(rows), most)]
+    sources = model.source.rows([row.source for row in chosen])
+    targets = model.target.rows([row.target for row in chosen])
+    cells = ((row.source, row.target) for row in chosen)
+    return [
+        HeldOutRow(*cell, *encoded) for cell, *encoded in zip(cells, sources, targets, strict=True)
+    ]
+
+
+def open_held_out(directory: RunDirectory, model: Predictor, *, most: int) -> list[HeldOutRow]:
+    """So many of the rows that training held out; RunError where they are gone."""
+    try:
+        corpus = Corpus.open(directory.cache_directory / "valid")
+    except RunError:
+        raise RunError(
+            f"{directory.path}: its held-out rows are no longer there; name some with --data"
+        ) from None
+    batch = corpus.batch(even_indices(len(corpus), most))
+    return [
+        HeldOutRow(
+            model.source.cell(source[:read]),
+            model.target.cell(target[:written]),
+            source[:read],
+            target[:written],
+        )
+        for source, read, target, written in zip(
+            batch.source, batch.source_lengths, batch.target, batch.target_lengths, strict=True
+        )
+    ]
+
+
+Length = tuple[str, Callable[[HeldOutRow], int]]
+"""What lengths are counted in, empty where all are alike, and the length of a row."""
+Quality = Callable[[int, HeldOutRow, Output], float]
+"""How good an output is, by the number of its row, the row and the output."""
+
+
+def source_length(model: Predictor) -> Length:
+    """Lengths of sources."""
+    unit = UNITS.get(model.source.config.kind)
+    return f"{unit} of the source" if unit else "", lambda row: len(row.source_values)
+
+
+def output_rows(
+    model: Predictor,
+    held: Sequence[HeldOutRow],
+    outputs: Sequence[Output],
+    quality: Quality,
+    *,
+    length: Callable[[HeldOutRow], int],
+) -> tuple[ReportRow, ...]:
+    """Held-out rows with the outputs for them."""
+    return tuple(
+        ReportRow(
+            _source_preview(model.source, row),
+            row.target,
+            output.text,
+            quality(number, row, output),
+            length(row),
+            output.score,
+        )
+        for number, (row, output) in enumerate(zip(held, outputs, strict=True))
+    )
+
+
+def _source_preview(field: Field, row: HeldOutRow) -> str | Picture:
+    """The source of a row for a table: a picture as itself."""
+    items: Any = field.items
+    if not isinstance(items, Pixels):
+        return row.source
+    from PIL import Image
+
+    pixels = np.asarray(row.source_values[0], np.uint8).reshape(
+        items.channels, items.height, items.width
+    )
+    image = pixels.transpose(1, 2, 0) if items.channels == 3 else pixels[0]
+    stream = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(image)).save(stream, "PNG")
+    return Picture(row.source, stream.getvalue())

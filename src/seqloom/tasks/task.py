@@ -1,0 +1,204 @@
+"""A task: whatever is particular to one kind of target, from its data to its reports."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic
+
+from seqloom.config import Config, DataConfig, check_stream, merge, validate
+from seqloom.data import Columns, Corpus, Data, Masking, Report, Row, read_rows, usable_rows
+from seqloom.drawing.views import View
+from seqloom.errors import ConfigError
+from seqloom.explain.explained_output import Cell, ExplainedOutput
+from seqloom.fields import Field
+from seqloom.metrics import Score, leading_score, target_scores
+from seqloom.model import Network
+from seqloom.prediction import Output
+from seqloom.registry import Family
+from seqloom.runs.data_check import check_rows
+from seqloom.runs.held_out import AnyPredictor, HeldOut
+from seqloom.runs.observer import TrainingObserver
+from seqloom.runs.prepare import PreparedData, check_network, prepare_rows
+from seqloom.runs.progress import Validation
+from seqloom.runs.request import TrainingRequest
+from seqloom.search import Search
+from seqloom.store import RunDirectory
+from seqloom.tasks.evaluation import EvaluationResult
+from seqloom.tasks.report_rows import (
+    HeldOutResults,
+    HeldOutRow,
+    ReportRows,
+    encode_held_out,
+    open_held_out,
+)
+from seqloom.tasks.views import explanation_views
+
+__all__ = ["TASKS", "Task"]
+
+EXAMPLES = {  # of inputs that are not text
+    "label": "a label",
+    "vector": "0.5 -1 3",
+    "picture": "picture.png",
+    "sound": "recording.wav",
+    "video": "video.mp4",
+    "none": "a beginning",
+}
+MAX_LOSS = 99.0  # of which a perplexity is shown
+
+
+class Task(ABC, Generic[AnyPredictor]):
+    """What follows from one kind of target; it has no state, and there is one of each kind."""
+
+    kind: ClassVar[str]  # the target column's
+    digits: ClassVar[int] = 1  # of a held-out score
+    has_perplexity: ClassVar[bool] = True  # whether the loss is a mean log-probability
+    more_outputs: ClassVar[str] = "--alternatives 3"  # the option that shows the next best
+
+    def check_columns(self, config: Config) -> None:
+        """ConfigError where the columns do not go together; data need not have been read."""
+        check_stream(config)
+
+    def check_config(self, config: Config) -> None:
+        """ConfigError where a run cannot be trained as configured."""
+        self.check_columns(config)
+        check_network(config)
+
+    def prepare(
+        self, directory: RunDirectory, request: TrainingRequest, watch: TrainingObserver
+    ) -> PreparedData:
+        """Make or find a run's configuration, fields and encoded data."""
+        return prepare_rows(directory, request, watch, check=self.check_config)
+
+    def check_data(self, request: TrainingRequest) -> Iterator[str]:
+        """What is in the data and what training would make of it, as lines of text."""
+        return check_rows(request, check=self.check_config)
+
+    def masking(self, config: Config, target: Any) -> Masking | None:
+        """How tokens of the source are masked in training; None where none are."""
+        return None
+
+    @abstractmethod
+    def predictor(
+        self,
+        config: Config,
+        source: Any,
+        target: Any,
+        network: Any,
+        *,
+        run: RunDirectory | None = None,
+    ) -> AnyPredictor:
+        """The network in use; with the final weights of a run, as fast as it can be."""
+
+    @abstractmethod
+    def held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyPredictor]:
+        """What measures weights on the held-out rows, in this network."""
+
+    @abstractmethod
+    def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
+        """The held-out loss of a model that looks at no source."""
+
+    def data_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A user's options for reading rows, completed."""
+        return options
+
+    def data_rows(
+        self,
+        model: AnyPredictor,
+        data: Data,
+        options: Mapping[str, Any] | None,
+        report: Report,
+    ) -> Iterator[Row]:
+        """Rows read as the run's own data was, without weights, unless options say otherwise."""
+        own = merge(model.config.model_dump(mode="json"), {"data": {"weight": ""}})
+        tables = merge(own, self.data_options(options or {}))
+        config: DataConfig = validate(tables, place="options").data
+        columns = Columns(model.source, model.target, config)
+        return usable_rows(read_rows(data, config, report), columns, report)
+
+    @abstractmethod
+    def describe(self, config: Config) -> str:
+        """What a model does with its inputs, such as `a model of labels judges`."""
+
+    def check_evaluation(
+        self, config: Config, search: Search | None, *, lowercase: bool = False
+    ) -> None:
+        """ConfigError where what is asked of an evaluation would change nothing."""
+        if search is not None:
+            raise ConfigError(
+                f"{self.describe(config)} and does not search: leave search options out"
+            )
+        if lowercase:
+            raise ConfigError(
+                f"--lowercase compares written texts, and {self.describe(config)}: leave it out"
+            )
+
+    @abstractmethod
+    def evaluate(
+        self,
+        model: AnyPredictor,
+        data: Data,
+        *,
+        options: Mapping[str, Any] | None = None,
+        search: Search | None = None,
+        lowercase: bool = False,
+    ) -> EvaluationResult:
+        """The metrics that fit the target, each with a 95 % bootstrap interval."""
+
+    def metrics(
+        self, outputs: Sequence[str], references: Sequence[str], *, seed: int | None = 1
+    ) -> list[Score]:
+        """The metrics of outputs; without a seed they have no intervals."""
+        return target_scores(self.kind, outputs, references, seed=seed)
+
+    def leading(self, scores: Sequence[Score]) -> Score:
+        """The score that a run is judged by; larger is better."""
+        return leading_score(self.kind, scores)
+
+    def describe_loss(self, loss: float) -> str:
+        """A held-out loss in the unit that readers know."""
+        return f"perplexity {math.exp(min(loss, MAX_LOSS)):.2f}"
+
+    def describe_validation(self, validation: Validation) -> str:
+        """Held-out results in a line."""
+        scores = (f"{name} {value:.{self.digits}f}" for name, value in validation.scores.items())
+        return ", ".join([self.describe_loss(validation.loss), *scores])
+
+    def report(
+        self, directory: RunDirectory, model: AnyPredictor, data: Data | None, *, most: int
+    ) -> HeldOutResults:
+        """Results on rows of this data, or of those that training held out, for a report."""
+        if data is None:
+            held = open_held_out(directory, model, most=most)
+        else:
+            rows = list(self.data_rows(model, data, None, Report()))
+            held = encode_held_out(model, rows, most=most)
+        made = self.report_rows(model, held)
+        heading, views = self.views(model, self.cells(model, held))
+        return HeldOutResults(made.scores, views, heading, made.scale, made.rows)
+
+    @abstractmethod
+    def report_rows(self, model: AnyPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
+        """Held-out rows with what the model says of each, and how good that is."""
+
+    def cells(self, model: AnyPredictor, held: Sequence[HeldOutRow]) -> list[Cell]:
+        """The inputs of held-out rows that are short enough to be explained."""
+        return [row.source_values for row in held if row.is_short(row.source, row.source_values)]
+
+    def views(self, model: AnyPredictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
+        """Explanations of a few inputs, and what they are called."""
+        return explanation_views(model, cells, self.explain)
+
+    @abstractmethod
+    def explain(
+        self, model: AnyPredictor, cell: Cell, output: Output | str | None = None
+    ) -> ExplainedOutput:
+        """An input, which may be encoded already, with what the model says of it or with this."""
+
+    def example_command(self, config: Config, run: Path, data: str) -> str:
+        """The command that uses a finished run."""
+        example = EXAMPLES.get(config.source.kind, "your text")
+        return f"echo '{example}' | seqloom predict {run}"
+
+
+TASKS: Family[Any, Task[Any]] = Family("task", home="seqloom.tasks")

@@ -1,0 +1,199 @@
+"""Text written from a source: translation, transliteration, captions, replies, and so on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from seqloom.config import Config
+from seqloom.data import Corpus, Data, Report
+from seqloom.drawing.views import View
+from seqloom.explain.attention_heads import Attentions
+from seqloom.explain.explained_output import Cell, ExplainedText
+from seqloom.explain.feature_groups import group_features
+from seqloom.explain.media_attention import attention_from_trace, is_media
+from seqloom.explain.tracing import Trace
+from seqloom.fields import END, Field
+from seqloom.metrics import all_text_scores
+from seqloom.model import Network
+from seqloom.prediction import Output, TextPredictor, fast_decoder, fast_encoder
+from seqloom.prediction.search_setup import search_from_config
+from seqloom.runs.diagnosis import symbol_guess_loss
+from seqloom.runs.held_out import HeldOut, Measurement
+from seqloom.runs.observer import ValidationSample
+from seqloom.runs.prepare import PreparedData
+from seqloom.runs.progress import Progress, Validation
+from seqloom.search import Search
+from seqloom.store import RunDirectory
+from seqloom.tasks.evaluation import Evaluation
+from seqloom.tasks.outputs import (
+    HeldOutOutputs,
+    encode_sources,
+    perplexity_score,
+    score_groups,
+)
+from seqloom.tasks.report_rows import (
+    CHRF,
+    HeldOutRow,
+    ReportRows,
+    output_rows,
+    source_length,
+)
+from seqloom.tasks.task import TASKS, Task
+from seqloom.tasks.views import attention_views, explanation_views
+from seqloom.training import FREE_RUNNING
+
+__all__ = ["TEXT", "TextTask", "exposure_gap", "text_predictor"]
+
+SAMPLED_ROWS = 500  # rows that are written out at a validation
+COMMANDS = {"turns": "seqloom chat"}  # for sources that are not read a line at a time
+
+
+def text_predictor(
+    config: Config, source: Any, target: Any, network: Any, *, run: RunDirectory | None
+) -> TextPredictor:
+    """The network as a writer; with the final weights of a run, its fast twin computes."""
+    if run is None:
+        return TextPredictor(config, source, target, network)
+    return TextPredictor(
+        config,
+        source,
+        target,
+        network,
+        run.cache_directory / "train",
+        fast_decoder(network.decoder),
+        fast_encoder(network.encoder),
+    )
+
+
+def exposure_gap(held_out: HeldOut[TextPredictor], loss: float) -> float:
+    """How much higher the held-out loss is where each step reads the model's own output (S6.3);
+    0 where the decoder has no feedback."""
+    if held_out.model.network.feedback is None:
+        return 0.0
+    return held_out.row_loss(FREE_RUNNING) - loss
+
+
+class HeldOutText(HeldOutOutputs[TextPredictor]):
+    """Measures weights by the texts that they write for held-out rows."""
+
+    def validation(
+        self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
+    ) -> Validation:
+        """The results of the newest step, with the exposure gap."""
+        found = super().validation(progress, measured, samples)
+        return replace(found, gap=exposure_gap(self, measured.loss))
+
+
+class TextTask(Task[TextPredictor]):
+    """A target of text, with a source."""
+
+    kind = "text"
+    more_outputs = "--n-best 3"
+
+    def predictor(
+        self,
+        config: Config,
+        source: Any,
+        target: Any,
+        network: Any,
+        *,
+        run: RunDirectory | None = None,
+    ) -> TextPredictor:
+        """The network as a writer."""
+        return text_predictor(config, source, target, network, run=run)
+
+    def held_out(self, prepared: PreparedData, network: Network) -> HeldOut[TextPredictor]:
+        """The metrics of texts written for some held-out rows."""
+        model = self.predictor(prepared.config, prepared.source, prepared.target, network)
+        return HeldOutText(prepared, model, self, most=SAMPLED_ROWS)
+
+    def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
+        """The loss of guessing by how common each token is."""
+        return symbol_guess_loss(train, valid, target.items.count)
+
+    def describe(self, config: Config) -> str:
+        """What a model does."""
+        return "a model of text writes"
+
+    def check_evaluation(
+        self, config: Config, search: Search | None, *, lowercase: bool = False
+    ) -> None:
+        """Any search may be evaluated, with or without capitals."""
+
+    def evaluate(
+        self,
+        model: TextPredictor,
+        data: Data,
+        *,
+        options: Mapping[str, Any] | None = None,
+        search: Search | None = None,
+        lowercase: bool = False,
+    ) -> Evaluation:
+        """The metrics of what is written, and the perplexity of the references."""
+        report = Report()
+        rows = [(row.source, row.target) for row in self.data_rows(model, data, options, report)]
+        references = [target for _, target in rows]
+        found = model.predict((source for source, _ in rows), search=search)
+        outputs = [output.text for output in found]
+        scores = (
+            all_text_scores(outputs, references, lowercase=True)
+            if lowercase
+            else self.metrics(outputs, references)
+        )
+        scores.append(perplexity_score(list(score_groups(model, rows))))
+        return Evaluation(report, tuple(scores))
+
+    def report_rows(self, model: TextPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
+        """Each row with what is written for it, judged by chrF."""
+        from sacrebleu.metrics.chrf import CHRF as ChrF
+
+        encoded, references = encode_sources(model, held), [row.target for row in held]
+        search = search_from_config(model.config.search, 1)
+        outputs = model.predict_rows([each.values for each in encoded], search=search)
+        scores = self.metrics([each.text for each in outputs], references)
+        scores.append(perplexity_score(model.score_encoded(encoded, references)))
+        counted, length = source_length(model)
+        if not counted:
+            counted, length = "tokens of the reference", lambda row: len(row.target_values)
+        chrf = ChrF()
+
+        def quality(_: int, row: HeldOutRow, output: Output) -> float:
+            return float(chrf.sentence_score(output.text, [row.target]).score)
+
+        rows = output_rows(model, held, outputs, quality, length=length)
+        return ReportRows(CHRF._replace(length=counted), rows, tuple(scores))
+
+    def views(self, model: TextPredictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
+        """Attention, over the picture, sound or video itself where the source is one."""
+
+        def media_views(traces: Sequence[Trace]) -> tuple[View, ...]:
+            kinds = Attentions.from_trace(traces[0]).kinds
+            if not is_media(model.source) or kinds[0] != "cross":
+                return attention_views(traces)
+            return tuple(attention_from_trace(model, each) for each in traces)
+
+        return explanation_views(model, cells, self.explain, views=media_views)
+
+    def explain(
+        self, model: TextPredictor, cell: Cell, output: Output | str | None = None
+    ) -> ExplainedText:
+        """An input with the output that the model gives for it, or with this one."""
+        values = model.encode_cell(cell)
+        if output is None:
+            search = search_from_config(model.config.search, 1)
+            (output,) = model.predict_rows([values], search=search)
+        if isinstance(output, str):
+            ids = [*model.target.encode(output).tolist(), END]
+        else:
+            ids = list(output.ids)
+        names = tuple(model.source.tokens(values)), tuple(model.target.tokens(ids))
+        return ExplainedText(*names, values, group_features(model, values), tuple(ids))
+
+    def example_command(self, config: Config, run: Path, data: str) -> str:
+        """The command that uses a finished run: a conversation, where turns are read."""
+        command = COMMANDS.get(config.source.kind)
+        return f"{command} {run}" if command else super().example_command(config, run, data)
+
+
+TEXT = TASKS.part("text")(TextTask())

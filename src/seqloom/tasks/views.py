@@ -1,0 +1,54 @@
+"""Explanations of a few held-out inputs, for reports."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from seqloom.data import even_indices
+from seqloom.drawing.views import View
+from seqloom.explain.attention_heads import Attentions
+from seqloom.explain.attribution_views import attribution_view
+from seqloom.explain.explained_output import Cell, ExplainedOutput
+from seqloom.explain.tracing import Trace, has_attention, trace_output
+from seqloom.prediction import Predictor
+
+__all__ = ["ATTENTION", "ATTRIBUTION", "attention_views", "attribution_views", "explanation_views"]
+
+VIEWS = 3
+SHORT = 20  # items of an input where each is asked what it mattered to each output
+ATTENTION, ATTRIBUTION = "Attention of three examples", "What mattered in three examples"
+
+AnyModel = TypeVar("AnyModel", bound=Predictor)
+Explain = Callable[[AnyModel, Cell], ExplainedOutput]
+ViewsOfTraces = Callable[[Sequence[Trace]], tuple[View, ...]]
+
+
+def explanation_views(
+    model: AnyModel,
+    cells: Sequence[Cell],
+    explain: Explain[AnyModel],
+    *,
+    views: ViewsOfTraces | None = None,
+) -> tuple[str, tuple[View, ...]]:
+    """Attention of inputs spread over all; where the model has none, what mattered."""
+    if not cells:
+        return ATTENTION, ()
+    if not has_attention(model.network):
+        return attribution_views(model, [cell for cell in cells if len(cell) <= SHORT] or cells)
+    traces = [trace_output(model.network, explain(model, cell)) for cell in _examples(cells)]
+    return ATTENTION, (views or attention_views)(traces)
+
+
+def attention_views(traces: Sequence[Trace]) -> tuple[View, ...]:
+    """The first kind of attention that the network has, of each trace."""
+    found = [Attentions.from_trace(each) for each in traces]
+    return tuple(each.select_map(found[0].kinds[0]) for each in found)
+
+
+def attribution_views(model: Predictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
+    """What mattered in inputs spread over all."""
+    return ATTRIBUTION, tuple(attribution_view(model, cell) for cell in _examples(cells))
+
+
+def _examples(cells: Sequence[Cell]) -> list[Cell]:
+    """Three of them, or all, from the first to the last."""
+    return [cells[place] for place in even_indices(len(cells), VIEWS)]
