@@ -5,9 +5,11 @@ from typing import Any
 from torch import nn
 
 from seqloom.config import (
+    DECODERS,
+    ENCODERS,
     BlanksHeadConfig,
     DecoderConfig,
-    HeadConfig,
+    HeadOptions,
     HorizonHeadConfig,
     LabelHeadConfig,
     ModelConfig,
@@ -125,8 +127,10 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
             own = _target_vectors(config, reading, target)
             decoder, feedback = _decoder(config, part, encoded, own)
             return SequenceModel(encoder, decoder, feedback, _ctc_layer(config, encoded, own))
-        case _ as part:
+        case HeadOptions() as part:
             return HeadModel(encoder, _head(part, encoded, target))
+        case _ as part:
+            raise DECODERS.unknown(part.kind)
 
 
 def _ctc_layer(config: ModelConfig, encoded: EncoderSizes, target: Target) -> CTCLayer | None:
@@ -239,7 +243,7 @@ def _blanks_head(
     return BlanksHead(encoded.states, output, dropout=dropout, around=encoded.around)
 
 
-def _head(part: HeadConfig, encoded: EncoderSizes, target: Items) -> Head:
+def _head(part: HeadOptions, encoded: EncoderSizes, target: Items) -> Head:
     if encoded.states is None:
         raise ConfigError(
             f"a target of kind {part.kind} needs an encoder: model.encoder.kind is 'none'"
@@ -323,6 +327,8 @@ def _plain_encoder(config: ModelConfig, vectors: Vectors) -> tuple[Encoder, Enco
             return VectorsEncoder(vectors), EncoderSizes(vectors.width, (1, vectors.width))
         case NoEncoderConfig():
             return NoEncoder(), EncoderSizes()
+        case _:
+            raise ENCODERS.unknown(config.encoder.kind)
 
 
 def _decoder(
