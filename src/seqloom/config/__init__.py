@@ -73,6 +73,7 @@ from seqloom.config.heads import (
     TagsHeadConfig,
 )
 from seqloom.config.language_defaults import check_stream
+from seqloom.config.listing import OptionRow, option_names, option_rows
 from seqloom.config.planning import ColumnStatistics, Facts, items_per_row, plan, preset_kinds
 from seqloom.config.positions import (
     POSITIONS,
@@ -96,8 +97,6 @@ from seqloom.config.serialization import (
     leaves,
     load,
     merge,
-    option_names,
-    option_rows,
     parse,
     parse_assignments,
     validate,
@@ -215,6 +214,7 @@ __all__ = [
     "OneHotPositionsConfig",
     "OptimizerConfig",
     "OptimizerOptions",
+    "OptionRow",
     "Overrides",
     "PictureConfig",
     "PictureFrontEndConfig",
