@@ -95,7 +95,7 @@ class HeadModel(nn.Module):
 
     @property
     def filling_head(self) -> FillingHead:
-        """The head of a model of gaps."""
+        """The head of a model of blanks."""
         if not isinstance(self.head, FillingHead):
             raise TypeError("this head judges what was read and fills nothing in")
         return self.head
@@ -117,8 +117,8 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
         return _forecast_model(config, (encoder, encoded), source, target)
     if encoded.around and not isinstance(config.decoder, BlanksHeadConfig):
         raise ConfigError(
-            "model.encoder.direction = 'around' shows no position itself, which suits gaps alone: "
-            "set it to both"
+            "model.encoder.direction = 'around' shows no position itself, which suits blanks "
+            "alone: set it to both"
         )
     match config.decoder:
         case BlanksHeadConfig(dropout=dropout):
@@ -236,7 +236,7 @@ def _blanks_head(
     """A head over the source's own vocabulary, whose output layer may be its table of vectors."""
     if encoded.states is None or not isinstance(target, Symbols):
         raise ConfigError(
-            "model.decoder.kind = 'gaps' tells tokens of a text that an encoder reads: leave it "
+            "model.decoder.kind = 'blanks' tells tokens of a text that an encoder reads: leave it "
             "out, and it follows from target.kind"
         )
     output = output_layer(config, config.embedding, Target(reading, target.count))
