@@ -55,7 +55,7 @@ TargetOption = Annotated[
         "--target",
         metavar="COL[:KIND]",
         help="target column, by name or position, and its kind: text, tags, label, number or "
-        "series, or gaps of the source; of a series several columns, with commas between, or all",
+        "series, or blanks in the source; of a series several columns, with commas between, or all",
     ),
 ]
 WeightOption = Annotated[
@@ -359,8 +359,9 @@ def options() -> None:
     from seqloom.config import option_rows
 
     behave_as_filter()
-    for name, default, description in option_rows():
-        print(f"{name} = {default}\n    {description}")
+    for row in option_rows():
+        kind = f"  ({row.kind})" if row.kind else ""
+        print(f"{row.name} = {row.default}{kind}\n    {row.meaning}")
 
 
 def main() -> None:

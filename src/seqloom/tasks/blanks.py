@@ -9,7 +9,7 @@ from torch import Tensor
 
 from seqloom.baselines.bigrams import Bigrams
 from seqloom.baselines.ngrams import last_tokens
-from seqloom.config import BlanksConfig, Config, check_blanks, merge, one_column
+from seqloom.config import BlanksConfig, Config, merge, one_column
 from seqloom.data import Corpus, Data, Masking, Report, even_indices
 from seqloom.errors import DataError
 from seqloom.explain.explained_output import Cell, ExplainedBlanks
@@ -82,11 +82,6 @@ class BlanksTask(Task[MaskFiller]):
     """A target of blanks in the text of the source."""
 
     kind = KIND
-
-    def check_columns(self, config: Config) -> None:
-        """ConfigError where the source has no tokens that could be left out."""
-        super().check_columns(config)
-        check_blanks(config)
 
     def masking(self, config: Config, target: Any) -> Masking:
         """Tokens are masked anew in each update."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
-from seqloom.config import Config, DataConfig, check_stream, merge, validate
+from seqloom.config import Config, DataConfig, check_columns, merge, validate
 from seqloom.data import Columns, Corpus, Data, Masking, Report, Row, read_rows, usable_rows
 from seqloom.drawing.views import View
 from seqloom.errors import ConfigError
@@ -57,7 +57,7 @@ class Task(ABC, Generic[AnyPredictor]):
 
     def check_columns(self, config: Config) -> None:
         """ConfigError where the columns do not go together; data need not have been read."""
-        check_stream(config)
+        check_columns(config)
 
     def check_config(self, config: Config) -> None:
         """ConfigError where a run cannot be trained as configured."""

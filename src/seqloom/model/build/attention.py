@@ -5,7 +5,7 @@ import math
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.config import AttentionOptions, LocalAttentionConfig
+from seqloom.config import SCORES, AttentionOptions, LocalAttentionConfig
 from seqloom.errors import ConfigError
 from seqloom.model.build.sizes import EncoderSizes, Target
 from seqloom.model.recurrent import AttentionWiring
@@ -91,6 +91,8 @@ def _score(part: AttentionOptions, sizes: tuple[int, int], inner: int) -> ScoreF
             return ConcatScore(*sizes, inner)
         case "perceptron":
             return MLPScore(*sizes, inner)
+        case _:
+            raise SCORES.unknown(part.score)
 
 
 def _focus(part: LocalAttentionConfig, query: int, inner: int) -> Focus:

@@ -5,9 +5,11 @@ from typing import Any
 from torch import nn
 
 from seqloom.config import (
+    DECODERS,
+    ENCODERS,
     BlanksHeadConfig,
     DecoderConfig,
-    HeadConfig,
+    HeadOptions,
     HorizonHeadConfig,
     LabelHeadConfig,
     ModelConfig,
@@ -93,7 +95,7 @@ class HeadModel(nn.Module):
 
     @property
     def filling_head(self) -> FillingHead:
-        """The head of a model of gaps."""
+        """The head of a model of blanks."""
         if not isinstance(self.head, FillingHead):
             raise TypeError("this head judges what was read and fills nothing in")
         return self.head
@@ -115,8 +117,8 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
         return _forecast_model(config, (encoder, encoded), source, target)
     if encoded.around and not isinstance(config.decoder, BlanksHeadConfig):
         raise ConfigError(
-            "model.encoder.direction = 'around' shows no position itself, which suits gaps alone: "
-            "set it to both"
+            "model.encoder.direction = 'around' shows no position itself, which suits blanks "
+            "alone: set it to both"
         )
     match config.decoder:
         case BlanksHeadConfig(dropout=dropout):
@@ -125,8 +127,10 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
             own = _target_vectors(config, reading, target)
             decoder, feedback = _decoder(config, part, encoded, own)
             return SequenceModel(encoder, decoder, feedback, _ctc_layer(config, encoded, own))
-        case _ as part:
+        case HeadOptions() as part:
             return HeadModel(encoder, _head(part, encoded, target))
+        case _ as part:
+            raise DECODERS.unknown(part.kind)
 
 
 def _ctc_layer(config: ModelConfig, encoded: EncoderSizes, target: Target) -> CTCLayer | None:
@@ -232,14 +236,14 @@ def _blanks_head(
     """A head over the source's own vocabulary, whose output layer may be its table of vectors."""
     if encoded.states is None or not isinstance(target, Symbols):
         raise ConfigError(
-            "model.decoder.kind = 'gaps' tells tokens of a text that an encoder reads: leave it "
+            "model.decoder.kind = 'blanks' tells tokens of a text that an encoder reads: leave it "
             "out, and it follows from target.kind"
         )
     output = output_layer(config, config.embedding, Target(reading, target.count))
     return BlanksHead(encoded.states, output, dropout=dropout, around=encoded.around)
 
 
-def _head(part: HeadConfig, encoded: EncoderSizes, target: Items) -> Head:
+def _head(part: HeadOptions, encoded: EncoderSizes, target: Items) -> Head:
     if encoded.states is None:
         raise ConfigError(
             f"a target of kind {part.kind} needs an encoder: model.encoder.kind is 'none'"
@@ -323,6 +327,8 @@ def _plain_encoder(config: ModelConfig, vectors: Vectors) -> tuple[Encoder, Enco
             return VectorsEncoder(vectors), EncoderSizes(vectors.width, (1, vectors.width))
         case NoEncoderConfig():
             return NoEncoder(), EncoderSizes()
+        case _:
+            raise ENCODERS.unknown(config.encoder.kind)
 
 
 def _decoder(

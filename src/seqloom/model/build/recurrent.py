@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from seqloom.config import (
+    UNITS,
     AttentionOptions,
     ElmanConfig,
     GruConfig,
@@ -203,3 +204,5 @@ def _new_unit(part: UnitConfig) -> Callable[[int, int], Unit]:
             )
         case SsruConfig():
             return partial(Ssru, bias=bias, weights=weights)
+        case _:
+            raise UNITS.unknown(part.kind)

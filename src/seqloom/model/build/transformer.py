@@ -5,6 +5,7 @@ from typing import Literal
 from torch import nn
 
 from seqloom.config import (
+    POSITIONS,
     AppendedSinusoidsConfig,
     JointPositionsConfig,
     LearnedPositionsConfig,
@@ -129,6 +130,8 @@ def _positions(part: TransformerOptions, vectors: int, place: str) -> Positions:
             return JointPositions(most, vectors, part.width)
         case RotaryPositionsConfig() | NoPositionsConfig():
             return NoPositions()
+        case _:
+            raise POSITIONS.unknown(part.positions.kind)
 
 
 def _check_even(name: str, size: int) -> None:
