@@ -50,7 +50,7 @@ def known(
 
 
 def guesses(learnt: TrainingRows, sources: list[str]) -> dict[str, list[str]]:
-    return {each.name: each.outputs for each in baselines(learnt, learnt.source.rows(sources))}
+    return baselines(learnt, learnt.source.rows(sources))
 
 
 def test_naive_bayes_is_bayes_rule_with_one_added_to_every_count(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ from seqloom.fields import (
 from seqloom.model import build
 from seqloom.prediction import Predictor
 from seqloom.randomness import key
-from seqloom.runs.predictor import predictor
+from seqloom.tasks import task_of
 
 __all__ = ["HORIZON", "KINDS", "RATE", "WINDOW", "made", "picture", "recording", "series"]
 
@@ -134,7 +134,8 @@ def made(name: str) -> Predictor:
     network = build(config.model, source=source.items, target=target.items)
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
-    return predictor(config, source, target, network.eval())
+    model: Predictor = task_of(config).predictor(config, source, target, network.eval())
+    return model
 
 
 def picture(width: int = 20, height: int = 10, *, kind: str = "PNG") -> bytes:

@@ -1,12 +1,14 @@
 """What a model must beat: simple rules learnt from the same training rows (S8).
 
-Each is a function from what was learnt from to a guess for each row. They see rows as the model
-does, cut into the same tokens.
+Each is a class that makes a guess for each row from what was learnt from. They see rows as the
+model does, cut into the same tokens.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +16,15 @@ from numpy.typing import NDArray
 from seqloom.data import Corpus
 from seqloom.errors import RunError
 from seqloom.fields import Field, Symbols, Values
+from seqloom.registry import Family
 
-__all__ = ["Baseline", "TrainingRows", "baselines"]
+__all__ = ["BASELINES", "Baseline", "TrainingRows", "baselines"]
 
 MOST_COUNTS = 1 << 25  # of pairs of a label and a token
 SOLVER_STEPS = 200  # steps towards the linear baseline's weights
 
 Counts = NDArray[np.float64]
 Ids = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """A rule's name, and the cell that it gives for each row."""
-
-    name: str
-    outputs: list[str]
 
 
 @dataclass(frozen=True)
@@ -61,15 +56,29 @@ class TrainingRows:
         return token_ids(values), rows
 
 
-Rule = Callable[[TrainingRows, Sequence[Ids]], list[str] | None]
+class Baseline(ABC):
+    """A rule that guesses the targets of one kind; register it in BASELINES under its name."""
+
+    target: ClassVar[str]  # the kind of the target column
+
+    @abstractmethod
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
+        """A cell for each source; None where the rule does not fit the columns."""
 
 
-def baselines(known: TrainingRows, sources: Sequence[Values]) -> list[Baseline]:
+BASELINES: Family[Any, type[Baseline]] = Family("baseline", home=__name__)
+
+
+def baselines(known: TrainingRows, sources: Sequence[Values]) -> dict[str, list[str]]:
     """A guess for each of these encoded sources, by every rule that fits the target."""
     tokens = [token_ids(row[: len(row) - known.source.closing]) for row in sources]
-    rules = _RULES.get(known.target.config.kind, ())
-    found = ((name, rule(known, tokens)) for name, rule in rules)
-    return [Baseline(name, outputs) for name, outputs in found if outputs is not None]
+    kind, found = known.target.config.kind, {}
+    for name in BASELINES.kinds():
+        rule = BASELINES.part_of(name)
+        outputs = rule().outputs(known, tokens) if rule.target == kind else None
+        if outputs is not None:
+            found[name] = outputs
+    return found
 
 
 def token_ids(values: Values) -> Ids:
@@ -82,62 +91,92 @@ def _first_column(values: Values) -> Values:
     return values if values.ndim == 1 else values[:, 0]
 
 
-def majority_label(known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
+@BASELINES.part("commonest label")
+class MajorityLabel(Baseline):
     """The same for every row."""
-    counts = np.bincount(known.rows.targets, minlength=2)
-    return [known.target.cell([int(counts.argmax())])] * len(sources)
+
+    target = "label"
+
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
+        """A cell for each source."""
+        counts = np.bincount(known.rows.targets, minlength=2)
+        return [known.target.cell([int(counts.argmax())])] * len(sources)
 
 
-def naive_bayes(known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
+@BASELINES.part("naive Bayes")
+class NaiveBayes(Baseline):
     """The label with the largest log P(label) + Σ log P(token | label), with one added to every
     count; tokens that were never seen say nothing."""
-    labels, vocabulary = known.target.items.count, known.source.items.count
-    if not known.countable or labels * vocabulary > MOST_COUNTS:
-        return None
-    tokens, rows = known.tokens()
-    own = np.asarray(known.rows.flat("target")[0], np.int64)
-    pairs = np.bincount(own[rows] * vocabulary + tokens, minlength=labels * vocabulary)
-    counts = pairs.reshape(labels, vocabulary)
-    likely = np.log(counts + 1.0) - np.log(counts.sum(axis=1, keepdims=True) + vocabulary)
-    likely[:, counts.sum(axis=0) == 0] = 0.0
-    shares = np.bincount(own, minlength=labels) / len(own)
-    with np.errstate(divide="ignore"):
-        before = np.log(shares)
-    best = [int(np.argmax(before + likely[:, row].sum(axis=1))) for row in sources]
-    return [known.target.cell([label]) for label in best]
+
+    target = "label"
+
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
+        """A cell for each source."""
+        labels, vocabulary = known.target.items.count, known.source.items.count
+        if not known.countable or labels * vocabulary > MOST_COUNTS:
+            return None
+        tokens, rows = known.tokens()
+        own = np.asarray(known.rows.flat("target")[0], np.int64)
+        pairs = np.bincount(own[rows] * vocabulary + tokens, minlength=labels * vocabulary)
+        counts = pairs.reshape(labels, vocabulary)
+        likely = np.log(counts + 1.0) - np.log(counts.sum(axis=1, keepdims=True) + vocabulary)
+        likely[:, counts.sum(axis=0) == 0] = 0.0
+        shares = np.bincount(own, minlength=labels) / len(own)
+        with np.errstate(divide="ignore"):
+            before = np.log(shares)
+        best = [int(np.argmax(before + likely[:, row].sum(axis=1))) for row in sources]
+        return [known.target.cell([label]) for label in best]
 
 
-def majority_tags(known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
+@BASELINES.part("commonest tag of each word")
+class MajorityTags(Baseline):
     """For each token the tag it mostly has; for one never seen, the commonest of all."""
-    tokens, _ = known.tokens()
-    tags, _ = known.rows.flat("target")
-    kinds = known.target.items.count
-    pairs, counts = np.unique(tokens * kinds + tags, return_counts=True)
-    usual = np.full(known.source.items.count, np.bincount(tags).argmax(), np.int64)
-    for pair in pairs[np.argsort(counts, kind="stable")].tolist():
-        usual[pair // kinds] = pair % kinds
-    return [known.target.cell(usual[row]) for row in sources]
+
+    target = "tags"
+
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
+        """A cell for each source."""
+        tokens, _ = known.tokens()
+        tags, _ = known.rows.flat("target")
+        kinds = known.target.items.count
+        pairs, counts = np.unique(tokens * kinds + tags, return_counts=True)
+        usual = np.full(known.source.items.count, np.bincount(tags).argmax(), np.int64)
+        for pair in pairs[np.argsort(counts, kind="stable")].tolist():
+            usual[pair // kinds] = pair % kinds
+        return [known.target.cell(usual[row]) for row in sources]
 
 
-def mean_number(known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
+@BASELINES.part("mean")
+class MeanNumber(Baseline):
     """The same for every row."""
-    return [known.target.cell(known.rows.targets.mean(axis=0, keepdims=True))] * len(sources)
+
+    target = "number"
+
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
+        """A cell for each source."""
+        return [known.target.cell(known.rows.targets.mean(axis=0, keepdims=True))] * len(sources)
 
 
-def ridge_regression(known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
+@BASELINES.part("linear")
+class RidgeRegression(Baseline):
     """Ridge regression on how often each token comes, and on how many there are: the weights w with
     the least Σ (x·w − y)² + w², found by conjugate gradients."""
-    if not known.countable:
-        return None
-    vocabulary = known.source.items.count
-    targets, _ = known.rows.flat("target")
-    middle = targets.mean(axis=0)
-    learnt = _BagsOfWords(*known.tokens(), len(targets), vocabulary)
-    weights = np.stack([learnt.solve_ridge(column) for column in (targets - middle).T], axis=1)
-    rows = np.repeat(np.arange(len(sources)), [len(row) for row in sources])
-    asked = _BagsOfWords(np.concatenate(sources), rows, len(sources), vocabulary)
-    found = np.stack([asked.matvec(column) for column in weights.T], axis=1) + middle
-    return [known.target.cell(each[None]) for each in found]
+
+    target = "number"
+
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
+        """A cell for each source."""
+        if not known.countable:
+            return None
+        vocabulary = known.source.items.count
+        targets, _ = known.rows.flat("target")
+        middle = targets.mean(axis=0)
+        learnt = _BagsOfWords(*known.tokens(), len(targets), vocabulary)
+        weights = np.stack([learnt.solve_ridge(column) for column in (targets - middle).T], axis=1)
+        rows = np.repeat(np.arange(len(sources)), [len(row) for row in sources])
+        asked = _BagsOfWords(np.concatenate(sources), rows, len(sources), vocabulary)
+        found = np.stack([asked.matvec(column) for column in weights.T], axis=1) + middle
+        return [known.target.cell(each[None]) for each in found]
 
 
 @dataclass(frozen=True)
@@ -176,10 +215,3 @@ class _BagsOfWords:
             before, size = size, float(left @ left)
             way = left + size / before * way
         return weights
-
-
-_RULES: dict[str, tuple[tuple[str, Rule], ...]] = {
-    "label": (("commonest label", majority_label), ("naive Bayes", naive_bayes)),
-    "tags": (("commonest tag of each word", majority_tags),),
-    "number": (("mean", mean_number), ("linear", ridge_regression)),
-}

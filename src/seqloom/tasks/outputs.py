@@ -123,8 +123,8 @@ def _baseline_scores(
     sources = model.source.rows([source for source, _ in rows])
     references = [target for _, target in rows]
     return {
-        each.name: task.leading(task.metrics(each.outputs, references))
-        for each in baselines(known, sources)
+        name: task.leading(task.metrics(outputs, references))
+        for name, outputs in baselines(known, sources).items()
     }
 
 
