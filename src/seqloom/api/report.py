@@ -20,13 +20,18 @@ from seqloom.config import flatten
 from seqloom.data import Corpus, Data, even_indices, find_windows, source_rows
 from seqloom.drawing.curves import Curves
 from seqloom.drawing.image_files import write_bytes
-from seqloom.drawing.views import View
 from seqloom.errors import DataError, RunError
-from seqloom.explain.attention_heads import Attentions
-from seqloom.explain.attribution_views import attribution_view
-from seqloom.explain.explained_output import Cell, output_to_explain
-from seqloom.explain.media_attention import attention_from_trace, is_media
-from seqloom.explain.tracing import has_attention, trace_output
+from seqloom.explain import (
+    Attentions,
+    Cell,
+    View,
+    attention_from_trace,
+    attribution_view,
+    has_attention,
+    is_media,
+    output_to_explain,
+    trace_output,
+)
 from seqloom.fields import BLANK, Values
 from seqloom.metrics import error_scores, forecast_errors
 from seqloom.prediction import Forecaster, MaskFiller, Predictor, TextPredictor
@@ -164,18 +169,24 @@ def _attention_views(model: Predictor, cells: Sequence[Cell]) -> tuple[str, tupl
     if not cells:
         return ATTENTION, ()
     if isinstance(model, Forecaster):
-        return ATTRIBUTION, tuple(attribution_view(model, cell) for cell in _examples(cells))
+        return ATTRIBUTION, _attribution_views(model, cells)
     if not has_attention(model.network):
         short = [cell for cell in cells if len(cell) <= SHORT] or cells
-        return ATTRIBUTION, tuple(attribution_view(model, cell) for cell in _examples(short))
+        return ATTRIBUTION, _attribution_views(model, short)
     passes = [
         trace_output(model.network, output_to_explain(model, cell)) for cell in _examples(cells)
     ]
     found = [Attentions.from_trace(each) for each in passes]
     kind = found[0].kinds[0]
     if kind == "cross" and isinstance(model, TextPredictor) and is_media(model.source):
-        return ATTENTION, tuple(attention_from_trace(model, each) for each in passes)
+        return ATTENTION, tuple(attention_from_trace(each) for each in passes)
     return ATTENTION, tuple(each.select_map(kind) for each in found)
+
+
+def _attribution_views(model: Predictor, cells: Sequence[Cell]) -> tuple[View, ...]:
+    return tuple(
+        attribution_view(model, output_to_explain(model, cell)) for cell in _examples(cells)
+    )
 
 
 def _examples(cells: Sequence[Cell]) -> list[Cell]:

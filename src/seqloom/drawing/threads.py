@@ -1,0 +1,56 @@
+"""Two sentences with threads between their words: the heavier a weight, the thicker its thread."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["fill_threads"]
+
+SIDE_SPACING = 1.0  # in which a curve swings from one side to the other
+
+
+def fill_threads(
+    figure: "Figure",
+    threads: Sequence[tuple[int, int, float]],
+    source: Sequence[str],
+    target: Sequence[str],
+) -> None:
+    """Source on the left, target on the right; a thread is target, source position and weight."""
+    from matplotlib.collections import LineCollection
+
+    longest = max(len(source), len(target))
+    line = max(0.16, min(0.32, 9 / longest))
+    figure.set_size_inches(3.6, max(0.8, line * longest))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set_xlim(0, SIDE_SPACING)
+    axes.set_ylim(longest - 0.5, -0.5)
+    left, right = _spread(len(source), longest), _spread(len(target), longest)
+    swing = np.linspace(0, 1, 40)
+    bend = swing**2 * (3 - 2 * swing)
+    order = sorted(threads, key=lambda thread: thread[2])
+    curves = [
+        np.column_stack([swing * SIDE_SPACING, left[s] + (right[t] - left[s]) * bend])
+        for t, s, _ in order
+    ]
+    weights = np.array([weight for _, _, weight in order])
+    colors = [(0.12, 0.37, 0.66, 0.15 + 0.75 * weight) for weight in weights]
+    axes.add_collection(LineCollection(curves, linewidths=0.4 + 5 * weights, colors=colors))
+    letters = max(6.0, min(11.0, 34 * line))
+    for heights, words, place, side in (
+        (left, source, -0.02, "right"),
+        (right, target, 1.02, "left"),
+    ):
+        for height, word in zip(heights, words, strict=True):
+            axes.text(place * SIDE_SPACING, height, word, ha=side, va="center", fontsize=letters)
+
+
+def _spread(count: int, room: int) -> np.ndarray:
+    """Heights for so many labels, evenly over the whole."""
+    if count == 1:
+        return np.array([(room - 1) / 2])
+    return np.linspace(0, room - 1, count)
