@@ -11,7 +11,7 @@ import numpy as np
 from seqloom.errors import DataError
 from seqloom.explain.compute.plain_values import round_values
 
-__all__ = ["AttentionMap", "Threads"]
+__all__ = ["LEAST_WEIGHT", "AttentionMap", "Threads"]
 
 ROUNDING = 0.01  # how far half-precision weights may be from a sum of 1
 LEAST_WEIGHT = 0.04  # weights below this have no thread

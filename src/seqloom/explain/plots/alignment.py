@@ -8,17 +8,17 @@ from seqloom.errors import ConfigError
 from seqloom.explain.compute.alignment import Alignment, Alignments
 from seqloom.explain.compute.attention_map import AttentionMap, Threads
 
-__all__: list[str] = []
+__all__ = ["alignment_text", "alignments_text", "draw_alignment", "draw_alignments"]
 
 
 @text_of.register
-def _alignment_text(alignment: Alignment, width: int = 80) -> str:
+def alignment_text(alignment: Alignment, width: int = 80) -> str:
     """One line in Pharaoh format."""
     return alignment.pharaoh()
 
 
 @drawing_of.register
-def _draw_alignment(alignment: Alignment) -> Drawing:
+def draw_alignment(alignment: Alignment) -> Drawing:
     """Threads from word to word, one for each link."""
     table = np.zeros((len(alignment.target), len(alignment.source) + 1))
     for s, t in alignment.links:
@@ -28,17 +28,17 @@ def _draw_alignment(alignment: Alignment) -> Drawing:
 
 
 @text_of.register
-def _alignments_text(found: Alignments, width: int = 80) -> str:
+def alignments_text(found: Alignments, width: int = 80) -> str:
     """A line in Pharaoh format for each input, whatever its width."""
     return "\n".join(one.pharaoh() for one in found.alignments)
 
 
 @drawing_of.register
-def _draw_alignments(found: Alignments) -> Drawing:
+def draw_alignments(found: Alignments) -> Drawing:
     """The threads of the one input that a picture is for."""
     if len(found.alignments) != 1:
         raise ConfigError(
             f"a picture shows the words of one input, not of {len(found.alignments)}: give one, "
             "or write them as .json"
         )
-    return _draw_alignment(found.alignments[0])
+    return draw_alignment(found.alignments[0])

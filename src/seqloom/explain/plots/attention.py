@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_attention", "render_text"]
+__all__ = [
+    "draw_attention",
+    "draw_heads",
+    "draw_map",
+    "draw_threads",
+    "heads_text",
+    "render_text",
+    "threads_text",
+]
 
 SHADES = ((0.05, "·"), (0.25, "░"), (0.50, "▒"), (0.75, "▓"), (1.0, "█"))
 LEGEND = "weight  · <.05  ░ <.25  ▒ <.50  ▓ <.75  █ up to 1"
@@ -65,7 +73,7 @@ def _legend(top: float) -> str:
 
 
 @drawing_of.register
-def _draw_map(attention: AttentionMap) -> Drawing:
+def draw_map(attention: AttentionMap) -> Drawing:
     """A heat map, legible up to hundreds of tokens a side."""
     labels = tuple(map(tick_label, (*attention.source, *attention.target)))
     dots = 110 if max(attention.weights.shape) > 100 else 150
@@ -79,11 +87,11 @@ def _fill_map(attention: AttentionMap, figure: "Figure", labels: Sequence[str]) 
 
 def draw_attention(attention: AttentionMap, path: Path) -> None:
     """Draw the map as PNG or SVG, by the path's suffix."""
-    _draw_map(attention).save(path)
+    draw_map(attention).save(path)
 
 
 @text_of.register
-def _heads_text(heads: HeadMaps, width: int = 80) -> str:
+def heads_text(heads: HeadMaps, width: int = 80) -> str:
     """A heat map for each layer and head, one below the other."""
     parts = []
     for layer in heads.layers:
@@ -94,7 +102,7 @@ def _heads_text(heads: HeadMaps, width: int = 80) -> str:
 
 
 @drawing_of.register
-def _draw_heads(heads: HeadMaps) -> Drawing:
+def draw_heads(heads: HeadMaps) -> Drawing:
     """A row of heat maps for each layer."""
     first = heads.layers[0]
     return Drawing(
@@ -134,7 +142,7 @@ def _label_edges(axes: "Axes", columns: Sequence[str], rows: Sequence[str]) -> N
 
 
 @text_of.register
-def _threads_text(threads: Threads, width: int = 80) -> str:
+def threads_text(threads: Threads, width: int = 80) -> str:
     """For each output token the source tokens that it hangs on, the heaviest first."""
     lines = []
     for token, weights in zip(threads.attention.target, threads.attention.weights, strict=True):
@@ -149,7 +157,7 @@ def _threads_text(threads: Threads, width: int = 80) -> str:
 
 
 @drawing_of.register
-def _draw_threads(threads: Threads) -> Drawing:
+def draw_threads(threads: Threads) -> Drawing:
     """Source on the left, output on the right, threads between them."""
     labels = tuple(map(tick_label, (*threads.attention.source, *threads.attention.target)))
     return Drawing(labels, partial(_fill_threads, threads), 130)

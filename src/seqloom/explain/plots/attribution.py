@@ -17,7 +17,7 @@ from seqloom.explain.plots.terminal import terminal_label, truncate_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["output_label"]
+__all__ = ["attribution_text", "draw_view", "output_label", "view_text"]
 
 LEAST = 0.005  # that is named in the terminal: nats, or a share of the largest
 LONGEST = 28  # cells of a name there
@@ -25,7 +25,7 @@ SHOWN = 4  # parts that each method names there
 
 
 @text_of.register
-def _attribution_text(found: Attribution, width: int = 80) -> str:
+def attribution_text(found: Attribution, width: int = 80) -> str:
     """For each thing that is said the parts that each look holds for the weightiest."""
     names = (*found.source, *(f"({name})" for name in found.inputs))
     lines = []
@@ -69,13 +69,13 @@ def _part_name(part: str) -> str:
 
 
 @text_of.register
-def _view_text(view: AttributionView, width: int = 80) -> str:
+def view_text(view: AttributionView, width: int = 80) -> str:
     """The weightiest parts of each method."""
-    return _attribution_text(view.attribution, width)
+    return attribution_text(view.attribution, width)
 
 
 @drawing_of.register
-def _draw_view(view: AttributionView) -> Drawing:
+def draw_view(view: AttributionView) -> Drawing:
     """A map for each method, side by side; blue speaks for the output, red against it."""
     found = view.attribution
     labels = tuple(map(tick_label, (*found.source, *found.inputs, *found.target)))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_flows"]
+__all__ = ["draw_flow", "draw_flows", "flow_text"]
 
 BARS = " ▁▂▃▄▅▆▇█"
 FEW = 12  # symbols that have room side by side
@@ -31,7 +31,7 @@ DECADES = 6  # that a bar in the terminal spans
 
 
 @text_of.register
-def _flow_text(found: Flow, width: int = 80) -> str:
+def flow_text(found: Flow, width: int = 80) -> str:
     """A bar for each distance, from a millionth of the largest up; then radii and gates."""
     lines = [f"C is {found.cost}"]
     lines += ["size of ∂C/∂h, from the last step back"] if found.gradients.units else []
@@ -75,7 +75,7 @@ def _bars(sizes: np.ndarray) -> str:
 
 
 @drawing_of.register
-def _draw_flow(flow: Flow) -> Drawing:
+def draw_flow(flow: Flow) -> Drawing:
     """Sizes by distance or by source position, and below them a map of each unit's gate."""
     first = flow.memory_labels()[0]
     labels = tuple(map(tick_label, (*first, *(s for g in flow.gates for s in g.symbols[0]))))

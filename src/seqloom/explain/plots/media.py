@@ -29,7 +29,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__: list[str] = []
+__all__ = [
+    "draw_picture",
+    "draw_picture_attribution",
+    "draw_series_attribution",
+    "draw_sound",
+    "draw_sound_attribution",
+    "draw_video",
+    "picture_text",
+    "sound_text",
+    "video_text",
+]
 
 ACROSS = 6  # panels in a row
 PANEL = 1.7  # inches
@@ -41,7 +51,7 @@ BLUE, GREY = "#1f5fa8", "#6b6b6b"
 
 
 @text_of.register
-def _picture_text(seen: PictureAttention, width: int = 80) -> str:
+def picture_text(seen: PictureAttention, width: int = 80) -> str:
     """The cell that each token looked at most, counted from the upper left."""
     lines = []
     for token, weights in zip(seen.target, seen.weights, strict=True):
@@ -53,7 +63,7 @@ def _picture_text(seen: PictureAttention, width: int = 80) -> str:
 
 
 @drawing_of.register
-def _draw_picture(seen: PictureAttention) -> Drawing:
+def draw_picture(seen: PictureAttention) -> Drawing:
     """The picture once for each token, bright where it looked."""
     return Drawing(tuple(map(tick_label, seen.target)), partial(_fill_picture_attention, seen), 130)
 
@@ -81,13 +91,13 @@ def _fill_picture_attention(
 
 
 @text_of.register
-def _sound_text(seen: SoundAttention, width: int = 80) -> str:
+def sound_text(seen: SoundAttention, width: int = 80) -> str:
     """A heat map of shade blocks, the time across."""
     return render_text(seen.attention, width)
 
 
 @drawing_of.register
-def _draw_sound(seen: SoundAttention) -> Drawing:
+def draw_sound(seen: SoundAttention) -> Drawing:
     """The bands over time, and below them the weights of each token over the same time."""
     return Drawing(
         tuple(map(tick_label, seen.attention.target)), partial(_fill_sound_attention, seen), 130
@@ -112,13 +122,13 @@ def _fill_sound_attention(seen: SoundAttention, figure: "Figure", labels: Sequen
 
 
 @text_of.register
-def _video_text(seen: VideoAttention, width: int = 80) -> str:
+def video_text(seen: VideoAttention, width: int = 80) -> str:
     """A heat map of shade blocks, the frames across."""
     return render_text(seen.attention, width)
 
 
 @drawing_of.register
-def _draw_video(seen: VideoAttention) -> Drawing:
+def draw_video(seen: VideoAttention) -> Drawing:
     """The frames in a strip, and below each its weight for each token."""
     return Drawing(tuple(map(tick_label, seen.attention.target)), partial(_fill_video, seen), 130)
 
@@ -148,7 +158,7 @@ def _fill_video(seen: VideoAttention, figure: "Figure", labels: Sequence[str]) -
 
 
 @drawing_of.register
-def _draw_picture_attribution(seen: PictureAttributionView) -> Drawing:
+def draw_picture_attribution(seen: PictureAttributionView) -> Drawing:
     """The picture for each thing that is said and each look."""
     return Drawing(
         tuple(map(tick_label, seen.attribution.target)),
@@ -218,7 +228,7 @@ def _draw_prefix(axes: "Axes", cells: np.ndarray, most: float) -> None:
 
 
 @drawing_of.register
-def _draw_sound_attribution(seen: SoundAttributionView) -> Drawing:
+def draw_sound_attribution(seen: SoundAttributionView) -> Drawing:
     """The bands over time, and below them each look over the same time."""
     return Drawing(
         tuple(map(tick_label, seen.attribution.target)), partial(_fill_sound_attribution, seen), 130
@@ -264,7 +274,7 @@ def _fill_sound_attribution(
 
 
 @drawing_of.register
-def _draw_series_attribution(seen: SeriesAttributionView) -> Drawing:
+def draw_series_attribution(seen: SeriesAttributionView) -> Drawing:
     """Each forecast with its past, and below it what mattered at each step of it."""
     labels = tuple(map(tick_label, (*seen.attribution.target, *seen.columns)))
     return Drawing(labels, partial(_fill_series, seen), 120)

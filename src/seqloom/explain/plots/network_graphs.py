@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__: list[str] = []
+__all__ = ["draw_graph", "graph_text"]
 
 NEAR = 2.5  # boxes apart that a straight arrow leads from one to the other
 INKS = {"up": "0.3", "time": "#1f5fa8", "look": "#c8641e", "code": "#c8641e", "feedback": "0.6"}
@@ -24,7 +24,7 @@ FACES = {
 
 
 @text_of.register
-def _graph_text(net: NetworkGraph, width: int = 80) -> str:
+def graph_text(net: NetworkGraph, width: int = 80) -> str:
     """Each node and where it leads, from the source to the output."""
     lines = []
     for node in net.nodes:
@@ -38,7 +38,7 @@ def _graph_text(net: NetworkGraph, width: int = 80) -> str:
 
 
 @drawing_of.register
-def _draw_graph(net: NetworkGraph) -> Drawing:
+def draw_graph(net: NetworkGraph) -> Drawing:
     """Boxes and arrows, the source below on the left, the output on top on the right."""
     return Drawing(tuple(node.label for node in net.nodes), partial(_fill, net), 130)
 

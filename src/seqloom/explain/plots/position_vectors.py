@@ -14,11 +14,11 @@ from seqloom.explain.plots.terminal import wrap_lines
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__: list[str] = []
+__all__ = ["draw_positions", "positions_text"]
 
 
 @text_of.register
-def _positions_text(found: PositionMaps, width: int = 80) -> str:
+def positions_text(found: PositionMaps, width: int = 80) -> str:
     """For each side the kind, the size, and how far neighbours lie apart."""
     lines = []
     for each in found.maps:
@@ -33,7 +33,7 @@ def _positions_text(found: PositionMaps, width: int = 80) -> str:
 
 
 @drawing_of.register
-def _draw_positions(found: PositionMaps) -> Drawing:
+def draw_positions(found: PositionMaps) -> Drawing:
     """A heat map for each side, and beside it the distance of neighbours."""
     return Drawing((), partial(_fill, found), 120)
 

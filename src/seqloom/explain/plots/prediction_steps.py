@@ -17,7 +17,7 @@ from seqloom.explain.plots.terminal import terminal_label, truncate_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__: list[str] = []
+__all__ = ["draw_steps", "steps_page", "steps_text"]
 
 HINT = (
     '<p class="faint">Step with the arrow keys <kbd>←</kbd> <kbd>→</kbd>, '
@@ -26,7 +26,7 @@ HINT = (
 
 
 @text_of.register
-def _steps_text(steps: PredictionSteps, width: int = 80) -> str:
+def steps_text(steps: PredictionSteps, width: int = 80) -> str:
     """A paragraph for each step."""
     lines: list[str] = []
     for number, step in enumerate(steps.steps, start=1):
@@ -54,7 +54,7 @@ def _step_lines(steps: PredictionSteps, number: int, step: PredictionStep) -> li
 
 
 @drawing_of.register
-def _draw_steps(steps: PredictionSteps) -> Drawing:
+def draw_steps(steps: PredictionSteps) -> Drawing:
     """Probabilities, sizes of states and gates over the steps."""
     names = (f"{tick_label(step.read)}\n{tick_label(step.wrote)}" for step in steps.steps)
     if steps.verb == "writes":
@@ -102,7 +102,7 @@ def _fill(steps: PredictionSteps, figure: "Figure", labels: Sequence[str]) -> No
 
 
 @page_of.register
-def _steps_page(steps: PredictionSteps, title: str) -> str:
+def steps_page(steps: PredictionSteps, title: str) -> str:
     """A page that is stepped through with the arrow keys."""
     view = '<div id="view"></div>'
     parts = [HINT, view, embed_json("steps", steps.as_dict()), text_details(steps)]

@@ -14,7 +14,7 @@ from seqloom.explain.plots.terminal import truncate_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__: list[str] = []
+__all__ = ["draw_states", "states_text"]
 
 MOST_LABELS = 80  # points that are labelled one by one, where no labels are given
 LONGEST = 36  # characters of a label in a picture
@@ -22,7 +22,7 @@ COLOURS = 10
 
 
 @text_of.register
-def _states_text(found: StateMap, width: int = 80) -> str:
+def states_text(found: StateMap, width: int = 80) -> str:
     """Each sentence, and below it those that lie nearest."""
     lines = []
     for text, nearest in zip(found.texts, found.nearest_neighbors(), strict=True):
@@ -35,7 +35,7 @@ def _states_text(found: StateMap, width: int = 80) -> str:
 
 
 @drawing_of.register
-def _draw_states(found: StateMap) -> Drawing:
+def draw_states(found: StateMap) -> Drawing:
     """Points with their sentences, in a colour for each label."""
     kinds = tuple(dict.fromkeys(label for label in found.labels if label is not None))
     sentences = tuple(_shorten(_one_line(text)) for text in found.texts)

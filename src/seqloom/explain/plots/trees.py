@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__: list[str] = []
+__all__ = ["draw_tree", "tree_text"]
 
 MOST_PRUNED = 2  # branches of a node that a picture shows of those not kept
 MARKS = {"kept": "", "pruned": "×", "finished": "■", "winner": "★"}
@@ -24,7 +24,7 @@ ROOT = 40  # cells of the root in the terminal
 
 
 @text_of.register
-def _tree_text(tree: BeamTree, width: int = 80) -> str:
+def tree_text(tree: BeamTree, width: int = 80) -> str:
     """A line for each branch that was kept; those dropped beside it in one."""
     below, best = tree.children(), tree.best_path()
     lines = [terminal_label(tree.branches[0].text, ROOT)]
@@ -47,7 +47,7 @@ def _tree_text(tree: BeamTree, width: int = 80) -> str:
 
 
 @drawing_of.register
-def _draw_tree(tree: BeamTree) -> Drawing:
+def draw_tree(tree: BeamTree) -> Drawing:
     """Steps across, branches down."""
     return Drawing(tuple(tick_label(b.text) for b in tree.branches), partial(_fill, tree), 120)
 
