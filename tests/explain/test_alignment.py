@@ -7,8 +7,9 @@ import pytest
 
 from seqloom.drawing.views import write
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.compute.alignment import Alignment, Gold, align, alignment_errors, parse_gold
+from seqloom.explain.compute.alignment import Alignment, align
 from seqloom.explain.compute.output_to_explain import text_to_explain
+from seqloom.metrics.alignment import Gold, alignment_errors, parse_gold
 from tests.explain.pictures import WORKED, texts
 from tests.prediction.untrained import untrained
 

@@ -1,7 +1,7 @@
 """A table of weights as a heat map, legible from one token a side to hundreds."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["fill_heat_map", "scale_top"]
+__all__ = ["fill_heat_map", "fill_heat_maps", "scale_top"]
 
 TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a scale of weights
 
@@ -72,10 +72,9 @@ class _Layout:
         )
 
 
-def fill_heat_map(
-    figure: "Figure", weights: np.ndarray, columns: Sequence[str], rows: Sequence[str]
-) -> None:
-    """Put the map, its labels and the colour bar on the figure."""
+def fill_heat_map(weights: np.ndarray, figure: "Figure", labels: Sequence[str]) -> None:
+    """The map and a colour bar; labels are those of the columns, then those of the rows."""
+    columns, rows = labels[: weights.shape[1]], labels[weights.shape[1] :]
     layout = _Layout(len(columns), len(rows))
     figure.set_size_inches(*layout.page)
     axes = figure.add_axes(layout.box(0, layout.map))
@@ -122,3 +121,26 @@ def _write_numbers(axes: "Axes", weights: np.ndarray, top: float) -> None:
             axes.text(
                 column, row, text.removeprefix("0"), ha="center", va="center", fontsize=8, color=ink
             )
+
+
+def fill_heat_maps(
+    maps: Sequence[Mapping[str, np.ndarray]], figure: "Figure", labels: Sequence[str]
+) -> None:
+    """Rows of small maps by their titles, with labels of columns, then of rows at the rim alone."""
+    across, count = max(map(len, maps)), next(iter(maps[0].values())).shape[1]
+    columns, rows = labels[:count], labels[count:]
+    cell = max(0.07, min(0.22, 2.6 / max(len(columns), len(rows))))
+    size = max(1.1, cell * len(columns)), max(0.8, cell * len(rows))
+    figure.set_size_inches(across * (size[0] + 0.15), len(maps) * (size[1] + 0.3))
+    figure.set_layout_engine("constrained")
+    for shown, line in zip(maps, figure.subplots(len(maps), across, squeeze=False), strict=True):
+        for axes in line[len(shown) :]:
+            axes.set_axis_off()
+        for axes, (title, weights) in zip(line, shown.items(), strict=False):
+            axes.imshow(weights, cmap="Blues", vmin=0, vmax=scale_top(weights), aspect="auto")
+            axes.set_title(title, fontsize=8, pad=4)
+            below, left = columns if shown is maps[-1] else (), rows if axes is line[0] else ()
+            axes.set_xticks(range(len(below)), below, rotation=90)
+            axes.set_yticks(range(len(left)), left)
+            axes.tick_params(length=0, labelsize=max(5.0, min(8.0, 45 * cell)))
+            axes.spines[:].set_color("0.8")

@@ -14,14 +14,18 @@ SIDE_SPACING = 1.0  # in which a curve swings from one side to the other
 
 
 def fill_threads(
+    weights: np.ndarray,
+    threads: Sequence[tuple[int, int]],
     figure: "Figure",
-    threads: Sequence[tuple[int, int, float]],
-    source: Sequence[str],
-    target: Sequence[str],
+    labels: Sequence[str],
 ) -> None:
-    """Source on the left, target on the right; a thread is target, source position and weight."""
+    """Source on the left, target on the right, threads between positions (target, source).
+
+    Labels are those of the source, then those of the target; the weights are (T, S).
+    """
     from matplotlib.collections import LineCollection
 
+    source, target = labels[: weights.shape[1]], labels[weights.shape[1] :]
     longest = max(len(source), len(target))
     line = max(0.16, min(0.32, 9 / longest))
     figure.set_size_inches(3.6, max(0.8, line * longest))
@@ -32,14 +36,14 @@ def fill_threads(
     left, right = _spread(len(source), longest), _spread(len(target), longest)
     swing = np.linspace(0, 1, 40)
     bend = swing**2 * (3 - 2 * swing)
-    order = sorted(threads, key=lambda thread: thread[2])
+    order = sorted(threads, key=lambda thread: weights[thread])
     curves = [
         np.column_stack([swing * SIDE_SPACING, left[s] + (right[t] - left[s]) * bend])
-        for t, s, _ in order
+        for t, s in order
     ]
-    weights = np.array([weight for _, _, weight in order])
-    colors = [(0.12, 0.37, 0.66, 0.15 + 0.75 * weight) for weight in weights]
-    axes.add_collection(LineCollection(curves, linewidths=0.4 + 5 * weights, colors=colors))
+    heavy = np.array([weights[thread] for thread in order])
+    colors = [(0.12, 0.37, 0.66, 0.15 + 0.75 * weight) for weight in heavy]
+    axes.add_collection(LineCollection(curves, linewidths=0.4 + 5 * heavy, colors=colors))
     letters = max(6.0, min(11.0, 34 * line))
     for heights, words, place, side in (
         (left, source, -0.02, "right"),

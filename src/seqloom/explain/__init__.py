@@ -4,20 +4,11 @@
 `drawing_of` for a picture, `write` for a file.
 """
 
-from seqloom.drawing.views import View, drawing_of, page_of, text_of, write
+from seqloom.drawing.views import View, drawing_of, text_of, write
 from seqloom.explain import plots
-from seqloom.explain.compute.alignment import (
-    Alignment,
-    Alignments,
-    ErrorRate,
-    align,
-    alignment_errors,
-    parse_gold,
-)
+from seqloom.explain.compute.alignment import Alignment, Alignments, align
 from seqloom.explain.compute.attention import (
     Attentions,
-    HeadMaps,
-    LayerAttention,
     attention_from_trace,
     attention_of,
     attention_over_media,
@@ -26,44 +17,23 @@ from seqloom.explain.compute.attention_map import AttentionMap, Threads
 from seqloom.explain.compute.attribution import Attribution, attribution_view
 from seqloom.explain.compute.explained_output import Cell, ExplainedOutput, ExplainedText
 from seqloom.explain.compute.flow import Flow, flow_of
-from seqloom.explain.compute.gates import UnitGates
 from seqloom.explain.compute.gradients import (
-    CostFunction,
     GradientFlow,
-    UnitFlow,
     example_of,
     gradient_flow,
     mean_cross_entropy,
-    spectral_radii,
 )
-from seqloom.explain.compute.instrumented_copy import UnitLocation
-from seqloom.explain.compute.media import (
-    AttributionView,
-    PictureAttention,
-    PictureAttributionView,
-    SeriesAttributionView,
-    SoundAttention,
-    SoundAttributionView,
-    VideoAttention,
-    is_media,
-)
-from seqloom.explain.compute.network_graphs import (
-    NetworkGraph,
-    architecture_graph,
-    unroll_graph,
-)
+from seqloom.explain.compute.media import AttributionView, is_media
+from seqloom.explain.compute.network_graphs import NetworkGraph, architecture_graph, unroll_graph
 from seqloom.explain.compute.output_to_explain import output_to_explain, text_to_explain
-from seqloom.explain.compute.position_vectors import PositionMap, PositionMaps, position_maps
-from seqloom.explain.compute.prediction_steps import (
-    PredictionStep,
-    PredictionSteps,
-    explain_steps,
-)
+from seqloom.explain.compute.position_vectors import PositionMaps, position_maps
+from seqloom.explain.compute.prediction_steps import PredictionSteps, explain_steps
 from seqloom.explain.compute.states import StateMap, state_map
 from seqloom.explain.compute.tracing import Trace, has_attention, trace_output
 from seqloom.explain.compute.trees import BeamTree, beam_tree
 from seqloom.explain.plots.attention import draw_attention, render_text
 from seqloom.explain.plots.flow import draw_flows
+from seqloom.metrics.alignment import alignment_errors, parse_gold
 
 __all__ = [
     "Alignment",
@@ -74,31 +44,16 @@ __all__ = [
     "AttributionView",
     "BeamTree",
     "Cell",
-    "CostFunction",
-    "ErrorRate",
     "ExplainedOutput",
     "ExplainedText",
     "Flow",
     "GradientFlow",
-    "HeadMaps",
-    "LayerAttention",
     "NetworkGraph",
-    "PictureAttention",
-    "PictureAttributionView",
-    "PositionMap",
     "PositionMaps",
-    "PredictionStep",
     "PredictionSteps",
-    "SeriesAttributionView",
-    "SoundAttention",
-    "SoundAttributionView",
     "StateMap",
     "Threads",
     "Trace",
-    "UnitFlow",
-    "UnitGates",
-    "UnitLocation",
-    "VideoAttention",
     "View",
     "align",
     "alignment_errors",
@@ -119,12 +74,10 @@ __all__ = [
     "is_media",
     "mean_cross_entropy",
     "output_to_explain",
-    "page_of",
     "parse_gold",
     "plots",
     "position_maps",
     "render_text",
-    "spectral_radii",
     "state_map",
     "text_of",
     "text_to_explain",

@@ -71,7 +71,7 @@ class LayerAttention:
 
 @dataclass(frozen=True, eq=False)
 class Attentions:
-    """All attention of one input and its output; none where the model has no such part."""
+    """All attention weights of one input and its output; none where the model has no attention."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -79,12 +79,12 @@ class Attentions:
 
     @classmethod
     def from_trace(cls, found: Trace) -> "Attentions":
-        """What a pass noted."""
+        """The attention of a trace."""
         layers = tuple(_layer_attention(look) for look in found.attention_traces)
         return cls(found.output.source, found.output.target, layers)
 
     def select_layers(self, kind: str = "cross") -> tuple[LayerAttention, ...]:
-        """The layers of one kind, the first first; ConfigError where there are none."""
+        """The layers of one kind, the lowest first; ConfigError where there are none."""
         if kind not in ATTENTION_KINDS:
             raise ConfigError(f"attention of {kind!r}: choose {', '.join(ATTENTION_KINDS)}")
         layers = tuple(layer for layer in self.layers if layer.kind == kind)
@@ -100,7 +100,7 @@ class Attentions:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Who looks in this model: the first is what is seen where nothing else is asked for."""
+        """The kinds of attention in this model, the one shown by default first."""
         return tuple(
             name for name in ATTENTION_KINDS if any(layer.kind == name for layer in self.layers)
         )
@@ -120,7 +120,7 @@ class Attentions:
         return found.mean() if head is None else found.head(head)
 
     def head_maps(self, kind: str = "cross") -> "HeadMaps":
-        """Every layer and head of one kind, to be seen side by side."""
+        """Every layer and head of one kind, side by side."""
         return HeadMaps(self.select_layers(kind))
 
     def as_dict(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class UnitGates:
         return {name: np.concatenate(each).mean(axis=0) for name, each in self.gates.items()}
 
     def half_lives(self) -> np.ndarray:
-        """Steps after which half of what a unit held is left, by its mean share in logarithms."""
+        """Steps after which half of a unit's state is left, by its mean share in logarithms."""
         logs = np.log(np.maximum(np.concatenate(self.retention), LEAST)).mean(axis=0)
         with np.errstate(divide="ignore"):
             lives: np.ndarray = np.log(2) / np.maximum(-logs, 0)
@@ -63,7 +63,7 @@ class UnitGates:
 
 
 def collect_gates(passes: Sequence[Trace]) -> tuple[UnitGates, ...]:
-    """The gates of every gated unit, over passes of one model."""
+    """The gates of every gated unit, over traces of one model."""
     found = []
     for stretches in zip(*(each.unit_traces for each in passes), strict=True):
         tables = [compute_gates(stretch) for stretch in stretches]

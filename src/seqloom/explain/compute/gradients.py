@@ -41,7 +41,7 @@ CostFunction = Callable[[Any, Memory, Int[Tensor, "B T"]], Float[Tensor, "B"]]
 
 @dataclass(frozen=True, eq=False)
 class UnitFlow:
-    """What a cost tells one unit: for each sentence ∂C/∂h_t of every step, as (T, D).
+    """The gradient of a cost at one unit: ∂C/∂h_t of every step of each sentence, as (T, D).
 
     Steps are in the order in which the unit read them: a backward unit ends at the first position.
     """
@@ -52,11 +52,11 @@ class UnitFlow:
 
     @property
     def norms(self) -> tuple[np.ndarray, ...]:
-        """The size of ∂C/∂h_t for each step of each sentence."""
+        """The norm of ∂C/∂h_t for each step of each sentence."""
         return tuple(np.linalg.norm(steps, axis=1) for steps in self.gradients)
 
     def by_distance(self) -> np.ndarray:
-        """The mean size 0, 1, 2, … steps before a sentence's last, over the sentences so long."""
+        """The mean norm 0, 1, 2, … steps before the last, over the sentences long enough."""
         turned = [norms[::-1] for norms in self.norms]
         distances = range(max(map(len, turned)))
         return np.array([np.mean([row[d] for row in turned if d < len(row)]) for d in distances])
@@ -73,7 +73,10 @@ class UnitFlow:
 
 @dataclass(frozen=True, eq=False)
 class GradientFlow:
-    """What a cost tells every state of a model (S6.8, S9).
+    """The gradient of a cost at every state of a model (S6.8, S9).
+
+    Bengio et al. 1994, Learning Long-Term Dependencies with Gradient Descent is Difficult; Pascanu
+    et al. 2013, On the Difficulty of Training Recurrent Neural Networks.
 
     `memory` is the size of the gradient at each position of each encoded source as it was handed to
     the decoder, which is what attention sends back; None where no states are handed over.
@@ -84,7 +87,7 @@ class GradientFlow:
     memory: tuple[np.ndarray, ...] | None
 
     def by_location(self) -> dict[str, UnitFlow]:
-        """The units by their places in words."""
+        """The units by their locations in words."""
         return {str(unit.location): unit for unit in self.units}
 
     def as_dict(self) -> dict[str, Any]:
@@ -103,7 +106,7 @@ def mean_cross_entropy(
 
 
 def example_of(model: TextPredictor, pairs: Sequence[tuple[str, str]]) -> Example:
-    """Sources and targets as one batch; a source too long for the model is cut as in use."""
+    """Sources and targets as one batch; a source too long for the model is truncated as in use."""
     if not pairs:
         raise DataError("there is nothing to look at: give at least one pair of source and target")
     reader = model.input_reader
@@ -115,10 +118,10 @@ def example_of(model: TextPredictor, pairs: Sequence[tuple[str, str]]) -> Exampl
 def gradient_flow(
     model: Network, example: Example, *, cost: CostFunction = mean_cross_entropy
 ) -> GradientFlow:
-    """The gradient of each sentence's cost with respect to every state it came through.
+    """The gradient of each sentence's cost with respect to every state it depends on.
 
-    The model is seen as in use, without dropout, and is not changed. Sentences do not mix: each has
-    the gradients that it has alone.
+    The model is evaluated without dropout and is not changed. Sentences do not affect each other:
+    each has the gradients that it has alone.
     """
     with torch.enable_grad():
         seen, units = _instrument(model)
@@ -158,7 +161,7 @@ def spectral_radii(unit: Unit) -> dict[str, float]:
 
 
 class _StepwiseUnit(Unit):
-    """A unit that is called a step at a time and keeps its states, as they are in the graph."""
+    """A unit that is called step by step and keeps its states, which are in autograd's graph."""
 
     def __init__(self, place: UnitLocation, inner: Unit) -> None:
         super().__init__()
@@ -169,7 +172,7 @@ class _StepwiseUnit(Unit):
     def forward(
         self, inputs: Float[Tensor, "R T I"], state: UnitState
     ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
-        """What the unit gives for all steps at once, to rounding."""
+        """The same as the unit gives for all steps at once, up to rounding."""
         outputs, states = [], []
         for step in _differentiable(inputs).split(1, dim=1):
             output, after = self.inner(step, state)
@@ -182,7 +185,7 @@ class _StepwiseUnit(Unit):
 
 
 def _instrument(model: Network) -> tuple[Network, list[_StepwiseUnit]]:
-    """The model as in use, with the same weights and a watched unit in place of each."""
+    """A copy of the model with the same weights and a stepwise unit in place of each."""
     watched: list[_StepwiseUnit] = []
 
     def watch(place: UnitLocation, inner: Unit) -> _StepwiseUnit:
@@ -194,7 +197,7 @@ def _instrument(model: Network) -> tuple[Network, list[_StepwiseUnit]]:
 
 
 def _gradients(total: Tensor, groups: list[list[Tensor]]) -> list[Float[Tensor, "B T D"]]:
-    """The gradient with respect to each group of steps, side by side; 0 where none reaches."""
+    """The gradient with respect to each group of steps, joined along time; 0 where none arrives."""
     steps = [step for group in groups for step in group]
     found = iter(torch.autograd.grad(total, steps, materialize_grads=True) if steps else ())
     return [torch.cat([next(found) for _ in group], dim=1) for group in groups]

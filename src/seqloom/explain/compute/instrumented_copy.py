@@ -25,11 +25,11 @@ AnyNetwork = TypeVar("AnyNetwork", bound=Network)
 AnyPart = TypeVar("AnyPart", bound=nn.Module)
 
 Replacement = tuple[nn.Module, Callable[[Any], nn.Module]]
-"""A module of the model, and what makes the one to stand in its place from a copy of it."""
+"""A module of the model, and what makes its replacement from a copy of it."""
 
 
 class UnitLocation(NamedTuple):
-    """Where in a model a unit stands."""
+    """Where in a model a unit is."""
 
     side: str  # encoder or decoder
     layer: int  # from 1
@@ -40,7 +40,7 @@ class UnitLocation(NamedTuple):
 
 
 def instrument(model: AnyNetwork, changes: Iterable[Replacement] = ()) -> AnyNetwork:
-    """The model as in use, with the very same parameters, and some modules exchanged."""
+    """A copy in evaluation mode with the very same parameters, and some modules replaced."""
     # What a deep copy finds here it takes as its copy.
     known: dict[int, Any] = {id(each): each for each in (*model.parameters(), *model.buffers())}
     for module, change in changes:

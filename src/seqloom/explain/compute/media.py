@@ -100,7 +100,7 @@ class AttributionView:
 
 @dataclass(frozen=True, eq=False)
 class PictureAttributionView(AttributionView):
-    """The same over the cells of a picture."""
+    """An attribution over the cells of a picture."""
 
     picture: np.ndarray  # (H, W, C), 0 to 255
     grid: tuple[int, int]  # of cells
@@ -113,7 +113,7 @@ class PictureAttributionView(AttributionView):
 
 @dataclass(frozen=True, eq=False)
 class SoundAttributionView(AttributionView):
-    """The same over the time and the bands of a recording."""
+    """An attribution over the time and the bands of a recording."""
 
     frames: np.ndarray  # (S, C)
     seconds: float
@@ -127,7 +127,7 @@ class SoundAttributionView(AttributionView):
 
 @dataclass(frozen=True, eq=False)
 class SeriesAttributionView(AttributionView):
-    """The same over the steps and the columns of a series."""
+    """An attribution over the steps and the columns of a series."""
 
     past: np.ndarray  # (S, C)
     forecast: np.ndarray  # (T, C)

@@ -20,7 +20,7 @@ LEAST_WEIGHT = 0.05  # attention that is drawn
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A part of the net, or its work at one step; where it stands in a picture."""
+    """A part of the network, or the part at one step, with its place in a picture."""
 
     name: str
     label: str
@@ -31,7 +31,7 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class GraphEdge:
-    """What goes from one node to another."""
+    """A connection from one node to another."""
 
     begin: str
     end: str
@@ -41,7 +41,7 @@ class GraphEdge:
 
 @dataclass(frozen=True)
 class NetworkGraph:
-    """Nodes and edges."""
+    """Nodes and edges, from the source to the output."""
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
@@ -208,7 +208,7 @@ class _Unrolled:
 
 
 def _position_edges(layer: LayerSummary, count: int, side: str) -> Iterator[GraphEdge]:
-    """How the steps of one layer know of each other."""
+    """The connections between the steps of one layer."""
     for t in range(count - 1):
         if layer.recurrent[0]:
             yield GraphEdge(f"{layer.name} {t}", f"{layer.name} {t + 1}", "time")

@@ -20,7 +20,7 @@ def round_values(values: np.ndarray) -> list[Any]:
 
 
 def visible_label(token: str) -> str:
-    """Spaces and control characters as their pictures, a lone combining mark on a dotted circle."""
+    """Spaces and control characters as symbols, a lone combining mark on a dotted circle."""
     label = "".join(map(_visible_character, token)).strip(JOINERS) or "∅"
     if cell_len(label[0]) == 0 or unicodedata.category(label[0]).startswith("M"):
         label = "◌" + label

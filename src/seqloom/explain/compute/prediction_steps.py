@@ -37,7 +37,7 @@ class LayerStep:
 
 @dataclass(frozen=True)
 class PredictionStep:
-    """One step of a decoder, or of a reader that is asked what it thinks so far."""
+    """One step of a decoder, or the prediction of a head after one more item."""
 
     read: str
     wrote: str
@@ -186,15 +186,15 @@ def _position_outputs(model: Any, said: ExplainedOutput) -> list[Output]:
 
 
 def _state_norm(found: Trace, t: int) -> float:
-    """Of the state that the encoder hands on at a position."""
+    """The norm of the encoder's state at a position."""
     states = found.memory.states
     return float("nan") if states is None else float(states[0, t].norm())
 
 
 def layer_steps(found: Trace, side: str, count: int) -> list[tuple[LayerStep, ...]]:
-    """Every recurrent layer of a side at each of so many steps, in the order of the positions.
+    """Every recurrent layer of a side at each of `count` steps, in the order of the positions.
 
-    What a decoder read before its own outputs is left out, and so is what closes a source.
+    A source that the decoder reads before its outputs is left out, and so is `<end>` of a source.
     """
     columns = []
     kept = slice(-count, None) if side == "decoder" else slice(count)

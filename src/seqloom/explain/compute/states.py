@@ -29,7 +29,7 @@ ROUNDING = 1e-9  # share of the largest axis, below which an axis shows nothing
 
 @dataclass(frozen=True, eq=False)
 class StateMap:
-    """Sentences with their states (N, D) and their places in two dimensions (N, 2)."""
+    """Sentences with their states (N, D) and coordinates in two dimensions (N, 2)."""
 
     texts: tuple[str, ...]
     labels: tuple[str | None, ...]  # what kind each is, where that was said
@@ -39,7 +39,7 @@ class StateMap:
     shares: tuple[float, ...] = ()  # of the variance that each axis shows, where that is known
 
     def nearest_neighbors(self, count: int = NEAREST) -> list[list[tuple[int, float]]]:
-        """For each sentence the nearest others and their distances, among the states themselves."""
+        """For each sentence the nearest others, with the distances of their states."""
         squares = np.square(self.states).sum(axis=1)
         distances = squares[:, None] + squares - 2 * self.states @ self.states.T
         np.fill_diagonal(distances, np.inf)
@@ -87,7 +87,11 @@ def state_map(
 
 
 def project_states(states: np.ndarray, method: str = "pca") -> tuple[np.ndarray, tuple[float, ...]]:
-    """Places in two dimensions, and the share of variance that each axis shows, if it is known."""
+    """Coordinates in two dimensions, and the share of variance of each axis where it is known.
+
+    Pearson 1901, On Lines and Planes of Closest Fit (PCA); van der Maaten and Hinton 2008,
+    Visualizing Data using t-SNE.
+    """
     if method == "tsne":
         return _tsne(states), ()
     if method != "pca":
@@ -103,7 +107,7 @@ def project_states(states: np.ndarray, method: str = "pca") -> tuple[np.ndarray,
 
 
 def _tsne(states: np.ndarray) -> np.ndarray:
-    """By scikit-learn, from the same first places each time."""
+    """By scikit-learn, with a fixed initialization."""
     try:
         from sklearn.manifold import TSNE  # type: ignore[import-untyped]
     except ImportError:
@@ -132,7 +136,7 @@ def _encode_texts(model: Predictor, texts: Sequence[str], of: str) -> np.ndarray
 
 
 def _sentence_states(memory: Memory, of: str) -> torch.Tensor:
-    """The state of each sentence: the top layer's last, or the mean of those handed over."""
+    """The state of each sentence: the top layer's last, or the mean of all positions."""
     if of == "mean" and memory.states is not None and memory.mask is not None:
         return mean_state(memory.states, memory.mask)
     if of == "last" and memory.code is not None:

@@ -38,10 +38,10 @@ __all__ = [
 
 
 class AttentionTrace(NamedTuple):
-    """How one layer looked, head by head."""
+    """The attention weights of one layer, head by head."""
 
     side: str  # encoder or decoder
-    kind: AttentionKind  # at the source, or at its own sequence
+    kind: AttentionKind  # to the source, or to its own sequence
     layer: int  # from 1
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -49,7 +49,7 @@ class AttentionTrace(NamedTuple):
 
 
 class UnitTrace(NamedTuple):
-    """What one unit read and kept, step after step, in the order in which it read."""
+    """The inputs and states of one unit, step by step, in the order in which it read."""
 
     location: UnitLocation
     unit: Unit
@@ -98,7 +98,7 @@ def trace_decoder(network: SequenceModel, said: ExplainedText) -> DecoderTrace:
 
 @dataclass
 class _AttentionCalls:
-    """Weights as they came, call by call: (H, T, C)."""
+    """Recorded weights, call by call: (H, T, C)."""
 
     side: str
     kind: AttentionKind
@@ -108,7 +108,7 @@ class _AttentionCalls:
 
 @dataclass
 class _UnitCalls:
-    """A unit's steps as they came: inputs, state before, states after, of the one row."""
+    """A unit's recorded steps: inputs, state before and states after, of the single row."""
 
     location: UnitLocation
     unit: Unit
@@ -157,7 +157,7 @@ def has_attention(network: Network) -> bool:
 
 
 class _RecordingSelfAttention(nn.Module):
-    """Self-attention that notes its weights, which the fast product of torch does not show."""
+    """Self-attention that records its weights, which torch's fused kernel does not return."""
 
     def __init__(self, look: _AttentionCalls, inner: SelfAttention | SimpleAttention) -> None:
         super().__init__()
@@ -247,7 +247,7 @@ class _Timeline:
 
 
 def position_labels(source: Sequence[str], count: int) -> tuple[str, ...]:
-    """Names for so many positions that were made of the items of a source."""
+    """Names for `count` positions that were made of the items of a source."""
     if len(source) >= count:
         return tuple(source[:: -(-len(source) // count)])
     return tuple(str(number) for number in range(1, count + 1))

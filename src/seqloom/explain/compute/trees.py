@@ -20,7 +20,7 @@ CONTINUATION_TOKENS = 8  # tokens that it goes on for
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """What a search came to."""
+    """The result of a search."""
 
     text: str
     score: float  # log-probability
@@ -60,7 +60,7 @@ class BeamTree:
         )
 
     def children(self) -> dict[int, list[Branch]]:
-        """The branches below each node: the one that won first, then kept ones, by score."""
+        """The branches below each node: the winner's first, then kept ones, by score."""
         found: dict[int, list[Branch]] = {branch.number: [] for branch in self.branches}
         for branch in self.branches:
             if branch.parent is not None:
@@ -95,7 +95,7 @@ class BeamTree:
 def beam_tree(
     model: TextPredictor, text: str, *, width: int | None = None, expansions: int = EXPANSIONS
 ) -> BeamTree:
-    """Search with a beam, keep its tree, and look for the optimum; by the run's own ranking."""
+    """Search with a beam, keep its tree, and search exactly; both by the run's own ranking."""
     if not text.strip():
         raise DataError("there is nothing to look at in a blank input; give a text")
     if model.is_language_model:
@@ -119,14 +119,14 @@ def beam_tree(
 
 
 def _limit_length(model: TextPredictor) -> TextPredictor:
-    """A language model that stops soon: its outputs may have no end of their own."""
+    """A language model that stops early, as its outputs may never end by themselves."""
     options = model.config.search
     short = options.model_copy(update={"length": min(options.length, CONTINUATION_TOKENS)})
     return replace(model, config=model.config.model_copy(update={"search": short}))
 
 
 def _drop_prompt(branches: Sequence[Branch]) -> tuple[Branch, ...]:
-    """The tree from where it branches first; what was given before is its root."""
+    """The tree from its first branching on; the prompt before it becomes its root."""
     below = [sum(each.parent == number for each in branches) for number in range(len(branches))]
     first = next((number for number, count in enumerate(below) if count != 1), 0)
     begun = " ".join(each.text for each in branches[max(0, first - PROMPT_TOKENS + 1) : first + 1])

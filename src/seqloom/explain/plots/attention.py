@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.cells import cell_len
 
-from seqloom.drawing.heat_map import fill_heat_map, scale_top
+from seqloom.drawing.heat_map import fill_heat_map, fill_heat_maps, scale_top
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.threads import fill_threads
 from seqloom.drawing.views import drawing_of, text_of
@@ -16,10 +15,6 @@ from seqloom.explain.compute.attention import HeadMaps
 from seqloom.explain.compute.attention_map import LEAST_WEIGHT, AttentionMap, Threads
 from seqloom.explain.compute.plain_values import tick_label
 from seqloom.explain.plots.terminal import panels, terminal_label
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = [
     "draw_attention",
@@ -77,12 +72,7 @@ def draw_map(attention: AttentionMap) -> Drawing:
     """A heat map, legible up to hundreds of tokens a side."""
     labels = tuple(map(tick_label, (*attention.source, *attention.target)))
     dots = 110 if max(attention.weights.shape) > 100 else 150
-    return Drawing(labels, partial(_fill_map, attention), dots)
-
-
-def _fill_map(attention: AttentionMap, figure: "Figure", labels: Sequence[str]) -> None:
-    count = len(attention.source)
-    fill_heat_map(figure, attention.weights, labels[:count], labels[count:])
+    return Drawing(labels, partial(fill_heat_map, attention.weights), dots)
 
 
 def draw_attention(attention: AttentionMap, path: Path) -> None:
@@ -105,45 +95,17 @@ def heads_text(heads: HeadMaps, width: int = 80) -> str:
 def draw_heads(heads: HeadMaps) -> Drawing:
     """A row of heat maps for each layer."""
     first = heads.layers[0]
-    return Drawing(
-        tuple(map(tick_label, (*first.columns, *first.rows))), partial(_fill_heads, heads), 120
-    )
-
-
-def _fill_heads(heads: HeadMaps, figure: "Figure", labels: Sequence[str]) -> None:
-    """Small maps in a grid, layers down and heads across, with labels at the rim alone."""
-    first = heads.layers[0]
-    columns, rows = labels[: len(first.columns)], labels[len(first.columns) :]
-    across = max(len(layer.weights) for layer in heads.layers)
-    cell = max(0.07, min(0.22, 2.6 / max(len(columns), len(rows))))
-    size = max(1.1, cell * len(columns)), max(0.8, cell * len(rows))
-    figure.set_size_inches(across * (size[0] + 0.15), len(heads.layers) * (size[1] + 0.3))
-    figure.set_layout_engine("constrained")
-    grid = figure.subplots(len(heads.layers), across, squeeze=False)
-    for layer, line in zip(heads.layers, grid, strict=True):
-        for number, axes in enumerate(line):
-            if number >= len(layer.weights):
-                axes.set_axis_off()
-                continue
-            weights = layer.weights[number]
-            axes.imshow(weights, cmap="Blues", vmin=0, vmax=scale_top(weights), aspect="auto")
-            axes.set_title(f"layer {layer.layer}, head {number + 1}", fontsize=8, pad=4)
-            _label_edges(
-                axes, columns if layer is heads.layers[-1] else (), rows if not number else ()
-            )
-            axes.tick_params(length=0, labelsize=max(5.0, min(8.0, 45 * cell)))
-            axes.spines[:].set_color("0.8")
-
-
-def _label_edges(axes: "Axes", columns: Sequence[str], rows: Sequence[str]) -> None:
-    """Labels below and on the left, where there are any."""
-    axes.set_xticks(range(len(columns)), columns, rotation=90)
-    axes.set_yticks(range(len(rows)), rows)
+    maps = [
+        {f"layer {layer.layer}, head {n}": weights for n, weights in enumerate(layer.weights, 1)}
+        for layer in heads.layers
+    ]
+    labels = tuple(map(tick_label, (*first.columns, *first.rows)))
+    return Drawing(labels, partial(fill_heat_maps, maps), 120)
 
 
 @text_of.register
 def threads_text(threads: Threads, width: int = 80) -> str:
-    """For each output token the source tokens that it hangs on, the heaviest first."""
+    """For each output token the source tokens with its heaviest threads."""
     lines = []
     for token, weights in zip(threads.attention.target, threads.attention.weights, strict=True):
         order = np.argsort(-weights, kind="stable")[:SHOWN]
@@ -159,11 +121,7 @@ def threads_text(threads: Threads, width: int = 80) -> str:
 @drawing_of.register
 def draw_threads(threads: Threads) -> Drawing:
     """Source on the left, output on the right, threads between them."""
-    labels = tuple(map(tick_label, (*threads.attention.source, *threads.attention.target)))
-    return Drawing(labels, partial(_fill_threads, threads), 130)
-
-
-def _fill_threads(threads: Threads, figure: "Figure", labels: Sequence[str]) -> None:
-    weights, count = threads.attention.weights, len(threads.attention.source)
-    heavy = [(t, s, float(weights[t, s])) for t, s in threads.heavy_weights()]
-    fill_threads(figure, heavy, labels[:count], labels[count:])
+    attention = threads.attention
+    labels = tuple(map(tick_label, (*attention.source, *attention.target)))
+    fill = partial(fill_threads, attention.weights, threads.heavy_weights())
+    return Drawing(labels, fill, 130)

@@ -26,7 +26,7 @@ SHOWN = 4  # parts that each method names there
 
 @text_of.register
 def attribution_text(found: Attribution, width: int = 80) -> str:
-    """For each thing that is said the parts that each look holds for the weightiest."""
+    """For each output the parts that each method gives the largest weight."""
     names = (*found.source, *(f"({name})" for name in found.inputs))
     lines = []
     for row, token in enumerate(found.target):
@@ -87,7 +87,7 @@ def _fill_symbols(found: Attribution, figure: "Figure", labels: Sequence[str]) -
     columns, rows = labels[:count], labels[count:]
     if len(found.target) == 1:
         tables = {METHODS[name]: table for name, table in found.tables().items()}
-        fill_rows(figure, tables, columns, output_label(found, rows[0], 0))
+        fill_rows(figure, tables, columns, output_label(found, 0, rows[0]))
         return
     hidden = future_mask(found)
     tables = {
@@ -96,8 +96,8 @@ def _fill_symbols(found: Attribution, figure: "Figure", labels: Sequence[str]) -
     fill_tables(figure, tables, columns, rows, source=len(found.source))
 
 
-def output_label(found: Attribution, label: str, row: int) -> str:
-    """What is said, and how large it is."""
+def output_label(found: Attribution, row: int, label: str) -> str:
+    """An output, and how large its explained quantity is."""
     value = found.scores[row]
     if found.is_log_probability:
         return f"{label}  p {np.exp(value):.3f}"

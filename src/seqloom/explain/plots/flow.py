@@ -9,7 +9,7 @@ import numpy as np
 from rich.cells import cell_len
 
 from seqloom.drawing.image_files import Drawing
-from seqloom.drawing.log_lines import fill_log_lines
+from seqloom.drawing.log_lines import fill_bars, fill_gates, fill_log_lines
 from seqloom.drawing.views import drawing_of, text_of
 from seqloom.errors import DataError
 from seqloom.explain.compute.flow import Flow
@@ -19,14 +19,11 @@ from seqloom.explain.compute.plain_values import tick_label
 from seqloom.explain.plots.terminal import panels, terminal_label, wrap_lines
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["draw_flow", "draw_flows", "flow_text"]
 
 BARS = " ▁▂▃▄▅▆▇█"
-FEW = 12  # symbols that have room side by side
-TICKS = 60  # symbols that are written below a map
 DECADES = 6  # that a bar in the terminal spans
 
 
@@ -59,7 +56,7 @@ def flow_text(found: Flow, width: int = 80) -> str:
 def _gate_lines(unit: UnitGates) -> list[str]:
     """The means over all units, and the units that live longest."""
     means = ", ".join(f"{name} {mean.mean():.2f}" for name, mean in unit.means().items())
-    lives = ", ".join(f"{unit} ({life:.1f})" for unit, life in unit.longest_lived())
+    lives = ", ".join(f"{number} ({life:.1f})" for number, life in unit.longest_lived())
     return [f"{unit.location}: mean {means}", f"  longest half-lives in steps: unit {lives}"]
 
 
@@ -94,40 +91,11 @@ def _fill(flow: Flow, figure: "Figure", labels: Sequence[str]) -> None:
         fill_log_lines(first, lines)
         first.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=8)
     elif flow.gradients.memory is not None:
-        _bar_chart(first, flow.gradients.memory[0], source)
+        fill_bars(first, flow.gradients.memory[0], source)
     for axes, unit in zip(others, flow.gates, strict=True):
         symbols, rest = rest[: len(unit.symbols[0])], rest[len(unit.symbols[0]) :]
-        _gate_map(axes, unit, symbols)
-
-
-def _bar_chart(axes: "Axes", sizes: np.ndarray, symbols: Sequence[str]) -> None:
-    axes.bar(range(len(sizes)), sizes, color="#1f5fa8", width=0.7)
-    _label_symbols(axes, symbols)
-    axes.set_ylabel("size of ∂C/∂h")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(length=0, labelsize=8)
-
-
-def _gate_map(axes: "Axes", unit: UnitGates, symbols: Sequence[str]) -> None:
-    """The share that each unit keeps at each step of the first input, the longest-lived on top."""
-    order = np.argsort(-unit.half_lives(), kind="stable")
-    image = axes.imshow(
-        unit.retention[0][:, order].T, cmap="viridis", vmin=0, vmax=1, aspect="auto",
-        interpolation="nearest",
-    )  # fmt: skip
-    axes.set_title(f"share kept, {unit.location}", fontsize=10)
-    axes.set_ylabel("units, by half-life", fontsize=9)
-    _label_symbols(axes, symbols)
-    axes.set_yticks([])
-    axes.tick_params(length=0, labelsize=8)
-    axes.figure.colorbar(image, ax=axes, pad=0.01)
-
-
-def _label_symbols(axes: "Axes", symbols: Sequence[str]) -> None:
-    """Symbols below, as many as there is room for."""
-    shown = range(0, len(symbols), -(-len(symbols) // TICKS))
-    turned = 90 if len(symbols) > FEW else 0
-    axes.set_xticks(shown, [symbols[place] for place in shown], rotation=turned)
+        order = np.argsort(-unit.half_lives(), kind="stable")
+        fill_gates(axes, unit.retention[0][:, order], symbols, str(unit.location))
 
 
 def draw_flows(flows: Mapping[str, UnitFlow], path: Path) -> None:

@@ -1,21 +1,17 @@
 """The steps of a prediction as paragraphs, as lines over time, and as a page to step through."""
 
-from collections.abc import Sequence
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.page import embed_json, page
+from seqloom.drawing.panels import Panel, fill_panels
 from seqloom.drawing.views import drawing_of, page_of, text_details, text_of
 from seqloom.explain.compute.plain_values import tick_label
 from seqloom.explain.compute.prediction_steps import BEST, PredictionStep, PredictionSteps
 from seqloom.explain.plots.terminal import terminal_label, truncate_line
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["draw_steps", "steps_page", "steps_text"]
 
@@ -59,46 +55,31 @@ def draw_steps(steps: PredictionSteps) -> Drawing:
     names = (f"{tick_label(step.read)}\n{tick_label(step.wrote)}" for step in steps.steps)
     if steps.verb == "writes":
         names = (tick_label(step.wrote) for step in steps.steps)
-    return Drawing(tuple(names), partial(_fill, steps), 120)
+    return Drawing(tuple(names), partial(fill_panels, _panels(steps)), 120)
 
 
-def _fill(steps: PredictionSteps, figure: "Figure", labels: Sequence[str]) -> None:
-    recurrent = bool(steps.steps[0].layers)
-    gated = recurrent and bool(steps.steps[0].layers[0].gates)
-    panels = 2 + gated
-    figure.set_size_inches(max(5.0, min(40.0, 0.5 * len(labels) + 2.5)), 1.7 * panels)
-    figure.set_layout_engine("constrained")
-    axes = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
+def _panels(steps: PredictionSteps) -> list[Panel]:
+    """Probabilities or numbers, sizes of states and, where there are any, gates."""
+    first = steps.steps[0]
+    places = [layer.place for layer in first.layers]
     chances = [step.log_probability for step in steps.steps if step.log_probability is not None]
-    if chances:
-        axes[0].bar(range(len(chances)), np.exp(chances), color="#1f5fa8", width=0.6)
-        axes[0].set_ylim(0, 1)
-        axes[0].set_ylabel("probability", fontsize=9)
-    else:
-        numbers = [[float(number) for number in step.wrote.split()] for step in steps.steps]
-        axes[0].plot(numbers, marker=".")
-        axes[0].set_ylabel(steps.verb, fontsize=9)
-    if recurrent:
-        for number, layer in enumerate(steps.steps[0].layers):
-            sizes = [step.layers[number].norm for step in steps.steps]
-            axes[1].plot(sizes, marker=".", label=layer.place)
-    else:
-        axes[1].plot([step.norm for step in steps.steps], marker=".", label="before output")
-    axes[1].set_ylabel("size of state", fontsize=9)
-    if gated:
-        for number, layer in enumerate(steps.steps[0].layers):
-            for name in layer.gates:
-                values = [step.layers[number].gates[name] for step in steps.steps]
-                axes[2].plot(values, marker=".", label=f"{layer.place}, {name}")
-        axes[2].set_ylim(0, 1)
-        axes[2].set_ylabel("mean gate", fontsize=9)
-    for panel in axes[1:]:
-        panel.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    for panel in axes:
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.tick_params(labelsize=8)
-    turn = 90 if len(labels) > 12 else 0
-    axes[-1].set_xticks(range(len(labels)), labels, rotation=turn)
+    numbers = [[float(word) for word in step.wrote.split()] for step in steps.steps if not chances]
+    outputs = (
+        Panel("probability", {"": np.exp(chances)}, bars=True, limits=(0, 1))
+        if chances
+        else Panel(steps.verb, {"": np.array(numbers)})
+    )
+    norms = {
+        place: np.array([step.layers[number].norm for step in steps.steps])
+        for number, place in enumerate(places)
+    } or {"before output": np.array([step.norm for step in steps.steps])}
+    gates = {
+        f"{place}, {gate}": np.array([step.layers[number].gates[gate] for step in steps.steps])
+        for number, place in enumerate(places)
+        for gate in first.layers[number].gates
+    }
+    panels = [outputs, Panel("size of state", norms, legend=True)]
+    return panels + [Panel("mean gate", gates, limits=(0, 1), legend=True)] * bool(gates)
 
 
 @page_of.register

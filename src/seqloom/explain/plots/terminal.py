@@ -15,7 +15,7 @@ RIGHT_TO_LEFT = {"R", "AL"}
 
 
 def panels(sizes: Sequence[int], room: int) -> Iterator[range]:
-    """Runs of columns, each with a space before it, that fit into the room; at least one a run."""
+    """Runs of columns, each with a space before it, that fit into the room; never an empty run."""
     first, used = 0, 0
     for position, size in enumerate(sizes):
         if used + 1 + size > room and position > first:
@@ -26,7 +26,7 @@ def panels(sizes: Sequence[int], room: int) -> Iterator[range]:
 
 
 def truncate_line(line: str, width: int) -> str:
-    """A line cut to so many cells."""
+    """A line truncated to `width` cells."""
     return line if cell_len(line) <= width else set_cell_size(line, max(1, width - 1)) + "…"
 
 
