@@ -171,6 +171,39 @@ def test_imports_never_point_back(path: Path) -> None:
             assert ROOMS.index(there) <= ROOMS.index(here), f"{path}: {here} imports {there}"
 
 
+def draws(tree: ast.AST) -> Iterator[str]:
+    """Every import in a file of what draws: pictures, pages, and what is built on them."""
+    drawing = ("matplotlib", "seqloom.drawing", "seqloom.explain.plots")
+    for module, name in imported(tree):
+        full = f"{module}.{name}" if name else module
+        if full.startswith(drawing):
+            yield full
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if (SOURCE / "seqloom/explain/compute") in path.parents],
+    ids=lambda path: path.name,
+)
+def test_what_computes_an_explanation_does_not_draw(path: Path) -> None:
+    """explain/compute/ gives plain values, which explain/plots/ shows."""
+    assert list(draws(ast.parse(path.read_bytes()))) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import matplotlib.pyplot",
+        "from seqloom import drawing",
+        "def f():\n    from seqloom.drawing.views import write",
+        "from seqloom.explain import plots",
+        "from seqloom.explain.plots.terminal import panels",
+    ],
+)
+def test_a_drawing_import_is_seen(code: str) -> None:
+    assert list(draws(ast.parse(code)))
+
+
 def declared(path: Path, tree: ast.Module) -> list[str]:
     """The module's `__all__`, a plain list of names; one that is only a docstring needs none."""
     for node in tree.body:

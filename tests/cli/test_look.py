@@ -15,7 +15,7 @@ from seqloom.config import merge
 from seqloom.fields import Values
 from seqloom.prediction import Output, TextPredictor
 from tests.cli.support import Command
-from tests.insight.browser import browser, complaints
+from tests.explain.browser import browser, complaints
 from tests.run.finished import make_run
 from tests.run.support import PAIRS, options
 

@@ -19,7 +19,7 @@ from seqloom.model import build
 from seqloom.prediction import Output
 from seqloom.runs.progress import Origin, Progress
 from seqloom.tasks import LANGUAGE_MODEL, TASKS, TEXT, task_of
-from tests.insight.kinds import KINDS, case
+from tests.explain.kinds import KINDS, case
 from tests.run.support import PAIRS, options
 
 TEXTS = ["".join(pair) for pair in PAIRS]

@@ -14,7 +14,7 @@ from seqloom.cli.terminal import behave_as_filter
 from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
-    from seqloom.drawing.views import View
+    from seqloom.explain import ExplainedOutput, View
     from seqloom.prediction import Predictor, TextPredictor
 
 __all__ = ["look", "report"]
@@ -100,11 +100,11 @@ def look(
     wanted = ViewRequest(tuple(rows), gold, of, layer, head, each, threads, flat, beam)
     show = show or _default_view(model, wanted)
     view = VIEWS[show](model, wanted)
-    if to is None:
-        print(view.text(shutil.get_terminal_size().columns))
-        return
-    from seqloom.drawing.views import write
+    from seqloom.explain import text_of, write
 
+    if to is None:
+        print(text_of(view, shutil.get_terminal_size().columns))
+        return
     write(view, to, title=_title(show, rows))
     print(to)
 
@@ -145,7 +145,7 @@ def _title(show: str, rows: list[tuple[str, str | None]]) -> str:
 
 def _default_view(model: "Predictor", wanted: ViewRequest) -> str:
     """What is shown of a model where nothing is said."""
-    from seqloom.explain.tracing import has_attention
+    from seqloom.explain import has_attention
 
     asked = wanted.of or wanted.layer is not None or wanted.head is not None
     if asked or wanted.each or wanted.threads or has_attention(model.network):
@@ -154,17 +154,14 @@ def _default_view(model: "Predictor", wanted: ViewRequest) -> str:
 
 
 def _attention(model: "Predictor", wanted: ViewRequest) -> "View":
-    from seqloom.explain.attention_heads import attention_of
-    from seqloom.explain.media_attention import attention_over_media, is_media
-    from seqloom.explain.threads import Threads
+    from seqloom.explain import Threads, attention_of, attention_over_media, is_media
 
+    explained = _explained(model, wanted)
     writer = model.as_text_predictor()
     over = wanted.of in (None, "cross") and not (wanted.each or wanted.threads)
-    if writer is not None and is_media(model.source) and over:
-        return attention_over_media(
-            writer, *wanted.single_row, layer=wanted.layer, head=wanted.head
-        )
-    found = attention_of(model, *wanted.single_row)
+    if over and writer is not None and is_media(model.source):
+        return attention_over_media(writer, explained, layer=wanted.layer, head=wanted.head)
+    found = attention_of(model, explained)
     of = wanted.of or (found.kinds or ("cross",))[0]
     if wanted.each:
         return found.head_maps(of)
@@ -174,10 +171,13 @@ def _attention(model: "Predictor", wanted: ViewRequest) -> "View":
 
 def _alignment(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.data import read_lines
-    from seqloom.explain.alignment import Alignments, align, alignment_errors, parse_gold
+    from seqloom.explain import Alignments, align, alignment_errors, parse_gold
+    from seqloom.tasks import explain_text
 
     writer = _require_text_predictor(model, "words are aligned with words that are written")
-    found = tuple(align(writer, *row, layer=wanted.layer) for row in wanted.rows)
+    found = tuple(
+        align(writer, explain_text(writer, *row), layer=wanted.layer) for row in wanted.rows
+    )
     if wanted.gold is None:
         return Alignments(found)
     lines = read_lines(wanted.gold, max_line=model.config.data.max_line)
@@ -188,51 +188,57 @@ def _alignment(model: "Predictor", wanted: ViewRequest) -> "View":
 
 
 def _gradients(model: "Predictor", wanted: ViewRequest) -> "View":
-    from seqloom.explain.attribution_views import attribution_view
+    from seqloom.explain import attribution_view
 
-    return attribution_view(model, *wanted.single_row)
+    return attribution_view(model, _explained(model, wanted))
 
 
 def _flow(model: "Predictor", wanted: ViewRequest) -> "View":
-    from seqloom.explain.flow import flow_of
+    from seqloom.explain import flow_of
+    from seqloom.tasks import explain_output
 
-    return flow_of(model, wanted.rows)
+    return flow_of(model, [explain_output(model, *row) for row in wanted.rows])
 
 
 def _states(model: "Predictor", wanted: ViewRequest) -> "View":
-    from seqloom.explain.states import state_map
+    from seqloom.explain import state_map
 
     return state_map(model, wanted.rows, method=wanted.map, of=wanted.of or "last")
 
 
 def _positions(model: "Predictor", wanted: ViewRequest) -> "View":
-    from seqloom.explain.position_vectors import position_maps
+    from seqloom.explain import position_maps
 
     return position_maps(model.network)
 
 
 def _tree(model: "Predictor", wanted: ViewRequest) -> "View":
-    from seqloom.explain.trees import beam_tree
+    from seqloom.explain import beam_tree
 
     writer = _require_text_predictor(model, "a beam's tree grows while a text is written")
     return beam_tree(writer, wanted.single_row[0], width=wanted.beam)
 
 
 def _steps(model: "Predictor", wanted: ViewRequest) -> "View":
-    from seqloom.explain.prediction_steps import explain_steps
+    from seqloom.explain import explain_steps
 
-    return explain_steps(model, *wanted.single_row)
+    return explain_steps(model, _explained(model, wanted))
 
 
 def _net(model: "Predictor", wanted: ViewRequest) -> "View":
-    from seqloom.explain.network_graphs import architecture_graph, unroll_graph
-    from seqloom.explain.tracing import trace_output
-    from seqloom.tasks import task_of
+    from seqloom.explain import architecture_graph, trace_output, unroll_graph
 
     if not wanted.rows:
         return architecture_graph(model.network)
-    explained = task_of(model.config).explain(model, *wanted.single_row)
-    return unroll_graph(model.network, trace_output(model.network, explained))
+    found = trace_output(model.network, _explained(model, wanted))
+    return unroll_graph(model.network, found)
+
+
+def _explained(model: "Predictor", wanted: ViewRequest) -> "ExplainedOutput":
+    """The one input that is given, with its output."""
+    from seqloom.tasks import explain_output
+
+    return explain_output(model, *wanted.single_row)
 
 
 def _require_text_predictor(model: "Predictor", why: str) -> "TextPredictor":

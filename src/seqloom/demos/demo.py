@@ -20,11 +20,17 @@ from seqloom.datasets.splits import Splits, write_splits
 from seqloom.demos.homophones import show_search
 from seqloom.demos.series import show_series
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.attention_map import AttentionMap, draw_attention, render_text
-from seqloom.explain.media_attention import attention_over_media
+from seqloom.explain import (
+    AttentionMap,
+    attention_over_media,
+    draw_attention,
+    drawing_of,
+    render_text,
+    text_of,
+)
 from seqloom.prediction import Output, TextPredictor
 from seqloom.search import Greedy, Sample, Search
-from seqloom.tasks import task_of
+from seqloom.tasks import explain_output, task_of
 
 __all__ = ["DEMOS", "run_demo"]
 
@@ -220,10 +226,10 @@ def _show_attention(output: Output, picture: Path) -> None:
 
 
 def _show_media_attention(model: TextPredictor, file: Path, picture: Path) -> None:
-    found = attention_over_media(model, str(file))
+    found = attention_over_media(model, explain_output(model, str(file)))
     print(f"\nWhere the model looked in {file}:\n")
-    print(found.text())
-    found.drawing().save(picture)
+    print(text_of(found))
+    drawing_of(found).save(picture)
     print(f"\nThe same as a picture: {picture}")
 
 

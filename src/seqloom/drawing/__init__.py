@@ -1,1 +1,1 @@
-"""Pictures, pages and tables: what every view is drawn with."""
+"""Pictures, pages and tables, drawn from plain arrays and labels; all use of matplotlib."""

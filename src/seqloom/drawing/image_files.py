@@ -1,4 +1,4 @@
-"""Pictures as files: PNG or SVG by the name's ending, the same bytes for the same picture."""
+"""Pictures as files: PNG or SVG by the name's ending, byte-identical for the same picture."""
 
 import io
 import warnings
@@ -20,9 +20,9 @@ METADATA = {"png": {"Software": "Seqloom"}, "svg": {"Creator": "Seqloom", "Date"
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture that is yet to be drawn: its labels, and what puts them on a figure.
+    """A picture that is not drawn yet: its labels, and what puts it on a figure.
 
-    `fill` is given the labels as the picture can show them, in the same order.
+    `fill` takes the labels as the picture can show them, in the same order.
     """
 
     labels: tuple[str, ...]
@@ -34,12 +34,12 @@ class Drawing:
         write_bytes(path, self.render(kind_of(path)))
 
     def svg(self) -> str:
-        """The picture as a piece of a page."""
+        """The picture as a part of a page."""
         text = self.render("svg").decode("utf-8")
         return text[text.index("<svg") :]
 
     def render(self, kind: str) -> bytes:
-        """The bytes of such a file."""
+        """The bytes of a file of this kind."""
         labels, families = legible_labels(self.labels, kind)
         return _render(kind, lambda figure: self.fill(figure, labels), families, self.dpi)
 
@@ -61,12 +61,12 @@ def save(
     families: Sequence[str] = ("DejaVu Sans",),
     dots: int = 150,
 ) -> None:
-    """Have a figure filled and write it, with `dots` to the inch if it is a PNG."""
+    """Fill a figure and write it, with `dots` to the inch if it is a PNG."""
     write_bytes(path, _render(kind_of(path), fill, families, dots))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file and the folders it lies in; DataError where that cannot be."""
+    """Write a file and create its folders; DataError where that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

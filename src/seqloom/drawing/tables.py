@@ -1,4 +1,4 @@
-"""Pictures of what mattered: tables of symbols, and maps over a picture, a recording, a series."""
+"""Tables of numbers around 0 as heat maps."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["MAP", "fill_rows", "fill_tables", "frame_axes", "largest_magnitude"]
+__all__ = [
+    "MAP",
+    "fill_position_tables",
+    "fill_rows",
+    "fill_tables",
+    "frame_axes",
+    "largest_magnitude",
+]
 
-MAP = "RdBu"  # blue speaks for what is said, red against it
+MAP = "RdBu"  # blue is for, red against
 WIDE = 40  # columns from which tables stand one below the other
 NARROW = 16  # up to which three stand side by side
 ROOMY = 24  # columns up to which numbers are written into the cells of a single row
@@ -26,7 +33,7 @@ def fill_tables(
     *,
     source: int,
 ) -> None:
-    """A map for each look with a scale of its own; a line parts the source from the prefix."""
+    """A map for each table with a scale of its own; a line divides the source from the prefix."""
     cell = max(0.12, min(0.3, 5 / len(columns)))
     size = max(1.6, cell * len(columns)), max(0.8, cell * len(rows))
     across = 1 if len(columns) > WIDE else 2 + (len(tables) == 3 and len(columns) <= NARROW)
@@ -52,7 +59,7 @@ def fill_tables(
 def fill_rows(
     figure: "Figure", tables: Mapping[str, np.ndarray], columns: Sequence[str], title: str
 ) -> None:
-    """One thing that is said: a row for each look, in shares of the largest of that look."""
+    """Tables of one row each as the rows of one map, in shares of the largest value of each."""
     cell = max(0.16, min(0.55, 11 / len(columns)))
     figure.set_size_inches(max(3.0, cell * len(columns) + 1.8), 0.32 * len(tables) + 0.9)
     axes = figure.add_subplot()
@@ -70,6 +77,36 @@ def fill_rows(
             axes.text(
                 column, row, f"{value:+.2f}", ha="center", va="center", fontsize=6.5, color=ink
             )
+
+
+def fill_position_tables(
+    titles: Sequence[str],
+    tables: Sequence[np.ndarray],
+    distances: Sequence[np.ndarray],
+    figure: "Figure",
+    _labels: Sequence[str],
+) -> None:
+    """A heat map of each table (N, P), and beside it the distance of neighbouring rows."""
+    figure.set_size_inches(9, 3.4 * len(tables))
+    figure.set_layout_engine("constrained")
+    grid = figure.subplots(len(tables), 2, width_ratios=(3, 2), squeeze=False)
+    for title, table, steps, (left, right) in zip(titles, tables, distances, grid, strict=True):
+        count, size = table.shape
+        most = largest_magnitude(table)
+        image = left.imshow(
+            table, aspect="auto", cmap="RdBu", interpolation="nearest", vmin=-most, vmax=most,
+            extent=(-0.5, size - 0.5, count + 0.5, 0.5),
+        )  # fmt: skip
+        figure.colorbar(image, ax=left)
+        left.set_title(title, fontsize=10)
+        left.set_xlabel(f"value, of {size}")
+        left.set_ylabel("position t")
+        right.plot(range(1, count), steps, lw=2, color="#1f5fa8")
+        right.set_ylim(bottom=0)
+        right.set_xlabel("position t")
+        right.set_ylabel("distance to the next, ‖r(t+1) − r(t)‖", fontsize=9)
+        right.grid(color="0.92")
+        right.spines[["top", "right"]].set_visible(False)
 
 
 def frame_axes(axes: "Axes", letters: float) -> None:

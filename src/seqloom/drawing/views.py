@@ -1,43 +1,54 @@
-"""What can be seen: plain values, a readable text, a picture, a page, each from the same data."""
+"""Views: a value together with its text, its picture and its page.
+
+A value is plain data with `as_dict`. What shows it is registered for its class: `text_of.register`
+for the terminal, `drawing_of.register` for a picture and, where a picture with the text below it is
+not enough, `page_of.register` for a page.
+"""
 
 import html
 import json
+from functools import singledispatch
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from seqloom.drawing.image_files import Drawing, write_bytes
 from seqloom.drawing.page import page
 from seqloom.errors import ConfigError
 
-__all__ = ["PageView", "View", "write"]
+__all__ = ["View", "drawing_of", "page_of", "text_details", "text_of", "write"]
 
 ENDINGS = (".png", ".svg", ".html", ".json")
 
 
-@runtime_checkable
 class View(Protocol):
-    """Something about a model to look at."""
+    """A value that can be shown."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         ...
 
-    def text(self, width: int = 80) -> str:
-        """As lines for a terminal so many cells wide."""
-        ...
 
-    def drawing(self) -> Drawing:
-        """As a picture."""
-        ...
+@singledispatch
+def text_of(view: View, width: int = 80) -> str:
+    """A view as lines for a terminal of this width."""
+    raise TypeError(f"nothing is registered that writes {type(view).__name__} as text")
 
 
-@runtime_checkable
-class PageView(Protocol):
-    """A view that has a page of its own."""
+@singledispatch
+def drawing_of(view: View) -> Drawing:
+    """A view as a picture."""
+    raise TypeError(f"nothing is registered that draws {type(view).__name__}")
 
-    def page(self, title: str) -> str:
-        """The whole HTML file."""
-        ...
+
+@singledispatch
+def page_of(view: View, title: str) -> str:
+    """A view as a whole HTML file: its picture with the text below it, unless it has its own."""
+    return page(title, [f"<figure>{drawing_of(view).svg()}</figure>", text_details(view)])
+
+
+def text_details(view: View) -> str:
+    """The text of a view as a part of a page that can be unfolded."""
+    return f"<details><summary>As text</summary><pre>{html.escape(text_of(view))}</pre></details>"
 
 
 def write(view: View, path: Path, *, title: str) -> None:
@@ -49,14 +60,6 @@ def write(view: View, path: Path, *, title: str) -> None:
         text = json.dumps(view.as_dict(), ensure_ascii=False) + "\n"
         write_bytes(path, text.encode())
     elif ending == ".html":
-        write_bytes(path, _page(view, title).encode())
+        write_bytes(path, page_of(view, title).encode())
     else:
-        view.drawing().save(path)
-
-
-def _page(view: View, title: str) -> str:
-    """A view's own page, or its picture with the text below it."""
-    if isinstance(view, PageView):
-        return view.page(title)
-    words = f"<details><summary>As text</summary><pre>{html.escape(view.text())}</pre></details>"
-    return page(title, [f"<figure>{view.drawing().svg()}</figure>", words])
+        drawing_of(view).save(path)

@@ -1,52 +1,38 @@
-"""What a model has learnt and how it decided: values first, then a picture."""
+"""What a model has learnt and how it decided: values first, then text, pictures and pages.
 
-from seqloom.drawing.views import View, write
-from seqloom.explain.alignment import (
-    Alignment,
-    Alignments,
-    ErrorRate,
-    align,
-    alignment_errors,
-    parse_gold,
+`compute` has the values, each with `as_dict`; `plots` shows them: `text_of` for a terminal,
+`drawing_of` for a picture, `write` for a file.
+"""
+
+from seqloom.drawing.views import View, drawing_of, text_of, write
+from seqloom.explain import plots
+from seqloom.explain.compute.alignment import Alignment, Alignments, align
+from seqloom.explain.compute.attention import (
+    Attentions,
+    attention_from_trace,
+    attention_of,
+    attention_over_media,
 )
-from seqloom.explain.attention_heads import Attentions, HeadMaps, LayerAttention, attention_of
-from seqloom.explain.attention_map import AttentionMap, draw_attention, render_text
-from seqloom.explain.attribution import Attribution
-from seqloom.explain.attribution_views import (
-    AttributionView,
-    PictureAttributionView,
-    SeriesAttributionView,
-    SoundAttributionView,
-    attribution_view,
-)
-from seqloom.explain.examples import example_of
-from seqloom.explain.flow import Flow, flow_of
-from seqloom.explain.gates import UnitGates
-from seqloom.explain.gradients import (
-    CostFunction,
+from seqloom.explain.compute.attention_map import AttentionMap, Threads
+from seqloom.explain.compute.attribution import Attribution, attribution_view
+from seqloom.explain.compute.explained_output import Cell, ExplainedOutput, ExplainedText
+from seqloom.explain.compute.flow import Flow, flow_of
+from seqloom.explain.compute.gradients import (
     GradientFlow,
-    UnitFlow,
-    draw_flows,
+    example_of,
     gradient_flow,
     mean_cross_entropy,
-    spectral_radii,
 )
-from seqloom.explain.graph import NetworkGraph
-from seqloom.explain.instrumented_copy import UnitLocation
-from seqloom.explain.media_attention import (
-    PictureAttention,
-    SoundAttention,
-    VideoAttention,
-    attention_over_media,
-    is_media,
-)
-from seqloom.explain.network_graphs import architecture_graph, unroll_graph
-from seqloom.explain.position_vectors import PositionMap, PositionMaps, position_maps
-from seqloom.explain.prediction_steps import PredictionStep, PredictionSteps, explain_steps
-from seqloom.explain.states import StateMap, state_map
-from seqloom.explain.threads import Threads
-from seqloom.explain.tracing import has_attention
-from seqloom.explain.trees import BeamTree, beam_tree
+from seqloom.explain.compute.media import AttributionView, is_media
+from seqloom.explain.compute.network_graphs import NetworkGraph, architecture_graph, unroll_graph
+from seqloom.explain.compute.position_vectors import PositionMaps, position_maps
+from seqloom.explain.compute.prediction_steps import PredictionSteps, explain_steps
+from seqloom.explain.compute.states import StateMap, state_map
+from seqloom.explain.compute.tracing import Trace, has_attention, trace_output
+from seqloom.explain.compute.trees import BeamTree, beam_tree
+from seqloom.explain.plots.attention import draw_attention, render_text
+from seqloom.explain.plots.flow import draw_flows
+from seqloom.metrics.alignment import alignment_errors, parse_gold
 
 __all__ = [
     "Alignment",
@@ -56,38 +42,29 @@ __all__ = [
     "Attribution",
     "AttributionView",
     "BeamTree",
-    "CostFunction",
-    "ErrorRate",
+    "Cell",
+    "ExplainedOutput",
+    "ExplainedText",
     "Flow",
     "GradientFlow",
-    "HeadMaps",
-    "LayerAttention",
     "NetworkGraph",
-    "PictureAttention",
-    "PictureAttributionView",
-    "PositionMap",
     "PositionMaps",
-    "PredictionStep",
     "PredictionSteps",
-    "SeriesAttributionView",
-    "SoundAttention",
-    "SoundAttributionView",
     "StateMap",
     "Threads",
-    "UnitFlow",
-    "UnitGates",
-    "UnitLocation",
-    "VideoAttention",
+    "Trace",
     "View",
     "align",
     "alignment_errors",
     "architecture_graph",
+    "attention_from_trace",
     "attention_of",
     "attention_over_media",
     "attribution_view",
     "beam_tree",
     "draw_attention",
     "draw_flows",
+    "drawing_of",
     "example_of",
     "explain_steps",
     "flow_of",
@@ -96,10 +73,12 @@ __all__ = [
     "is_media",
     "mean_cross_entropy",
     "parse_gold",
+    "plots",
     "position_maps",
     "render_text",
-    "spectral_radii",
     "state_map",
+    "text_of",
+    "trace_output",
     "unroll_graph",
     "write",
 ]

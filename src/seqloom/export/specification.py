@@ -1,7 +1,7 @@
 """A Transformer's weights under the names of CTranslate2's specification (S5)."""
 
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -18,9 +18,12 @@ from seqloom.nn.embedding import Embedding
 from seqloom.nn.modules import children_of
 from seqloom.nn.positions import AddedSinusoids, LearnedPositions, NoPositions
 from seqloom.nn.token_mixing import SelfAttention
-from seqloom.nn.transformer import GEGLU, Block, CrossAttention
+from seqloom.nn.transformer import Block, CrossAttention
 
 __all__ = ["library", "transformer_specification"]
+
+Part = TypeVar("Part")
+POSITIONS = (AddedSinusoids, LearnedPositions, NoPositions)  # that are vectors to be added
 
 
 def library(name: str = "ctranslate2") -> Any:
@@ -34,12 +37,12 @@ def library(name: str = "ctranslate2") -> Any:
 
 
 def transformer_specification(network: SequenceModel, *, source: int, target: int) -> Any:
-    """What CTranslate2 saves, for so many positions a side; ConfigError where it lacks a part."""
-    encoder, decoder = network.encoder, network.decoder
-    if not isinstance(encoder, TransformerEncoder):
-        raise _refusal(f"an encoder of kind {type(encoder).__name__}")
-    if not isinstance(decoder, TransformerDecoder):
-        raise _refusal(f"a decoder of kind {type(decoder).__name__}")
+    """What CTranslate2 saves, for at most `source` and `target` positions.
+
+    ConfigError where that library lacks one of the network's parts.
+    """
+    encoder = _require(network.encoder, TransformerEncoder, "an encoder of kind {}")
+    decoder = _require(network.decoder, TransformerDecoder, "a decoder of kind {}")
     if decoder.source != "cross":
         raise _refusal("a decoder without attention to the source")
     specs = library("ctranslate2.specs")
@@ -70,7 +73,7 @@ def _decoder(decoder: TransformerDecoder, positions: int) -> Any:
 
 
 def _options(block: Block) -> dict[str, Any]:
-    """What the blocks of a stack have in common; head sizes only where they are not the usual."""
+    """What the blocks of a stack have in common; head sizes only where they are unusual."""
     sizes, activation = _attention(block).sizes, block.network[1]
     if sizes.key != sizes.value:
         raise _refusal(f"heads with keys of {sizes.key} and values of {sizes.value}")
@@ -79,15 +82,15 @@ def _options(block: Block) -> dict[str, Any]:
         "num_heads": sizes.heads,
         "pre_norm": block.norm_first,
         "activation": kinds.RELU if isinstance(activation, nn.ReLU) else kinds.GELU,
-        "ffn_glu": isinstance(activation, GEGLU),
+        "ffn_glu": _is_gated(block.network),
         "head_dim": sizes.key if sizes.heads * sizes.key != block.width else None,
     }
 
 
 def _attention(block: Block) -> SelfAttention:
-    attention = block.attention
-    if not isinstance(attention, SelfAttention):
-        raise _refusal(f"blocks with {type(attention).__name__} in place of self-attention")
+    attention = _require(
+        block.attention, SelfAttention, "blocks with {} in place of self-attention"
+    )
     if attention.rotary is not None:
         raise _refusal("rotary positions")
     return attention
@@ -98,10 +101,9 @@ def _fill_embedding(spec: Any, table: Any, embed: PositionalEmbedding, positions
 
     CTranslate2's own have all sines first and then all cosines, ours take turns (S5.3).
     """
-    vectors, places = embed.embedding, embed.positions
-    if not isinstance(vectors, Embedding):
-        raise _refusal("one-hot token vectors")
-    if not isinstance(places, AddedSinusoids | LearnedPositions | NoPositions):
+    vectors = _require(embed.embedding, Embedding, "one-hot token vectors")
+    places: Any = embed.positions
+    if type(places) not in POSITIONS:
         raise _refusal(f"positions of kind {type(places).__name__}")
     table.weight = _values(vectors.table)
     spec.scale_embeddings = np.float32(vectors.factor)
@@ -129,14 +131,25 @@ def _fill_cross(spec: Any, cross: CrossAttention, norm: nn.Module) -> None:
 
 def _fill_network(spec: Any, network: nn.Sequential) -> None:
     """The two-layer network; a gated one has its gate and its content apart."""
-    widen, narrow = (part for part in network if isinstance(part, nn.Linear))
+    widen, narrow = _linears(network)
     _fill_linear(spec.linear_1, narrow.weight, narrow.bias)
-    if not isinstance(network[1], GEGLU):
+    if not _is_gated(network):
         _fill_linear(spec.linear_0, widen.weight, widen.bias)
         return
     weights, biases = widen.weight.chunk(2), widen.bias.chunk(2)
     _fill_linear(spec.linear_0, weights[0], biases[0])
     _fill_linear(spec.linear_0_noact, weights[1], biases[1])
+
+
+def _linears(network: nn.Sequential) -> tuple[nn.Linear, nn.Linear]:
+    widen, narrow = (part for part in network if isinstance(part, nn.Linear))
+    return widen, narrow
+
+
+def _is_gated(network: nn.Sequential) -> bool:
+    """Whether half of what the first layer gives is a gate for the other half."""
+    widen, narrow = _linears(network)
+    return widen.out_features == 2 * narrow.in_features
 
 
 def _fill_linears(specs: Any, *linears: nn.Linear) -> None:
@@ -159,6 +172,13 @@ def _fill_norm(spec: Any, norm: nn.Module) -> None:
 def _values(tensor: Tensor) -> np.ndarray:
     values: np.ndarray = tensor.detach().float().numpy()
     return values
+
+
+def _require(part: object, kind: type[Part], words: str) -> Part:
+    """A part of the one kind that CTranslate2 has; ConfigError for any other."""
+    if not isinstance(part, kind):
+        raise _refusal(words.format(type(part).__name__))
+    return part
 
 
 def _refusal(part: str) -> ConfigError:

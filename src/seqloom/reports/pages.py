@@ -12,7 +12,7 @@ from seqloom.drawing.curves import Curves, fill_curves
 from seqloom.drawing.forecast import fill_forecast
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.page import page, section, table
-from seqloom.drawing.views import View
+from seqloom.drawing.views import View, drawing_of
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast
 from seqloom.tasks.report_rows import CHRF, ForecastResults, HeldOutResults, ReportRow, Scale
@@ -151,7 +151,7 @@ class RunReport:
     def _views_html(self) -> list[str]:
         if not self.views:
             return ["<p>There is nothing of the kind to show.</p>"]
-        return [_figure(each.drawing()) for each in self.views]
+        return [_figure(drawing_of(each)) for each in self.views]
 
     def _repeat(self) -> list[str]:
         commands = html.escape("\n".join(self.repeat))

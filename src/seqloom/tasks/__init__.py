@@ -1,7 +1,13 @@
 """One module for each kind of target: how it is prepared, validated, measured, explained, shown."""
 
 from seqloom.tasks.blanks import BLANKS
-from seqloom.tasks.choice import task_of, task_of_options, task_of_request
+from seqloom.tasks.choice import (
+    explain_output,
+    explain_text,
+    task_of,
+    task_of_options,
+    task_of_request,
+)
 from seqloom.tasks.evaluation import Evaluation, EvaluationResult
 from seqloom.tasks.label import LABEL
 from seqloom.tasks.language_model import LANGUAGE_MODEL
@@ -24,6 +30,8 @@ __all__ = [
     "Evaluation",
     "EvaluationResult",
     "Task",
+    "explain_output",
+    "explain_text",
     "open_learner",
     "task_of",
     "task_of_options",

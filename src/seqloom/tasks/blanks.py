@@ -12,7 +12,7 @@ from seqloom.baselines.ngrams import last_tokens
 from seqloom.config import BlanksConfig, Config, merge, one_column
 from seqloom.data import Corpus, Data, Masking, Report, even_indices
 from seqloom.errors import DataError
-from seqloom.explain.explained_output import Cell, ExplainedBlanks
+from seqloom.explain.compute.explained_output import Cell, ExplainedBlanks
 from seqloom.fields import BLANK, EMPTY, UNK, Field, Values
 from seqloom.metrics import Score, accuracy_from_counts, perplexity
 from seqloom.model import Network

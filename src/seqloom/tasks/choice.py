@@ -3,12 +3,16 @@
 from typing import Any
 
 from seqloom.config import Config
+from seqloom.explain.compute.explained_output import Cell, ExplainedOutput, ExplainedText
+from seqloom.prediction import Output, Predictor, TextPredictor
 from seqloom.runs.contents import load_config
 from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
+from seqloom.tasks.language_model import LANGUAGE_MODEL
 from seqloom.tasks.task import TASKS, Task
+from seqloom.tasks.text import TEXT
 
-__all__ = ["task_of", "task_of_options", "task_of_request"]
+__all__ = ["explain_output", "explain_text", "task_of", "task_of_options", "task_of_request"]
 
 WITHOUT_SOURCE = {"text": "language model"}  # tasks whose target has no source, by its kind
 
@@ -18,6 +22,21 @@ def task_of(config: Config) -> Task[Any]:
     kind = config.target.kind
     chosen = WITHOUT_SOURCE.get(kind, kind) if config.source.kind == "none" else kind
     return TASKS.part_of(chosen)
+
+
+def explain_output(
+    model: Predictor, cell: Cell, output: Output | str | None = None
+) -> ExplainedOutput:
+    """An input with the model's output for it, or with this one, as what can be explained."""
+    return task_of(model.config).explain(model, cell, output)
+
+
+def explain_text(
+    model: TextPredictor, cell: Cell, output: Output | str | None = None
+) -> ExplainedText:
+    """The same for a model that writes text."""
+    task = LANGUAGE_MODEL if model.is_language_model else TEXT
+    return task.explain(model, cell, output)
 
 
 def task_of_request(directory: RunDirectory, request: TrainingRequest) -> Task[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from seqloom.config import Config
 from seqloom.data import Corpus, Data
-from seqloom.explain.explained_output import Cell, ExplainedOutput
+from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
 from seqloom.fields import Field
 from seqloom.model import Network
 from seqloom.prediction import HeadPredictor, Output

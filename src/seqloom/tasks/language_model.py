@@ -12,9 +12,9 @@ from torch import Tensor
 from seqloom.baselines.ngrams import NGrams, last_tokens
 from seqloom.config import Config, TextConfig
 from seqloom.data import Corpus, Data, Report
-from seqloom.errors import ConfigError, DataError
-from seqloom.explain.explained_output import Cell, ExplainedText
-from seqloom.fields import END, Field
+from seqloom.errors import ConfigError
+from seqloom.explain.compute.explained_output import Cell, ExplainedText, language_model_text
+from seqloom.fields import Field
 from seqloom.metrics import Score, bits_per_character, nats_per_character, perplexity
 from seqloom.model import Network
 from seqloom.prediction import Output, ScoredOutput, TextPredictor
@@ -132,11 +132,7 @@ class LanguageModelTask(Task[TextPredictor]):
             raise ConfigError(
                 "a language model is seen while it reads the input: leave --output out"
             )
-        if not text.strip():
-            raise DataError("there is nothing to look at in a blank input; give a text")
-        ids = [*model.target.encode(text).tolist(), *([] if model.is_stream else [END])]
-        (values,) = model.source.rows([""])
-        return ExplainedText((), tuple(model.target.tokens(ids)), values, None, tuple(ids))
+        return language_model_text(model, text)
 
 
 LANGUAGE_MODEL = TASKS.part("language model")(LanguageModelTask())

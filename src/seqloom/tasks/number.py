@@ -5,8 +5,8 @@ from typing import Any
 
 from seqloom.config import Config
 from seqloom.data import Corpus, Data
-from seqloom.explain.explained_output import Cell, ExplainedNumber
-from seqloom.explain.feature_groups import group_features
+from seqloom.explain.compute.explained_output import Cell, ExplainedNumber
+from seqloom.explain.compute.media import group_features
 from seqloom.fields import Field
 from seqloom.fields.numbers import read_number
 from seqloom.model import Network

@@ -8,8 +8,8 @@ from typing import Any
 from seqloom.baselines.labels import TrainingRows, baselines
 from seqloom.data import Data, Report, even_indices
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.explained_output import Cell, ExplainedLabels
-from seqloom.explain.feature_groups import group_features
+from seqloom.explain.compute.explained_output import Cell, ExplainedLabels
+from seqloom.explain.compute.media import group_features
 from seqloom.metrics import Score, perplexity
 from seqloom.prediction import HeadPredictor, Output, Predictor, ScoredOutput
 from seqloom.prediction.inputs import EncodedInput

@@ -11,8 +11,8 @@ from seqloom.config import Config
 from seqloom.data import Corpus, Data, even_indices, find_windows, source_rows
 from seqloom.drawing.views import View
 from seqloom.errors import DataError
-from seqloom.explain.explained_output import Cell, ExplainedForecast
-from seqloom.explain.feature_groups import group_features
+from seqloom.explain.compute.explained_output import Cell, ExplainedForecast
+from seqloom.explain.compute.media import group_features
 from seqloom.metrics import error_scores, forecast_errors
 from seqloom.model import Network
 from seqloom.prediction import Forecaster, Output
@@ -135,7 +135,7 @@ class SeriesTask(Task[Forecaster]):
 
     def views(self, model: Forecaster, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
         """What mattered in a few windows."""
-        return attribution_views(model, cells)
+        return attribution_views(model, cells, self.explain)
 
     def explain(
         self, model: Forecaster, cell: Cell, output: Output | str | None = None

@@ -10,7 +10,7 @@ from seqloom.config import Config, DataConfig, check_columns, merge, validate
 from seqloom.data import Columns, Corpus, Data, Masking, Report, Row, read_rows, usable_rows
 from seqloom.drawing.views import View
 from seqloom.errors import ConfigError
-from seqloom.explain.explained_output import Cell, ExplainedOutput
+from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
 from seqloom.fields import Field
 from seqloom.metrics import Score, leading_score, target_scores
 from seqloom.model import Network

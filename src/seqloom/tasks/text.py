@@ -8,11 +8,10 @@ from typing import Any
 from seqloom.config import Config
 from seqloom.data import Corpus, Data, Report
 from seqloom.drawing.views import View
-from seqloom.explain.attention_heads import Attentions
-from seqloom.explain.explained_output import Cell, ExplainedText
-from seqloom.explain.feature_groups import group_features
-from seqloom.explain.media_attention import attention_from_trace, is_media
-from seqloom.explain.tracing import Trace
+from seqloom.explain.compute.attention import Attentions, attention_from_trace
+from seqloom.explain.compute.explained_output import Cell, ExplainedText
+from seqloom.explain.compute.media import group_features, is_media
+from seqloom.explain.compute.tracing import Trace
 from seqloom.fields import END, Field
 from seqloom.metrics import all_text_scores
 from seqloom.model import Network
@@ -171,7 +170,7 @@ class TextTask(Task[TextPredictor]):
             kinds = Attentions.from_trace(traces[0]).kinds
             if not is_media(model.source) or kinds[0] != "cross":
                 return attention_views(traces)
-            return tuple(attention_from_trace(model, each) for each in traces)
+            return tuple(attention_from_trace(each) for each in traces)
 
         return explanation_views(model, cells, self.explain, views=media_views)
 

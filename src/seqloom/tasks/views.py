@@ -5,10 +5,10 @@ from typing import TypeVar
 
 from seqloom.data import even_indices
 from seqloom.drawing.views import View
-from seqloom.explain.attention_heads import Attentions
-from seqloom.explain.attribution_views import attribution_view
-from seqloom.explain.explained_output import Cell, ExplainedOutput
-from seqloom.explain.tracing import Trace, has_attention, trace_output
+from seqloom.explain.compute.attention import Attentions
+from seqloom.explain.compute.attribution import attribution_view
+from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
+from seqloom.explain.compute.tracing import Trace, has_attention, trace_output
 from seqloom.prediction import Predictor
 
 __all__ = ["ATTENTION", "ATTRIBUTION", "attention_views", "attribution_views", "explanation_views"]
@@ -33,7 +33,8 @@ def explanation_views(
     if not cells:
         return ATTENTION, ()
     if not has_attention(model.network):
-        return attribution_views(model, [cell for cell in cells if len(cell) <= SHORT] or cells)
+        short = [cell for cell in cells if len(cell) <= SHORT] or cells
+        return attribution_views(model, short, explain)
     traces = [trace_output(model.network, explain(model, cell)) for cell in _examples(cells)]
     return ATTENTION, (views or attention_views)(traces)
 
@@ -44,9 +45,12 @@ def attention_views(traces: Sequence[Trace]) -> tuple[View, ...]:
     return tuple(each.select_map(found[0].kinds[0]) for each in found)
 
 
-def attribution_views(model: Predictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
+def attribution_views(
+    model: AnyModel, cells: Sequence[Cell], explain: Explain[AnyModel]
+) -> tuple[str, tuple[View, ...]]:
     """What mattered in inputs spread over all."""
-    return ATTRIBUTION, tuple(attribution_view(model, cell) for cell in _examples(cells))
+    chosen = _examples(cells)
+    return ATTRIBUTION, tuple(attribution_view(model, explain(model, cell)) for cell in chosen)
 
 
 def _examples(cells: Sequence[Cell]) -> list[Cell]:

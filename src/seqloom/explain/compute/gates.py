@@ -1,0 +1,90 @@
+"""Gate activations of recurrent units over time, and how long each unit remembers.
+
+A unit of an LSTM keeps the share f of its cell at a step, one of a GRU z of its state (or 1 − z, as
+it is configured), one of an SSRU f. After n steps the product of n such shares is left; a unit's
+half-life is the number of steps after which that is a half, `ln ½ / mean ln share`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from seqloom.explain.compute.instrumented_copy import UnitLocation
+from seqloom.explain.compute.parts import retention_of, unit_gates
+from seqloom.explain.compute.plain_values import round_values
+from seqloom.explain.compute.tracing import Trace, UnitTrace
+
+__all__ = ["UnitGates", "collect_gates", "compute_gates"]
+
+LONGEST_LIVED = 5  # units that are named
+LEAST = 1e-30  # share that counts as nothing
+
+
+@dataclass(frozen=True, eq=False)
+class UnitGates:
+    """The gates of one unit at every step of every input, by name; each table is (T, D)."""
+
+    location: UnitLocation
+    symbols: tuple[tuple[str, ...], ...]  # what was read, for each input
+    gates: Mapping[str, tuple[np.ndarray, ...]]
+    retention: tuple[np.ndarray, ...]  # the share of the state that is kept
+
+    def means(self) -> dict[str, np.ndarray]:
+        """The mean of each gate over all steps of all inputs, for each unit of the state."""
+        return {name: np.concatenate(each).mean(axis=0) for name, each in self.gates.items()}
+
+    def half_lives(self) -> np.ndarray:
+        """Steps after which half of a unit's state is left, by its mean share in logarithms."""
+        logs = np.log(np.maximum(np.concatenate(self.retention), LEAST)).mean(axis=0)
+        with np.errstate(divide="ignore"):
+            lives: np.ndarray = np.log(2) / np.maximum(-logs, 0)
+        return lives
+
+    def longest_lived(self, count: int = LONGEST_LIVED) -> list[tuple[int, float]]:
+        """The units that remember longest, counted from 0, with their half-lives."""
+        lives = self.half_lives()
+        order = np.argsort(-lives, kind="stable")[:count]
+        return [(int(unit), float(lives[unit])) for unit in order]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a half-life without end is None."""
+        return {
+            **self.location._asdict(),
+            "symbols": [list(each) for each in self.symbols],
+            "gates": {name: [round_values(table) for table in t] for name, t in self.gates.items()},
+            "means": {name: round_values(mean) for name, mean in self.means().items()},
+            "half_lives": [
+                None if np.isinf(life) else round(float(life), 4) for life in self.half_lives()
+            ],
+        }
+
+
+def collect_gates(passes: Sequence[Trace]) -> tuple[UnitGates, ...]:
+    """The gates of every gated unit, over traces of one model."""
+    found = []
+    for stretches in zip(*(each.unit_traces for each in passes), strict=True):
+        tables = [compute_gates(stretch) for stretch in stretches]
+        if all(tables):
+            found.append(_join_inputs(stretches, tables))
+    return tuple(found)
+
+
+def compute_gates(stretch: UnitTrace) -> dict[str, np.ndarray]:
+    """The gates of a unit at each of its steps, by name; none where it has no gates."""
+    with torch.no_grad():
+        gates = unit_gates(stretch.unit, stretch.inputs, stretch.before[0])
+    return {name: gate.double().numpy() for name, gate in gates.items()}
+
+
+def _join_inputs(
+    stretches: Sequence[UnitTrace], tables: Sequence[Mapping[str, np.ndarray]]
+) -> UnitGates:
+    """One unit over several inputs."""
+    unit = stretches[0].unit
+    gates = {name: tuple(table[name] for table in tables) for name in tables[0]}
+    retention = tuple(retention_of(unit, table) for table in tables)
+    symbols = tuple(stretch.symbols for stretch in stretches)
+    return UnitGates(stretches[0].location, symbols, gates, retention)

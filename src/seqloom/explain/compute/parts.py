@@ -1,0 +1,343 @@
+"""What explanations ask of a network's parts, answered by tables of their classes.
+
+This is the only module of explain/ that knows the classes of nn/ and model/ one by one. Each
+function states a question; where a part learns to answer it itself, its table here goes.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from seqloom.explain.compute.instrumented_copy import layer_of, named_parts, side_of
+from seqloom.model import Network
+from seqloom.model.encoders import NoEncoder, ReversedEncoder
+from seqloom.model.front_ends import FrontEndEncoder, PictureFrontEnd
+from seqloom.model.heads import (
+    BlanksHead,
+    CodePool,
+    LabelHead,
+    MaximumPool,
+    MeanPool,
+    NumberHead,
+    TagsHead,
+)
+from seqloom.nn.attention import Attention
+from seqloom.nn.embedding import (
+    CharacterCNNVectors,
+    Embedding,
+    IdentityVectors,
+    OneHot,
+    WordDropout,
+)
+from seqloom.nn.positions import (
+    AddedSinusoids,
+    AppendedSinusoids,
+    JointPositions,
+    LearnedPositions,
+    OneHotPositions,
+    Rotary,
+    sinusoids,
+)
+from seqloom.nn.recurrent import AroundStack, RecurrentLayer
+from seqloom.nn.token_mixing import Recurrence, SelfAttention, SimpleAttention
+from seqloom.nn.transformer import Block, CrossAttention
+from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit
+
+__all__ = [
+    "AttentionKind",
+    "LayerSummary",
+    "NetworkSummary",
+    "Pooling",
+    "ReadingOrder",
+    "SideSummary",
+    "attention_kind",
+    "makes_token_vectors",
+    "network_summary",
+    "output_part",
+    "picture_front_end",
+    "pooling_of",
+    "position_kind",
+    "position_table",
+    "reading_order",
+    "recurrent_matrices",
+    "retention_of",
+    "unit_gates",
+]
+
+Answer = TypeVar("Answer")
+AttentionKind = Literal["cross", "self"]
+Pooling = Literal["last", "mean", "maximum", "each", "around", "all"]
+"""What a head sees: one pooled state, each position, those beside each position, or all states."""
+
+ATTENTION: dict[type, AttentionKind] = {
+    SelfAttention: "self",
+    SimpleAttention: "self",
+    CrossAttention: "cross",
+    Attention: "cross",
+}
+TOKEN_VECTORS: dict[type, bool] = {
+    Embedding: True, OneHot: True, CharacterCNNVectors: True, WordDropout: True,
+}  # fmt: skip
+POOLS: dict[type, tuple[Pooling, str]] = {
+    CodePool: ("last", "last state"),
+    MeanPool: ("mean", "mean of states"),
+    MaximumPool: ("maximum", "largest of states"),
+}
+OUTPUTS: dict[type, str] = {
+    TagsHead: "a tag for each",
+    BlanksHead: "a token for each gap",
+    LabelHead: "label",
+    NumberHead: "number",
+}  # of heads; all others forecast
+GATES: dict[type, tuple[str, ...]] = {
+    Lstm: ("input", "forget", "output"),
+    Gru: ("reset", "update"),
+    Ssru: ("forget",),
+}
+MATRICES: dict[type, tuple[str, ...]] = {
+    Elman: ("state",),
+    Lstm: ("input", "forget", "output", "candidate"),
+    Gru: ("reset", "update", "candidate"),
+}  # whose recurrent matrices lie one below the other
+POSITIONS: dict[type, str] = {
+    AddedSinusoids: "sines and cosines, added",
+    AppendedSinusoids: "sines and cosines, appended",
+    OneHotPositions: "one-hot, appended",
+    LearnedPositions: "learnt vectors, added",
+    JointPositions: "learnt joint map",
+    Rotary: "rotary, its sines and cosines",
+}
+
+
+def _answer(table: Mapping[type, Answer], part: object) -> Answer | None:
+    """The row of a part's class, or of the nearest class it derives from."""
+    return next((table[kind] for kind in type(part).__mro__ if kind in table), None)
+
+
+def attention_kind(module: nn.Module) -> AttentionKind | None:
+    """Whether a module attends to the source or to its own sequence; None where it does neither."""
+    return _answer(ATTENTION, module)
+
+
+def makes_token_vectors(module: nn.Module) -> bool:
+    """Whether a module turns tokens into vectors."""
+    return _answer(TOKEN_VECTORS, module) is not None
+
+
+class ReadingOrder(NamedTuple):
+    """The order in which an encoder reads its source, and in which it hands its states over."""
+
+    backward: bool = False
+    closing: int = 0  # items at the end that stay there
+    memory_backward: bool = False
+
+    def arrange(self, items: Any) -> Any:
+        """Items (a tuple, or a tensor) as they are read."""
+        return _flip(items, len(items) - self.closing) if self.backward else items
+
+    def arrange_memory(self, items: Any) -> Any:
+        """Items as their states are handed over."""
+        return _flip(items, len(items) - self.closing) if self.memory_backward else items
+
+
+def _flip(items: Any, count: int) -> Any:
+    order = [*reversed(range(count)), *range(count, len(items))]
+    return items[order] if hasattr(items, "index_select") else tuple(items[i] for i in order)
+
+
+def reading_order(network: Network) -> ReadingOrder:
+    """How a network's encoder goes through its source."""
+    for _, encoder in named_parts(network, ReversedEncoder):
+        return ReadingOrder(backward=True, closing=encoder.closing, memory_backward=encoder.turned)
+    return ReadingOrder()
+
+
+def unit_gates(
+    unit: Unit, inputs: Float[Tensor, "T I"], hidden: Float[Tensor, "T D"]
+) -> dict[str, Float[Tensor, "T D"]]:
+    """The gates of a unit by name, for inputs and the states before them; none without gates."""
+    names = _answer(GATES, unit) or ()
+    if not names:
+        return {}
+    part: Any = unit
+    if hasattr(part, "recur"):
+        sums = part.project(inputs) + hidden @ part.recur.t()
+    else:
+        sums = linear(inputs, part.project.weight[: unit.width], part.bias)
+    # What lies after the gates is the candidate, which is none.
+    return dict(zip(names, sums.sigmoid().split(unit.width, dim=1), strict=False))
+
+
+def retention_of(unit: Unit, gates: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The share of its state that a unit keeps at each step, from its gates."""
+    if "forget" in gates:
+        return gates["forget"]
+    return gates["update"] if getattr(unit, "keep", True) else 1 - gates["update"]
+
+
+def recurrent_matrices(unit: Unit) -> dict[str, Float[Tensor, "D D"]]:
+    """The matrices that the last state is multiplied by, by the gate that each feeds."""
+    names, part = _answer(MATRICES, unit) or (), unit
+    if not names:
+        return {}
+    matrices: Tensor = part.recur  # type: ignore[assignment]
+    return dict(zip(names, matrices.split(unit.width), strict=True))
+
+
+def output_part(network: Network) -> Any:
+    """The decoder of a network that writes, or the head of one that does not."""
+    return getattr(network, "head", None) or network.decoder
+
+
+def pooling_of(network: Network) -> Pooling:
+    """What the head of a network sees of the encoder's states."""
+    return _pooling(network)[0]
+
+
+def _pooling(network: Network) -> tuple[Pooling, str]:
+    head = output_part(network)
+    known = _answer(POOLS, getattr(head, "pool", None))
+    if known is not None:
+        return known
+    each = _answer({TagsHead: True, BlanksHead: True}, head)
+    around = getattr(head, "around", False)
+    return ("around" if around else "each" if each else "all"), "all states"
+
+
+def picture_front_end(network: Network) -> PictureFrontEnd | None:
+    """What turns pictures into vectors, where a network reads pictures."""
+    return next((front for _, front in named_parts(network, PictureFrontEnd)), None)
+
+
+def position_kind(kind: nn.Module) -> str | None:
+    """How positions are told apart, in words; None where they are not."""
+    return _answer(POSITIONS, kind)
+
+
+@torch.no_grad()
+def position_table(kind: Any, width: int, count: int) -> np.ndarray:
+    """What tells the first `count` positions apart, for token vectors of this width.
+
+    That is the vector added or appended; of a joint map, what it makes of a vector of zeros.
+    """
+    if hasattr(kind, "rotate"):
+        return sinusoids(torch.arange(1, count + 1), kind.head_width).double().numpy()
+    like = next(kind.parameters(), torch.zeros(0))
+    made = kind(torch.zeros(1, count, width, dtype=like.dtype), torch.arange(count)[None])[0]
+    appended = _answer({OneHotPositions: True, AppendedSinusoids: True}, kind)
+    table: np.ndarray = made[:, width if appended else 0 :].double().numpy()
+    return table
+
+
+@dataclass(frozen=True)
+class LayerSummary:
+    """One layer of a side: its name, and how its positions affect each other."""
+
+    number: int  # from 0
+    name: str
+    label: str
+    recurrent: tuple[bool, bool]  # forward, backward
+    mixes_positions: bool  # every position attends to others
+
+
+class SideSummary(NamedTuple):
+    """The encoder or the decoder: what it reads, what it makes of each item, and its layers."""
+
+    inputs: str
+    vectors: str
+    layers: tuple[LayerSummary, ...]
+
+
+@dataclass(frozen=True)
+class NetworkSummary:
+    """A network as its picture shows it."""
+
+    sides: Mapping[str, SideSummary]  # encoder and decoder, where they take part
+    output: str
+    pooling: Pooling
+    pooling_label: str
+    cross_attention: bool
+    first_input: str  # what the first step of a forecast reads
+
+
+def network_summary(network: Network) -> NetworkSummary:
+    """What a picture of a network has to know."""
+    writes = hasattr(network, "decoder")
+    sides = {}
+    if not any(named_parts(network.encoder, NoEncoder)):  # type: ignore[arg-type]
+        layers = tuple(_layers(network, "encoder"))
+        sides["encoder"] = SideSummary("source", _vectors_label(network, "encoder"), layers)
+    layers = tuple(_layers(network, "decoder"))
+    if writes or layers:
+        words = "output so far" if writes else "forecast so far"
+        sides["decoder"] = SideSummary(words, _vectors_label(network, "decoder"), layers)
+    head = output_part(network)
+    lags = getattr(head, "lags", 1)
+    return NetworkSummary(
+        sides,
+        "probabilities" if writes else _answer(OUTPUTS, head) or "forecast",
+        *_pooling(network),
+        any(attention_kind(module) == "cross" for module in network.modules()),
+        "the last value" if lags == 1 else f"the last {lags} values",
+    )
+
+
+def _vectors_label(network: Network, side: str) -> str:
+    """What is made of each item first."""
+    if side == "encoder" and any(named_parts(network, FrontEndEncoder)):
+        return "convolutions"
+    own = [part for name, part in network.named_modules() if side_of(name) == side]
+    if any(_answer({Embedding: True, OneHot: True}, part) for part in own):
+        return "token vectors"
+    if side == "decoder" and hasattr(network, "decoder"):
+        return "token vectors"
+    numbers = any(_answer({IdentityVectors: True}, part) for part in own)
+    return "numbers" if numbers else "vectors of numbers"
+
+
+def _layers(network: Network, side: str) -> Iterator[LayerSummary]:
+    """The layers of a side, the lowest first."""
+    around = [stack for _, stack in named_parts(network, AroundStack)]
+    others = {id(layer) for stack in around for layer in stack.after.layers}
+    makers: dict[type, Callable[..., LayerSummary]] = {
+        RecurrentLayer: _recurrent_layer,
+        Block: _block,
+    }
+    for name, module in network.named_modules():
+        make = _answer(makers, module)
+        if make is not None and side_of(name) == side and id(module) not in others:
+            yield make(module, side, layer_of(name) - 1, around=bool(around))
+
+
+def _recurrent_layer(
+    layer: RecurrentLayer, side: str, number: int, *, around: bool
+) -> LayerSummary:
+    """A layer of units; one that reads around has a second that reads the other way."""
+    units: list[Any] = list(layer.units)
+    both = len(units) == 2
+    ways = ", around" if around else ", both ways" if both else ""
+    return LayerSummary(
+        number,
+        f"{side} layers.{number}",
+        f"{type(units[0]).__name__.upper()} of {units[0].width}{ways}",
+        (around or both or not layer.backward_first, around or both or layer.backward_first),
+        mixes_positions=False,
+    )
+
+
+def _block(block: Block, side: str, number: int, *, around: bool) -> LayerSummary:
+    recurrent = _answer({Recurrence: True}, block.attention) is not None
+    label = f"block of {block.width}"
+    return LayerSummary(
+        number,
+        f"{side} blocks.{number}",
+        label,
+        (recurrent, False),
+        mixes_positions=not recurrent,
+    )

@@ -1,0 +1,30 @@
+"""Text, pictures and pages of what explain/compute/ computes.
+
+Importing a module here registers its drawings with `text_of`, `drawing_of` and `page_of`.
+"""
+
+from seqloom.explain.plots import (
+    alignment,
+    attention,
+    attribution,
+    flow,
+    media,
+    network_graphs,
+    position_vectors,
+    prediction_steps,
+    states,
+    trees,
+)
+
+__all__ = [
+    "alignment",
+    "attention",
+    "attribution",
+    "flow",
+    "media",
+    "network_graphs",
+    "position_vectors",
+    "prediction_steps",
+    "states",
+    "trees",
+]

@@ -1,0 +1,48 @@
+"""Sentences as points on a map, or with their neighbours in the terminal."""
+
+from functools import partial
+
+from seqloom.drawing.image_files import Drawing
+from seqloom.drawing.points import fill_points
+from seqloom.drawing.views import drawing_of, text_of
+from seqloom.explain.compute.plain_values import visible_label
+from seqloom.explain.compute.states import StateMap
+from seqloom.explain.plots.terminal import truncate_line
+
+__all__ = ["draw_states", "states_text"]
+
+LONGEST = 36  # characters of a label in a picture
+
+
+@text_of.register
+def states_text(found: StateMap, width: int = 80) -> str:
+    """Each sentence, and below it those that lie nearest."""
+    lines = []
+    for text, nearest in zip(found.texts, found.nearest_neighbors(), strict=True):
+        lines.append(truncate_line(_one_line(text), width))
+        lines += [
+            f"  {distance:8.3f}  {truncate_line(_one_line(found.texts[other]), width - 12)}"
+            for other, distance in nearest
+        ]
+    return "\n".join(lines)
+
+
+@drawing_of.register
+def draw_states(found: StateMap) -> Drawing:
+    """Points with their sentences, in a colour for each label."""
+    kinds = tuple(dict.fromkeys(label for label in found.labels if label is not None))
+    sentences = tuple(_shorten(_one_line(text)) for text in found.texts)
+    numbers = [None if label is None else kinds.index(label) for label in found.labels]
+    axes = [f"{100 * share:.0f} % of the variance" for share in found.shares]
+    return Drawing(
+        (*sentences, *kinds), partial(fill_points, found.coordinates, numbers, axes), 130
+    )
+
+
+def _one_line(text: str) -> str:
+    """The text in one line, its control characters made visible."""
+    return " ".join(map(visible_label, text.split()))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
