@@ -30,6 +30,7 @@ from seqloom.config import (
     plan,
     validate,
 )
+from seqloom.config.choices import Choice, NameOf
 from seqloom.config.section import Positive, Width
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
@@ -48,7 +49,10 @@ FACTS = Facts(rows=29_000, source=SENTENCES, target=SENTENCES)
 
 def sections_of(field: FieldInfo) -> list[type[BaseModel]]:
     """The classes a table may become; none where the field is a value."""
-    kinds = get_args(field.annotation) or (field.annotation,)
+    choices = [each for each in field.metadata if isinstance(each, Choice)]
+    if choices:
+        return [options for family in choices[0].families for _, options in family]
+    kinds = (field.annotation,)
     return [each for each in kinds if isinstance(each, type) and issubclass(each, BaseModel)]
 
 
@@ -59,6 +63,8 @@ def values_of(field: FieldInfo) -> st.SearchStrategy[Any]:
     if get_origin(field.annotation) is Literal:
         return st.sampled_from(get_args(field.annotation))
     bounds = {type(each): each for each in field.metadata}
+    if NameOf in bounds:
+        return st.sampled_from(bounds[NameOf].family.kinds())
     if field.annotation is float:
         low = bounds[Gt].gt if Gt in bounds else bounds[Ge].ge if Ge in bounds else -1_000
         high = bounds[Lt].lt if Lt in bounds else bounds[Le].le if Le in bounds else 1e6
@@ -99,7 +105,8 @@ def described(section: type[BaseModel], prefix: str = "") -> Iterator[tuple[str,
         for inner in sections_of(field):
             yield from described(inner, f"{prefix}{name}.")
         if not sections_of(field):
-            yield f"{prefix}{name}", field.description
+            told = field.description if name != "kind" else "what the kind is"
+            yield f"{prefix}{name}", told
 
 
 def read(text: str) -> Config:

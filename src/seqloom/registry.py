@@ -5,14 +5,16 @@ its implementation with `part`; both may stand in one file, of Seqloom or of a u
 line, configuration files, the HTTP schema and the manual list whatever is registered.
 """
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from seqloom.errors import ConfigError
 
-__all__ = ["FAMILIES", "Family"]
+__all__ = ["FAMILIES", "Family", "import_parts"]
 
 Options = TypeVar("Options")
 Part = TypeVar("Part")
@@ -20,18 +22,24 @@ AnyPart = TypeVar("AnyPart")
 AnyOptions = TypeVar("AnyOptions")
 
 FAMILIES: dict[str, "Family[Any, Any]"] = {}
+PACKAGE = __name__.partition(".")[0]
 
 
 class Family(Generic[Options, Part]):
     """Members of one kind, by name.
 
     `home` is the package that registers the built-in parts; it is imported when a part is first
-    needed, so that reading a configuration does not load torch.
+    needed, so that reading a configuration does not load torch. `names` are built-in members
+    without options of their own. `meaning` is what the manual says of the choice.
     """
 
-    def __init__(self, name: str, *, home: str = "") -> None:
+    def __init__(
+        self, name: str, *, home: str = "", meaning: str = "", names: Sequence[str] = ()
+    ) -> None:
         self.name = name
+        self.meaning = meaning
         self._home = home
+        self._names = tuple(names)
         self._options: dict[str, type[Options]] = {}
         self._parts: dict[str, Part] = {}
         FAMILIES[name] = self
@@ -40,6 +48,7 @@ class Family(Generic[Options, Part]):
         """Register a class of options under the name that users choose it by."""
 
         def add(options: type[AnyOptions]) -> type[AnyOptions]:
+            self._check_kind(options, kind)
             self._add(self._options, kind, options)
             return options
 
@@ -59,7 +68,7 @@ class Family(Generic[Options, Part]):
         if kind not in self._options:
             self._load()
         if kind not in self._options:
-            raise self._unknown(kind)
+            raise self.unknown(kind)
         return self._options[kind]
 
     def part_of(self, kind: str) -> Part:
@@ -67,36 +76,34 @@ class Family(Generic[Options, Part]):
         if kind not in self._parts:
             self._load()
         if kind not in self._parts:
-            raise self._unknown(kind)
+            raise self.unknown(kind)
         return self._parts[kind]
 
     def kinds(self) -> list[str]:
         """The names of all members, in the order in which they were registered."""
-        return list(dict.fromkeys([*self._options, *self._parts]))
+        return list(dict.fromkeys([*self._names, *self._options, *self._parts]))
+
+    def __contains__(self, kind: object) -> bool:
+        """Whether a member has this name."""
+        return kind in self._names or kind in self._options or kind in self._parts
 
     def __iter__(self) -> Iterator[tuple[str, type[Options]]]:
         """Every member that has options, with them."""
         return iter(self._options.items())
 
     def module_of(self, kind: str) -> str:
-        """The module that a member comes from."""
-        member: Any = self._parts.get(kind) or self._options.get(kind)
+        """The module that a member comes from; the package itself for a built-in name."""
+        if kind in self._names:
+            return PACKAGE
+        member: Any = self._options.get(kind) or self._parts.get(kind)
         return str(getattr(member, "__module__", ""))
 
-    def _load(self) -> None:
-        if self._home:
-            import_module(self._home)
+    def is_built_in(self, kind: str) -> bool:
+        """Whether a member is one of Seqloom's own."""
+        return _package(self.module_of(kind)) == PACKAGE
 
-    def _add(self, members: dict[str, Any], kind: str, member: Any) -> None:
-        known = members.get(kind)
-        if known is not None and known.__module__ != member.__module__:
-            raise ConfigError(
-                f"the {self.name} {kind!r} is defined in {known.__module__} already: choose "
-                f"another name in {member.__module__}"
-            )
-        members[kind] = member
-
-    def _unknown(self, kind: str) -> ConfigError:
+    def unknown(self, kind: str) -> ConfigError:
+        """The error for a name that no member has."""
         names = self.kinds()
         near = get_close_matches(kind, names, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
@@ -104,3 +111,57 @@ class Family(Generic[Options, Part]):
             f"no {self.name} is called {kind!r}: {hint}choose one of {', '.join(names)}, or import "
             "the module that registers it with --import"
         )
+
+    def _load(self) -> None:
+        if self._home:
+            import_module(self._home)
+
+    def _add(self, members: dict[str, Any], kind: str, member: Any) -> None:
+        known = members.get(kind)
+        owner = known.__module__ if known is not None else ""
+        if kind in self and self.is_built_in(kind) and _package(member.__module__) != PACKAGE:
+            owner = PACKAGE
+        if owner and owner != member.__module__:
+            raise ConfigError(
+                f"the {self.name} {kind!r} is defined in {owner} already: choose another name in "
+                f"{member.__module__}"
+            )
+        members[kind] = member
+
+    def _check_kind(self, options: type[Any], kind: str) -> None:
+        """Options of a choice say their own kind, which is what configurations record."""
+        fields = getattr(options, "model_fields", {})
+        if "kind" in fields and fields["kind"].default != kind:
+            raise ConfigError(
+                f"{options.__module__}.{options.__name__} is registered as the {self.name} "
+                f'{kind!r}: declare kind: Literal["{kind}"] = "{kind}" in it'
+            )
+
+
+def import_parts(name: str) -> None:
+    """Import a module that registers parts, from the current folder or from what is installed."""
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        import_module(name)
+    except ConfigError:
+        raise
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        if missing == name or name.startswith(f"{missing}."):
+            raise ConfigError(
+                f"--import {name}: there is no module {name} in {folder} or among the installed "
+                "ones: give the name of a Python module without .py"
+            ) from None
+        raise ConfigError(
+            f"--import {name}: it imports {missing}, which is not installed: install it"
+        ) from None
+    except Exception as error:
+        raise ConfigError(
+            f"--import {name}: importing it failed with {type(error).__name__}: {error}"
+        ) from error
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]

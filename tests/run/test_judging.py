@@ -11,7 +11,7 @@ import pytest
 from seqloom.api.report import report
 from seqloom.api.train import train
 from seqloom.api.use import Evaluation, evaluate, load
-from seqloom.config import ColumnStatistics, Facts, plan
+from seqloom.config import ColumnStatistics, Facts, TextConfig, TransformerEncoderConfig, plan
 from seqloom.errors import DataError
 
 SHORT: dict[str, Any] = {"workers": 1, "curves": False, "average": "none", "samples": 0}
@@ -131,8 +131,8 @@ def test_every_preset_can_read_for_every_judged_target(kind: str, preset: str) -
     """What is chosen fits together: the head follows the target, and widths agree."""
     config = plan({"target": kind}, Facts(7_000, SENTENCES, SENTENCES), preset=preset)
     assert config.model.decoder.kind == kind
-    assert config.source.kind == "text"
+    assert isinstance(config.source, TextConfig)
     assert (config.source.spelling > 0) == (kind == "tags")
     spelt = config.model.letters if config.source.spelling else 0
-    if config.model.encoder.kind == "transformer":
+    if isinstance(config.model.encoder, TransformerEncoderConfig):
         assert config.model.embedding + spelt == config.model.encoder.width

@@ -11,7 +11,7 @@ from seqloom.api.report import report
 from seqloom.api.train import train
 from seqloom.api.use import Evaluation, evaluate, load
 from seqloom.baselines import ngrams
-from seqloom.config import merge
+from seqloom.config import TextConfig, merge
 from seqloom.errors import ConfigError
 from seqloom.prediction import TextPredictor
 from seqloom.runs.observer import Plan, SilentObserver
@@ -105,7 +105,8 @@ def test_other_lanes_begin_anew_and_say_so(text: Path, whole: Path, tmp_path: Pa
 def test_the_plan_of_a_text_file(model: TextPredictor) -> None:
     """A stream of characters, read by an LSTM; the run remembers that."""
     config = model.config
-    assert (config.data.lines, config.target.unit) == ("stream", "character")  # type: ignore[union-attr]
+    assert isinstance(config.target, TextConfig)
+    assert (config.data.lines, config.target.unit) == ("stream", "character")
     assert (config.model.encoder.kind, config.model.decoder.kind) == ("none", "recurrent")
     assert model.is_stream
     assert model.is_language_model

@@ -350,8 +350,9 @@ def options() -> None:
     from seqloom.config import option_rows
 
     behave_as_filter()
-    for name, default, description in option_rows():
-        print(f"{name} = {default}\n    {description}")
+    for row in option_rows():
+        kind = f"  ({row.kind})" if row.kind else ""
+        print(f"{row.name} = {row.default}{kind}\n    {row.meaning}")
 
 
 def main() -> None:

@@ -4,8 +4,8 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
-from seqloom.config.architecture import RecurrentEncoderConfig
 from seqloom.config.columns import BlanksConfig, TextConfig, TurnsConfig
+from seqloom.config.encoders import RecurrentEncoderConfig
 from seqloom.config.presets import TRANSFORMERS
 from seqloom.config.schema import Config
 from seqloom.config.serialization import Overrides, merge

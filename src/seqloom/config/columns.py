@@ -1,16 +1,22 @@
 """What a column may hold: a choice told apart by `kind`, from which the rest of a task follows."""
 
 import difflib
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from seqloom.config.section import Count, Positive, Section, kind_or_table
+from seqloom.config.choices import Choice
+from seqloom.config.section import Count, PartOptions, Positive
 from seqloom.errors import ConfigError
+from seqloom.registry import Family
 
 __all__ = [
+    "COLUMNS",
+    "SOURCES",
+    "TARGETS",
     "BlanksConfig",
     "ColumnConfig",
+    "ColumnOptions",
     "HorizonConfig",
     "LabelConfig",
     "NoColumnConfig",
@@ -29,18 +35,29 @@ __all__ = [
     "split_column",
 ]
 
-KIND = (
-    "what the column holds: text, turns, label, vector, series, picture, sound or video as a "
-    "source, or none for a language model; text, gaps, tags, label, number or series as a target"
+
+class ColumnOptions(PartOptions):
+    """What a column of data holds, and how it is read."""
+
+
+SOURCES: Family[ColumnOptions, Any] = Family(
+    "kind of source", home="seqloom.fields", meaning="what the source holds"
 )
+TARGETS: Family[ColumnOptions, Any] = Family(
+    "kind of target", home="seqloom.fields", meaning="what the target holds"
+)
+COLUMNS: Family[ColumnOptions, Any] = Family("kind of column", home="seqloom.fields")
+"""The field of each kind of column; what its options are depends on the side that it is on."""
 
 PixelCount = Annotated[int, Field(ge=1, le=4_096)]
 
 
-class TextConfig(Section):
+@SOURCES.options("text")
+@TARGETS.options("text")
+class TextConfig(ColumnOptions):
     """A column of text and the units it is cut into (S1.3)."""
 
-    kind: Literal["text"] = Field("text", description=KIND)
+    kind: Literal["text"] = "text"
     unit: Literal["character", "word", "symbol", "subword", "byte"] = Field(
         "subword", description="what a token is; a symbol is whatever stands between spaces"
     )
@@ -58,31 +75,21 @@ class TextConfig(Section):
     )
 
 
+@SOURCES.options("turns")
 class TurnsConfig(TextConfig):
     """Several texts read as one, such as the turns of a dialog, the newest last (S8)."""
 
-    kind: Literal["turns"] = Field("turns", description=KIND)  # type: ignore[assignment]
+    kind: Literal["turns"] = "turns"  # type: ignore[assignment]
     most_turns: Count = Field(
         0, description="turns: the newest that are read; 0 reads as many as data.max_source holds"
     )
 
 
-class LabelConfig(Section):
-    """A column of labels: each cell is one of a few."""
-
-    kind: Literal["label"] = Field("label", description=KIND)
-
-
-class TagsConfig(Section):
-    """A column of tags set apart by spaces: one for each token of the source (S1.1)."""
-
-    kind: Literal["tags"] = Field("tags", description=KIND)
-
-
-class BlanksConfig(Section):
+@TARGETS.options("gaps")
+class BlanksConfig(ColumnOptions):
     """Tokens of the source that are to be told from those around them (S8, fill-in)."""
 
-    kind: Literal["gaps"] = Field("gaps", description=KIND)
+    kind: Literal["gaps"] = "gaps"
     marker: str = Field(
         "___",
         description="gaps: what marks one in an input; one of equal characters may be drawn with "
@@ -99,43 +106,84 @@ class BlanksConfig(Section):
     )
 
 
-class NumberConfig(Section):
+@TARGETS.options("tags")
+class TagsConfig(ColumnOptions):
+    """A column of tags set apart by spaces: one for each token of the source (S1.1)."""
+
+    kind: Literal["tags"] = "tags"
+
+
+@SOURCES.options("label")
+@TARGETS.options("label")
+class LabelConfig(ColumnOptions):
+    """A column of labels: each cell is one of a few."""
+
+    kind: Literal["label"] = "label"
+
+
+@TARGETS.options("number")
+class NumberConfig(ColumnOptions):
     """A column of numbers, which are learnt in units of their spread."""
 
-    kind: Literal["number"] = Field("number", description=KIND)
+    kind: Literal["number"] = "number"
 
 
-class VectorConfig(Section):
+@SOURCES.options("vector")
+class VectorConfig(ColumnOptions):
     """A column of rows of numbers, all of one length, each learnt in units of its spread."""
 
-    kind: Literal["vector"] = Field("vector", description=KIND)
+    kind: Literal["vector"] = "vector"
 
 
-class PictureConfig(Section):
+@SOURCES.options("series")
+class WindowConfig(ColumnOptions):
+    """Columns of numbers over time, of which the last steps are read (S1.2)."""
+
+    kind: Literal["series"] = "series"
+    window: Annotated[int, Field(ge=2, le=65_536)] = Field(
+        336, description="series: steps that are read before a forecast"
+    )
+    known: str = Field(
+        "", description="series: columns known ahead of time, such as holidays, set apart by commas"
+    )
+
+
+@TARGETS.options("series")
+class HorizonConfig(ColumnOptions):
+    """Columns of numbers over time, which are forecast (S1.2)."""
+
+    kind: Literal["series"] = "series"
+    horizon: Annotated[int, Field(ge=1, le=65_536)] = Field(
+        24, description="series: steps that are forecast"
+    )
+    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
+        (0.1, 0.9), description="series: shares of the outcomes below each edge of the bands"
+    )
+    season: Count = Field(
+        0, description="series: steps after which it repeats, for the naive forecast; 0 finds them"
+    )
+    forced: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0,
+        description="series fed back: share of the batches in which each step reads the true value "
+        "before it, and not the model's own (S6.3)",
+    )
+
+
+@SOURCES.options("picture")
+class PictureConfig(ColumnOptions):
     """A column of names of picture files (S3.4)."""
 
-    kind: Literal["picture"] = Field("picture", description=KIND)
+    kind: Literal["picture"] = "picture"
     height: PixelCount = Field(64, description="rows of pixels that every picture is brought to")
     width: PixelCount = Field(64, description="and pixels in a row")
     colour: bool = Field(True, description="read red, green and blue, rather than grey")
 
 
-class VideoConfig(Section):
-    """A column of names of videos: files, folders of frames, or arrays (S3.4)."""
-
-    kind: Literal["video"] = Field("video", description=KIND)
-    frames: Annotated[int, Field(ge=1, le=256)] = Field(
-        8, description="frames that are read of a video, evenly apart; all where it has fewer"
-    )
-    height: PixelCount = Field(32, description="rows of pixels that every frame is brought to")
-    width: PixelCount = Field(32, description="and pixels in a row")
-    colour: bool = Field(True, description="read red, green and blue, rather than grey")
-
-
-class SoundConfig(Section):
+@SOURCES.options("sound")
+class SoundConfig(ColumnOptions):
     """A column of names of sound files, read as log-mel frames (S3.5)."""
 
-    kind: Literal["sound"] = Field("sound", description=KIND)
+    kind: Literal["sound"] = "sound"
     rate: Annotated[int, Field(ge=0, le=192_000)] = Field(
         0,
         description="samples a second that every recording is brought to; 0 takes what they have, "
@@ -152,42 +200,24 @@ class SoundConfig(Section):
     )
 
 
-class NoColumnConfig(Section):
+@SOURCES.options("video")
+class VideoConfig(ColumnOptions):
+    """A column of names of videos: files, folders of frames, or arrays (S3.4)."""
+
+    kind: Literal["video"] = "video"
+    frames: Annotated[int, Field(ge=1, le=256)] = Field(
+        8, description="frames that are read of a video, evenly apart; all where it has fewer"
+    )
+    height: PixelCount = Field(32, description="rows of pixels that every frame is brought to")
+    width: PixelCount = Field(32, description="and pixels in a row")
+    colour: bool = Field(True, description="read red, green and blue, rather than grey")
+
+
+@SOURCES.options("none")
+class NoColumnConfig(ColumnOptions):
     """No column: the target is continued from nothing or from a beginning (S1.2)."""
 
-    kind: Literal["none"] = Field("none", description=KIND)
-
-
-class WindowConfig(Section):
-    """Columns of numbers over time, of which the last steps are read (S1.2)."""
-
-    kind: Literal["series"] = Field("series", description=KIND)
-    window: Annotated[int, Field(ge=2, le=65_536)] = Field(
-        336, description="series: steps that are read before a forecast"
-    )
-    known: str = Field(
-        "", description="series: columns known ahead of time, such as holidays, set apart by commas"
-    )
-
-
-class HorizonConfig(Section):
-    """Columns of numbers over time, which are forecast (S1.2)."""
-
-    kind: Literal["series"] = Field("series", description=KIND)
-    horizon: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        24, description="series: steps that are forecast"
-    )
-    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
-        (0.1, 0.9), description="series: shares of the outcomes below each edge of the bands"
-    )
-    season: Count = Field(
-        0, description="series: steps after which it repeats, for the naive forecast; 0 finds them"
-    )
-    forced: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0,
-        description="series fed back: share of the batches in which each step reads the true value "
-        "before it, and not the model's own (S6.3)",
-    )
+    kind: Literal["none"] = "none"
 
 
 KINDS = (
@@ -220,36 +250,7 @@ def split_column(given: str) -> tuple[str | None, str | None]:
     return given, None
 
 
-SourceConfig = Annotated[
-    TextConfig
-    | TurnsConfig
-    | LabelConfig
-    | VectorConfig
-    | WindowConfig
-    | PictureConfig
-    | SoundConfig
-    | VideoConfig
-    | NoColumnConfig,
-    Field(discriminator="kind"),
-    BeforeValidator(kind_or_table("text")),
-]
-TargetConfig = Annotated[
-    TextConfig | BlanksConfig | TagsConfig | LabelConfig | NumberConfig | HorizonConfig,
-    Field(discriminator="kind"),
-    BeforeValidator(kind_or_table("text")),
-]
+SourceConfig = Annotated[ColumnOptions, Choice(SOURCES, default="text")]
+TargetConfig = Annotated[ColumnOptions, Choice(TARGETS, default="text")]
 SeriesConfig = WindowConfig | HorizonConfig
-ColumnConfig = (
-    TextConfig
-    | TurnsConfig
-    | BlanksConfig
-    | TagsConfig
-    | LabelConfig
-    | NumberConfig
-    | VectorConfig
-    | SeriesConfig
-    | PictureConfig
-    | SoundConfig
-    | VideoConfig
-    | NoColumnConfig
-)
+ColumnConfig = ColumnOptions

@@ -1,12 +1,16 @@
 """What may stand before an encoder: convolutions over pixels or frames (S3.4, S3.5)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from seqloom.config.section import Count, Section, Width, kind_or_table
+from seqloom.config.choices import Choice
+from seqloom.config.section import Count, PartOptions, Width
+from seqloom.registry import Family
 
 __all__ = [
+    "FRONT_ENDS",
+    "ConvolutionOptions",
     "FrontEndConfig",
     "FrontEndOptions",
     "GridOptions",
@@ -16,17 +20,32 @@ __all__ = [
     "SoundFrontEndConfig",
 ]
 
-FRONT_END = "what makes vectors of the source first: none, picture, resnet or sound"
+
+class FrontEndOptions(PartOptions):
+    """What makes vectors of the source before an encoder reads them."""
+
+    @property
+    def pretrained(self) -> str:
+        """The run directory or file whose weights it begins with; empty if none."""
+        return ""
 
 
-class NoFrontEndConfig(Section):
+FRONT_ENDS: Family[FrontEndOptions, Any] = Family(
+    "front end",
+    home="seqloom.model.build",
+    meaning="what makes vectors of the source first",
+)
+
+
+@FRONT_ENDS.options("none")
+class NoFrontEndConfig(FrontEndOptions):
     """The encoder reads the source itself."""
 
-    kind: Literal["none"] = Field("none", description=FRONT_END)
+    kind: Literal["none"] = "none"
 
 
-class FrontEndOptions(Section):
-    """What every front end can be asked."""
+class ConvolutionOptions(FrontEndOptions):
+    """What every front end of convolutions can be asked."""
 
     weights: str = Field(
         "",
@@ -39,8 +58,13 @@ class FrontEndOptions(Section):
         "training, as a share of its shorter side, which is that of the bands",
     )
 
+    @property
+    def pretrained(self) -> str:
+        """The run directory or file whose weights it begins with; empty if none."""
+        return self.weights
 
-class GridOptions(FrontEndOptions):
+
+class GridOptions(ConvolutionOptions):
     """What every front end for pictures and videos can be asked."""
 
     grid: Literal["cells", "columns", "one", "whole"] = Field(
@@ -53,26 +77,29 @@ class GridOptions(FrontEndOptions):
     )
 
 
+@FRONT_ENDS.options("picture")
 class PictureFrontEndConfig(GridOptions):
     """Convolutions over pixels (S3.4)."""
 
-    kind: Literal["picture"] = Field("picture", description=FRONT_END)
+    kind: Literal["picture"] = "picture"
     widths: tuple[Width, ...] = Field(
         (32, 64, 128), min_length=1, max_length=8, description="channels of each halving stage"
     )
 
 
+@FRONT_ENDS.options("resnet")
 class ResNetFrontEndConfig(GridOptions):
     """A residual network under the names that its published weights have (S3.4)."""
 
-    kind: Literal["resnet"] = Field("resnet", description=FRONT_END)
+    kind: Literal["resnet"] = "resnet"
     depth: Literal[18, 34] = Field(18, description="layers that have weights")
 
 
-class SoundFrontEndConfig(FrontEndOptions):
+@FRONT_ENDS.options("sound")
+class SoundFrontEndConfig(ConvolutionOptions):
     """Convolutions over frames (S3.5)."""
 
-    kind: Literal["sound"] = Field("sound", description=FRONT_END)
+    kind: Literal["sound"] = "sound"
     width: Width = Field(128, description="size of a vector of sound")
     halvings: Annotated[int, Field(ge=1, le=8)] = Field(
         2, description="how often the number of frames is halved"
@@ -85,8 +112,5 @@ class SoundFrontEndConfig(FrontEndOptions):
     )
 
 
-FrontEndConfig = Annotated[
-    NoFrontEndConfig | PictureFrontEndConfig | ResNetFrontEndConfig | SoundFrontEndConfig,
-    Field(discriminator="kind"),
-    BeforeValidator(kind_or_table("none")),
-]
+FrontEndConfig = Annotated[FrontEndOptions, Choice(FRONT_ENDS, default="none")]
+"""Any front end that is registered, or none."""

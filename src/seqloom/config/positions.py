@@ -1,42 +1,54 @@
 """The options of what tells a Transformer where a token stands (S5.3)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from seqloom.config.section import Section, Width, kind_or_table
+from seqloom.config.choices import Choice
+from seqloom.config.section import PartOptions, Width
+from seqloom.registry import Family
 
 __all__ = [
+    "POSITIONS",
     "AppendedSinusoidsConfig",
     "JointPositionsConfig",
     "LearnedPositionsConfig",
     "NoPositionsConfig",
     "OneHotPositionsConfig",
     "PositionsConfig",
+    "PositionsOptions",
     "RotaryPositionsConfig",
     "SinusoidsConfig",
 ]
 
-POSITIONS_KIND = (
-    "what tells a Transformer where a token stands: sinusoids, sinusoids-appended, one-hot, "
-    "learned, joint, rotary or none"
+
+class PositionsOptions(PartOptions):
+    """What every kind of positions can be asked."""
+
+
+POSITIONS: Family[PositionsOptions, Any] = Family(
+    "kind of positions",
+    home="seqloom.nn.positions",
+    meaning="what tells a Transformer where a token stands",
 )
 
 
-class SinusoidsConfig(Section):
+@POSITIONS.options("sinusoids")
+class SinusoidsConfig(PositionsOptions):
     """Sines and cosines added to token vectors."""
 
-    kind: Literal["sinusoids"] = Field("sinusoids", description=POSITIONS_KIND)
+    kind: Literal["sinusoids"] = "sinusoids"
 
 
-class AppendedSinusoidsConfig(Section):
+@POSITIONS.options("sinusoids-appended")
+class AppendedSinusoidsConfig(PositionsOptions):
     """Sines and cosines appended to token vectors."""
 
-    kind: Literal["sinusoids-appended"] = Field("sinusoids-appended", description=POSITIONS_KIND)
+    kind: Literal["sinusoids-appended"] = "sinusoids-appended"
     size: Width = Field(32, description="sinusoids-appended: an even number of values appended")
 
 
-class LimitedPositionsOptions(Section):
+class LimitedPositionsOptions(PositionsOptions):
     """Positions that are told apart up to a limit."""
 
     most: Annotated[int, Field(ge=1, le=65_536)] = Field(
@@ -44,46 +56,40 @@ class LimitedPositionsOptions(Section):
     )
 
 
+@POSITIONS.options("one-hot")
 class OneHotPositionsConfig(LimitedPositionsOptions):
     """One-hot positions appended to token vectors."""
 
-    kind: Literal["one-hot"] = Field("one-hot", description=POSITIONS_KIND)
+    kind: Literal["one-hot"] = "one-hot"
 
 
+@POSITIONS.options("learned")
 class LearnedPositionsConfig(LimitedPositionsOptions):
     """A learned vector for each position, added."""
 
-    kind: Literal["learned"] = Field("learned", description=POSITIONS_KIND)
+    kind: Literal["learned"] = "learned"
 
 
+@POSITIONS.options("joint")
 class JointPositionsConfig(LimitedPositionsOptions):
     """A learned map of token vector and position together."""
 
-    kind: Literal["joint"] = Field("joint", description=POSITIONS_KIND)
+    kind: Literal["joint"] = "joint"
 
 
-class RotaryPositionsConfig(Section):
+@POSITIONS.options("rotary")
+class RotaryPositionsConfig(PositionsOptions):
     """Queries and keys turned by an angle that grows with the position."""
 
-    kind: Literal["rotary"] = Field("rotary", description=POSITIONS_KIND)
+    kind: Literal["rotary"] = "rotary"
 
 
-class NoPositionsConfig(Section):
+@POSITIONS.options("none")
+class NoPositionsConfig(PositionsOptions):
     """Nothing says where a token stands."""
 
-    kind: Literal["none"] = Field("none", description=POSITIONS_KIND)
+    kind: Literal["none"] = "none"
 
 
-PositionsConfig = Annotated[
-    Annotated[
-        SinusoidsConfig
-        | AppendedSinusoidsConfig
-        | OneHotPositionsConfig
-        | LearnedPositionsConfig
-        | JointPositionsConfig
-        | RotaryPositionsConfig
-        | NoPositionsConfig,
-        Field(discriminator="kind"),
-    ],
-    BeforeValidator(kind_or_table("sinusoids")),
-]
+PositionsConfig = Annotated[PositionsOptions, Choice(POSITIONS, default="sinusoids")]
+"""Any kind of positions that is registered."""

@@ -1,7 +1,6 @@
 """What sections of the configuration are made of."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,11 +9,11 @@ __all__ = [
     "Count",
     "DropoutRate",
     "Layers",
+    "PartOptions",
     "Positive",
     "Section",
     "Share",
     "Width",
-    "kind_or_table",
 ]
 
 LARGEST = 2**63 - 1  # what TOML promises to hold
@@ -34,14 +33,10 @@ class Section(BaseModel):
     )
 
 
-def kind_or_table(default: str) -> Callable[[Any], Any]:
-    """Lets a choice be written as its bare kind, and its options without the kind."""
+class PartOptions(Section):
+    """The options of one member of a family, which `kind` tells apart from the others.
 
-    def table(value: Any) -> Any:
-        if isinstance(value, str):
-            return {"kind": value}
-        if isinstance(value, Mapping) and "kind" not in value:
-            return {"kind": default, **value}
-        return value
+    A member declares `kind: Literal["name"] = "name"`.
+    """
 
-    return table
+    kind: str

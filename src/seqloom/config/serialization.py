@@ -4,14 +4,16 @@ import difflib
 import reprlib
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import tomli_w
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from seqloom.config.listing import names_and_sections, option_names
+from seqloom.config.parts import check_parts, foreign_parts
+from seqloom.config.renames import rename_values
 from seqloom.config.schema import Config
 from seqloom.errors import ConfigError
 
@@ -24,27 +26,32 @@ __all__ = [
     "leaves",
     "load",
     "merge",
-    "option_names",
-    "option_rows",
     "parse",
     "parse_assignments",
     "validate",
 ]
 
 DEEPEST_NAME = 8
+PARTS = "parts"  # the table with the modules of parts that are not built in
 
 Overrides = dict[str, Any]
 """A partial configuration: nested tables as TOML gives them."""
 
 
 def parse(text: str, *, place: str) -> Overrides:
-    """TOML text as nested tables; `place` is what errors call it."""
+    """TOML text as nested tables; `place` is what errors call it.
+
+    Values of earlier releases get the names they have now. A part that the text needs, and that is
+    not registered, is a ConfigError.
+    """
     try:
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
     except ValueError as error:  # a number of too many digits is not a TOMLDecodeError
         raise ConfigError(f"{place}: not valid TOML: {error}") from None
     except RecursionError:
         raise ConfigError(f"{place}: tables are nested too deeply") from None
+    check_parts(tables.pop(PARTS, {}), place=place)
+    return rename_values(tables)
 
 
 def parse_assignments(assignments: Iterable[str]) -> Overrides:
@@ -56,7 +63,7 @@ def parse_assignments(assignments: Iterable[str]) -> Overrides:
         if not equals or not all(names) or len(names) > DEEPEST_NAME:
             shown = reprlib.repr(assignment)
             raise ConfigError(f"--set {shown}: write it as name=value, for example seed=7")
-        overrides = merge(overrides, _nest(names, _value(value.strip())))
+        overrides = merge(overrides, rename_values(_nest(names, _value(value.strip()))))
     return overrides
 
 
@@ -104,15 +111,21 @@ def error_sentence(error: ValidationError) -> str:
 
 def check_names(tables: Mapping[str, Any], *, place: str) -> None:
     """ConfigError at the first name that is no option, before anything else is looked at."""
-    known = set(_names_and_sections())
+    known = set(names_and_sections())
     for name, _ in leaves(tables):
         if name not in known:
             raise ConfigError(f"{place}: {_no_such_option(_printable(name))}")
 
 
 def dump(config: Config) -> str:
-    """The whole configuration as TOML; `validate(parse(...))` gives the same back."""
-    return tomli_w.dumps(config.model_dump(mode="json"))
+    """The whole configuration as TOML; `validate(parse(...))` gives the same back.
+
+    A part that is not built in is recorded with the name of its module, which is never imported
+    from there.
+    """
+    tables = config.model_dump(mode="json")
+    modules = foreign_parts(config)
+    return tomli_w.dumps({**tables, PARTS: modules} if modules else tables)
 
 
 def load(path: Path) -> Overrides:
@@ -121,28 +134,6 @@ def load(path: Path) -> Overrides:
         return parse(path.read_text(encoding="utf-8-sig"), place=str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML text: {error}") from None
-
-
-def option_rows(
-    section: type[BaseModel] = Config, prefix: str = ""
-) -> Iterator[tuple[str, Any, str]]:
-    """Every option once, in the order of the manual: dotted name, default, meaning."""
-    seen: set[str] = set()
-    for name, field in section.model_fields.items():
-        rows = [
-            row
-            for table in _sections(field.annotation)
-            for row in option_rows(table, f"{prefix}{name}.")
-        ] or [(f"{prefix}{name}", field.default, field.description or "")]
-        for row in rows:
-            if row[0] not in seen:
-                seen.add(row[0])
-                yield row
-
-
-def option_names() -> list[str]:
-    """Every dotted name that can be set."""
-    return [name for name, _, _ in option_rows()]
 
 
 def flatten(config: Config) -> dict[str, Any]:
@@ -157,13 +148,6 @@ def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield from leaves(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
-
-
-def _sections(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in getattr(annotation, "__args__", ()):
-        yield from _sections(part)
 
 
 def _nest(names: list[str], value: Any) -> Overrides:
@@ -187,8 +171,7 @@ def _sentence(error: ErrorDetails) -> str:
             return _no_such_option(name)
         case "union_tag_invalid":
             context = error.get("ctx", {})
-            tag = reprlib.repr(context.get("tag"))
-            return f"{name}.kind is {tag}; it may be {context.get('expected_tags')}"
+            return _no_such_kind(name, str(context.get("tag")), str(context.get("expected_tags")))
         case "union_tag_not_found":
             return f"{name}.kind is missing; set it beside the other options of {name}"
         case _:
@@ -214,28 +197,13 @@ def _format_value(value: Any) -> str:
 
 
 def _format_name(location: tuple[int | str, ...]) -> str:
-    """The dotted name as a user writes it: without the kind that follows a choice's name."""
-    known = set(_names_and_sections())
-    shown: list[str] = []
-    for part in map(str, location):
-        chosen = f"{'.'.join(shown)}.kind" in known and ".".join([*shown, part]) not in known
-        if not (chosen and part in _kinds()):
-            shown.append(part)
-    return _printable(".".join(shown))
+    return _printable(".".join(map(str, location)))
 
 
-@cache
-def _kinds() -> set[str]:
-    """Every value that some `kind` may have."""
-    return set(_values_of_kind(Config))
-
-
-def _values_of_kind(section: type[BaseModel]) -> Iterator[str]:
-    for name, field in section.model_fields.items():
-        if name == "kind":
-            yield from get_args(field.annotation)
-        for table in _sections(field.annotation):
-            yield from _values_of_kind(table)
+def _no_such_kind(name: str, kind: str, known: str) -> str:
+    near = difflib.get_close_matches(kind, [each.strip("' ") for each in known.split(",")], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{name}.kind is {reprlib.repr(kind)}; it may be {known}{hint}"
 
 
 def _printable(name: str) -> str:
@@ -244,18 +212,13 @@ def _printable(name: str) -> str:
 
 def _no_such_option(name: str) -> str:
     """The nearest whole name, or else the nearest last part of one."""
-    if name in _names_and_sections():
+    if name in names_and_sections():
         section = name.rpartition(".")[0]
         return f"there is no option {name} in the kind that {section} has: set {section}.kind too"
-    near = difflib.get_close_matches(name, _names_and_sections(), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, names_and_sections(), n=1, cutoff=0.6)
     if not near:
         ends = {each.rpartition(".")[2]: each for each in option_names()}
         last = difflib.get_close_matches(name.rpartition(".")[2], ends, n=1, cutoff=0.5)
         near = [ends[each] for each in last]
     cure = f"did you mean {near[0]}?" if near else "seqloom options lists them all"
     return f"there is no option {name}; {cure}"
-
-
-def _names_and_sections() -> list[str]:
-    names = [name.split(".") for name in option_names()]
-    return sorted({".".join(name[:end]) for name in names for end in range(1, len(name) + 1)})

@@ -1,18 +1,22 @@
 """The options of teacher forcing: how often a decoder reads the label in training, and what else
 it reads (S6.3)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from seqloom.config.section import Count, Section, kind_or_table
+from seqloom.config.choices import Choice
+from seqloom.config.section import Count, PartOptions
+from seqloom.registry import Family
 
 __all__ = [
+    "FORCING",
     "AlwaysForcingConfig",
     "ConstantForcingConfig",
     "DecayForcingOptions",
     "ExponentialForcingConfig",
     "ForcingConfig",
+    "ForcingOptions",
     "FreeRunningChoice",
     "FreeRunningOptions",
     "InverseSigmoidForcingConfig",
@@ -25,19 +29,26 @@ Temperature = Annotated[float, Field(gt=0, le=1_000)]
 FreeRunningChoice = Literal["greedy", "draw", "straight-through", "soft"]
 """What a decoder reads of its own output where it does not read the label."""
 
-KIND = (
-    "how often the decoder reads the label in training rather than its own output: always, never, "
-    "constant, linear, exponential or inverse-sigmoid"
+
+class ForcingOptions(PartOptions):
+    """What every kind of teacher forcing can be asked."""
+
+
+FORCING: Family[ForcingOptions, Any] = Family(
+    "kind of teacher forcing",
+    home="seqloom.training.teacher_forcing",
+    meaning="how often the decoder reads the label in training rather than its own output",
 )
 
 
-class AlwaysForcingConfig(Section):
+@FORCING.options("always")
+class AlwaysForcingConfig(ForcingOptions):
     """Plain teacher forcing: every step reads the label."""
 
-    kind: Literal["always"] = Field("always", description=KIND)
+    kind: Literal["always"] = "always"
 
 
-class FreeRunningOptions(Section):
+class FreeRunningOptions(ForcingOptions):
     """What steps read that do not read the label."""
 
     choice: FreeRunningChoice = Field(
@@ -57,16 +68,18 @@ class FreeRunningOptions(Section):
     )
 
 
+@FORCING.options("never")
 class NeverForcingConfig(FreeRunningOptions):
     """No step reads the label."""
 
-    kind: Literal["never"] = Field("never", description=KIND)
+    kind: Literal["never"] = "never"
 
 
+@FORCING.options("constant")
 class ConstantForcingConfig(FreeRunningOptions):
     """Each step reads the label with the same probability, in every update."""
 
-    kind: Literal["constant"] = Field("constant", description=KIND)
+    kind: Literal["constant"] = "constant"
     probability: Probability = Field(
         0.75, description="constant: probability that a step reads the label"
     )
@@ -85,33 +98,26 @@ class DecayForcingOptions(FreeRunningOptions):
     )
 
 
+@FORCING.options("linear")
 class LinearForcingConfig(DecayForcingOptions):
     """Along a line."""
 
-    kind: Literal["linear"] = Field("linear", description=KIND)
+    kind: Literal["linear"] = "linear"
 
 
+@FORCING.options("exponential")
 class ExponentialForcingConfig(DecayForcingOptions):
     """By the same factor in each update."""
 
-    kind: Literal["exponential"] = Field("exponential", description=KIND)
+    kind: Literal["exponential"] = "exponential"
 
 
+@FORCING.options("inverse-sigmoid")
 class InverseSigmoidForcingConfig(DecayForcingOptions):
     """Slowly, then fast, then slowly."""
 
-    kind: Literal["inverse-sigmoid"] = Field("inverse-sigmoid", description=KIND)
+    kind: Literal["inverse-sigmoid"] = "inverse-sigmoid"
 
 
-ForcingConfig = Annotated[
-    Annotated[
-        AlwaysForcingConfig
-        | NeverForcingConfig
-        | ConstantForcingConfig
-        | LinearForcingConfig
-        | ExponentialForcingConfig
-        | InverseSigmoidForcingConfig,
-        Field(discriminator="kind"),
-    ],
-    BeforeValidator(kind_or_table("always")),
-]
+ForcingConfig = Annotated[ForcingOptions, Choice(FORCING, default="always")]
+"""Any kind of teacher forcing that is registered."""

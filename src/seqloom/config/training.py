@@ -4,15 +4,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from seqloom.config.section import Count, Positive, Section, Share, kind_or_table
+from seqloom.config.choices import Choice, NameOf
+from seqloom.config.section import Count, PartOptions, Positive, Section, Share
 from seqloom.config.teacher_forcing import AlwaysForcingConfig, ForcingConfig
+from seqloom.registry import Family
 
 __all__ = [
+    "OPTIMIZERS",
+    "SCHEDULES",
     "AdamConfig",
     "AdamWConfig",
     "FrozenPart",
     "MuonConfig",
     "OptimizerConfig",
+    "OptimizerOptions",
     "SgdConfig",
     "TrainingConfig",
 ]
@@ -27,47 +32,63 @@ def one_or_several(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-OPTIMIZER_KIND = "the update rule: adamw, adam, sgd or muon"
 BETAS = "adamw, adam, muon: decay factors of the running means of gradient and square"
 WEIGHT_DECAY = "adamw, muon: decoupled weight decay, for matrices"
 MOMENTUM = "sgd, muon: share of the last step that is made again; 0.95 for muon"
 
 
-class AdamWConfig(Section):
+class OptimizerOptions(PartOptions):
+    """What every update rule can be asked."""
+
+
+OPTIMIZERS: Family[OptimizerOptions, Any] = Family(
+    "optimizer", home="seqloom.training.optimizer", meaning="the update rule"
+)
+SCHEDULES: Family[Any, Any] = Family(
+    "schedule",
+    home="seqloom.training.schedule",
+    meaning="how the rate falls afterwards",
+    names=("cosine", "linear", "inverse-sqrt", "plateau", "constant"),
+)
+
+
+@OPTIMIZERS.options("adamw")
+class AdamWConfig(OptimizerOptions):
     """Adam with decoupled weight decay (S6.6)."""
 
-    kind: Literal["adamw"] = Field("adamw", description=OPTIMIZER_KIND)
+    kind: Literal["adamw"] = "adamw"
     betas: tuple[Share, Share] = Field((0.9, 0.98), description=BETAS)
     weight_decay: NonNegative = Field(0.01, description=WEIGHT_DECAY)
 
 
-class AdamConfig(Section):
+@OPTIMIZERS.options("adam")
+class AdamConfig(OptimizerOptions):
     """Adam (S6.6)."""
 
-    kind: Literal["adam"] = Field("adam", description=OPTIMIZER_KIND)
+    kind: Literal["adam"] = "adam"
     betas: tuple[Share, Share] = Field((0.9, 0.98), description=BETAS)
 
 
-class SgdConfig(Section):
+@OPTIMIZERS.options("sgd")
+class SgdConfig(OptimizerOptions):
     """Gradient descent, with momentum if so wished (S6.6)."""
 
-    kind: Literal["sgd"] = Field("sgd", description=OPTIMIZER_KIND)
+    kind: Literal["sgd"] = "sgd"
     momentum: Share = Field(0.0, description=MOMENTUM)
 
 
-class MuonConfig(Section):
+@OPTIMIZERS.options("muon")
+class MuonConfig(OptimizerOptions):
     """Momentum made orthogonal for matrices, AdamW for tables, vectors and all else."""
 
-    kind: Literal["muon"] = Field("muon", description=OPTIMIZER_KIND)
+    kind: Literal["muon"] = "muon"
     momentum: Share = Field(0.95, description=MOMENTUM)
     betas: tuple[Share, Share] = Field((0.9, 0.98), description=BETAS)
     weight_decay: NonNegative = Field(0.01, description=WEIGHT_DECAY)
 
 
-OptimizerConfig = Annotated[
-    Annotated[AdamWConfig | AdamConfig | SgdConfig | MuonConfig, Field(discriminator="kind")],
-    BeforeValidator(kind_or_table("adamw")),
-]
+OptimizerConfig = Annotated[OptimizerOptions, Choice(OPTIMIZERS, default="adamw")]
+"""Any update rule that is registered."""
 
 
 class TrainingConfig(Section):
@@ -103,9 +124,7 @@ class TrainingConfig(Section):
     optimizer: OptimizerConfig = AdamWConfig()
     rate: Annotated[float, Field(gt=0)] = Field(1e-3, description="highest learning rate")
     warmup: Count = Field(400, description="updates over which the rate rises to its highest")
-    decay: Literal["cosine", "linear", "inverse-sqrt", "plateau", "constant"] = Field(
-        "cosine", description="how the rate falls afterwards"
-    )
+    decay: Annotated[str, NameOf(SCHEDULES)] = Field("cosine", description=SCHEDULES.meaning)
     final_rate: Share = Field(
         0.02, description="share of the rate left at the end of a cosine or linear decay"
     )

@@ -1,29 +1,36 @@
 """The options of recurrent units (S2)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from seqloom.config.section import Section, Share, kind_or_table
+from seqloom.config.choices import Choice
+from seqloom.config.section import PartOptions, Share
+from seqloom.registry import Family
 
 __all__ = [
+    "UNITS",
     "ElmanConfig",
     "GruConfig",
     "LstmConfig",
     "SsruConfig",
     "UnitConfig",
+    "UnitOptions",
 ]
 
-UNIT = "the recurrent unit: lstm, gru, elman or ssru"
 
-
-class UnitOptions(Section):
+class UnitOptions(PartOptions):
     """What every recurrent unit can be asked."""
 
     bias: bool = Field(True, description="whether the unit's affine maps have a bias")
     weights: Literal["orthogonal", "glorot", "uniform", "normal"] = Field(
         "orthogonal", description="how the recurrent matrices are drawn at first"
     )
+
+
+UNITS: Family[UnitOptions, Any] = Family(
+    "unit", home="seqloom.nn.units", meaning="the recurrent unit"
+)
 
 
 class MatrixUnitOptions(UnitOptions):
@@ -36,16 +43,18 @@ class MatrixUnitOptions(UnitOptions):
     )
 
 
+@UNITS.options("lstm")
 class LstmConfig(MatrixUnitOptions):
     """Long short-term memory (S2.3)."""
 
-    kind: Literal["lstm"] = Field("lstm", description=UNIT)
+    kind: Literal["lstm"] = "lstm"
 
 
+@UNITS.options("gru")
 class GruConfig(MatrixUnitOptions):
     """Gated recurrent unit (S2.4)."""
 
-    kind: Literal["gru"] = Field("gru", description=UNIT)
+    kind: Literal["gru"] = "gru"
     reset: Literal["before", "after"] = Field(
         "before", description="gru: the reset gate acts before or after the matrix product"
     )
@@ -54,22 +63,22 @@ class GruConfig(MatrixUnitOptions):
     )
 
 
+@UNITS.options("elman")
 class ElmanConfig(MatrixUnitOptions):
     """Elman's network (S2.1)."""
 
-    kind: Literal["elman"] = Field("elman", description=UNIT)
+    kind: Literal["elman"] = "elman"
     activation: Literal["tanh", "relu", "sigmoid", "identity"] = Field(
         "tanh", description="elman: the function the sum goes through"
     )
 
 
+@UNITS.options("ssru")
 class SsruConfig(UnitOptions):
     """A simple recurrent unit whose gate and candidate need the input alone."""
 
-    kind: Literal["ssru"] = Field("ssru", description=UNIT)
+    kind: Literal["ssru"] = "ssru"
 
 
-UnitConfig = Annotated[
-    Annotated[LstmConfig | GruConfig | ElmanConfig | SsruConfig, Field(discriminator="kind")],
-    BeforeValidator(kind_or_table("lstm")),
-]
+UnitConfig = Annotated[UnitOptions, Choice(UNITS, default="lstm")]
+"""Any recurrent unit that is registered."""

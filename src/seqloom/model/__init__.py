@@ -4,6 +4,7 @@ from seqloom.model.build import build, build_sequence_model
 from seqloom.model.connections import Connection, ConnectionNode, Connections, unroll
 from seqloom.model.ctc import CTCLayer
 from seqloom.model.embedding_tables import TokenSide, token_table
+from seqloom.model.heads import BlanksHead, LabelHead, NumberHead, TagsHead
 from seqloom.model.networks import HeadModel, Network, SequenceModel
 from seqloom.model.parts import DecoderModule, EncoderModule, FrontEnd, Head
 from seqloom.model.recurrent import RecurrentDecoder
@@ -22,6 +23,7 @@ from seqloom.model.state import (
 from seqloom.model.transformer import TransformerDecoder
 
 __all__ = [
+    "BlanksHead",
     "CTCLayer",
     "Connection",
     "ConnectionNode",
@@ -36,12 +38,15 @@ __all__ = [
     "FrontEnd",
     "Head",
     "HeadModel",
+    "LabelHead",
     "Memory",
     "Network",
+    "NumberHead",
     "RecurrentDecoder",
     "SequenceModel",
     "Source",
     "State",
+    "TagsHead",
     "TargetFeatures",
     "TokenScorer",
     "TokenSide",

@@ -1,12 +1,10 @@
 """A network as a whole: an encoder, and a decoder or a head."""
 
-from seqloom.fields import EMPTY, START
-from typing import Any
-
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from seqloom.fields import EMPTY, START
 from seqloom.model.connections import Connections
 from seqloom.model.ctc import CTCLayer
 from seqloom.model.parts import DecoderModule, EncoderModule, Head

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from seqloom.config import DECODERS, RecurrentDecoderConfig
 from seqloom.errors import ConfigError

@@ -311,9 +311,7 @@ def _norm(options: TransformerPart) -> nn.Module:
     return nn.LayerNorm(options.width) if options.norm == "first" else nn.Identity()
 
 
-def _block_connections(
-    blocks: Sequence[Block], side: str, seen: Steps
-) -> tuple[Connections, str]:
+def _block_connections(blocks: Sequence[Block], side: str, seen: Steps) -> tuple[Connections, str]:
     """The residual steps of blocks over a side's input, and the last of them."""
     found, below = Connections(), f"{side}.input"
     for number, block in enumerate(blocks):

@@ -94,7 +94,7 @@ def build_wiring(options: RecurrentDecoderConfig, sizes: DecoderSizes) -> Wiring
 @ATTENTIONS.part("none")
 def no_attention(options: NoAttentionConfig, sizes: AttentionSizes) -> None:
     """No attention: the source is known through the first state or the code."""
-    return None
+    return
 
 
 @ATTENTIONS.part("global")
@@ -113,9 +113,7 @@ def _query_size(options: AttentionOptions, sizes: AttentionSizes) -> int:
     return sizes.vectors if options.query == "output" else sizes.width
 
 
-def _wire(
-    options: AttentionOptions, sizes: AttentionSizes, focus: Focus | None
-) -> AttentionWiring:
+def _wire(options: AttentionOptions, sizes: AttentionSizes, focus: Focus | None) -> AttentionWiring:
     attention = _attention(options, sizes, focus)
     match options.query:
         case "current":

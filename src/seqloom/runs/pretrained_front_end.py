@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from seqloom.config import FrontEndConfig, NoFrontEndConfig
+from seqloom.config import FrontEndConfig
 from seqloom.errors import ConfigError, RunError
 from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.weights import weights
@@ -47,9 +47,9 @@ class PretrainedFrontEnd:
 
 def open_front_end(part: FrontEndConfig) -> PretrainedFrontEnd | None:
     """The convolutions of the run or the file that the options name, if they name one."""
-    if isinstance(part, NoFrontEndConfig) or not part.weights:
+    if not part.pretrained:
         return None
-    path = Path(part.weights)
+    path = Path(part.pretrained)
     if path.is_dir():
         used = model_weights(best_step(RunDirectory(path)))
         inner = {
@@ -63,11 +63,11 @@ def open_front_end(part: FrontEndConfig) -> PretrainedFrontEnd | None:
     except OSError as error:
         why = error.strerror or "its name is not one"
         raise ConfigError(
-            f"model.front.weights = {part.weights!r}: cannot be read ({why}); name a run directory "
-            "or a safetensors file"
+            f"model.front.weights = {part.pretrained!r}: cannot be read ({why}); name a run "
+            "directory or a safetensors file"
         ) from None
     except RunError:
         raise ConfigError(
-            f"model.front.weights = {part.weights!r}: is not a safetensors file; convert it, or "
+            f"model.front.weights = {part.pretrained!r}: is not a safetensors file; convert it, or "
             "name a run directory"
         ) from None

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from seqloom.config import AlwaysForcingConfig, FreeRunningChoice, TrainingConfig
+from seqloom.config import FreeRunningChoice, FreeRunningOptions, TrainingConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK
 from seqloom.model import Feedback, HeadModel, Memory, Network, SequenceModel
@@ -251,7 +251,7 @@ def check_forcing(config: TrainingConfig, model: Network) -> None:
             f"training.truncate = {config.truncate}: this model writes nothing step by step; leave "
             "it at 0"
         )
-    if isinstance(chosen, AlwaysForcingConfig):
+    if not isinstance(chosen, FreeRunningOptions):
         return
     if isinstance(model, HeadModel) or model.feedback is None:
         raise ConfigError(

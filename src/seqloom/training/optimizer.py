@@ -5,7 +5,14 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor, nn
 
-from seqloom.config import AdamConfig, AdamWConfig, MuonConfig, SgdConfig, TrainingConfig
+from seqloom.config import (
+    OPTIMIZERS,
+    AdamConfig,
+    AdamWConfig,
+    MuonConfig,
+    SgdConfig,
+    TrainingConfig,
+)
 from seqloom.errors import RunError
 from seqloom.model import Network
 from seqloom.nn.embedding import Embedding
@@ -118,6 +125,8 @@ def _rules(model: Network, config: TrainingConfig) -> list[torch.optim.Optimizer
             inner = [each for each in every if each.ndim == 2 and each not in tables]
             others = [each for each in every if each.ndim != 2 or each in tables]
             return [*([_muon(inner, chosen)] if inner else []), _adamw(others, chosen)]
+        case _ as chosen:
+            raise OPTIMIZERS.unknown(chosen.kind)
 
 
 def _adamw(

@@ -8,8 +8,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seqloom.config import (
+    FORCING,
     AlwaysForcingConfig,
     ConstantForcingConfig,
+    DecayForcingOptions,
     ExponentialForcingConfig,
     ForcingConfig,
     FreeRunningChoice,
@@ -90,7 +92,7 @@ class ForcingSchedule:
         """For these rows of a batch of update `step`; None where each step reads the label."""
         chosen = self._config.forcing
         labels = label_probability(chosen, step, self._config.updates)
-        if labels == 1 or isinstance(chosen, AlwaysForcingConfig):
+        if labels == 1 or not isinstance(chosen, FreeRunningOptions):
             return None
         return ScheduledSampling(
             labels,
@@ -111,6 +113,8 @@ def label_probability(config: ForcingConfig, step: int, updates: int) -> float:
             return 0.0
         case ConstantForcingConfig(probability=constant):
             return constant
+    if not isinstance(config, DecayForcingOptions):
+        raise FORCING.unknown(config.kind)
     half = float(config.half or max(updates / 2, 1))
     match config:
         case LinearForcingConfig():
@@ -120,6 +124,8 @@ def label_probability(config: ForcingConfig, step: int, updates: int) -> float:
         case InverseSigmoidForcingConfig():
             k = _inverse_sigmoid_scale(half)
             curve = 1 / (1 + math.exp(min(step / k - math.log(k), 700)))
+        case _:
+            raise FORCING.unknown(config.kind)
     return max(config.least, curve)
 
 

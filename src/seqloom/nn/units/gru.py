@@ -110,9 +110,7 @@ class Gru(Unit):
         reset, update, _ = sums.sigmoid().chunk(3, dim=1)
         return {"reset": reset, "update": update}
 
-    def retention(
-        self, gates: Mapping[str, Float[Tensor, "R D"]]
-    ) -> Float[Tensor, "R D"]:
+    def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"]:
         return gates["update"] if self.keep else 1 - gates["update"]
 
     def recurrent_matrices(self) -> dict[str, Float[Tensor, "D D"]]:

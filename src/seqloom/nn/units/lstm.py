@@ -98,9 +98,7 @@ class Lstm(Unit):
         opened = sums.sigmoid().chunk(4, dim=1)  # the fourth is the candidate, which is no gate
         return dict(zip(self.gate_names, opened[:3], strict=True))
 
-    def retention(
-        self, gates: Mapping[str, Float[Tensor, "R D"]]
-    ) -> Float[Tensor, "R D"]:
+    def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"]:
         return gates["forget"]
 
     def recurrent_matrices(self) -> dict[str, Float[Tensor, "D D"]]:

@@ -50,9 +50,7 @@ class Unit(nn.Module):
         """How far each gate opens when these inputs are read in these states, by gate name."""
         return {}
 
-    def retention(
-        self, gates: Mapping[str, Float[Tensor, "R D"]]
-    ) -> Float[Tensor, "R D"] | None:
+    def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"] | None:
         """The share of the last tensor of the state that these gates keep; None without gates."""
         return None
 

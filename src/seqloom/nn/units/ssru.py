@@ -73,9 +73,7 @@ class Ssru(Unit):
     ) -> dict[str, Float[Tensor, "R D"]]:
         return {"forget": linear(inputs, self.project.weight[: self.width], self.bias).sigmoid()}
 
-    def retention(
-        self, gates: Mapping[str, Float[Tensor, "R D"]]
-    ) -> Float[Tensor, "R D"]:
+    def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"]:
         return gates["forget"]
 
 

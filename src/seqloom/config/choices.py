@@ -1,0 +1,96 @@
+"""Options that choose a member of a family: by `kind` with options of its own, or by name alone."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticKnownError, core_schema
+
+from seqloom.config.section import PartOptions
+from seqloom.registry import Family
+
+__all__ = ["Choice", "NameOf", "word_list"]
+
+
+class Choice:
+    """Marks an option as open: its value is the options of any member of these families.
+
+    It is written as a table with `kind`, or as the bare kind; a table without one is of the
+    `default` kind, where there is a default.
+    """
+
+    def __init__(self, *families: Family[Any, Any], default: str = "") -> None:
+        self.families = families
+        self.default = default
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._validate)
+
+    def kinds(self) -> list[str]:
+        """The kinds that can be chosen."""
+        return [kind for family in self.families for kind, _ in family]
+
+    def members(self) -> Iterable[tuple[str, type[PartOptions]]]:
+        """Every kind that can be chosen, with its options."""
+        return [member for family in self.families for member in family]
+
+    def family_of(self, kind: str) -> Family[Any, Any] | None:
+        """The family that has a member of this kind."""
+        return next((family for family in self.families if kind in family), None)
+
+    @property
+    def meaning(self) -> str:
+        """What the choice is about, and all that can be chosen."""
+        return f"{self.families[0].meaning}: {word_list(self.kinds())}"
+
+    def _validate(self, value: Any) -> Any:
+        known = dict(self.members())
+        if isinstance(value, PartOptions):
+            if known.get(value.kind) is type(value):
+                return value
+            raise self._unknown(value.kind)
+        table = {"kind": value} if isinstance(value, str) else value
+        if not isinstance(table, Mapping):
+            raise PydanticKnownError("model_attributes_type")
+        kind = table.get("kind", self.default)
+        if not kind:
+            raise PydanticKnownError("union_tag_not_found", {"discriminator": "'kind'"})
+        if not isinstance(kind, str) or kind not in known:
+            raise self._unknown(str(kind))
+        return known[kind].model_validate({**table, "kind": kind})
+
+    def _unknown(self, kind: str) -> PydanticKnownError:
+        tags = ", ".join(map(repr, self.kinds()))
+        context = {"discriminator": "'kind'", "tag": kind, "expected_tags": tags}
+        return PydanticKnownError("union_tag_invalid", context)
+
+
+class NameOf:
+    """Marks an option as the name of a member of a family."""
+
+    def __init__(self, family: Family[Any, Any]) -> None:
+        self.family = family
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._validate)
+
+    @property
+    def meaning(self) -> str:
+        """What the choice is about, and all that can be chosen."""
+        return f"{self.family.meaning}: {word_list(self.family.kinds())}"
+
+    def _validate(self, value: Any) -> str:
+        if isinstance(value, str) and value in self.family:
+            return value
+        expected = word_list(map(repr, self.family.kinds()))
+        raise PydanticKnownError("literal_error", {"expected": expected})
+
+
+def word_list(words: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last

@@ -1,0 +1,87 @@
+"""The options of decoders: what writes the target."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from seqloom.config.attention import AttentionConfig, GlobalAttentionConfig
+from seqloom.config.choices import Choice
+from seqloom.config.heads import HEADS, HeadOptions
+from seqloom.config.section import PartOptions, Width
+from seqloom.config.stacks import RecurrentOptions, TransformerOptions
+from seqloom.registry import Family
+
+__all__ = [
+    "DECODERS",
+    "DecoderConfig",
+    "DecoderOptions",
+    "RecurrentDecoderConfig",
+    "TransformerDecoderConfig",
+]
+
+
+class DecoderOptions(PartOptions):
+    """What every decoder can be asked."""
+
+
+DECODERS: Family[DecoderOptions, Any] = Family(
+    "decoder",
+    home="seqloom.model.build",
+    meaning="what gives the target, a decoder or a head",
+)
+
+
+@DECODERS.options("transformer")
+class TransformerDecoderConfig(DecoderOptions, TransformerOptions):
+    """Causal Transformer blocks (S5.4, S5.6)."""
+
+    kind: Literal["transformer"] = "transformer"
+    mixing: Literal["attention", "simple", "ssru"] = Field(
+        "attention",
+        description="how positions of one side meet: self-attention with learned maps, simple, or "
+        "a simple recurrent unit",
+    )
+    source: Literal["attend", "read"] = Field(
+        "attend",
+        description="how a Transformer decoder takes in the source: attends to it, or reads its "
+        "vectors before its own output (decoder only)",
+    )
+
+
+@DECODERS.options("recurrent")
+class RecurrentDecoderConfig(DecoderOptions, RecurrentOptions):
+    """A recurrent decoder in any of the forms of S3.2."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    width: Width = Field(512, description="size of the hidden state")
+    first_state: Literal["map", "copy", "zero", "learnt", "read"] = Field(
+        "map",
+        description="the decoder's first state: the encoder's last through a learned map, a copy "
+        "of it, zero, learnt, or what reading the source's vectors itself leaves",
+    )
+    map_activation: Literal["tanh", "sigmoid", "identity"] = Field(
+        "tanh", description="first_state = map: the function the mapped hidden state goes through"
+    )
+    map_bias: bool = Field(True, description="first_state = map: whether the map has a bias")
+    feedback: Literal["token", "soft", "none"] = Field(
+        "token",
+        description="what of its output a recurrent decoder reads next: the token, the mean "
+        "vector under the whole distribution, or nothing",
+    )
+    code: Literal["none", "input", "input-output", "first"] = Field(
+        "none",
+        description="where the code joins: nowhere, the input of every step, the output layer "
+        "too, or the first input alone",
+    )
+    join: Literal["concatenate", "sum"] = Field(
+        "concatenate", description="how code and fed-back output make one input"
+    )
+    readout: Literal["perceptron", "affine"] = Field(
+        "perceptron",
+        description="from the state to the output layer: through tanh(W s + b), or directly",
+    )
+    attention: AttentionConfig = GlobalAttentionConfig()
+
+
+DecoderConfig = Annotated[DecoderOptions | HeadOptions, Choice(DECODERS, HEADS)]
+"""Any decoder or head that is registered."""

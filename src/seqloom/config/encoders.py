@@ -1,0 +1,83 @@
+"""The options of encoders: what reads the source."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from seqloom.config.choices import Choice
+from seqloom.config.section import Layers, PartOptions, Width
+from seqloom.config.stacks import RecurrentOptions, TransformerOptions
+from seqloom.registry import Family
+
+__all__ = [
+    "ENCODERS",
+    "EncoderConfig",
+    "EncoderOptions",
+    "NoEncoderConfig",
+    "RecurrentEncoderConfig",
+    "TransformerEncoderConfig",
+    "ValuesEncoderConfig",
+    "VectorsEncoderConfig",
+]
+
+
+class EncoderOptions(PartOptions):
+    """What every encoder can be asked."""
+
+
+ENCODERS: Family[EncoderOptions, Any] = Family(
+    "encoder", home="seqloom.model.build", meaning="what reads the source"
+)
+
+
+@ENCODERS.options("transformer")
+class TransformerEncoderConfig(EncoderOptions, TransformerOptions):
+    """Transformer blocks over the source (S5.4)."""
+
+    kind: Literal["transformer"] = "transformer"
+    mixing: Literal["attention", "simple"] = Field(
+        "attention",
+        description="how positions of one side meet: self-attention with learned maps, or simple",
+    )
+
+
+@ENCODERS.options("recurrent")
+class RecurrentEncoderConfig(EncoderOptions, RecurrentOptions):
+    """Stacked recurrent layers over the source (S2.6)."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    width: Width = Field(256, description="size of the hidden state of one direction")
+    layers: Layers = Field(2, description="number of stacked layers")
+    direction: Literal["both", "forward", "backward", "around"] = Field(
+        "both",
+        description="which way a recurrent encoder reads; around, each position is shown what is "
+        "before it and what is after it, without itself (gaps)",
+    )
+    first_state: Literal["zero", "learnt"] = Field(
+        "zero", description="the state a recurrent encoder starts from"
+    )
+
+
+@ENCODERS.options("vectors")
+class VectorsEncoderConfig(EncoderOptions):
+    """No layers: the source's token vectors as they are."""
+
+    kind: Literal["vectors"] = "vectors"
+
+
+@ENCODERS.options("values")
+class ValuesEncoderConfig(EncoderOptions):
+    """No layers and no map: the numbers of a series as they are."""
+
+    kind: Literal["values"] = "values"
+
+
+@ENCODERS.options("none")
+class NoEncoderConfig(EncoderOptions):
+    """No source at all: a language model."""
+
+    kind: Literal["none"] = "none"
+
+
+EncoderConfig = Annotated[EncoderOptions, Choice(ENCODERS)]
+"""Any encoder that is registered."""

@@ -1,0 +1,76 @@
+"""The options of heads: what gives a target at once, in place of a decoder."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from seqloom.config.section import DropoutRate, PartOptions
+from seqloom.registry import Family
+
+__all__ = [
+    "HEADS",
+    "BlanksHeadConfig",
+    "HeadOptions",
+    "HorizonHeadConfig",
+    "LabelHeadConfig",
+    "NumberHeadConfig",
+    "PooledOptions",
+    "TagsHeadConfig",
+]
+
+
+class HeadOptions(PartOptions):
+    """What every head can be asked."""
+
+
+HEADS: Family[HeadOptions, Any] = Family("head", home="seqloom.model.build")
+
+
+class PooledOptions(HeadOptions):
+    """What every head over a whole source can be asked."""
+
+    pool: Literal["code", "mean", "max"] = Field(
+        "mean",
+        description="label, number: what is judged, the code, or the mean or maximum of all states",
+    )
+    dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
+
+
+@HEADS.options("label")
+class LabelHeadConfig(PooledOptions):
+    """One label for the whole source (S5.6)."""
+
+    kind: Literal["label"] = "label"
+
+
+@HEADS.options("tags")
+class TagsHeadConfig(HeadOptions):
+    """One label for each position of the source (S5.6)."""
+
+    kind: Literal["tags"] = "tags"
+
+
+@HEADS.options("gaps")
+class BlanksHeadConfig(HeadOptions):
+    """A token of the source's vocabulary for positions of the source that were left out."""
+
+    kind: Literal["gaps"] = "gaps"
+    dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
+
+
+@HEADS.options("number")
+class NumberHeadConfig(PooledOptions):
+    """One number for the whole source."""
+
+    kind: Literal["number"] = "number"
+
+
+@HEADS.options("horizon")
+class HorizonHeadConfig(HeadOptions):
+    """All steps of a forecast at once."""
+
+    kind: Literal["horizon"] = "horizon"
+    inner: Annotated[int, Field(ge=0, le=16_384)] = Field(
+        0, description="horizon: size of a layer between window and forecast; 0 is a linear model"
+    )
+    dropout: DropoutRate = Field(0.0, description="share of values left out at random in training")

@@ -1,0 +1,54 @@
+"""Parts that are not built in: which module registered each, and whether it is there again."""
+
+import reprlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from seqloom.config.choices import Choice, NameOf
+from seqloom.config.section import Section
+from seqloom.errors import ConfigError
+from seqloom.registry import FAMILIES, Family
+
+__all__ = ["check_parts", "foreign_parts"]
+
+
+def foreign_parts(section: Section) -> dict[str, dict[str, str]]:
+    """By family and by name, the module of each part of a configuration that is not built in."""
+    modules: dict[str, dict[str, str]] = {}
+    for family, kind in _parts(section):
+        if not family.is_built_in(kind):
+            modules.setdefault(family.name, {})[kind] = family.module_of(kind)
+    return modules
+
+
+def check_parts(modules: Any, *, place: str) -> None:
+    """ConfigError at the first recorded part that is not registered, naming the module it had."""
+    for family, members in _tables(modules, place):
+        for kind, module in _tables(members, place):
+            if family not in FAMILIES or kind not in FAMILIES[family]:
+                shown = module if isinstance(module, str) else reprlib.repr(module)
+                raise ConfigError(
+                    f"{place}: needs the {family} {reprlib.repr(kind)}, which the module {shown} "
+                    f"registers: import it first, on the command line with --import {shown}"
+                )
+
+
+def _parts(section: Section) -> Iterator[tuple[Family[Any, Any], str]]:
+    """Every member of a family that a configuration chooses."""
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        for mark in field.metadata:
+            if isinstance(mark, Choice) and (family := mark.family_of(value.kind)):
+                yield family, value.kind
+            elif isinstance(mark, NameOf):
+                yield mark.family, value
+        if isinstance(value, Section):
+            yield from _parts(value)
+
+
+def _tables(table: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(table, Mapping):
+        raise ConfigError(
+            f"{place}: parts = {reprlib.repr(table)}: must be tables with the module of each part"
+        )
+    yield from table.items()
