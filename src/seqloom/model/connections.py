@@ -58,7 +58,7 @@ Steps = Literal[
 ]
 """Which steps of the tail are read at step t of the head."""
 NodeStep = tuple[str, int]
-"""A node and its step; -S to -1 are the steps at which a decoder reads S positions of the source."""
+"""A node and its step; a decoder that reads the source itself does so at steps -S to -1."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,16 @@ class ReadingOrder(NamedTuple):
         return self.reading(length) if self.turned else list(range(length))
 
 
+FORWARD = ReadingOrder()
+
+
 @dataclass(frozen=True)
 class Connections:
     """The nodes and edges of a part."""
 
     nodes: tuple[ConnectionNode, ...] = ()
     edges: tuple[Connection, ...] = ()
-    order: ReadingOrder = ReadingOrder()
+    order: ReadingOrder = FORWARD
 
     def joined(self, other: "Connections") -> "Connections":
         """The nodes and edges of both, with the reading order of this one."""
@@ -189,25 +192,19 @@ def _tails(edge: Connection, head: int, layout: _Layout) -> Iterator[int]:
 
 
 def _ranks(edge: Connection, rank: int, tails: Sequence[int]) -> Sequence[int]:
-    match edge.steps:
-        case "same":
-            return [rank]
-        case "previous":
-            return [rank - 1]
-        case "next":
-            return [rank + 1]
-        case "until":
-            return [each for each in tails if each <= rank]
-        case "window" | "window-until":
-            centre = min(rank, tails[-1])
-            near = [each for each in tails if abs(each - centre) <= edge.window]
-            return near if edge.steps == "window" else [each for each in near if each <= rank]
-        case "tail-first":
-            return tails[:1]
-        case "tail-last":
-            return tails[-1:]
-        case _:
-            return tails
+    """The ranks of the tail that rank `rank` of the head reads."""
+    near = [each for each in tails if abs(each - min(rank, tails[-1])) <= edge.window]
+    found: dict[Steps, Sequence[int]] = {
+        "same": [rank],
+        "previous": [rank - 1],
+        "next": [rank + 1],
+        "until": [each for each in tails if each <= rank],
+        "window": near,
+        "window-until": [each for each in near if each <= rank],
+        "tail-first": tails[:1],
+        "tail-last": tails[-1:],
+    }
+    return found.get(edge.steps, tails)
 
 
 def _writes(node: str) -> bool:

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from seqloom.config import (
     FRONT_ENDS,
-    PictureFrontEndConfig,
     ResNetFrontEndConfig,
     SoundFrontEndConfig,
 )
@@ -129,7 +128,8 @@ class PictureFrontEnd(FrontEnd):
         self.times = nn.Parameter(torch.randn(frames, self.width)) if told else None
 
     @classmethod
-    def build(cls, options: PictureFrontEndConfig, source: Items) -> "PictureFrontEnd":
+    def build(cls, options: Any, source: Items) -> "PictureFrontEnd":
+        """A stack of convolutions, from `PictureFrontEndConfig`."""
         pixels, widths = _pixels(options.kind, source), options.widths
         least = 2 ** (len(widths) - 1)
         if min(pixels.height, pixels.width) < least:

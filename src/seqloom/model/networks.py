@@ -22,6 +22,7 @@ class SequenceModel(nn.Module):
     """An encoder and a decoder with parameters of their own (S3.1)."""
 
     head: None = None
+    direct_head: None = None
 
     def __init__(
         self, encoder: EncoderModule, decoder: DecoderModule, aligner: CTCLayer | None = None
@@ -75,6 +76,11 @@ class HeadModel(nn.Module):
     def token_scorer(self) -> TokenScorer | None:
         """The part with an output layer over a vocabulary, if there is one."""
         return self.head.filling_head
+
+    @property
+    def direct_head(self) -> Head | None:
+        """The head, if it has no such layer and computes its own loss."""
+        return self.head if self.token_scorer is None else None
 
     def teacher_force(self, memory: Memory, target: Tensor) -> TargetFeatures:
         """The head's features or outputs for each position of the target."""

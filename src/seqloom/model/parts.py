@@ -1,9 +1,10 @@
 """Base classes of encoders, decoders and heads: what each must do, and what it tells about itself.
 
-A part builds itself from its options and the sizes around it, and is registered in its family under
-the name that users choose it by: `@ENCODERS.part("mine")`, `@DECODERS.part(...)`, `@HEADS.part(...)`.
+A part builds itself from its options and the sizes around it. It is registered in its family under
+the name that users choose it by: `@ENCODERS.part("mine")`, `@DECODERS.part("mine")` and so on.
 """
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 from jaxtyping import Float, Int
@@ -179,6 +180,8 @@ class Head(nn.Module):
 
     feeds_back: ClassVar[bool] = False
     """Whether a step reads the output of the step before, so that training forces true values."""
+
+    __call__: Callable[..., Tensor]
 
     @classmethod
     def build(cls, options: Any, context: HeadContext) -> "Head":

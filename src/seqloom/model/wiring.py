@@ -71,7 +71,7 @@ class Wiring:
 
 
 class AttentionSizes(NamedTuple):
-    """The sizes around attention: the decoder's state, the source's states, the fed-back vectors."""
+    """The sizes of the decoder's state, the source's states and the fed-back vectors."""
 
     width: int
     states: int

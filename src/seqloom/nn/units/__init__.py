@@ -2,8 +2,8 @@
 
 A unit projects all its inputs in one product, then loops over time with one product a step (two
 where the GRU resets before it). The gradients of the loops are written by hand (Werbos 1990,
-Backpropagation Through Time): whatever needs no other step is computed for all steps at once, above
-all the gradient of the recurrent weights. Without gradients, as in search, only the states are kept.
+Backpropagation Through Time): whatever needs no other step is computed for all steps at once,
+above all the gradient of the recurrent weights. Without gradients, only the states are kept.
 """
 
 from seqloom.nn.units.elman import Activation, Elman

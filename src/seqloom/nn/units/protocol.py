@@ -24,7 +24,7 @@ class Unit(nn.Module):
     width: int
     """Size D of the output and of every tensor of the state."""
 
-    state_names: ClassVar[tuple[str, ...]] = ("hidden",)
+    state_names: tuple[str, ...] = ("hidden",)
     """Names of the tensors that make up the state."""
 
     gate_names: ClassVar[tuple[str, ...]] = ()
