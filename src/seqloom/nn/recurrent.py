@@ -141,10 +141,13 @@ class RecurrentStack(nn.Module):
             read = self.between(inputs) if number else inputs
             first = None if state is None else tuple(part[:, number] for part in state)
             outputs, final = layer(read, first, lengths)
-            added = self.residual and inputs.shape[-1] == self.width
-            inputs = outputs + inputs if added else outputs
+            inputs = self._add_residual(outputs, inputs)
             finals.append(final)
         return inputs, tuple(torch.stack(parts, dim=1) for parts in zip(*finals, strict=True))
+
+    def _add_residual(self, outputs: Tensor, inputs: Tensor) -> Tensor:
+        """A layer's outputs, plus its inputs if so configured and their sizes agree."""
+        return outputs + inputs if self.residual and inputs.shape[-1] == self.width else outputs
 
 
 class AroundStack(nn.Module):
