@@ -42,7 +42,7 @@ def measure_gaps() -> dict[str, Any]:
     """Each word of PTB's test lines from all others of its line, beside two-sided bigrams."""
     train, valid, test = (shared("ptb", f"ptb.{part}.txt") for part in ("train", "valid", "test"))
     words = ["--valid", str(valid), "--set", "source.unit=symbol"]
-    return trained_and_measured("gaps", [str(train), "--target", "gaps", *words], test)
+    return trained_and_measured("gaps", [str(train), "--target", "blanks", *words], test)
 
 
 def trained_and_measured(name: str, data: list[str], test: Path) -> dict[str, Any]:

@@ -84,7 +84,7 @@ HASTY = {
         "two-sided bigrams",
         {
             "source": {"unit": "symbol"},
-            "target": {"kind": "gaps"},
+            "target": {"kind": "blanks"},
             "data": {"source": "target", "target": "target"},
         },
     ),

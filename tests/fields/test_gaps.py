@@ -84,10 +84,10 @@ def test_what_counts_as_a_marker() -> None:
 def test_an_input_without_a_gap_or_with_half_a_token() -> None:
     marked = MarkedText(text("symbol"), "___")
     assert marked.fault("I am hungry") == (
-        "there is no gap to fill in: write ___ where a token is missing"
+        "there is no blank to fill in: write ___ where a token is missing"
     )
     assert marked.fault("I am <mask> hungry") == marked.fault("I am hungry")
-    assert str(marked.fault("I am___ hungry")).startswith("a gap stands for a whole symbol: put")
+    assert str(marked.fault("I am___ hungry")).startswith("a blank stands for a whole symbol: put")
     assert marked.fault("I am ___ hungry") is None
 
 
@@ -117,7 +117,7 @@ def test_a_saved_field_is_the_same(tmp_path: Path) -> None:
     again = load_field(tmp_path)
     assert isinstance(again, BlanksField)
     assert again.fingerprint == field.fingerprint
-    assert again.describe() == "gaps for one word each, marked ?"
+    assert again.describe() == "blanks for one word each, marked ?"
     for mine, theirs in zip(field.rows(TEXTS), again.rows(TEXTS), strict=True):
         assert np.array_equal(mine, theirs)
     facts = tmp_path / "field.json"

@@ -32,7 +32,7 @@ HEADS = {
     kind: {"encoder": {"kind": "vectors"}, "decoder": {"kind": head}}
     for kind, head in (
         ("label", "label"), ("tags", "tags"), ("number", "number"), ("series", "horizon"),
-        ("gaps", "gaps"),
+        ("blanks", "blanks"),
     )
 }  # fmt: skip
 ALONE = {**RECURRENT, "width": 8, "attention": "none", "first_state": "zero", "code": "none"}
@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 
 LABEL, TAGS, NUMBER, GAPS, NONE = (
-    {"kind": kind} for kind in ("label", "tags", "number", "gaps", "none")
+    {"kind": kind} for kind in ("label", "tags", "number", "blanks", "none")
 )
 FIVE = "1 2; 2 1; 3 0; 2 2; 1 4"
 KINDS: dict[str, Kind] = {

@@ -143,7 +143,7 @@ def test_a_text_with_gaps_is_read_with_its_gaps(tmp_path: Path) -> None:
     assert [*said.source] == ["a", "___", "c", "___", "<end>"]
     assert [*said.target] == [token.text for token in model.predict([cell])[0].tokens]
     assert [step.read for step in explain_steps(model, cell).steps] == ["___", "___"]
-    with pytest.raises(DataError, match="there is no gap to fill in"):
+    with pytest.raises(DataError, match="there is no blank to fill in"):
         output_to_explain(model, "a b")
     with pytest.raises(DataError, match="no gap is among the first 256 tokens"):
         output_to_explain(model, "a " * 256 + "___")

@@ -49,13 +49,13 @@ def test_units(source: ColumnStatistics, target: ColumnStatistics, first: str, s
 @pytest.mark.parametrize("own", [{}, {"unit": "word"}, {"unit": "symbol"}])
 def test_every_word_of_a_text_may_be_missing(own: dict[str, object]) -> None:
     """A word outside the vocabulary could not be told, however its text is cut."""
-    options = {"target": "gaps", "source": {"kind": "text", **own}}
+    options = {"target": "blanks", "source": {"kind": "text", **own}}
     config = plan(options, Facts(20_000, SENTENCES, SENTENCES))
     assert isinstance(config.source, TextConfig)
     assert config.source.size > SENTENCES.distinct_words
 
 
-@pytest.mark.parametrize("options", [{"target": "gaps"}, {"source": "none"}])
+@pytest.mark.parametrize("options", [{"target": "blanks"}, {"source": "none"}])
 def test_long_texts_are_learnt_in_the_precision_that_is_fast(options: dict[str, object]) -> None:
     precisions = [
         plan(options, Facts(rows, SENTENCES, SENTENCES, stream=True)).training.precision

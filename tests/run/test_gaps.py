@@ -43,7 +43,7 @@ def chosen(preset: str = "lstm", **training: Any) -> dict[str, Any]:
     return {
         **base,
         "source": {"unit": "symbol"},
-        "target": {"kind": "gaps"},
+        "target": {"kind": "blanks"},
         "model": {"embedding": 16, "encoder": encoder, "decoder": {"dropout": 0.0}},
     }
 
@@ -256,20 +256,20 @@ def test_bigrams_are_hand_counts() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"source": {"unit": "subword"}}, "a gap cannot stand for a token of unit subword: set"),
+        ({"source": {"unit": "subword"}}, "a blank cannot stand for a token of unit subword: set"),
         (
             {"source": {"unit": "symbol", "spelling": 9}},
-            "a gap cannot stand for a token of letters of its own: set",
+            "a blank cannot stand for a token of letters of its own: set",
         ),
-        ({"source": {"kind": "none"}}, "a source of kind none and gaps do not go together: gaps"),
+        ({"source": {"kind": "none"}}, "a source of kind none and blanks do not go together: "),
         (
-            {"target": {"kind": "gaps", "kept": 0.6, "replaced": 0.6}},
+            {"target": {"kind": "blanks", "kept": 0.6, "replaced": 0.6}},
             "are shares of one whole: lower one of them",
         ),
         ({"data": {"source": "a", "target": "b"}}, "name its column with --source, and say"),
         (
-            {"target": {"kind": "gaps", "marker": "a b"}},
-            "target.marker = 'a b': a gap is marked by",
+            {"target": {"kind": "blanks", "marker": "a b"}},
+            "target.marker = 'a b': a blank is marked by",
         ),
     ],
 )
@@ -312,7 +312,7 @@ def test_unknown_words_are_never_right(learnt: Path) -> None:
 def test_inputs_that_cannot_be_filled_in(learnt: Path) -> None:
     """RELIABILITY, inputs: the line, what is wrong, and the cure."""
     model = filler(learnt)
-    with pytest.raises(DataError, match="^line 2: there is no gap to fill in: write ___ where"):
+    with pytest.raises(DataError, match="^line 2: there is no blank to fill in: write ___ where"):
         model.predict(["red and ___", "red and red"])
     with pytest.raises(ConfigError, match="a model of gaps judges and does not search"):
         model.predict(["red and ___"], n_best=3)
@@ -320,8 +320,8 @@ def test_inputs_that_cannot_be_filled_in(learnt: Path) -> None:
 
 def test_check_and_describe(learnt: Path) -> None:
     lines = list(check_data(TrainingRequest(TEXTS, options=chosen())))
-    assert any(line.startswith("target: gaps for one symbol each") for line in lines)
-    assert any(line.startswith("target: gaps for one symbol") for line in describe(learnt))
+    assert any(line.startswith("target: blanks for one symbol each") for line in lines)
+    assert any(line.startswith("target: blanks for one symbol") for line in describe(learnt))
 
 
 def test_a_vocabulary_that_grows_keeps_the_two_sides_alike(learnt: Path, tmp_path: Path) -> None:

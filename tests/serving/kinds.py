@@ -87,12 +87,12 @@ KINDS: dict[str, tuple[Field, Field, dict[str, Any]]] = {
     "gaps": (
         WORDS,
         BlanksField.from_source(BlanksConfig(marker="[?]"), WORDS),
-        {"encoder": {**UNITS, "direction": "around"}, "decoder": {"kind": "gaps"}},
+        {"encoder": {**UNITS, "direction": "around"}, "decoder": {"kind": "blanks"}},
     ),
     "hiding": (
         WORDS,
         BlanksField.from_source(BlanksConfig(marker="[?]"), WORDS),
-        {"encoder": PART, "decoder": {"kind": "gaps"}},
+        {"encoder": PART, "decoder": {"kind": "blanks"}},
     ),
     "price": (
         WORDS,

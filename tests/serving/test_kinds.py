@@ -234,8 +234,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("load", sent(picture()), "is not a series"),
     ("load", "1 2; 3 4", "2 steps where the model reads 6"),
     ("mood", sent(picture()), "is not a text"),
-    ("gaps", "red sun", "line 1: there is no gap to fill in: write [?] where"),
-    ("gaps", "red[?]", "line 1: a gap stands for a whole word: put spaces around each [?]"),
+    ("gaps", "red sun", "line 1: there is no blank to fill in: write [?] where"),
+    ("gaps", "red[?]", "line 1: a blank stands for a whole word: put spaces around each [?]"),
     ("tale", {"series": series()}, "is not a text"),
     ("named", "purple", "never seen"),
     ("measured", "1 2 3", "number"),
@@ -339,5 +339,5 @@ def test_the_facts_of_columns_are_told(served: Served) -> None:
     assert listed["load"]["source"]["columns"] == ["load", "wind"]
     assert listed["load"]["target"]["steps"] == 3
     gaps = listed["gaps"]["target"]
-    assert (gaps["kind"], gaps["unit"], gaps["marker"]) == ("gaps", "word", "[?]")
+    assert (gaps["kind"], gaps["unit"], gaps["marker"]) == ("blanks", "word", "[?]")
     assert listed["named"]["source"]["labels"] == ["cold", "mild", "warm"]

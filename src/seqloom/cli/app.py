@@ -56,7 +56,7 @@ TargetOption = Annotated[
         "--target",
         metavar="COL[:KIND]",
         help="target column, by name or position, and its kind: text, tags, label, number or "
-        "series, or gaps of the source; of a series several columns, with commas between, or all",
+        "series, or blanks in the source; of a series several columns, with commas between, or all",
     ),
 ]
 WeightOption = Annotated[

@@ -1,7 +1,6 @@
 """Configuration: the list of options, their text forms, and the automatic choices."""
 
-from seqloom.config.architecture import ModelConfig
-from seqloom.config.attention import (
+from seqloom.config.architecture.attention import (
     ATTENTIONS,
     SCORES,
     AttentionConfig,
@@ -11,7 +10,65 @@ from seqloom.config.attention import (
     LocalAttentionConfig,
     NoAttentionConfig,
 )
-from seqloom.config.blank_defaults import check_blanks, one_column
+from seqloom.config.architecture.decoders import (
+    DECODERS,
+    DecoderConfig,
+    DecoderOptions,
+    RecurrentDecoderConfig,
+    TransformerDecoderConfig,
+)
+from seqloom.config.architecture.encoders import (
+    ENCODERS,
+    EncoderConfig,
+    EncoderOptions,
+    NoEncoderConfig,
+    RecurrentEncoderConfig,
+    TransformerEncoderConfig,
+    ValuesEncoderConfig,
+    VectorsEncoderConfig,
+)
+from seqloom.config.architecture.front_ends import (
+    FRONT_ENDS,
+    FrontEndConfig,
+    FrontEndOptions,
+    NoFrontEndConfig,
+    PictureFrontEndConfig,
+    ResNetFrontEndConfig,
+    SoundFrontEndConfig,
+)
+from seqloom.config.architecture.heads import (
+    HEADS,
+    BlanksHeadConfig,
+    HeadOptions,
+    HorizonHeadConfig,
+    LabelHeadConfig,
+    NumberHeadConfig,
+    PooledOptions,
+    TagsHeadConfig,
+)
+from seqloom.config.architecture.model import ModelConfig
+from seqloom.config.architecture.positions import (
+    POSITIONS,
+    AppendedSinusoidsConfig,
+    JointPositionsConfig,
+    LearnedPositionsConfig,
+    NoPositionsConfig,
+    OneHotPositionsConfig,
+    PositionsConfig,
+    PositionsOptions,
+    RotaryPositionsConfig,
+    SinusoidsConfig,
+)
+from seqloom.config.architecture.stacks import RecurrentOptions, TransformerOptions
+from seqloom.config.architecture.units import (
+    UNITS,
+    ElmanConfig,
+    GruConfig,
+    LstmConfig,
+    SsruConfig,
+    UnitConfig,
+    UnitOptions,
+)
 from seqloom.config.columns import (
     COLUMNS,
     SOURCES,
@@ -25,86 +82,38 @@ from seqloom.config.columns import (
     NumberConfig,
     PictureConfig,
     SeriesConfig,
+    Situation,
     SoundConfig,
     SourceConfig,
+    SourceOptions,
     TagsConfig,
     TargetConfig,
+    TargetOptions,
     TextConfig,
     TurnsConfig,
     VectorConfig,
     VideoConfig,
     WindowConfig,
+    one_column,
     split_column,
 )
-from seqloom.config.decoders import (
-    DECODERS,
-    DecoderConfig,
-    DecoderOptions,
-    RecurrentDecoderConfig,
-    TransformerDecoderConfig,
-)
-from seqloom.config.encoders import (
-    ENCODERS,
-    EncoderConfig,
-    EncoderOptions,
-    NoEncoderConfig,
-    RecurrentEncoderConfig,
-    TransformerEncoderConfig,
-    ValuesEncoderConfig,
-    VectorsEncoderConfig,
-)
-from seqloom.config.front_ends import (
-    FRONT_ENDS,
-    FrontEndConfig,
-    FrontEndOptions,
-    NoFrontEndConfig,
-    PictureFrontEndConfig,
-    ResNetFrontEndConfig,
-    SoundFrontEndConfig,
-)
-from seqloom.config.heads import (
-    HEADS,
-    BlanksHeadConfig,
-    HeadOptions,
-    HorizonHeadConfig,
-    LabelHeadConfig,
-    NumberHeadConfig,
-    PooledOptions,
-    TagsHeadConfig,
-)
-from seqloom.config.language_defaults import check_stream
+from seqloom.config.facts import ColumnStatistics, Facts
 from seqloom.config.listing import OptionRow, option_names, option_rows
-from seqloom.config.planning import ColumnStatistics, Facts, items_per_row, plan, preset_kinds
-from seqloom.config.positions import (
-    POSITIONS,
-    AppendedSinusoidsConfig,
-    JointPositionsConfig,
-    LearnedPositionsConfig,
-    NoPositionsConfig,
-    OneHotPositionsConfig,
-    PositionsConfig,
-    PositionsOptions,
-    RotaryPositionsConfig,
-    SinusoidsConfig,
-)
+from seqloom.config.planning import check_columns, items_per_row, plan, preset_kinds
 from seqloom.config.presets import PRESETS
 from seqloom.config.schema import Config, DataConfig, SearchConfig
 from seqloom.config.serialization import (
-    Overrides,
     check_names,
     dump,
     flatten,
-    leaves,
     load,
-    merge,
     parse,
     parse_assignments,
     validate,
 )
-from seqloom.config.series_defaults import is_forecast
 from seqloom.config.serving import ServingConfig, serving_config
-from seqloom.config.stacks import RecurrentOptions, TransformerOptions
 from seqloom.config.sweep_space import Choice, Range, SweepSpace, load_sweep_space
+from seqloom.config.tables import Overrides, leaves, merge
 from seqloom.config.teacher_forcing import (
     FORCING,
     AlwaysForcingConfig,
@@ -130,15 +139,6 @@ from seqloom.config.training import (
     OptimizerOptions,
     SgdConfig,
     TrainingConfig,
-)
-from seqloom.config.units import (
-    UNITS,
-    ElmanConfig,
-    GruConfig,
-    LstmConfig,
-    SsruConfig,
-    UnitConfig,
-    UnitOptions,
 )
 
 __all__ = [
@@ -232,14 +232,17 @@ __all__ = [
     "ServingConfig",
     "SgdConfig",
     "SinusoidsConfig",
+    "Situation",
     "SoundConfig",
     "SoundFrontEndConfig",
     "SourceConfig",
+    "SourceOptions",
     "SsruConfig",
     "SweepSpace",
     "TagsConfig",
     "TagsHeadConfig",
     "TargetConfig",
+    "TargetOptions",
     "TextConfig",
     "TrainingConfig",
     "TransformerDecoderConfig",
@@ -253,12 +256,10 @@ __all__ = [
     "VectorsEncoderConfig",
     "VideoConfig",
     "WindowConfig",
-    "check_blanks",
+    "check_columns",
     "check_names",
-    "check_stream",
     "dump",
     "flatten",
-    "is_forecast",
     "items_per_row",
     "leaves",
     "load",

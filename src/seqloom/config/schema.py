@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from seqloom.config.architecture import ModelConfig
+from seqloom.config.architecture.model import ModelConfig
 from seqloom.config.columns import SourceConfig, TargetConfig, TextConfig
 from seqloom.config.section import Count, Positive, Section, Share
 from seqloom.config.training import TrainingConfig

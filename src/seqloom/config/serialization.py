@@ -3,7 +3,7 @@
 import difflib
 import reprlib
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,15 @@ from seqloom.config.listing import names_and_sections, option_names
 from seqloom.config.parts import check_parts, foreign_parts
 from seqloom.config.renames import rename_values
 from seqloom.config.schema import Config
+from seqloom.config.tables import Overrides, leaves, merge
 from seqloom.errors import ConfigError
 
 __all__ = [
-    "Overrides",
     "check_names",
     "dump",
     "error_sentence",
     "flatten",
-    "leaves",
     "load",
-    "merge",
     "parse",
     "parse_assignments",
     "validate",
@@ -33,9 +31,6 @@ __all__ = [
 
 DEEPEST_NAME = 8
 PARTS = "parts"  # the table with the modules of parts that are not built in
-
-Overrides = dict[str, Any]
-"""A partial configuration: nested tables as TOML gives them."""
 
 
 def parse(text: str, *, place: str) -> Overrides:
@@ -65,35 +60,6 @@ def parse_assignments(assignments: Iterable[str]) -> Overrides:
             raise ConfigError(f"--set {shown}: write it as name=value, for example seed=7")
         overrides = merge(overrides, rename_values(_nest(names, _value(value.strip()))))
     return overrides
-
-
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Overrides:
-    """`base` with what `over` says in its place, table by table."""
-    merged = dict(base)
-    for name, value in over.items():
-        old, value = _expand_kinds(merged.get(name), value)
-        if (
-            isinstance(old, Mapping)
-            and isinstance(value, Mapping)
-            and not _switches_kind(old, value)
-        ):
-            merged[name] = merge(old, value)
-        else:
-            merged[name] = value
-    return merged
-
-
-def _expand_kinds(old: Any, new: Any) -> tuple[Any, Any]:
-    """A choice may be written as its bare kind; beside a table it becomes one."""
-    if isinstance(old, Mapping) and isinstance(new, str):
-        return old, {"kind": new}
-    if isinstance(old, str) and isinstance(new, Mapping):
-        return {"kind": old}, new
-    return old, new
-
-
-def _switches_kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    return "kind" in old and "kind" in new and bool(old["kind"] != new["kind"])
 
 
 def validate(tables: Mapping[str, Any], *, place: str) -> Config:
@@ -139,15 +105,6 @@ def load(path: Path) -> Overrides:
 def flatten(config: Config) -> dict[str, Any]:
     """Every option of a configuration under its dotted name."""
     return dict(leaves(config.model_dump(mode="json")))
-
-
-def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of nested tables under its dotted name."""
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            yield from leaves(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
 
 
 def _nest(names: list[str], value: Any) -> Overrides:

@@ -40,6 +40,10 @@ MOMENTUM = "sgd, muon: share of the last step that is made again; 0.95 for muon"
 class OptimizerOptions(PartOptions):
     """What every update rule can be asked."""
 
+    def scale_rate(self, usual: float) -> float:
+        """The highest learning rate in the measure of this rule, where AdamW takes `usual`."""
+        return usual
+
 
 OPTIMIZERS: Family[OptimizerOptions, Any] = Family(
     "optimizer", home="seqloom.training.optimizer", meaning="the update rule"
@@ -76,6 +80,10 @@ class SgdConfig(OptimizerOptions):
     kind: Literal["sgd"] = "sgd"
     momentum: Share = Field(0.0, description=MOMENTUM)
 
+    def scale_rate(self, usual: float) -> float:
+        """One step of the size of the gradient, momentum included."""
+        return round(1.0 - self.momentum, 6)
+
 
 @OPTIMIZERS.options("muon")
 class MuonConfig(OptimizerOptions):
@@ -85,6 +93,10 @@ class MuonConfig(OptimizerOptions):
     momentum: Share = Field(0.95, description=MOMENTUM)
     betas: tuple[Share, Share] = Field((0.9, 0.98), description=BETAS)
     weight_decay: NonNegative = Field(0.01, description=WEIGHT_DECAY)
+
+    def scale_rate(self, usual: float) -> float:
+        """Orthogonal updates bear a higher rate."""
+        return 5 * usual
 
 
 OptimizerConfig = Annotated[OptimizerOptions, Choice(OPTIMIZERS, default="adamw")]

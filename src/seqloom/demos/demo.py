@@ -107,7 +107,7 @@ DEMOS: Mapping[str, Demo] = {
     "missing": Demo(
         {
             "source": {"unit": "symbol"},
-            "target": {"kind": "gaps"},
+            "target": {"kind": "blanks"},
             "data": {"source": "target", "target": "target"},
             "model": {"encoder": _LOW_DROPOUT, "decoder": _LOW_DROPOUT},
             "training": {"updates": 800, "rate": 6e-3, "validate_every": 200},

@@ -193,7 +193,7 @@ def _predict_prefixes(model: HeadPredictor, said: ExplainedOutput, items: int) -
     """Tags or gaps one by one; for a label or a number, what the first so many items would be
     given."""
     values = said.values
-    if model.target.config.kind not in ("tags", "gaps"):
+    if model.target.config.kind not in ("tags", "blanks"):
         kept = [np.delete(np.arange(len(values)), np.arange(t + 1, items)) for t in range(items)]
         return model.predict_rows([values[places] for places in kept], alternatives=BEST)
     (whole,) = model.predict_rows([values], alternatives=BEST)

@@ -1,4 +1,4 @@
-"""Gaps of a text: a target that is the source's own tokens, and inputs in which some are marked."""
+"""Blanks of a text: a target of the source's own tokens, and inputs in which some are marked."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class BlanksField(PersistentField[BlanksConfig]):
 
     @classmethod
     def from_source(cls, config: BlanksConfig, source: TextField) -> Self:
-        """The gaps of texts that are cut as the source's are."""
+        """The blanks of texts that are cut as the source's are."""
         return cls(config, source)
 
     @classmethod
@@ -56,7 +56,7 @@ class BlanksField(PersistentField[BlanksConfig]):
 
     @cached_property
     def fillable(self) -> NDArray[np.bool_]:
-        """Which ids can stand in a gap: not the special ones, nor spacing between words."""
+        """Which ids can stand in a blank: not the special ones, nor spacing between words."""
         words = self.text.config.unit != "character"
         found = np.zeros(self.text.size, np.bool_)
         for token in range(len(SPECIAL_SYMBOLS), len(found)):
@@ -81,8 +81,8 @@ class BlanksField(PersistentField[BlanksConfig]):
         return self.text.tokens(row)
 
     def describe(self) -> str:
-        """What a gap stands for, and how it is marked."""
-        return f"gaps for one {self.text.config.unit} each, marked {self.config.marker}"
+        """What a blank stands for, and how it is marked."""
+        return f"blanks for one {self.text.config.unit} each, marked {self.config.marker}"
 
     def _state(self) -> FieldState:
         return FieldState(
@@ -91,7 +91,7 @@ class BlanksField(PersistentField[BlanksConfig]):
 
 
 class MarkedText:
-    """Texts with marked gaps, as a model reads them: a gap is one token, and has the id `GAP`.
+    """Texts with marked blanks, as a model reads them: a blank is one token, with the id `BLANK`.
 
     A marker of equal characters may be drawn with any two or more of them. After a backslash it is
     plain text.
@@ -107,14 +107,14 @@ class MarkedText:
         self._pattern = re.compile(rf"\\({mark})|{mark}")
 
     def fault(self, cell: str) -> str | None:
-        """An input without a gap, or with one that is not a token by itself."""
+        """An input without a blank, or with one that is not a token by itself."""
         marks = sum(match[1] is None for match in self._pattern.finditer(cell))
         if not marks:
-            return f"there is no gap to fill in: write {self.marker} where a token is missing"
+            return f"there is no blank to fill in: write {self.marker} where a token is missing"
         (row,) = self.rows([cell])
         if int((row == BLANK).sum()) != marks:
             return (
-                f"a gap stands for a whole {self.text.config.unit}: put spaces around each "
+                f"a blank stands for a whole {self.text.config.unit}: put spaces around each "
                 f"{self.marker}, or \\{self.marker} if it is plain text"
             )
         return None
@@ -134,23 +134,23 @@ class MarkedText:
         return self.text.truncate(row, most)
 
     def describe(self) -> str:
-        """The text, and how gaps are marked in it."""
-        return f"{self.text.describe()}, with gaps marked {self.marker}"
+        """The text, and how blanks are marked in it."""
+        return f"{self.text.describe()}, with blanks marked {self.marker}"
 
     def fill(self, cell: str, ids: Sequence[int]) -> str:
-        """The text as it was given, with the tokens of these ids in its first gaps."""
+        """The text as it was given, with the tokens of these ids in its first blanks."""
         tokens = map(self.text.decode, ([token] for token in ids))
         return self._pattern.sub(lambda mark: mark[1] or next(tokens, mark[0]), cell)
 
     def cell(self, row: Any) -> str:
-        """The text of a row, with markers at its gaps."""
+        """The text of a row, with markers at its blanks."""
         ids = [
             self._placeholder_id if token == BLANK else token for token in np.asarray(row).tolist()
         ]
         return self._placeholder_field.decode(ids).replace(PLACEHOLDER, self.marker)
 
     def tokens(self, row: Any) -> list[str]:
-        """A readable form of each id, with markers at the gaps."""
+        """A readable form of each id, with markers at the blanks."""
         pairs = zip(np.asarray(row).tolist(), self.text.tokens(row), strict=True)
         return [self.marker if token == BLANK else shown for token, shown in pairs]
 

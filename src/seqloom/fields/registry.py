@@ -26,7 +26,7 @@ __all__ = ["learn_field", "learn_target", "load_field", "load_text"]
 KINDS: dict[str, Any] = {
     "text": TextField,
     "turns": TurnsField,
-    "gaps": BlanksField,
+    "blanks": BlanksField,
     "label": LabelField,
     "tags": TagsField,
     "number": NumberField,
@@ -76,7 +76,7 @@ def load_field(directory: Path) -> Field:
 def _adapter(config: Any) -> TypeAdapter[ColumnConfig]:
     """What knows the kind of a saved field; a series has other options as a target."""
     table = config if isinstance(config, dict) else {}
-    written = table.get("kind") in ("gaps", "tags", "number") or "horizon" in table
+    written = table.get("kind") in ("blanks", "tags", "number") or "horizon" in table
     return _TARGETS if written else _SOURCES
 
 

@@ -165,7 +165,7 @@ class TagsHead(_LabelScores):
         return _position_connections()
 
 
-@HEADS.part("gaps")
+@HEADS.part("blanks")
 class BlanksHead(Head):
     """Scores of each token of the source's vocabulary at positions that were left out of it: an
     output layer over tanh(W [before; after] + b) (S8, fill-in).
@@ -188,7 +188,7 @@ class BlanksHead(Head):
         encoded, symbols = context.encoded, context.target.symbols
         if encoded.states is None or symbols is None:
             raise ConfigError(
-                "model.decoder.kind = 'gaps' tells tokens of a text that an encoder reads: leave "
+                "model.decoder.kind = 'blanks' tells tokens of a text that an encoder reads: leave "
                 "it out, and it follows from target.kind"
             )
         sizes = DecoderSizes(context.model, encoded, context.vectors, symbols.count)

@@ -20,9 +20,8 @@ from seqloom.config import (
     VectorConfig,
     VideoConfig,
     WindowConfig,
-    check_blanks,
+    check_columns,
     check_names,
-    check_stream,
     dump,
     flatten,
     leaves,
@@ -277,8 +276,7 @@ class _RowSplits:
 
 def _check_model(config: Config) -> None:
     """ConfigError where no model can be built, learn, or be computed as configured."""
-    check_stream(config)
-    check_blanks(config)
+    check_columns(config)
     check_ctc_config(config)
     with meta_device():
         network = build(

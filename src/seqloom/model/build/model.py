@@ -74,7 +74,7 @@ def _head(config: ModelConfig, context: HeadContext) -> Head:
 
 def _around_error() -> ConfigError:
     return ConfigError(
-        "model.encoder.direction = 'around' shows no position itself, which suits gaps alone: "
+        "model.encoder.direction = 'around' shows no position itself, which suits blanks alone: "
         "set it to both"
     )
 

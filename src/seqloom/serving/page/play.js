@@ -175,7 +175,7 @@ function showOutput(output, seconds) {
   state.output = output;
   state.tree = null;
   const writes = Boolean(model().search);
-  const fills = model().target.kind === "gaps";
+  const fills = model().target.kind === "blanks";
   for (const id of ["text", "scale"]) at(id).hidden = !writes && !fills;
   at("view").hidden = document.querySelector("[role=tablist]").hidden = !writes;
   if (writes) answered(output.text);
@@ -297,7 +297,7 @@ function fitModel() {
   at("text").ariaLive = talks() ? "off" : "polite"; // the thread is read out
   if (chosen.source.kind === "none") [at("kind").value, at("temperature").value] = ["sample", "0.8"];
   else if (chosen.search) at("kind").value = chosen.search.kind;
-  at("go").textContent = { series: "Forecast", label: "Judge it", tags: "Tag it", number: "Judge it", gaps: "Fill in" }[chosen.target.kind]
+  at("go").textContent = { series: "Forecast", label: "Judge it", tags: "Tag it", number: "Judge it", blanks: "Fill in" }[chosen.target.kind]
     ?? { none: "Go on", turns: "Send" }[chosen.source.kind] ?? "Write it";
   withoutResult();
   fitOptions();

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from seqloom.config.positions import PositionsConfig, SinusoidsConfig
+from seqloom.config.architecture.positions import PositionsConfig, SinusoidsConfig
+from seqloom.config.architecture.units import LstmConfig, UnitConfig
 from seqloom.config.section import Count, DropoutRate, Layers, Section, Width
-from seqloom.config.units import LstmConfig, UnitConfig
 
 __all__ = ["RecurrentOptions", "TransformerOptions"]
 

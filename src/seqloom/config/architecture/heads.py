@@ -1,6 +1,6 @@
 """The options of heads: what gives a target at once, in place of a decoder."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -21,6 +21,8 @@ __all__ = [
 
 class HeadOptions(PartOptions):
     """What every head can be asked."""
+
+    follows_columns: ClassVar[bool] = True  # whether the target asks for it, whatever the preset
 
 
 HEADS: Family[HeadOptions, Any] = Family("head", home="seqloom.model.build")
@@ -50,11 +52,11 @@ class TagsHeadConfig(HeadOptions):
     kind: Literal["tags"] = "tags"
 
 
-@HEADS.options("gaps")
+@HEADS.options("blanks")
 class BlanksHeadConfig(HeadOptions):
     """A token of the source's vocabulary for positions of the source that were left out."""
 
-    kind: Literal["gaps"] = "gaps"
+    kind: Literal["blanks"] = "blanks"
     dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
 
 
@@ -69,6 +71,7 @@ class NumberHeadConfig(PooledOptions):
 class HorizonHeadConfig(HeadOptions):
     """All steps of a forecast at once."""
 
+    follows_columns: ClassVar[bool] = False  # a preset that writes forecasts step by step
     kind: Literal["horizon"] = "horizon"
     inner: Annotated[int, Field(ge=0, le=16_384)] = Field(
         0, description="horizon: size of a layer between window and forecast; 0 is a linear model"

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from seqloom.config.decoders import DecoderConfig, TransformerDecoderConfig
-from seqloom.config.encoders import EncoderConfig, TransformerEncoderConfig
-from seqloom.config.front_ends import FrontEndConfig, NoFrontEndConfig
+from seqloom.config.architecture.decoders import DecoderConfig, TransformerDecoderConfig
+from seqloom.config.architecture.encoders import EncoderConfig, TransformerEncoderConfig
+from seqloom.config.architecture.front_ends import FrontEndConfig, NoFrontEndConfig
 from seqloom.config.section import DropoutRate, Section, Width
 
 __all__ = ["ModelConfig"]

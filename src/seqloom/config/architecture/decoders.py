@@ -1,14 +1,14 @@
 """The options of decoders: what writes the target."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from seqloom.config.attention import AttentionConfig, GlobalAttentionConfig
+from seqloom.config.architecture.attention import AttentionConfig, GlobalAttentionConfig
+from seqloom.config.architecture.heads import HEADS, HeadOptions
+from seqloom.config.architecture.stacks import RecurrentOptions, TransformerOptions
 from seqloom.config.choices import Choice
-from seqloom.config.heads import HEADS, HeadOptions
 from seqloom.config.section import PartOptions, Width
-from seqloom.config.stacks import RecurrentOptions, TransformerOptions
 from seqloom.registry import Family
 
 __all__ = [
@@ -22,6 +22,8 @@ __all__ = [
 
 class DecoderOptions(PartOptions):
     """What every decoder can be asked."""
+
+    follows_columns: ClassVar[bool] = False  # whether the target asks for it, whatever the preset
 
 
 DECODERS: Family[DecoderOptions, Any] = Family(

@@ -1,12 +1,12 @@
 """The options of encoders: what reads the source."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from seqloom.config.architecture.stacks import RecurrentOptions, TransformerOptions
 from seqloom.config.choices import Choice
 from seqloom.config.section import Layers, PartOptions, Width
-from seqloom.config.stacks import RecurrentOptions, TransformerOptions
 from seqloom.registry import Family
 
 __all__ = [
@@ -23,6 +23,13 @@ __all__ = [
 
 class EncoderOptions(PartOptions):
     """What every encoder can be asked."""
+
+    follows_columns: ClassVar[bool] = False  # whether the source asks for it, whatever the preset
+
+    @property
+    def hides_each_position(self) -> bool:
+        """Whether each position is shown those around it and not itself."""
+        return False
 
 
 ENCODERS: Family[EncoderOptions, Any] = Family(
@@ -51,17 +58,23 @@ class RecurrentEncoderConfig(EncoderOptions, RecurrentOptions):
     direction: Literal["both", "forward", "backward", "around"] = Field(
         "both",
         description="which way a recurrent encoder reads; around, each position is shown what is "
-        "before it and what is after it, without itself (gaps)",
+        "before it and what is after it, without itself (blanks)",
     )
     first_state: Literal["zero", "learnt"] = Field(
         "zero", description="the state a recurrent encoder starts from"
     )
+
+    @property
+    def hides_each_position(self) -> bool:
+        """Whether each position is shown those around it and not itself."""
+        return self.direction == "around"
 
 
 @ENCODERS.options("vectors")
 class VectorsEncoderConfig(EncoderOptions):
     """No layers: the source's token vectors as they are."""
 
+    follows_columns: ClassVar[bool] = True
     kind: Literal["vectors"] = "vectors"
 
 
@@ -76,6 +89,7 @@ class ValuesEncoderConfig(EncoderOptions):
 class NoEncoderConfig(EncoderOptions):
     """No source at all: a language model."""
 
+    follows_columns: ClassVar[bool] = True
     kind: Literal["none"] = "none"
 
 

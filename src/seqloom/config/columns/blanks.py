@@ -1,0 +1,132 @@
+"""Blanks of a text: one column, of which some tokens are to be told from those around them."""
+
+import reprlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from seqloom.config.columns.options import (
+    GENERATION_PASSES,
+    TARGETS,
+    Situation,
+    TargetOptions,
+)
+from seqloom.config.columns.text import TextConfig
+from seqloom.config.presets import TRANSFORMERS
+from seqloom.config.tables import Overrides, merge
+from seqloom.errors import ConfigError
+
+if TYPE_CHECKING:
+    from seqloom.config.architecture.encoders import EncoderOptions
+    from seqloom.config.schema import Config
+
+__all__ = ["BlanksConfig", "one_column"]
+
+LONGEST_MARKER = 32
+UNITS = ("character", "word", "symbol")  # what a blank may stand for
+SIZES = ((100_000, 128), (2_000_000, 320), (20_000_000, 512))  # words, and a width they repay
+TOKEN_BUDGET = 7_500_000  # tokens in all passes, as far as there are not more in two
+UNMASKED_SHARE = 0.95  # of the tokens around, where an encoder never shows a position itself
+
+
+@TARGETS.options("blanks")
+class BlanksConfig(TargetOptions):
+    """Tokens of the source that are to be told from those around them (S8, fill-in)."""
+
+    kind: Literal["blanks"] = "blanks"
+    marker: str = Field(
+        "___",
+        description="blanks: what marks one in an input; one of equal characters may be drawn with "
+        "any two or more of them; plain text after a backslash",
+    )
+    share: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.15, description="blanks: share of the tokens that are asked for in an update"
+    )
+    kept: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="blanks: share of those that are read as they are, ..."
+    )
+    replaced: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="blanks: ... and as another token; the rest is read as a blank"
+    )
+
+    @classmethod
+    def complete(cls, overrides: Mapping[str, Any]) -> Overrides:
+        """One column for both sides."""
+        chosen = super().complete(overrides)
+        data = chosen.get("data", {})
+        return merge(chosen, {"data": one_column(data)}) if isinstance(data, Mapping) else chosen
+
+    def source_vocabulary(self, unit: str, *, kept: bool) -> Overrides:
+        """A large one: an unknown word cannot be told."""
+        return {"size": 50_000}
+
+    def head_defaults(self, situation: Situation) -> Overrides:
+        """A model of so many words whose output layer is the table of token vectors: presets of
+        Transformers as they are, and else layers that look around each position."""
+        preset, words = situation.preset, situation.words
+        width = next((width for limit, width in SIZES if words < limit), 768)
+        dropout = 0.3 if words < 200_000 else 0.2
+        model: Overrides = {"decoder": {"kind": self.kind, "dropout": dropout}, "tie_output": True}
+        if preset not in TRANSFORMERS:
+            unit = "lstm" if preset == "auto" else preset
+            encoder = {"kind": "recurrent", "unit": {"kind": unit}, "direction": "around"}
+            sizes = {"layers": 2, "width": width, "dropout": dropout}
+            model |= {"embedding": width, "encoder": {**encoder, **sizes}}
+        batch, precision = (1_024, "float32") if words < 200_000 else (2_048, "auto")
+        training = {"label_smoothing": 0.0, "batch_tokens": batch, "precision": precision}
+        return {"model": model, "training": training}
+
+    def masking_defaults(self, encoder: "EncoderOptions") -> Overrides:
+        """All tokens are asked for at once, and most are read, where no position is shown itself;
+        elsewhere a few, none of which is read."""
+        if not encoder.hides_each_position:
+            return {}
+        return {"target": {"kind": self.kind, "share": 1.0, "kept": UNMASKED_SHARE}}
+
+    def passes(self, situation: Situation) -> float:
+        """How many passes so many tokens repay."""
+        return min(GENERATION_PASSES, max(2.0, TOKEN_BUDGET / situation.tokens))
+
+    def check_config(self, config: "Config") -> None:
+        """ConfigError where blanks cannot be had of such a source, or options contradict."""
+        source = config.source
+        if not isinstance(source, TextConfig) or source.has_turns:
+            raise ConfigError(
+                f"a source of kind {source.kind} and blanks do not go together: blanks are tokens "
+                "of a text"
+            )
+        if config.data.source != config.data.target:
+            raise ConfigError(
+                "blanks are filled in from the text that they are in: name its column with "
+                "--source, and say --target blanks"
+            )
+        if source.unit not in UNITS or source.spelling:
+            unit = "letters of its own" if source.spelling else f"unit {source.unit}"
+            raise ConfigError(
+                f"a blank cannot stand for a token of {unit}: set source.unit to "
+                f"{', '.join(UNITS[:-1])} or {UNITS[-1]}, and source.spelling=0"
+            )
+        self._check_options()
+
+    def _check_options(self) -> None:
+        marker = self.marker
+        split = marker.split() != [marker]
+        if not marker or "\\" in marker or split or len(marker) > LONGEST_MARKER:
+            raise ConfigError(
+                f"target.marker = {reprlib.repr(marker)}: a blank is marked by up to "
+                f"{LONGEST_MARKER} characters, none of them white space or a backslash; write "
+                "___, say"
+            )
+        if self.kept + self.replaced > 1:
+            raise ConfigError(
+                f"target.kept = {self.kept:g} and target.replaced = {self.replaced:g} are shares "
+                "of one whole: lower one of them"
+            )
+
+
+def one_column(data: Mapping[str, Any]) -> Overrides:
+    """The column that is named on one side, on both; the first where none is."""
+    named = {side: data[side] for side in ("source", "target") if side in data}
+    column = next(iter(named.values()), "1")
+    return {"source": column, "target": column, **named}

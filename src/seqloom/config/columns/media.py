@@ -1,0 +1,135 @@
+"""Columns whose cells name files: pictures, sound and videos (S3.4, S3.5)."""
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from seqloom.config.columns.options import SOURCES, Situation, SourceOptions
+from seqloom.config.tables import Overrides
+
+__all__ = ["FileOptions", "PictureConfig", "SoundConfig", "VideoConfig"]
+
+PixelCount = Annotated[int, Field(ge=1, le=4_096)]
+
+LONGEST_SOUND = 30  # seconds
+FASTEST_SPEECH = 25  # characters a second
+SOUND_POSITIONS = 20_000  # frames in a batch
+ROWS = 32  # of a batch
+PASSES = 2, 40  # the fewest and the most
+ROW_BUDGET = 128_000  # rows in all passes, where that is more than the fewest
+UPDATES = 500, 20_000  # the fewest and the most
+CELLS, CHANNELS = 4, 128  # of a picture: along its shorter side, and in each cell
+WARP = 0.1  # so that few pictures of a thing are as good as many
+FRAME_WIDTHS = (16, 32, 64)  # a video has many pictures, which leave each less time
+
+
+class FileOptions(SourceOptions):
+    """What every column has in common whose cells name files."""
+
+    def data_defaults(self, situation: Situation) -> Overrides:
+        """Cells name files."""
+        return {"files": True}
+
+    def training_defaults(self, situation: Situation, usual: Overrides) -> Overrides:
+        """The usual choices for so many rows, which are what there is to count; convolutions and
+        what follows them are learnt at half the rate.
+
+        What follows from the batch and the number of updates follows the user's own, where set.
+        """
+        rows, settled = situation.facts.rows, situation.training
+        batch = settled.get("batch_rows") or ROWS
+        passes = min(PASSES[1], max(PASSES[0], ROW_BUDGET / max(1, rows)))
+        updates = round(passes * rows / batch / 100) * 100
+        updates = settled.get("updates", min(UPDATES[1], max(UPDATES[0], updates)))
+        return {
+            "updates": updates,
+            "batch_rows": batch,
+            "batch_tokens": usual["batch_tokens"],
+            "rate": usual["rate"] / 2,
+            "warmup": min(1_000, updates // 10),
+            "validate_every": max(50, min(1_000, updates // 15)),
+        }
+
+
+@SOURCES.options("picture")
+class PictureConfig(FileOptions):
+    """A column of names of picture files (S3.4)."""
+
+    kind: Literal["picture"] = "picture"
+    height: PixelCount = Field(64, description="rows of pixels that every picture is brought to")
+    width: PixelCount = Field(64, description="and pixels in a row")
+    colour: bool = Field(True, description="read red, green and blue, rather than grey")
+
+    def encoder_defaults(self, situation: Situation) -> Overrides:
+        """Convolutions, whose cells are read as they are."""
+        widths = _widths(min(self.height, self.width))
+        front = {"kind": "picture", "widths": widths, "warp": WARP}
+        return {"front": front, "encoder": {"kind": "vectors"}}
+
+
+def _widths(side: int) -> tuple[int, ...]:
+    """Stages that leave about four cells of the shorter side, three to five of them, each with
+    twice the channels of the one before it."""
+    stages = min(5, max(3, round(math.log2(side / CELLS))))
+    return tuple(max(16, CHANNELS // 2**left) for left in reversed(range(stages)))
+
+
+@SOURCES.options("sound")
+class SoundConfig(FileOptions):
+    """A column of names of sound files, read as log-mel frames (S3.5)."""
+
+    kind: Literal["sound"] = "sound"
+    rate: Annotated[int, Field(ge=0, le=192_000)] = Field(
+        0,
+        description="samples a second that every recording is brought to; 0 takes what they have, "
+        "16,000 at most",
+    )
+    bands: Annotated[int, Field(ge=1, le=256)] = Field(
+        40, description="mel bands of a frame, from 0 to half the rate"
+    )
+    window: Annotated[float, Field(gt=1, le=1_000)] = Field(
+        25.0, description="milliseconds that a frame looks at"
+    )
+    step: Annotated[float, Field(gt=1, le=1_000)] = Field(
+        10.0, description="milliseconds from one frame to the next"
+    )
+
+    def usual_preset(self, *, stream: bool) -> str:
+        """Recurrent layers, which read sound better than a Transformer of few rows."""
+        return "lstm"
+
+    def data_defaults(self, situation: Situation) -> Overrides:
+        """Cells name files, of so many frames at most."""
+        return {"files": True, "max_source": round(LONGEST_SOUND * 1_000 / self.step)}
+
+    def encoder_defaults(self, situation: Situation) -> Overrides:
+        """Convolutions, and what reads their frames."""
+        return {"front": {"kind": "sound"}}
+
+    def output_limits(self, room: int) -> Overrides:
+        """No longer than the fastest speech."""
+        ratio = round(FASTEST_SPEECH * self.step / 1_000, 6)
+        return {**super().output_limits(room), "max_ratio": ratio}
+
+    def training_defaults(self, situation: Situation, usual: Overrides) -> Overrides:
+        """The same with room for the frames of a batch."""
+        chosen = super().training_defaults(situation, usual)
+        return {**chosen, "batch_tokens": SOUND_POSITIONS}
+
+
+@SOURCES.options("video")
+class VideoConfig(FileOptions):
+    """A column of names of videos: files, folders of frames, or arrays (S3.4)."""
+
+    kind: Literal["video"] = "video"
+    frames: Annotated[int, Field(ge=1, le=256)] = Field(
+        8, description="frames that are read of a video, evenly apart; all where it has fewer"
+    )
+    height: PixelCount = Field(32, description="rows of pixels that every frame is brought to")
+    width: PixelCount = Field(32, description="and pixels in a row")
+    colour: bool = Field(True, description="read red, green and blue, rather than grey")
+
+    def encoder_defaults(self, situation: Situation) -> Overrides:
+        """Convolutions that make one vector of each frame."""
+        return {"front": {"kind": "picture", "grid": "whole", "widths": FRAME_WIDTHS}}

@@ -1,0 +1,33 @@
+"""No source at all: a language model."""
+
+from typing import ClassVar, Literal
+
+from seqloom.config.columns.options import SOURCES, Situation, SourceOptions
+from seqloom.config.presets import RECURRENT
+from seqloom.config.tables import Overrides
+
+__all__ = ["NoColumnConfig"]
+
+
+@SOURCES.options("none")
+class NoColumnConfig(SourceOptions):
+    """No column: the target is continued from nothing or from a beginning (S1.2)."""
+
+    is_absent: ClassVar[bool] = True
+
+    kind: Literal["none"] = "none"
+
+    def data_defaults(self, situation: Situation) -> Overrides:
+        """One column, whose lines may be one stream."""
+        whole = {"lines": "stream", "valid_rows": 20_000} if situation.stream else {}
+        return {"source": "", "target": "1", **whole}
+
+    def encoder_defaults(self, situation: Situation) -> Overrides:
+        """Nothing to look at, and nothing to begin from."""
+        alone = {"attention": {"kind": "none"}, "first_state": "zero"}
+        decoder = alone if situation.preset in RECURRENT else {}
+        return {"encoder": {"kind": "none"}, "decoder": decoder}
+
+    def training_defaults(self, situation: Situation, usual: Overrides) -> Overrides:
+        """There are many texts, and none is the answer: the loss decides."""
+        return {**usual, "monitor": "loss", "label_smoothing": 0.0}
