@@ -66,9 +66,11 @@ def test_integrated_gradients_add_up(kind: str) -> None:
 def test_integrated_gradients_are_those_of_captum() -> None:
     """Another implementation, which walks the same way at another pace."""
     model = named("gru form b")
-    assert isinstance(model.encoder.embedding, Embedding)  # type: ignore[attr-defined]
+    encoder: Any = model.encoder
+    decoder: Any = model.decoder
+    assert isinstance(encoder.embedding, Embedding)
     found = compute_attribution(model, PAIR)
-    sides = model.encoder.embedding, model.decoder.embedding  # type: ignore[attr-defined]
+    sides = encoder.embedding, decoder.embedding
     with torch.no_grad():
         read = tuple(
             side(ids)

@@ -126,7 +126,7 @@ class Pushed(Unit):
 
     def __init__(self, inner: Unit, pushes: Tensor) -> None:
         super().__init__()
-        self.inner, self.width, self.parts = inner, inner.width, inner.parts
+        self.inner, self.width, self.state_names = inner, inner.width, inner.state_names
         self.pushes = iter(pushes.split(1, dim=1))
 
     def forward(self, inputs: Tensor, state: UnitState) -> tuple[Tensor, UnitState]:

@@ -196,7 +196,7 @@ def test_a_forecaster_is_seen_while_it_looks_at_its_past(tmp_path: Path) -> None
     assert memory.past is not None
     ahead = head(memory).unflatten(2, (2, -1))[..., 0] - memory.past.last[:, None]
     fed = head.vectors(torch.cat([torch.zeros_like(ahead[:, :1]), ahead[:, :-1]], dim=1))
-    start = head.decoder.start(memory, trace=True)  # type: ignore[call-arg]
+    start = head.decoder.start(memory, trace=True)
     features, _ = head.decoder.read_vectors(fed, start)
     assert features.attention is not None
     found = attention_of(model, explain_output(model, cell)).select_map("cross")

@@ -1,6 +1,7 @@
 """S5.3, S9, S10: the vectors of positions and the distance of neighbours, for each kind."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +57,8 @@ def test_every_kind_is_found_on_both_sides(kind: str, words: str, tmp_path: Path
 
 def test_learnt_vectors_are_the_table() -> None:
     model = named("plain learned")
-    table = model.encoder.embed.positions.table  # type: ignore[attr-defined]
+    encoder: Any = model.encoder
+    table = encoder.embed.positions.table
     assert isinstance(table, torch.Tensor)
     np.testing.assert_array_equal(position_maps(model, 5).maps[0].table, table.detach().numpy())
 

@@ -141,7 +141,7 @@ def test_members_that_look_at_other_places_show_none() -> None:
 
 def plain(network: SequenceModel, *levels: int) -> Source:
     """What a front end makes of a video of plain frames, each of one grey."""
-    front = network.encoder.front  # type: ignore[attr-defined]
+    front: Any = network.encoder.front
     values = torch.tensor(levels, dtype=torch.uint8)[None, :, None].expand(1, -1, 36)
     made: Source = front(Source(values, torch.tensor([len(levels)])))
     return made
@@ -152,7 +152,8 @@ def test_frames_are_told_apart_or_become_their_mean() -> None:
     """Equal frames differ by the vector of their place alone; in a mean their order is lost."""
     network = model("frames")
     made = plain(network, 90, 90, 90).values.view(3, 9, 6)
-    times = network.encoder.front.times  # type: ignore[attr-defined]
+    front: Any = network.encoder.front
+    times = front.times
     for one, two in ((0, 1), (1, 2)):
         torch.testing.assert_close(
             made[one] - made[two], (times[one] - times[two]).expand(9, 6), rtol=1e-4, atol=1e-5
@@ -172,7 +173,7 @@ def test_sources_are_pulled_about_in_training_alone(front: str, more: dict[str, 
     """Twice the same input is twice the same, unless it is learnt from and the net is pulled."""
     given = source(front)
     for warp in (0.0, 0.2):
-        made = model(front, warp=warp, **more).double().encoder.front  # type: ignore[attr-defined]
+        made: Any = model(front, warp=warp, **more).double().encoder.front
         for learning in (False, True):
             made.train(learning)
             first, second = (made(given).values for _ in range(2))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from seqloom.model import Features, Memory, SequenceModel, Source
+from seqloom.model import DecoderModule, EncoderModule, Features, Memory, SequenceModel, Source
 from tests.checks import check_decoder
 from tests.model.models import NAMED, model_of, sources
 
@@ -31,7 +31,7 @@ class Held:
         return Held(self.choose(self.inner, rows, sentences), self.choose)
 
 
-class Wrapped(nn.Module):
+class Wrapped(DecoderModule):
     """A decoder that does what its inner one does, unless a part is replaced."""
 
     def __init__(self, inner: Any, choose: Select = select) -> None:
@@ -85,7 +85,7 @@ class Sociable(Wrapped):
         return logits * (1 + logits.shape[0] / 100)
 
 
-class Unpadded(nn.Module):
+class Unpadded(EncoderModule):
     """An encoder that takes padding for content."""
 
     def __init__(self, inner: Any) -> None:

@@ -11,7 +11,7 @@ from seqloom.config import ModelConfig
 from seqloom.engine.decoder import DecoderEngine, fast_decoder
 from seqloom.engine.encoder import EncoderEngine, fast_encoder
 from seqloom.engine.packing import PackedMemory, pack_memory
-from seqloom.model import Decoder, Features, Memory, SequenceModel, Source
+from seqloom.model import Decoder, DecoderModule, Features, Memory, SequenceModel, Source
 from seqloom.randomness import key
 from seqloom.search import (
     Beam,
@@ -51,7 +51,7 @@ WITHOUT = [
 ]
 
 
-class Used(nn.Module):
+class Used(DecoderModule):
     """A decoder that is always used through an engine of its present weights."""
 
     def __init__(self, decoder: Decoder[Any]) -> None:

@@ -13,6 +13,7 @@ from seqloom.config import FreeRunningChoice
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START
 from seqloom.model import HeadModel, SequenceModel, Source
+from seqloom.model.ensemble import network_ensemble
 from seqloom.model.heads import TagsHead
 from seqloom.nn.dropout import Dropout
 from seqloom.search import Greedy, Limits, run_to_end
@@ -321,7 +322,7 @@ def test_what_cannot_be_done_is_refused() -> None:
         with pytest.raises(ConfigError, match=r"training\.truncate = 4: gradients would pass"):
             check_forcing(training(forcing=forcing, truncate=4), built)
     with pytest.raises(ConfigError, match="does not read what it writes"):
-        check_forcing(training(forcing="never"), SequenceModel(model.encoder, model.decoder))
+        check_forcing(training(forcing="never"), network_ensemble([model, model]))
     head = HeadModel(model.encoder, TagsHead(6, 4))
     for options in ({"forcing": "never"}, {"truncate": 2}):
         with pytest.raises(ConfigError, match="this model"):

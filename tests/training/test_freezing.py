@@ -68,7 +68,8 @@ def test_a_shared_table_stays_with_each_that_uses_it(part: FrozenPart, others: s
     """A frozen part gives what it gave, so the table is frozen for the others too, and said so."""
     model = network(**SHARED)
     notes = freeze(model, [part])
-    table = model.decoder.output.matrix.table  # type: ignore[attr-defined]
+    decoder: Any = model.decoder
+    table = decoder.output.matrix.table
     assert not table.requires_grad
     assert notes == [f"the table of token vectors stays for {others} too: it is shared"]
     assert freeze(network(**SEPARATE), [part]) == []

@@ -162,7 +162,7 @@ def test_tensors_that_do_not_fit_are_refused(rule: str) -> None:
 def test_frozen_parameters_stay_and_cost_no_memory(rule: str) -> None:
     """S6.7: bit-identical afterwards, whatever the rule; weight decay does not touch them."""
     model = network()
-    for parameter in model.encoder.parameters():  # type: ignore[attr-defined]
+    for parameter in model.encoder.parameters():
         parameter.requires_grad_(False)
     before = weights(model)
     optimizer = Optimizer(model, training(optimizer=RULES[rule], l2=1.0))

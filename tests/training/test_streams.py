@@ -5,7 +5,7 @@ import torch
 
 from seqloom.config import ModelConfig
 from seqloom.fields import EMPTY, Symbols
-from seqloom.model import SequenceModel, build_sequence_model, has_fixed_size_state
+from seqloom.model import SequenceModel, build_sequence_model
 from seqloom.prediction.text_scoring import text_log_probabilities
 from seqloom.training import (
     LossOptions,
@@ -105,7 +105,7 @@ def test_what_is_carried_is_a_row_for_each_lane() -> None:
 def test_a_long_text_token_by_token(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Log-probabilities of a text in one go are those of its chunks."""
     model, target = language_model(name), text(1, 30)
-    assert has_fixed_size_state(model.decoder)
+    assert model.decoder.carries_state
     whole = text_log_probabilities(model, target[0], window=5)
     monkeypatch.setattr("seqloom.prediction.text_scoring.STEPS", 7)
     torch.testing.assert_close(text_log_probabilities(model, target[0], window=5), whole)
@@ -116,7 +116,7 @@ def test_a_long_text_token_by_token(name: str, monkeypatch: pytest.MonkeyPatch) 
 def test_a_transformer_sees_a_window(length: int) -> None:
     """Each token counts once, after at least half a window where there is as much before it."""
     model, target = language_model("transformer"), text(1, length)
-    assert not has_fixed_size_state(model.decoder)
+    assert not model.decoder.carries_state
     found = text_log_probabilities(model, target[0], window=6)
     assert found.shape == (length,)
     for position in range(length):

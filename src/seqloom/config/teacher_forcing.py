@@ -33,6 +33,11 @@ FreeRunningChoice = Literal["greedy", "draw", "straight-through", "soft"]
 class ForcingOptions(PartOptions):
     """What every kind of teacher forcing can be asked."""
 
+    @property
+    def free_running(self) -> "FreeRunningOptions | None":
+        """The options themselves, if some steps do not read the label."""
+        return None
+
 
 FORCING: Family[ForcingOptions, Any] = Family(
     "kind of teacher forcing",
@@ -66,6 +71,10 @@ class FreeRunningOptions(ForcingOptions):
     overrun: Count = Field(
         5, description="steps that an output may run on past the target's end, each at a cost"
     )
+
+    @property
+    def free_running(self) -> "FreeRunningOptions":
+        return self
 
 
 @FORCING.options("never")

@@ -1,4 +1,4 @@
-"""What an encoder is taught beside its decoder: which symbol each of its steps stands for."""
+"""The layer that CTC adds to an encoder in training."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -7,10 +7,14 @@ __all__ = ["CTCLayer"]
 
 
 class CTCLayer(nn.Module):
-    """Scores of every symbol at every step of an encoder; that of `<empty>` is the blank's."""
+    """Scores of every symbol at every step of an encoder; the score of `<empty>` is the blank's.
+
+    Kim et al. 2017, Joint CTC-Attention based End-to-End Speech Recognition using Multi-task
+    Learning.
+    """
 
     def __init__(self, width: int, symbols: int, *, share: float) -> None:
-        """`share` of the loss is that of alignments."""
+        """`share` is CTC's share of the loss."""
         super().__init__()
         self.share = share
         self.output = nn.Linear(width, symbols)

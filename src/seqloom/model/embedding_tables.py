@@ -2,11 +2,9 @@
 
 from typing import Literal
 
-from torch import nn
-
 from seqloom.errors import ConfigError
-from seqloom.model.build import Network, SequenceModel
-from seqloom.nn.embedding import CharacterCNNVectors, Embedding
+from seqloom.model.networks import Network
+from seqloom.nn.embedding import Embedding, first_token_table
 
 __all__ = ["TokenSide", "token_table"]
 
@@ -14,25 +12,11 @@ TokenSide = Literal["source", "target"]
 
 
 def token_table(network: Network, side: TokenSide) -> Embedding:
-    """The table of the tokens that are read on a side, letters apart; ConfigError without one."""
-    part: object = network.encoder if side == "source" else None
-    if side == "target" and isinstance(network, SequenceModel):
-        part = network.decoder
-    table = _first_table(part)
+    """The table of the tokens that are read on a side, letters aside; ConfigError without one."""
+    part = network.encoder if side == "source" else network.decoder
+    table = None if part is None else first_token_table(part)
     if table is None:
         raise ConfigError(
             f"model.{side}_vectors: the {side} has no table of token vectors here; leave it out"
         )
     return table
-
-
-def _first_table(part: object) -> Embedding | None:
-    """The first table in a part that is neither one of letters nor of an output layer alone."""
-    if not isinstance(part, nn.Module):
-        return None
-    letters = {id(each.letters) for each in part.modules() if isinstance(each, CharacterCNNVectors)}
-    for name, module in part.named_modules():
-        read = not name.startswith("output.") and id(module) not in letters
-        if read and isinstance(module, Embedding):
-            return module
-    return None

@@ -1,24 +1,64 @@
 """Encoders that are not Transformers (S3.1, S1.7)."""
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from typing import Any
 
-from seqloom.model.state import Encoder, Memory, Source
+from jaxtyping import Float
+from torch import Tensor
+
+from seqloom.config import ENCODERS, RecurrentEncoderConfig
+from seqloom.model.connections import (
+    CODE,
+    SOURCE,
+    STATES,
+    Connection,
+    ConnectionNode,
+    Connections,
+    ReadingOrder,
+    Steps,
+)
+from seqloom.model.parts import EncoderModule, WrappingEncoder
+from seqloom.model.sizes import EncoderSizes
+from seqloom.model.stacks import (
+    final_connections,
+    layer_connections,
+    layer_names,
+    stack_options,
+    unit_factory,
+)
+from seqloom.model.state import Memory, Source
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import Vectors
-from seqloom.nn.recurrent import AroundStack, RecurrentStack, reverse
+from seqloom.nn.recurrent import AroundStack, Branch, RecurrentStack, reverse
 
 __all__ = [
     "NoEncoder",
     "RecurrentEncoder",
     "ReversedEncoder",
+    "ValuesEncoder",
     "VectorsEncoder",
+    "input_connections",
     "mean_state",
 ]
 
+INPUT = "encoder.input"
+BRANCH_STEPS: dict[Branch, Steps] = {"whole": "same", "before": "previous", "after": "next"}
+"""The step of a stack that a state of the encoder reads."""
 
-class RecurrentEncoder(nn.Module):
-    """Reads the source through a stack; its states are attended to, its last state is the code."""
+
+def input_connections() -> Connections:
+    """The nodes that every encoder has, and the edge from the source's items to their vectors."""
+    nodes = (
+        ConnectionNode(SOURCE, "source"),
+        ConnectionNode(INPUT, "input"),
+        ConnectionNode(STATES, "states"),
+        ConnectionNode(CODE, "code"),
+    )
+    return Connections(nodes, (Connection(SOURCE, INPUT),))
+
+
+@ENCODERS.part("recurrent")
+class RecurrentEncoder(EncoderModule):
+    """Reads the source through a recurrent stack; its last state is the code."""
 
     def __init__(
         self, embedding: Vectors, stack: RecurrentStack | AroundStack, *, dropout: float
@@ -28,45 +68,112 @@ class RecurrentEncoder(nn.Module):
         self.stack = stack
         self.dropout = Dropout(dropout)
 
+    @classmethod
+    def build(cls, options: RecurrentEncoderConfig, vectors: Vectors) -> "RecurrentEncoder":
+        new_unit = unit_factory(options.unit)
+        stack: RecurrentStack | AroundStack
+        if options.direction == "around":
+            layers = stack_options(options, "forward")
+            stack = AroundStack(vectors.width, options.width, new_unit, layers)
+        else:
+            layers = stack_options(options, options.direction)
+            stack = RecurrentStack(vectors.width, options.width, new_unit, layers)
+        return cls(vectors, stack, dropout=options.dropout)
+
+    @property
+    def sizes(self) -> EncoderSizes:
+        stack = self.stack
+        return EncoderSizes(stack.width, (stack.depth, stack.width), stack.parts, stack.around)
+
     def encode(self, source: Source) -> Memory:
         mask = source.mask
         inputs = self.dropout(self.embedding(source.values))
         states, code = self.stack(inputs, lengths=source.lengths)
         return Memory(len(source.lengths), self.dropout(states), mask, code)
 
+    def connections(self) -> Connections:
+        found = input_connections()
+        for branch, stack in self.stack.branches.items():
+            prefix = "encoder" if branch == "whole" else f"encoder.{branch}"
+            top = layer_names(prefix, stack.depth)[-1]
+            ends = Connection(top, STATES, "up", BRANCH_STEPS[branch])
+            found = found.joined(layer_connections(stack, prefix, INPUT))
+            found = found.joined(Connections((), (ends, *final_connections(stack, prefix))))
+        return found
 
-class VectorsEncoder(nn.Module):
-    """Hands over the source's token vectors as they are; their mean is the code."""
+
+@ENCODERS.part("vectors")
+class VectorsEncoder(EncoderModule):
+    """Hands over the source's vectors unchanged; their mean is the code."""
 
     def __init__(self, embedding: Vectors) -> None:
         super().__init__()
         self.embedding = embedding
 
+    @classmethod
+    def build(cls, options: Any, vectors: Vectors) -> "VectorsEncoder":
+        return cls(vectors)
+
+    @property
+    def sizes(self) -> EncoderSizes:
+        return EncoderSizes(self.embedding.width, (1, self.embedding.width))
+
     def encode(self, source: Source) -> Memory:
         vectors, mask = self.embedding(source.values), source.mask
         return Memory(len(source.lengths), vectors, mask, (mean_state(vectors, mask)[:, None],))
 
+    def connections(self) -> Connections:
+        edges = Connection(INPUT, STATES), Connection(INPUT, CODE, "pooling", "all")
+        return input_connections().joined(Connections((), edges))
 
-class NoEncoder(nn.Module):
+
+@ENCODERS.part("values")
+class ValuesEncoder(VectorsEncoder):
+    """Hands over the numbers of a series unchanged."""
+
+    reads_values = True
+
+
+@ENCODERS.part("none")
+class NoEncoder(EncoderModule):
     """Hands over nothing but the number of sentences: for language models (S1.2)."""
+
+    has_source = False
+
+    @classmethod
+    def build(cls, options: Any, vectors: Vectors) -> "NoEncoder":
+        return cls()
+
+    @property
+    def sizes(self) -> EncoderSizes:
+        return EncoderSizes()
 
     def encode(self, source: Source) -> Memory:
         return Memory(len(source.lengths))
 
+    def connections(self) -> Connections:
+        return Connections()
 
-class ReversedEncoder(nn.Module):
-    """Lets an encoder read the source back to front, the `closing` items last (S1.7): `<end>`
-    of a text, and nothing of numbers.
 
-    States are handed over in the order of the source, so attention shows where it truly looked;
-    unless the decoder is to read them in turn, as `turned`.
+class ReversedEncoder(WrappingEncoder):
+    """Lets an encoder read the source backwards, with the last `closing` items left in place
+    (S1.7): one, `<end>`, for a text, and none for numbers.
+
+    States are handed over in the order of the source, so that attention shows true positions;
+    with `turned`, in the order of reading, for a decoder that reads them itself.
+
+    Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks.
     """
 
-    def __init__(self, inner: Encoder, *, turned: bool = False, closing: int = 1) -> None:
+    def __init__(self, inner: EncoderModule, *, turned: bool = False, closing: int = 1) -> None:
         super().__init__()
         self.inner = inner
         self.turned = turned
         self.closing = closing
+
+    @property
+    def order(self) -> ReadingOrder:
+        return ReadingOrder(backwards=True, closing=self.closing, turned=self.turned)
 
     def encode(self, source: Source) -> Memory:
         (rows, steps), items = source.values.shape[:2], source.lengths - self.closing
@@ -76,6 +183,10 @@ class ReversedEncoder(nn.Module):
             return memory
         states = reverse(memory.states, items)
         return Memory(memory.sentences, states, memory.mask, memory.code)
+
+    def connections(self) -> Connections:
+        inner = self.inner.connections()
+        return Connections(inner.nodes, inner.edges, self.order)
 
 
 def mean_state(states: Float[Tensor, "B S D"], mask: Tensor) -> Float[Tensor, "B D"]:

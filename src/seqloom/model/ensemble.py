@@ -1,4 +1,4 @@
-"""Several models as one: their probabilities are averaged at each step (S7.4)."""
+"""Ensembles: the probabilities of several models, averaged at each step (S7.4)."""
 
 import math
 from collections.abc import Sequence
@@ -9,19 +9,17 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from seqloom.model.build import HeadModel, SequenceModel
-from seqloom.model.recurrent import RecurrentDecoder
+from seqloom.model.networks import HeadModel, SequenceModel
+from seqloom.model.parts import DecoderModule, EncoderModule, Head
+from seqloom.model.sizes import EncoderSizes
 from seqloom.model.state import (
     Decoder,
     Encoder,
     Features,
-    FillingHead,
-    Head,
     Memory,
     Source,
     TokenScorer,
 )
-from seqloom.model.transformer import TransformerDecoder
 
 __all__ = [
     "EnsembleDecoder",
@@ -60,7 +58,7 @@ class EnsembleState:
         return EnsembleState(tuple(mine.join(theirs) for mine, theirs in pairs))
 
 
-class EnsembleEncoder(nn.Module):
+class EnsembleEncoder(EncoderModule):
     """Every member reads the input."""
 
     def __init__(self, members: Sequence[Encoder]) -> None:
@@ -68,16 +66,23 @@ class EnsembleEncoder(nn.Module):
         self.members = tuple(members)
         self.parts = nn.ModuleList(part for part in members if isinstance(part, nn.Module))
 
+    @property
+    def sizes(self) -> EncoderSizes:
+        """None in common: each member's decoder knows its own encoder's."""
+        return EncoderSizes()
+
     def encode(self, source: Source) -> EnsembleMemory:
         memories = tuple(member.encode(source) for member in self.members)
         return EnsembleMemory(len(source.lengths), mask=_common_mask(memories), members=memories)
 
 
-class EnsembleDecoder(nn.Module):
+class EnsembleDecoder(DecoderModule):
     """Decoders over the same vocabulary; the probability of a token is the mean of theirs.
 
-    Their features lie side by side, `widths` values of each; attention is the mean of those members
-    that attend, where these look at the same positions.
+    Their features are concatenated, `widths` values of each; attention is the mean over the members
+    that attend, where they attend to the same positions.
+
+    Hansen and Salamon 1990, Neural Network Ensembles.
     """
 
     def __init__(self, members: Sequence[Decoder[Any]], widths: Sequence[int]) -> None:
@@ -85,6 +90,10 @@ class EnsembleDecoder(nn.Module):
         self.members = tuple(members)
         self.parts = nn.ModuleList(part for part in members if isinstance(part, nn.Module))
         self.widths = list(widths)
+
+    @property
+    def width(self) -> int:
+        return sum(self.widths)
 
     def start(self, memory: Memory, *, trace: bool = False) -> EnsembleState:
         if not isinstance(memory, EnsembleMemory):
@@ -108,16 +117,16 @@ class EnsembleDecoder(nn.Module):
 
 
 def network_ensemble(models: Sequence[SequenceModel]) -> SequenceModel:
-    """Models in use, all with the same two vocabularies, as one."""
+    """An ensemble of models in use, all with the same two vocabularies."""
     if len(models) == 1:
         return models[0]
     decoders = [model.decoder for model in models]
-    decoder = EnsembleDecoder(decoders, [_width(each) for each in decoders])
+    decoder = EnsembleDecoder(decoders, [each.width for each in decoders])
     return SequenceModel(EnsembleEncoder([model.encoder for model in models]), decoder).eval()
 
 
-class EnsembleHead(nn.Module):
-    """Heads over the same labels or numbers, which judge together."""
+class EnsembleHead(Head):
+    """Heads over the same labels or numbers, whose outputs are averaged."""
 
     def __init__(self, members: Sequence[Head]) -> None:
         super().__init__()
@@ -131,23 +140,29 @@ class EnsembleHead(nn.Module):
         return self.average(torch.stack([member(theirs) for member, theirs in pairs]))
 
     def losses(
-        self, judged: Float[Tensor, "N V"], targets: Tensor, *, smoothing: float
+        self, outputs: Float[Tensor, "N V"], targets: Tensor, *, smoothing: float
     ) -> Float[Tensor, "N"]:
-        return self.members[0].losses(judged, targets, smoothing=smoothing)
+        return self.members[0].losses(outputs, targets, smoothing=smoothing)
 
-    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
-        return self.members[0].average(judged)
+    def average(self, outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+        return self.members[0].average(outputs)
 
 
 class EnsembleFillingHead(EnsembleHead):
-    """Heads over the same vocabulary that tell together what was left out."""
+    """Heads over the same vocabulary that predict together which tokens were left out."""
 
-    def __init__(self, members: Sequence[FillingHead]) -> None:
-        super().__init__([member for member in members if isinstance(member, Head)])
-        self.fillings = tuple(members)
-        self.widths = [member.width for member in members]
+    def __init__(self, members: Sequence[Head]) -> None:
+        """All members must have a `filling_head`."""
+        super().__init__(members)
+        found = [member.filling_head for member in members]
+        self.fillings = tuple(each for each in found if each is not None)
+        self.widths = [each.width for each in self.fillings]
         self.width = sum(self.widths)
-        self.around = all(member.around for member in members)
+        self.around = all(each.around for each in self.fillings)
+
+    @property
+    def filling_head(self) -> "EnsembleFillingHead":
+        return self
 
     def read(self, memory: Memory) -> Float[Tensor, "B T D"]:
         if not isinstance(memory, EnsembleMemory):
@@ -167,29 +182,17 @@ def _mean_log_probabilities(members: Sequence[TokenScorer], parts: Sequence[Tens
 
 
 def head_ensemble(models: Sequence[HeadModel]) -> HeadModel:
-    """Models with heads in use, all with the same two fields, as one."""
+    """An ensemble of models with heads in use, all with the same two fields."""
     encoder = EnsembleEncoder([model.encoder for model in models])
     heads = [model.head for model in models]
-    fillings = [head for head in heads if isinstance(head, FillingHead)]
-    head = EnsembleFillingHead(fillings) if len(fillings) == len(heads) else EnsembleHead(heads)
-    return HeadModel(encoder, head).eval()
+    fill = all(head.filling_head is not None for head in heads)
+    return HeadModel(encoder, (EnsembleFillingHead if fill else EnsembleHead)(heads)).eval()
 
 
 def _common_mask(memories: Sequence[Memory]) -> Bool[Tensor, "B S"] | None:
-    """The positions that can be looked at, where all members hand over equally many."""
+    """The mask of positions, where all members have equally many."""
     mask = memories[0].mask
     others = [memory.mask for memory in memories[1:]]
     if mask is None or any(each is None or each.shape != mask.shape for each in others):
         return None
     return mask
-
-
-def _width(decoder: Decoder[Any]) -> int:
-    """The size of a decoder's features, which its output layer reads."""
-    match decoder:
-        case RecurrentDecoder() | TransformerDecoder():
-            return decoder.output.width
-        case EnsembleDecoder():
-            return sum(decoder.widths)
-        case _:
-            raise TypeError("an ensemble joins decoders that have an output layer")

@@ -1,44 +1,45 @@
-"""Series: what was read less its last value, and heads that forecast (S1.2).
+"""Forecasts of series: encoders that subtract the last value, and heads that add it (S1.2).
 
 A forecast is (B, T, C·Q): for each column its mean and then its quantiles, column after column.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seqloom.config import ENCODERS, HEADS, HorizonHeadConfig
+from seqloom.errors import ConfigError
 from seqloom.fields import Series
-from seqloom.model.state import Encoder, Features, ForecastContext, Memory, Source
+from seqloom.model.connections import (
+    SOURCE,
+    STATES,
+    Connection,
+    ConnectionNode,
+    Connections,
+)
+from seqloom.model.parts import DecoderModule, EncoderModule, Head, WrappingEncoder
+from seqloom.model.sizes import HeadContext
+from seqloom.model.state import ForecastContext, Memory, Source
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import Vectors
 
 __all__ = [
     "AutoregressiveForecast",
+    "ForecastHead",
     "ForecastTarget",
+    "HorizonHead",
     "LastValueEncoder",
     "LinearForecast",
-    "NumberDecoder",
     "StatesForecast",
 ]
 
 
-@runtime_checkable
-class NumberDecoder(Protocol):
-    """A decoder that can be given vectors in place of tokens, whatever its state."""
-
-    def start(self, memory: Memory) -> Any: ...
-
-    def read_vectors(self, vectors: Float[Tensor, "R T E"], state: Any) -> tuple[Features, Any]: ...
-
-    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]: ...
-
-
 class ForecastTarget(NamedTuple):
-    """What is forecast: so many columns over so many steps, the mean of each and its quantiles."""
+    """What is forecast: for each column and step, its mean and its quantiles."""
 
     columns: int
     steps: int
@@ -46,7 +47,7 @@ class ForecastTarget(NamedTuple):
 
     @classmethod
     def of(cls, target: Series) -> "ForecastTarget":
-        """What such a target asks for."""
+        """The forecast of such a target."""
         return cls(target.count, target.steps, target.quantiles)
 
     @property
@@ -55,13 +56,15 @@ class ForecastTarget(NamedTuple):
         return 1 + len(self.quantiles)
 
 
-class LastValueEncoder(nn.Module):
-    """Lets an encoder read a series less its last values, which the head adds again.
+class LastValueEncoder(WrappingEncoder):
+    """Subtracts the last values of a series before it is encoded; the head adds them again.
 
-    What is known ahead of time comes in as the last columns, and is left as it is.
+    Covariates that are known ahead are the last columns, and stay unchanged.
+
+    Zeng et al. 2023, Are Transformers Effective for Time Series Forecasting?
     """
 
-    def __init__(self, inner: Encoder, source: Series, horizon: int) -> None:
+    def __init__(self, inner: EncoderModule, source: Series, horizon: int) -> None:
         super().__init__()
         self.inner = inner
         self.known = source.known
@@ -78,19 +81,30 @@ class LastValueEncoder(nn.Module):
         past = ForecastContext(last[:, 0, :observed], levelled[..., :observed], ahead)
         return replace(memory, past=past)
 
+    def connections(self) -> Connections:
+        last = Connection(SOURCE, "encoder.input", "level", "tail-last")
+        return self.inner.connections().joined(Connections((), (last,)))
 
-class _ForecastHead(nn.Module):
+
+class ForecastHead(Head):
     """What all heads that forecast share: the loss, and the mean of several."""
+
+    loss_name = "squared error and pinball loss"
+    output_name = "forecast"
+    forecasts = True
 
     def __init__(self, aim: ForecastTarget) -> None:
         super().__init__()
         self.aim = aim
 
     def losses(
-        self, judged: Float[Tensor, "N V"], targets: Float[Tensor, "N C"], *, smoothing: float
+        self, outputs: Float[Tensor, "N V"], targets: Float[Tensor, "N C"], *, smoothing: float
     ) -> Float[Tensor, "N"]:
-        """The squared error of the mean and the pinball loss of each quantile, over all columns."""
-        found = judged.unflatten(1, (self.aim.columns, self.aim.outputs_per_column))
+        """The squared error of the mean and the pinball loss of each quantile, over all columns.
+
+        Koenker and Bassett 1978, Regression Quantiles.
+        """
+        found = outputs.unflatten(1, (self.aim.columns, self.aim.outputs_per_column))
         off = targets[:, :, None] - found
         losses = off[..., 0].square()
         for number, share in enumerate(self.aim.quantiles, 1):
@@ -99,9 +113,9 @@ class _ForecastHead(nn.Module):
             )
         return losses.mean(dim=1)
 
-    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+    def average(self, outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
         """The mean of each number."""
-        return judged.mean(0)
+        return outputs.mean(0)
 
     def _add_last_values(
         self, found: Float[Tensor, "B T C Q"], memory: Memory
@@ -111,11 +125,36 @@ class _ForecastHead(nn.Module):
         return (found + last[:, None, :, None]).flatten(2)
 
 
-class LinearForecast(_ForecastHead):
-    """Window to forecast by one map for all columns, so that none is read for another.
+@HEADS.part("horizon")
+class HorizonHead(ForecastHead):
+    """All steps of a forecast at once: from the values themselves, or from an encoder's states."""
 
-    Columns that are read and not forecast have a map each, and a factor for each forecast; they
-    count for nothing at first. With an inner layer, it is added to the linear map.
+    @classmethod
+    def build(cls, options: HorizonHeadConfig, context: HeadContext) -> "HorizonHead":
+        source, target = context.source.series, context.target.series
+        if source is None or target is None:
+            context.states()
+            raise context.misfit()
+        if context.encoded.states is None:
+            raise ConfigError("a forecast needs an encoder: model.encoder.kind is 'none'")
+        aim, inner, dropout = ForecastTarget.of(target), options.inner, options.dropout
+        if ENCODERS.part_of(context.model.encoder.kind).reads_values:
+            return LinearForecast(source, aim, inner=inner, dropout=dropout)
+        states = context.encoded.states
+        return StatesForecast(source, states, aim, inner=inner, dropout=dropout)
+
+    def connections(self) -> Connections:
+        edge = Connection(STATES, "head.output", "up", "all")
+        return Connections((ConnectionNode("head.output", "output"),), (edge,))
+
+
+class LinearForecast(HorizonHead):
+    """One linear map from window to forecast, the same for all columns, which are kept apart.
+
+    Columns that are read and not forecast have a map each, and a factor for each forecast column;
+    these start at zero. The output of an inner layer, if there is one, is added.
+
+    Zeng et al. 2023, Are Transformers Effective for Time Series Forecasting?
     """
 
     def __init__(
@@ -144,8 +183,8 @@ class LinearForecast(_ForecastHead):
         return self._add_last_values(found.unflatten(2, shape).transpose(1, 2), memory)
 
 
-class StatesForecast(_ForecastHead):
-    """An encoder's states to the forecast: a map over time, then one over their width."""
+class StatesForecast(HorizonHead):
+    """From an encoder's states to the forecast: a map over time, then one over their width."""
 
     def __init__(
         self,
@@ -173,23 +212,26 @@ class StatesForecast(_ForecastHead):
         return self._add_last_values(self.output(over_time).unflatten(2, shape), memory)
 
 
-class AutoregressiveForecast(_ForecastHead):
+class AutoregressiveForecast(ForecastHead):
     """A decoder that reads its own forecasts, step by step (S1.2).
 
-    A step reads the last `lags` values of each column, observed or forecast, and what is known of
-    it. A linear map of a column's own, the same for all, is added to what the decoder writes.
+    A step reads the last `lags` values of each column, observed or forecast, and the covariates
+    known for it. A linear map of a column's own values, the same for all columns, is added to the
+    decoder's output.
     """
+
+    feeds_back = True
 
     def __init__(
         self,
-        decoder: NumberDecoder,
+        decoder: DecoderModule,
         vectors: Vectors,
         aim: ForecastTarget,
         *,
         lags: int = 1,
         forced: float = 1.0,
     ) -> None:
-        """`vectors` are those of the decoder, to which they belong."""
+        """`vectors` are part of the decoder, and are not registered twice."""
         super().__init__(aim)
         self.decoder = decoder
         self.vectors: Callable[[Tensor], Tensor] = vectors.__call__
@@ -199,7 +241,7 @@ class AutoregressiveForecast(_ForecastHead):
         nn.init.zeros_(self.direct.weight)
 
     def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
-        """Each mean is among the next inputs."""
+        """Each forecast mean is among the inputs of the next step."""
         state = self.decoder.start(memory)
         values = self._recent_values(memory)
         steps = []
@@ -209,10 +251,14 @@ class AutoregressiveForecast(_ForecastHead):
             values = torch.cat([values[:, 1:], found[..., 0]], dim=1)
         return self._add_last_values(torch.cat(steps, dim=1), memory)
 
+    @property
+    def decoder_part(self) -> DecoderModule:
+        return self.decoder
+
     def teacher_force(
         self, memory: Memory, target: Float[Tensor, "B T C"]
     ) -> Float[Tensor, "B T V"]:
-        """The same with the true values fed, in so large a share of the training (S6.3)."""
+        """The same with true values fed back, in the share `forced` of training batches (S6.3)."""
         if self.training and float(torch.rand(())) >= self.forced:
             return self(memory)
         last = _past(memory).last[:, None, : self.aim.columns]
@@ -221,13 +267,13 @@ class AutoregressiveForecast(_ForecastHead):
         return self._add_last_values(found, memory)
 
     def _recent_values(self, memory: Memory) -> Float[Tensor, "B N C"]:
-        """The last values that were read, less the very last."""
+        """The last `lags` values read, minus the very last."""
         return _past(memory).offsets[:, -self.lags :, : self.aim.columns]
 
     def _read(
         self, values: Float[Tensor, "B N C"], memory: Memory, first: int, state: Any
     ) -> tuple[Float[Tensor, "B T C Q"], Any]:
-        """The forecasts after every stretch of values, from step `first` on."""
+        """The forecast after every `lags` values, from step `first` on."""
         stretches = values.unfold(1, self.lags, 1)  # (B, T, C, lags)
         ahead = _past(memory).future_covariates[:, first : first + stretches.shape[1]]
         inputs = torch.cat([stretches.flatten(2), ahead], dim=2)
@@ -235,6 +281,9 @@ class AutoregressiveForecast(_ForecastHead):
         written = self.decoder.write(features.hidden)
         shape = self.aim.columns, self.aim.outputs_per_column
         return written.unflatten(2, shape) + self.direct(stretches), state
+
+    def connections(self) -> Connections:
+        return self.decoder.connections()
 
 
 def _perceptron(inputs: int, inner: int, outputs: int, dropout: Dropout) -> nn.Sequential:

@@ -1,13 +1,21 @@
-"""What turns pictures, videos or sound into vectors before they are read (S3.4, S3.5)."""
+"""Front ends: pictures, videos and sound become vectors before they are encoded (S3.4, S3.5)."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
-from seqloom.fields import Pixels
-from seqloom.model.state import Encoder, Memory, Source
+from seqloom.config import (
+    FRONT_ENDS,
+    ResNetFrontEndConfig,
+    SoundFrontEndConfig,
+)
+from seqloom.errors import ConfigError
+from seqloom.fields import Items, Pixels
+from seqloom.model.connections import SOURCE, Connection, Connections
+from seqloom.model.parts import EncoderModule, FrontEnd, WrappingEncoder
+from seqloom.model.state import Memory, Source
 from seqloom.nn.convolution import (
     FrameConvolutions,
     GridVectors,
@@ -21,17 +29,18 @@ __all__ = [
     "IMAGENET_COLOURS",
     "MAX_BRIGHTNESS",
     "WHITE_PAGE",
-    "FrontEnd",
     "FrontEndEncoder",
+    "NoFrontEnd",
     "PictureFrontEnd",
     "PictureInput",
     "PixelStatistics",
+    "ResNetFrontEnd",
     "SoundFrontEnd",
 ]
 
 
 class PixelStatistics(NamedTuple):
-    """What each channel has subtracted and is then divided by, in shares of the brightest."""
+    """The mean and standard deviation of each channel, as shares of the greatest brightness."""
 
     mean: tuple[float, ...]
     spread: tuple[float, ...]
@@ -46,18 +55,29 @@ IMAGENET_COLOURS = PixelStatistics(
 MAX_BRIGHTNESS = 255
 
 
-@runtime_checkable
-class FrontEnd(Protocol):
-    """Another source in place of one: vectors in place of pixels or frames."""
+MAX_HALVINGS = 16
 
-    width: int
 
-    def __call__(self, source: Source) -> Source: ...
+def _misfit(kind: str) -> ConfigError:
+    return ConfigError(
+        f"model.front.kind = {kind!r} does not fit the source: leave it out, and it follows from "
+        "source.kind"
+    )
+
+
+@FRONT_ENDS.part("none")
+class NoFrontEnd(FrontEnd):
+    """No front end: the encoder reads the source itself."""
+
+    @classmethod
+    def build(cls, options: Any, source: Items) -> None:
+        if source.pixels is not None:
+            raise _misfit("none")
 
 
 class PictureInput(nn.Module):
-    """The pixels of a source as pictures, in the light that convolutions expect; pulled about in
-    training, all frames of a video alike."""
+    """The pixels of a source as normalized pictures; in training they are warped at random, all
+    frames of a video alike."""
 
     def __init__(
         self, pixels: Pixels, *, light: PixelStatistics = WHITE_PAGE, warp: float = 0.0
@@ -77,11 +97,16 @@ class PictureInput(nn.Module):
         return (self.warp(bright - 1.0, steps) - (mean - 1.0)) / spread
 
 
-class PictureFrontEnd(nn.Module):
-    """Each picture of a source becomes one vector or a grid of them.
+@FRONT_ENDS.part("picture")
+class PictureFrontEnd(FrontEnd):
+    """Each picture of a source becomes one vector or a grid of vectors.
 
-    The frames of a video are told apart by a vector for each, which is learnt and added; or what
-    each cell is in all of them becomes one, their mean.
+    The frames of a video are told apart by a learned vector that is added to each; or every cell is
+    averaged over all frames.
+
+    Vinyals et al. 2015, Show and Tell; Xu et al. 2015, Show, Attend and Tell; Venugopalan et al.
+    2015, Translating Videos to Natural Language Using Deep Recurrent Neural Networks (mean of
+    frames).
     """
 
     def __init__(
@@ -102,6 +127,31 @@ class PictureFrontEnd(nn.Module):
         told = frames > 1 and not mean
         self.times = nn.Parameter(torch.randn(frames, self.width)) if told else None
 
+    @classmethod
+    def build(cls, options: Any, source: Items) -> "PictureFrontEnd":
+        """A stack of convolutions, from `PictureFrontEndConfig`."""
+        pixels, widths = _pixels(options.kind, source), options.widths
+        least = 2 ** (len(widths) - 1)
+        if min(pixels.height, pixels.width) < least:
+            raise ConfigError(
+                f"model.front.widths has {len(widths)} stages, which need pictures of "
+                f"{least} × {least} or more, not {pixels.width} × {pixels.height}"
+            )
+        shape = _grid_shape(widths[-1], pixels, halvings=len(widths))
+        vectors = GridVectors(options.grid, shape)
+        stages = PictureConvolutions(pixels.channels, widths)
+        pictures = PictureInput(pixels, warp=options.warp)
+        return cls(pictures, stages, vectors, mean=options.frames == "mean")
+
+    def grid_shape(self, positions: int) -> tuple[int, int]:
+        """Rows and columns of so many cells of a picture that was halved several times."""
+        pixels = self.pictures.pixels
+        for halvings in range(MAX_HALVINGS if self.vectors.grid == "cells" else 0):
+            _, rows, columns = _grid_shape(self.width, pixels, halvings=halvings)
+            if rows * columns == positions:
+                return rows, columns
+        return 1, positions
+
     def forward(self, source: Source) -> Source:
         rows, steps = source.values.shape[:2]
         pictures = self.pictures(source.values, next(self.convolutions.parameters()).dtype)
@@ -109,7 +159,7 @@ class PictureFrontEnd(nn.Module):
         return self._join_frames(vectors.unflatten(0, (rows, steps)), source.lengths)
 
     def _join_frames(self, vectors: Float[Tensor, "B S P D"], lengths: Int[Tensor, "B"]) -> Source:
-        """The vectors of all frames, one after another, or their mean over the real ones."""
+        """The vectors of all frames, concatenated, or their mean over the real frames."""
         _, steps, each, _ = vectors.shape
         if self.mean:
             real = torch.arange(steps, device=lengths.device) < lengths[:, None]
@@ -120,8 +170,31 @@ class PictureFrontEnd(nn.Module):
         return Source(vectors.flatten(1, 2), lengths * each)
 
 
-class SoundFrontEnd(nn.Module):
-    """The frames of a recording become fewer vectors."""
+@FRONT_ENDS.part("resnet")
+class ResNetFrontEnd(PictureFrontEnd):
+    """The convolutions of a residual network, which can start from published weights."""
+
+    @classmethod
+    def build(cls, options: ResNetFrontEndConfig, source: Items) -> "ResNetFrontEnd":
+        pixels = _pixels(options.kind, source)
+        if pixels.channels != len(IMAGENET_COLOURS.mean):
+            raise ConfigError(
+                "model.front.kind = 'resnet' reads three colours: set source.colour=true"
+            )
+        network = ResNet(options.depth)
+        vectors = GridVectors(options.grid, _grid_shape(network.width, pixels, halvings=5))
+        pictures = PictureInput(pixels, light=IMAGENET_COLOURS, warp=options.warp)
+        return cls(pictures, network, vectors, mean=options.frames == "mean")
+
+
+@FRONT_ENDS.part("sound")
+class SoundFrontEnd(FrontEnd):
+    """The frames of a recording become fewer vectors.
+
+    Chan et al. 2016, Listen, Attend and Spell.
+    """
+
+    keeps_time = True
 
     def __init__(
         self, mask: SpectrumMask, convolutions: FrameConvolutions, *, warp: float = 0.0
@@ -132,18 +205,49 @@ class SoundFrontEnd(nn.Module):
         self.mask = mask
         self.convolutions = convolutions
 
+    @classmethod
+    def build(cls, options: SoundFrontEndConfig, source: Items) -> "SoundFrontEnd":
+        if source.symbols is not None or source.pixels is not None:
+            raise _misfit(options.kind)
+        frames = FrameConvolutions(source.count, options.width, halvings=options.halvings)
+        mask = SpectrumMask(bands=options.mask_bands, frames=options.mask_frames)
+        return cls(mask, frames, warp=options.warp)
+
     def forward(self, source: Source) -> Source:
         values, lengths = self.warp(source.values[:, None])[:, 0], source.lengths
         return Source(*self.convolutions(self.mask(values, lengths), lengths))
 
 
-class FrontEndEncoder(nn.Module):
-    """Lets an encoder read what a front end makes of the source."""
+class FrontEndEncoder(WrappingEncoder):
+    """Lets an encoder read the vectors of a front end."""
 
-    def __init__(self, front: FrontEnd, inner: Encoder) -> None:
+    def __init__(self, front: FrontEnd, inner: EncoderModule) -> None:
         super().__init__()
         self.front = front
         self.inner = inner
 
+    @property
+    def front_end(self) -> FrontEnd:
+        return self.front
+
     def encode(self, source: Source) -> Memory:
         return self.inner.encode(self.front(source))
+
+    def connections(self) -> Connections:
+        inner = self.inner.connections()
+        first = Connection(SOURCE, "encoder.input", "convolution", "all")
+        edges = tuple(first if edge.tail == SOURCE else edge for edge in inner.edges)
+        return Connections(inner.nodes, edges, inner.order)
+
+
+def _pixels(kind: str, source: Items) -> Pixels:
+    """The pictures of a source; ConfigError where it has none."""
+    if source.pixels is None:
+        raise _misfit(kind)
+    return source.pixels
+
+
+def _grid_shape(width: int, pixels: Pixels, *, halvings: int) -> tuple[int, int, int]:
+    """Channels, rows and columns of a picture that was halved so many times."""
+    rows, columns = (-(-side // 2**halvings) for side in (pixels.height, pixels.width))
+    return width, rows, columns

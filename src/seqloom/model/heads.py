@@ -1,14 +1,32 @@
-"""Heads: targets that need no decoder, one for the source or one for each of its positions."""
+"""Heads for targets that need no decoder: one for the source, or one for each position."""
 
 import math
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from seqloom.config import (
+    HEADS,
+    BlanksHeadConfig,
+    LabelHeadConfig,
+    NumberHeadConfig,
+    PooledOptions,
+    TagsHeadConfig,
+)
+from seqloom.errors import ConfigError
+from seqloom.model.connections import (
+    CODE,
+    STATES,
+    Connection,
+    ConnectionNode,
+    Connections,
+)
 from seqloom.model.encoders import mean_state
+from seqloom.model.parts import Head, Pooling
+from seqloom.model.sizes import DecoderSizes, HeadContext
 from seqloom.model.state import Memory
 from seqloom.nn.combine import TanhCombiner
 from seqloom.nn.dropout import Dropout
@@ -26,79 +44,136 @@ __all__ = [
 ]
 
 
-@runtime_checkable
-class Pool(Protocol):
+OUTPUT = "head.output"
+
+
+class Pool(nn.Module):
     """One vector for a whole source."""
 
-    def __call__(self, memory: Memory) -> Float[Tensor, "B D"]: ...
+    name: ClassVar[Literal["code", "mean", "max"]] = "mean"
+
+    def forward(self, memory: Memory) -> Float[Tensor, "B D"]:
+        """The vector of each source."""
+        raise NotImplementedError
 
 
-class CodePool(nn.Module):
+class CodePool(Pool):
     """The top layer's last state."""
+
+    name = "code"
 
     def forward(self, memory: Memory) -> Float[Tensor, "B D"]:
         if memory.code is None:
-            raise TypeError("this head judges the code, which the encoder does not give")
+            raise TypeError("this head reads the code, which the encoder does not give")
         return memory.code[0][:, -1]
 
 
-class MeanPool(nn.Module):
+class MeanPool(Pool):
     """The mean of all real positions."""
 
     def forward(self, memory: Memory) -> Float[Tensor, "B D"]:
         return mean_state(*_states(memory))
 
 
-class MaximumPool(nn.Module):
-    """The largest of each value over all real positions."""
+class MaximumPool(Pool):
+    """The maximum of each value over all real positions."""
+
+    name = "max"
 
     def forward(self, memory: Memory) -> Float[Tensor, "B D"]:
         states, mask = _states(memory)
         return states.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)
 
 
-class _LabelScores(nn.Module):
-    """An affine map from a vector to the score of each label; ids begin after that of padding."""
+def _pool(options: PooledOptions, context: HeadContext) -> tuple[Pool, int]:
+    """The pooling of a head over the whole source, and the size of its vector."""
+    states, code = context.states(), context.encoded.code
+    if options.pool == "code" and code is not None:
+        return CodePool(), code[1]
+    pools: dict[str, type[Pool]] = {"code": CodePool, "mean": MeanPool, "max": MaximumPool}
+    return pools[options.pool](), states
+
+
+class _PooledHead(Head):
+    """A head that reads one vector for the whole source."""
+
+    pool: Pool
+
+    @property
+    def pooling(self) -> Pooling:
+        return self.pool.name
+
+    def connections(self) -> Connections:
+        edge = Connection(STATES, OUTPUT, "pooling", "all")
+        if self.pooling == "code":
+            edge = Connection(CODE, OUTPUT, "pooling", "head-first")
+        return Connections((ConnectionNode(OUTPUT, "code"),), (edge,))
+
+
+class _LabelScores(Head):
+    """An affine map from a vector to the score of each label; label ids start after padding's."""
 
     def __init__(self, width: int, labels: int) -> None:
         super().__init__()
         self.output = nn.Linear(width, labels)
 
     def losses(
-        self, judged: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
+        self, outputs: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
     ) -> Float[Tensor, "N"]:
-        """The cross-entropy of each."""
         return functional.cross_entropy(
-            judged, targets - 1, reduction="none", label_smoothing=smoothing
+            outputs, targets - 1, reduction="none", label_smoothing=smoothing
         )
 
-    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+    def average(self, outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
         """The logarithm of the mean probability."""
-        return _mean_probability(judged)
+        return _mean_probability(outputs)
 
 
-class LabelHead(_LabelScores):
+@HEADS.part("label")
+class LabelHead(_PooledHead, _LabelScores):
     """Scores of each label, from one vector for the source (an acceptor, S1.1, S5.6)."""
+
+    output_name = "label"
 
     def __init__(self, pool: Pool, width: int, labels: int, *, dropout: float = 0.0) -> None:
         super().__init__(width, labels)
         self.pool = pool
         self.dropout = Dropout(dropout)
 
+    @classmethod
+    def build(cls, options: LabelHeadConfig, context: HeadContext) -> "LabelHead":
+        return cls(*_pool(options, context), context.labels(), dropout=options.dropout)
+
     def forward(self, memory: Memory) -> Float[Tensor, "B 1 V"]:
         return self.output(self.dropout(self.pool(memory)))[:, None]
 
 
+@HEADS.part("tags")
 class TagsHead(_LabelScores):
     """Scores of each tag at each position of the source (a transducer, S1.1, S5.6)."""
+
+    output_name = "tag"
+
+    @classmethod
+    def build(cls, options: TagsHeadConfig, context: HeadContext) -> "TagsHead":
+        return cls(context.states(), context.labels())
 
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
         return self.output(_states(memory)[0])
 
+    def connections(self) -> Connections:
+        return _position_connections()
 
-class BlanksHead(nn.Module):
+
+@HEADS.part("blanks")
+class BlanksHead(Head):
     """Scores of each token of the source's vocabulary at positions that were left out of it: an
-    output layer over tanh(W [before; after] + b) (S8, fill-in)."""
+    output layer over tanh(W [before; after] + b) (S8, fill-in).
+
+    Melamud et al. 2016, context2vec.
+    """
+
+    output_name = "token"
 
     def __init__(self, states: int, output: OutputLayer, *, dropout: float, around: bool) -> None:
         super().__init__()
@@ -107,6 +182,22 @@ class BlanksHead(nn.Module):
         self.output = output
         self.width = output.width
         self.around = around
+
+    @classmethod
+    def build(cls, options: BlanksHeadConfig, context: HeadContext) -> "BlanksHead":
+        encoded, symbols = context.encoded, context.target.symbols
+        if encoded.states is None or symbols is None:
+            raise ConfigError(
+                "model.decoder.kind = 'blanks' tells tokens of a text that an encoder reads: leave "
+                "it out, and it follows from target.kind"
+            )
+        sizes = DecoderSizes(context.model, encoded, context.vectors, symbols.count)
+        output = sizes.output_layer(context.model.embedding)
+        return cls(encoded.states, output, dropout=options.dropout, around=encoded.around)
+
+    @property
+    def filling_head(self) -> "BlanksHead":
+        return self
 
     def read(self, memory: Memory) -> Float[Tensor, "B S D"]:
         return self.dropout(self.readout([_states(memory)[0]]))
@@ -117,21 +208,31 @@ class BlanksHead(nn.Module):
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
         return self.write(self.read(memory))
 
+    def teacher_force(self, memory: Memory, target: Tensor) -> Float[Tensor, "B S D"]:
+        """The vectors that `write` scores tokens from."""
+        return self.read(memory)
+
     def losses(
-        self, judged: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
+        self, outputs: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
     ) -> Float[Tensor, "N"]:
-        """The cross-entropy of each."""
         return functional.cross_entropy(
-            judged, targets, reduction="none", label_smoothing=smoothing
+            outputs, targets, reduction="none", label_smoothing=smoothing
         )
 
-    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+    def average(self, outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
         """The logarithm of the mean probability."""
-        return _mean_probability(judged)
+        return _mean_probability(outputs)
+
+    def connections(self) -> Connections:
+        return _position_connections()
 
 
-class NumberHead(nn.Module):
+@HEADS.part("number")
+class NumberHead(_PooledHead):
     """One number, from one vector for the source (S1.1, many-to-one)."""
+
+    loss_name = "squared error"
+    output_name = "number"
 
     def __init__(self, pool: Pool, width: int, *, dropout: float = 0.0) -> None:
         super().__init__()
@@ -139,26 +240,39 @@ class NumberHead(nn.Module):
         self.dropout = Dropout(dropout)
         self.output = nn.Linear(width, 1)
 
+    @classmethod
+    def build(cls, options: NumberHeadConfig, context: HeadContext) -> "NumberHead":
+        pool, width = _pool(options, context)
+        if context.target.symbols is not None or context.target.pixels is not None:
+            raise context.misfit()
+        return cls(pool, width, dropout=options.dropout)
+
     def forward(self, memory: Memory) -> Float[Tensor, "B 1 1"]:
         return self.output(self.dropout(self.pool(memory)))[:, None]
 
     def losses(
-        self, judged: Float[Tensor, "N 1"], targets: Float[Tensor, "N 1"], *, smoothing: float
+        self, outputs: Float[Tensor, "N 1"], targets: Float[Tensor, "N 1"], *, smoothing: float
     ) -> Float[Tensor, "N"]:
         """The squared error of each; there is nothing to smooth."""
-        return (judged - targets).square().sum(dim=1)
+        return (outputs - targets).square().sum(dim=1)
 
-    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+    def average(self, outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
         """The mean number."""
-        return judged.mean(0)
+        return outputs.mean(0)
 
 
-def _mean_probability(judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+def _mean_probability(outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
     """The logarithm of the mean probability of several models."""
-    return judged.log_softmax(-1).logsumexp(0) - math.log(len(judged))
+    return outputs.log_softmax(-1).logsumexp(0) - math.log(len(outputs))
+
+
+def _position_connections() -> Connections:
+    """An output for each position of the source."""
+    node = ConnectionNode(OUTPUT, "output")
+    return Connections((node,), (Connection(STATES, OUTPUT),))
 
 
 def _states(memory: Memory) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
     if memory.states is None or memory.mask is None:
-        raise TypeError("this head judges the encoder's states, which it does not give")
+        raise TypeError("this head reads the encoder's states, which it does not give")
     return memory.states, memory.mask

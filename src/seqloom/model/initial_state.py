@@ -1,16 +1,26 @@
 """Where a recurrent decoder begins: from the encoder's last state, or without it (S3.1)."""
 
 from collections.abc import Callable
-from typing import Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seqloom.config import RecurrentDecoderConfig
+from seqloom.errors import ConfigError
+from seqloom.model.sizes import EncoderSizes
 from seqloom.model.state import Code, Memory
 from seqloom.nn.recurrent import RecurrentStack
 
-__all__ = ["Bridge", "CopiedState", "InitialState", "OwnState", "ReadState"]
+__all__ = [
+    "Bridge",
+    "CopiedState",
+    "InitialState",
+    "OwnState",
+    "ReadState",
+    "build_initial_state",
+]
 
 InitialLayers = tuple[Float[Tensor, "B L D"], ...]
 BridgeActivation = Literal["tanh", "sigmoid", "identity"]
@@ -21,26 +31,39 @@ BRIDGE_ACTIVATIONS: dict[BridgeActivation, Callable[[Tensor], Tensor]] = {
 }
 
 
-@runtime_checkable
-class InitialState(Protocol):
+class InitialState(nn.Module):
     """A decoder's state before its first input."""
 
-    def __call__(self, memory: Memory, stack: RecurrentStack) -> InitialLayers: ...
+    origin: ClassVar[Literal["code", "source", "own"]] = "own"
+    """What it is made from: the encoder's code, the source's vectors, or nothing of the source."""
+
+    def forward(self, memory: Memory, stack: RecurrentStack) -> InitialLayers:
+        """The state of every layer."""
+        raise NotImplementedError
 
 
-class CopiedState(nn.Module):
-    """The encoder's last state of every layer, as it is."""
+class CopiedState(InitialState):
+    """The encoder's last state of every layer, unchanged.
+
+    Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks.
+    """
+
+    origin = "code"
 
     def forward(self, memory: Memory, _stack: RecurrentStack) -> InitialLayers:
         return _code(memory)
 
 
-class Bridge(nn.Module):
-    """The encoder's last state through a learned map, whatever the sizes.
+class Bridge(InitialState):
+    """A learned map of the encoder's last state, whatever the sizes.
 
     Each part of the decoder's state has a map of its own, from the same part of the encoder's, or
     from its last where the encoder's unit has fewer.
+
+    Bahdanau et al. 2015, Neural Machine Translation by Jointly Learning to Align and Translate.
     """
+
+    origin = "code"
 
     def __init__(
         self,
@@ -60,7 +83,7 @@ class Bridge(nn.Module):
         )
 
     def forward(self, memory: Memory, _stack: RecurrentStack) -> InitialLayers:
-        """The hidden state is squashed as a unit's output is; a cell is not."""
+        """The hidden state goes through the activation; a cell does not."""
         code = _code(memory)
         last = len(code) - 1
         mapped = [
@@ -70,8 +93,8 @@ class Bridge(nn.Module):
         return tuple(part.unflatten(1, self.target) for part in mapped)
 
 
-class OwnState(nn.Module):
-    """The stack's own first state, learnt or zero; the source is met elsewhere."""
+class OwnState(InitialState):
+    """The stack's own initial state, learned or zero."""
 
     def __init__(self, layers: int) -> None:
         super().__init__()
@@ -86,15 +109,46 @@ class OwnState(nn.Module):
         return (zero,) * stack.parts
 
 
-class ReadState(nn.Module):
-    """What is left when the stack itself has read the source: one network that reads and then
-    goes on writing (S3.2 g)."""
+class ReadState(InitialState):
+    """The state after the stack itself has read the source: one network reads and then writes
+    (S3.2 g)."""
+
+    origin = "source"
 
     def forward(self, memory: Memory, stack: RecurrentStack) -> InitialLayers:
         if memory.states is None or memory.mask is None:
             raise TypeError("a decoder that reads the source needs its vectors")
         _, final = stack(memory.states, lengths=memory.mask.sum(dim=1))
         return tuple(final)
+
+
+def build_initial_state(
+    options: RecurrentDecoderConfig, encoded: EncoderSizes, parts: int
+) -> InitialState:
+    """The initial state that a decoder's options ask for; ConfigError where a copy cannot fit."""
+    size = (options.layers, options.width)
+    match options.first_state:
+        case "zero" | "learnt":
+            return OwnState(options.layers)
+        case "read":
+            return ReadState()
+        case "map":
+            return Bridge(
+                encoded.code or (0, 0),
+                size,
+                parts=parts,
+                activation=options.map_activation,
+                bias=options.map_bias,
+            )
+        case "copy":
+            if (encoded.code, encoded.parts) != (size, parts):
+                layers, width = encoded.code or (0, 0)
+                raise ConfigError(
+                    "model.decoder.first_state = 'copy' needs equal states, not an encoder's of "
+                    f"{layers} × {width} in {encoded.parts} parts and a decoder's of "
+                    f"{size[0]} × {size[1]} in {parts}: use 'map'"
+                )
+            return CopiedState()
 
 
 def _code(memory: Memory) -> Code:

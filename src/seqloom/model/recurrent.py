@@ -1,34 +1,34 @@
 """The recurrent decoder in all its forms (S3.1, S3.2, S4.2)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from seqloom.model.initial_state import InitialState
-from seqloom.model.state import Features, Memory, State
-from seqloom.nn.attention import Attention, AttentionSource
+from seqloom.config import DECODERS, RecurrentDecoderConfig
+from seqloom.errors import ConfigError
+from seqloom.model.connections import Connections
+from seqloom.model.initial_state import InitialState, build_initial_state
+from seqloom.model.parts import DecoderModule
+from seqloom.model.recurrent_edges import decoder_connections
+from seqloom.model.sizes import DecoderSizes, EncoderSizes
+from seqloom.model.stacks import stack_options, unit_factory
+from seqloom.model.state import Features, Feedback, Memory, State
+from seqloom.model.wiring import AttentionWiring, Wiring, build_wiring
+from seqloom.nn.attention import AttentionSource
 from seqloom.nn.combine import ConcatCombiner, SumCombiner, TanhCombiner
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import OutputLayer, TokenVectors, Vectors
+from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors
 from seqloom.nn.recurrent import RecurrentStack
 
-__all__ = [
-    "AttentionWiring",
-    "RecurrentDecoder",
-    "RecurrentState",
-    "VocabularyLayers",
-    "Wiring",
-    "has_fixed_size_state",
-]
+__all__ = ["RecurrentDecoder", "RecurrentState", "VocabularyLayers"]
 
 
 class PathState(NamedTuple):
-    """Where a path stands: every layer's state, steps made, and what it wrote last if that
-    is read again."""
+    """The state of a path: every layer's state, the number of steps, and the last features where
+    the next step reads them."""
 
     layers: tuple[Float[Tensor, "R L D"], ...]
     positions: Int[Tensor, "R"]
@@ -36,7 +36,7 @@ class PathState(NamedTuple):
 
 
 class SourceContext(NamedTuple):
-    """What a sentence's paths know of the source: each is there only where it is used."""
+    """What a sentence's paths use of the source; empty where they do not."""
 
     code: tuple[Float[Tensor, "B C"], ...]
     attention_sources: tuple[AttentionSource, ...]
@@ -45,40 +45,9 @@ class SourceContext(NamedTuple):
 RecurrentState = State[PathState, SourceContext]
 
 
-Query = Callable[[Float[Tensor, "R T E"], Float[Tensor, "R D"]], Float[Tensor, "R T Q"]]
-"""Which vectors ask the source, given the fed-back ones and the top layer's previous state."""
-
-
-@dataclass(frozen=True)
-class AttentionWiring:
-    """How attention takes part; without `query`, the current state asks and nothing loops."""
-
-    attention: Attention
-    query: Query | None = None  # where attention comes before the units
-    sequential: bool = False  # the query needs the step before
-    feed: bool = False  # the output of a step joins the input of the next
-
-
-@dataclass(frozen=True)
-class Wiring:
-    """What a step reads and what its output layer sees: the forms of S3.2."""
-
-    feedback: bool = True  # (b): the previous output
-    soft: bool = False  # in use, as the mean vector under its whole distribution (S2.2)
-    code_input: bool = False  # (c)
-    code_output: bool = False  # (d)
-    code_first: bool = False  # (f)
-    attention: AttentionWiring | None = None  # (e)
-
-    @property
-    def code(self) -> bool:
-        """Whether the code is needed after the start."""
-        return self.code_input or self.code_output or self.code_first
-
-
 class VocabularyLayers(NamedTuple):
-    """Where a decoder meets its vocabulary: token vectors and what joins them, then a readout and
-    the output layer."""
+    """The layers between a decoder's stack and its vocabulary: token vectors and what joins them
+    to other inputs, a readout and the output layer."""
 
     embedding: Vectors
     join: ConcatCombiner | SumCombiner
@@ -86,12 +55,19 @@ class VocabularyLayers(NamedTuple):
     output: OutputLayer
 
 
-class RecurrentDecoder(nn.Module):
-    """A recurrent stack that goes on from the source's code, or looks at the source, or both.
+@DECODERS.part("recurrent")
+class RecurrentDecoder(DecoderModule):
+    """A recurrent stack that starts from the source's code, attends to the source, or both.
 
     Where a step needs nothing of the step before but the units' state, all steps of a `read` are
     computed at once; otherwise one by one, with the same numbers.
+
+    Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks; Bahdanau et al. 2015,
+    Neural Machine Translation by Jointly Learning to Align and Translate; Luong et al. 2015,
+    Effective Approaches to Attention-based Neural Machine Translation.
     """
+
+    carries_state = True
 
     def __init__(
         self,
@@ -111,6 +87,50 @@ class RecurrentDecoder(nn.Module):
         self.attention = None if looking is None else looking.attention
         self.dropout = Dropout(dropout)
 
+    @classmethod
+    def build(cls, options: RecurrentDecoderConfig, sizes: DecoderSizes) -> "RecurrentDecoder":
+        """The decoder in the form that its options give (S3.2)."""
+        wiring = _checked_wiring(options, sizes)
+        code = sizes.source.code[1] if sizes.source.code else 0
+        context = _context_sizes(wiring.attention, sizes.source)
+        shown = [options.width, *context, *([code] if wiring.code_output else [])]
+        readout = _readout(options, sizes, shown)
+        attention = wiring.attention
+        entering = [
+            *([sizes.vectors.width] if wiring.feedback else []),
+            *([code] if wiring.code_input or wiring.code_first else []),
+            *(context if attention is not None and attention.query is not None else []),
+            *([readout.width] if attention is not None and attention.feed else []),
+        ]
+        join = (SumCombiner if options.join == "sum" else ConcatCombiner)(entering or [1])
+        layers = stack_options(options, "forward")
+        stack = RecurrentStack(join.width, options.width, unit_factory(options.unit), layers)
+        ends = VocabularyLayers(sizes.vectors, join, readout, sizes.output_layer(readout.width))
+        first = build_initial_state(options, sizes.source, stack.parts)
+        return cls(stack, first, ends, wiring, dropout=options.dropout)
+
+    @classmethod
+    def reads_source(cls, options: RecurrentDecoderConfig) -> bool:
+        return options.first_state == "read"
+
+    @property
+    def width(self) -> int:
+        return self.output.width
+
+    @property
+    def attends(self) -> bool:
+        return self.wiring.attention is not None
+
+    @property
+    def feedback(self) -> Feedback | None:
+        vectors = token_vectors(self.embedding)
+        if vectors is None:
+            return None
+        return Feedback(vectors, self.read_vectors, by_steps=True, soft=self.wiring.soft)
+
+    def connections(self) -> Connections:
+        return decoder_connections(self.wiring, self.first, self.stack)
+
     def start(self, memory: Memory, *, trace: bool = False) -> RecurrentState:
         layers = self.first(memory, self.stack)
         like = layers[0]
@@ -128,7 +148,6 @@ class RecurrentDecoder(nn.Module):
     def read_vectors(
         self, vectors: Float[Tensor, "R T E"], state: RecurrentState
     ) -> tuple[Features, RecurrentState]:
-        """The same for what may be no token's own vector."""
         if vectors.shape[1] == 1 or not self._is_sequential():
             return self._advance(vectors, state)
         steps = []
@@ -187,12 +206,13 @@ class RecurrentDecoder(nn.Module):
     def _feedback_vectors(
         self, vectors: Float[Tensor, "R T E"], own: PathState
     ) -> Float[Tensor, "R T E"]:
-        """The vectors of what was written before: those given, or of all that it might be.
+        """The vectors of the previous outputs: those given, or under soft feedback the mean vector.
 
-        In training soft feedback takes what it is given; the first input is `<start>` always.
+        In training, soft feedback reads what it is given; the first input is always `<start>`.
         """
-        if self.wiring.soft and not self.training and isinstance(self.embedding, TokenVectors):
-            likely = self.embedding.mean(self.write(own.last[0]).softmax(-1))[:, None]
+        tokens = token_vectors(self.embedding) if self.wiring.soft and not self.training else None
+        if tokens is not None:
+            likely = tokens.mean(self.write(own.last[0]).softmax(-1))[:, None]
             vectors = torch.where(own.positions[:, None, None] > 0, likely, vectors)
         return self.dropout(vectors)
 
@@ -213,9 +233,63 @@ class RecurrentDecoder(nn.Module):
         return self.join(parts or [fed.new_zeros(*fed.shape[:2], 1)])
 
 
-def has_fixed_size_state(decoder: object) -> bool:
-    """Whether a decoder's state stays of one size, so that it can go on for ever."""
-    return isinstance(decoder, RecurrentDecoder)
+def _context_sizes(attention: AttentionWiring | None, encoded: EncoderSizes) -> list[int]:
+    if attention is None or encoded.states is None:
+        return []
+    return [attention.attention.context_factor * encoded.states]
+
+
+def _readout(
+    options: RecurrentDecoderConfig, sizes: DecoderSizes, shown: Sequence[int]
+) -> ConcatCombiner | TanhCombiner:
+    if options.readout == "affine":
+        return ConcatCombiner(shown)
+    return TanhCombiner(shown, options.width if sizes.model.one_hot else sizes.model.embedding)
+
+
+def _checked_wiring(options: RecurrentDecoderConfig, sizes: DecoderSizes) -> Wiring:
+    """The wiring; ConfigError where it needs what encoder or target do not give."""
+    if sizes.source.states is None:
+        _check_without_source(options)
+    wiring = build_wiring(options, sizes)
+    if wiring.soft and token_vectors(sizes.vectors) is None:
+        raise ConfigError(
+            "model.decoder.feedback = 'soft' is for symbols: a series feeds its mean back"
+        )
+    if RecurrentDecoder.reads_source(options):
+        _check_reading(options, wiring, sizes)
+    return wiring
+
+
+def _check_without_source(options: RecurrentDecoderConfig) -> None:
+    wanted = {
+        "model.decoder.attention": options.attention.kind != "none",
+        "model.decoder.code": options.code != "none",
+        f"model.decoder.first_state = {options.first_state!r}": options.first_state
+        in ("map", "copy", "read"),
+    }
+    for name, asked in wanted.items():
+        if asked:
+            raise ConfigError(
+                f"{name} needs a source, and model.encoder.kind is 'none': set "
+                "model.decoder.attention=none, code=none and first_state=zero"
+            )
+
+
+def _check_reading(options: RecurrentDecoderConfig, wiring: Wiring, sizes: DecoderSizes) -> None:
+    """One network reads the source and writes: both must enter it in the same way."""
+    attention = wiring.attention
+    early = attention is not None and (attention.query is not None or attention.feed)
+    if wiring.code or early or not wiring.feedback:
+        raise ConfigError(
+            "model.decoder.first_state = 'read' lets one network read source and output alike: set "
+            "feedback=token or soft, code=none, attention.query=current and attention.feed=false"
+        )
+    if sizes.source.states != sizes.vectors.width:
+        raise ConfigError(
+            "model.decoder.first_state = 'read' needs a source of vectors as wide as the target's, "
+            f"{sizes.vectors.width}, not {sizes.source.states}: use model.encoder.kind = 'vectors'"
+        )
 
 
 def _repeat_code(code: Float[Tensor, "B C"], like: Float[Tensor, "R T _"]) -> Tensor:

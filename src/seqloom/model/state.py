@@ -24,11 +24,10 @@ __all__ = [
     "Feedback",
     "FillingHead",
     "ForecastContext",
-    "Head",
     "Memory",
     "Source",
     "State",
-    "TeacherForcedHead",
+    "TargetFeatures",
     "TokenScorer",
     "pad_cat",
     "pad_to",
@@ -44,7 +43,7 @@ Code = tuple[Float[Tensor, "B L D"], ...]
 
 
 class Source(NamedTuple):
-    """A batch of inputs as ids or numbers; positions past a length are padding, mean nothing."""
+    """A batch of inputs as ids or numbers; positions past a row's length are padding."""
 
     values: Int[Tensor, "B S"] | Int[Tensor, "B S C"] | Float[Tensor, "B S C"]
     lengths: Int[Tensor, "B"]
@@ -59,8 +58,8 @@ class Source(NamedTuple):
 
 
 class ForecastContext(NamedTuple):
-    """What a forecast begins from: the last values that were read, all that was read less those,
-    and what is known of the steps that follow."""
+    """What a forecast starts from: the last values read, all values minus the last ones, and the
+    covariates that are known for the steps ahead."""
 
     last: Float[Tensor, "B C"]
     offsets: Float[Tensor, "B S C"]
@@ -69,7 +68,7 @@ class ForecastContext(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """What an encoder hands over; a decoder takes what it needs of it."""
+    """What an encoder hands to a decoder or head; each part is optional."""
 
     sentences: int
     states: Float[Tensor, "B S D"] | None = None
@@ -78,23 +77,31 @@ class Memory:
     past: ForecastContext | None = None  # of a series
 
     def source_lengths(self, source: Source) -> Int[Tensor, "B"]:
-        """How many positions of each sentence can be looked at."""
+        """How many positions of each sentence can be attended to."""
         return source.lengths if self.mask is None else self.mask.sum(dim=1)
 
 
 class Features(NamedTuple):
-    """What a decoder made of its inputs, before the output layer."""
+    """A decoder's vectors for the output layer."""
 
     hidden: Float[Tensor, "R T D"]
     attention: Float[Tensor, "R T S"] | None = None  # only where the state was started with trace
 
 
+class TargetFeatures(NamedTuple):
+    """Features or outputs for each step of a target, the step's label, and whether it costs."""
+
+    hidden: Float[Tensor, "B T D"]
+    labels: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
+    loss_mask: Bool[Tensor, "B T"]
+
+
 @dataclass(frozen=True)
 class State(Generic[Own, Shared]):
-    """Where a decoder stands: `own` tensors have a row per path, `shared` ones a row per sentence.
+    """The state of a decoder: `own` tensors have a row per path, `shared` ones a row per sentence.
 
     Both are named tuples of tensors, or of tuples of tensors. A state is a value, but `read`
-    consumes it (caches are written in place): to go on in two ways, `select` first.
+    consumes it (caches are written in place): to continue in two ways, `select` first.
     """
 
     own: Own
@@ -112,10 +119,10 @@ class State(Generic[Own, Shared]):
         return replace(self, own=own, shared=shared)
 
     def join(self, other: "State[Own, Shared]") -> "State[Own, Shared]":
-        """These sentences and then those of another state, with equally many paths each.
+        """The sentences of this state and then those of another, with equally many paths each.
 
-        Both are consumed. What is longer in one of them is padded in the other: masks and
-        positions say what is real.
+        Both states are consumed. The shorter tensors are padded; masks and positions say what is
+        real.
         """
         shared = pad_cat(self.shared, other.shared)
         return replace(self, own=pad_cat(self.own, other.own), shared=shared)
@@ -130,7 +137,7 @@ def tree_map(change: Any, values: Any) -> Any:
 
 
 def pad_cat(first: Any, second: Any) -> Any:
-    """The rows of two alike (named) tuples of tensors, one after the other, padded by zeros."""
+    """Concatenate the rows of two like (named) tuples of tensors, padded with zeros."""
     if isinstance(first, Tensor):
         sizes = [max(pair) for pair in zip(first.shape[1:], second.shape[1:], strict=True)]
         return torch.cat([pad_to(first, sizes), pad_to(second, sizes)])
@@ -139,7 +146,7 @@ def pad_cat(first: Any, second: Any) -> Any:
 
 
 def pad_to(tensor: Tensor, sizes: Sequence[int], *, value: float = 0.0) -> Tensor:
-    """The tensor with at least these sizes after its first axis, filled up at the ends."""
+    """Pad a tensor at the ends of its axes to at least these sizes, from the second axis on."""
     extra = [want - have for want, have in zip(sizes, tensor.shape[1:], strict=True)]
     if not any(extra):
         return tensor
@@ -151,12 +158,14 @@ def pad_to(tensor: Tensor, sizes: Sequence[int], *, value: float = 0.0) -> Tenso
 class Encoder(Protocol):
     """Reads a whole input."""
 
-    def encode(self, source: Source) -> Memory: ...
+    def encode(self, source: Source) -> Memory:
+        """Read a batch of sources."""
+        ...
 
 
 @runtime_checkable
 class Decoder(Protocol[St]):
-    """Writes an output step by step; every search drives every decoder through these three."""
+    """Writes an output step by step; every search drives every decoder through these methods."""
 
     def start(self, memory: Memory, *, trace: bool = False) -> St:
         """The state before the first input, one row a sentence."""
@@ -167,65 +176,35 @@ class Decoder(Protocol[St]):
         ...
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
-        """Unnormalised log-probabilities of the next token, for any leading shape."""
+        """Unnormalized log-probabilities of the next token, for any leading shape."""
         ...
 
 
 class Feedback(NamedTuple):
-    """How a decoder that is to learn from its own outputs can be made to read them (S2.2)."""
+    """How a decoder reads its own outputs in training (S2.2)."""
 
     vectors: TokenVectors  # of the tokens it reads
     read: Callable[[Tensor, Any], tuple[Features, Any]]  # vectors (R,T,E) in place of tokens
     by_steps: bool  # it runs free step by step; otherwise all choices are made in one pass
-    soft: bool = False  # in use it reads no token but the mean vector under the distribution
-
-
-@runtime_checkable
-class Head(Protocol):
-    """What takes a decoder's place where a target is not written step by step."""
-
-    def __call__(self, memory: Memory) -> Float[Tensor, "B T V"]:
-        """What is thought of each position of the target: scores of labels, or numbers."""
-        ...
-
-    def losses(
-        self, judged: Float[Tensor, "N V"], targets: Tensor, *, smoothing: float
-    ) -> Float[Tensor, "N"]:
-        """How far each judgement is from its target: nats, or a squared distance."""
-        ...
-
-    def average(self, judged: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
-        """What several models think together."""
-        ...
+    soft: bool = False  # in use it reads the mean vector under the distribution, not a token
 
 
 @runtime_checkable
 class TokenScorer(Protocol):
-    """What has a score for every token of a vocabulary: too many to have them at all positions."""
+    """A part with an output layer over a vocabulary, called for some positions at a time."""
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
-        """Unnormalised log-probabilities, for any leading shape."""
+        """Unnormalized log-probabilities, for any leading shape."""
         ...
 
 
 @runtime_checkable
 class FillingHead(TokenScorer, Protocol):
-    """A head that tells tokens which were left out of the source."""
+    """A head that predicts tokens which were left out of the source."""
 
-    width: int  # of what it reads
-    around: bool  # whether no position is shown itself, so that all can be asked for at once
+    width: int  # of the vectors from `read`
+    around: bool  # no position depends on its own token, so that all can be predicted at once
 
     def read(self, memory: Memory) -> Float[Tensor, "B T D"]:
-        """A vector for each position, from which `write` tells its token."""
-        ...
-
-
-@runtime_checkable
-class TeacherForcedHead(Protocol):
-    """A head that goes by its own judgement of the step before, and can be told the true one."""
-
-    def teacher_force(
-        self, memory: Memory, target: Float[Tensor, "B T C"]
-    ) -> Float[Tensor, "B T V"]:
-        """What it thinks of each position while it learns (S6.3)."""
+        """A vector for each position, from which `write` predicts its token."""
         ...

@@ -1,24 +1,48 @@
-"""Transformer encoder and decoder under the protocol of `model.state` (S5)."""
+"""Transformer encoder and decoder (S5)."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from seqloom.model.state import Features, Memory, Source, State
+from seqloom.config import (
+    DECODERS,
+    ENCODERS,
+    POSITIONS,
+    TransformerDecoderConfig,
+    TransformerEncoderConfig,
+)
+from seqloom.errors import ConfigError
+from seqloom.model.connections import (
+    CODE,
+    STATES,
+    Connection,
+    ConnectionNode,
+    Connections,
+    Steps,
+)
+from seqloom.model.encoders import input_connections
+from seqloom.model.parts import DecoderModule, EncoderModule
+from seqloom.model.sizes import DecoderSizes, EncoderSizes
+from seqloom.model.state import Features, Feedback, Memory, Source, State
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import OutputLayer, Vectors
+from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors
 from seqloom.nn.modules import children_of
-from seqloom.nn.positions import Positions
+from seqloom.nn.positions import Positions, PositionSizes
 from seqloom.nn.token_mixing import Cache, NextSteps, next_steps
-from seqloom.nn.transformer import Block, Keys
+from seqloom.nn.transformer import Block, BlockOptions, Keys
 
 __all__ = ["PositionalEmbedding", "TransformerDecoder", "TransformerEncoder", "TransformerState"]
 
 
+TransformerPart = TransformerEncoderConfig | TransformerDecoderConfig
+
+
 class PositionalEmbedding(nn.Module):
-    """Token vectors that know their position (S5.3)."""
+    """Token vectors with their positions (S5.3)."""
 
     def __init__(self, embedding: Vectors, positions: Positions, *, dropout: float) -> None:
         super().__init__()
@@ -29,24 +53,38 @@ class PositionalEmbedding(nn.Module):
     def forward(
         self, items: Int[Tensor, "R T"] | Float[Tensor, "R T C"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T D"]:
-        """`at` counts what comes before each item."""
+        """The vectors of items; `at` counts the items before each."""
         return self.add_positions(self.embedding(items), at)
 
     def add_positions(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T D"]:
-        """The same for vectors that are there already."""
+        """The same for given vectors."""
         return self.dropout(self.positions(vectors, at))
 
 
-class TransformerEncoder(nn.Module):
-    """Blocks in which every source position looks at every other; the code is the last state."""
+@ENCODERS.part("transformer")
+class TransformerEncoder(EncoderModule):
+    """Blocks in which every source position attends to every other; the code is the last state.
+
+    Vaswani et al. 2017, Attention Is All You Need.
+    """
 
     def __init__(self, embed: PositionalEmbedding, blocks: list[Block], *, norm: nn.Module) -> None:
         super().__init__()
         self.embed = embed
         self.blocks = nn.ModuleList(blocks)
         self.norm = norm
+        self.width = blocks[0].width
+
+    @classmethod
+    def build(cls, options: TransformerEncoderConfig, vectors: Vectors) -> "TransformerEncoder":
+        embed = _embedding(options, vectors, "model.encoder")
+        return cls(embed, _blocks(options, embed.positions, source=None), norm=_norm(options))
+
+    @property
+    def sizes(self) -> EncoderSizes:
+        return EncoderSizes(self.width, (1, self.width))
 
     def encode(self, source: Source) -> Memory:
         mask, (rows, steps) = source.mask, source.values.shape[:2]
@@ -58,16 +96,23 @@ class TransformerEncoder(nn.Module):
         last = states[torch.arange(rows, device=mask.device), source.lengths - 1]
         return Memory(rows, states, mask, code=(last[:, None],))
 
+    def connections(self) -> Connections:
+        blocks = list(children_of(self.blocks, Block))
+        inner, top = _block_connections(blocks, "encoder", "all")
+        edges = Connection(top, STATES), Connection(STATES, CODE, "code", "tail-last")
+        found = input_connections().joined(inner).joined(Connections((), edges))
+        return found.joined(_position_connections(self.embed, blocks, "encoder"))
+
 
 class DecoderCache(NamedTuple):
-    """What a path has read: what every block keeps of it, and how many tokens."""
+    """What a path has read: every block's cache, and the number of tokens."""
 
     caches: tuple[Cache, ...]
     positions: Int[Tensor, "R"]
 
 
 class SourceKeys(NamedTuple):
-    """What a sentence's paths look at, in every block."""
+    """Keys and values of a sentence's source, for every block."""
 
     keys: tuple[Keys, ...]
     mask: Bool[Tensor, "B S"]
@@ -76,11 +121,15 @@ class SourceKeys(NamedTuple):
 TransformerState = State[DecoderCache, SourceKeys | tuple[()]]
 
 
-class TransformerDecoder(nn.Module):
-    """Causal blocks; what was computed once is kept (S5.6, S5.7).
+@DECODERS.part("transformer")
+class TransformerDecoder(DecoderModule):
+    """Causal blocks with a cache of earlier keys and values (S5.6, S5.7).
 
-    `source` says what becomes of the encoder's states: blocks look at them ("cross"), they are
-    vectors that are read before the first token ("read", S3.2 g), or there are none ("none").
+    `source` says how the encoder's states enter: blocks attend to them ("cross"), they are vectors
+    read before the first token ("read", S3.2 g), or there are none ("none").
+
+    Vaswani et al. 2017, Attention Is All You Need; source read first: Liu et al. 2018, Generating
+    Wikipedia by Summarizing Long Sequences.
     """
 
     def __init__(
@@ -98,6 +147,43 @@ class TransformerDecoder(nn.Module):
         self.norm = norm
         self.output = output
         self.source = source
+
+    @classmethod
+    def build(cls, options: TransformerDecoderConfig, sizes: DecoderSizes) -> "TransformerDecoder":
+        states, vectors = sizes.source.states, sizes.vectors
+        source: Literal["cross", "read", "none"] = "none"
+        if states is not None:
+            source = "read" if cls.reads_source(options) else "cross"
+        if source == "read" and states != vectors.width:
+            raise ConfigError(
+                "model.decoder.source = 'read' needs a source of vectors as wide as the target's, "
+                f"{vectors.width}, not {states}: use model.encoder.kind = 'vectors'"
+            )
+        embed = _embedding(options, vectors, "model.decoder")
+        return cls(
+            embed,
+            _blocks(options, embed.positions, source=states if source == "cross" else None),
+            sizes.output_layer(options.width),
+            norm=_norm(options),
+            source=source,
+        )
+
+    @classmethod
+    def reads_source(cls, options: TransformerDecoderConfig) -> bool:
+        return options.source == "read"
+
+    @property
+    def width(self) -> int:
+        return self.output.width
+
+    @property
+    def attends(self) -> bool:
+        return self.source == "cross"
+
+    @property
+    def feedback(self) -> Feedback | None:
+        vectors = token_vectors(self.embed.embedding)
+        return None if vectors is None else Feedback(vectors, self.read_vectors, by_steps=False)
 
     def start(self, memory: Memory, *, trace: bool = False) -> TransformerState:
         if self.source == "none":
@@ -117,7 +203,6 @@ class TransformerDecoder(nn.Module):
     def read_vectors(
         self, vectors: Float[Tensor, "R T E"], state: TransformerState
     ) -> tuple[Features, TransformerState]:
-        """The same for what may be no token's own vector."""
         steps = next_steps(state.own.positions, vectors.shape[1])
         hidden, caches, weights = self._run_blocks(
             self.embed.add_positions(vectors, steps.at), steps, state
@@ -130,7 +215,7 @@ class TransformerDecoder(nn.Module):
         return self.output(hidden)
 
     def _empty_cache(self, rows: int) -> DecoderCache:
-        """What paths know that have read nothing."""
+        """The cache of paths that have read nothing."""
         caches = tuple(block.empty_cache(rows) for block in children_of(self.blocks, Block))
         return DecoderCache(
             caches, torch.zeros(rows, dtype=torch.int64, device=caches[0][0].device)
@@ -139,9 +224,9 @@ class TransformerDecoder(nn.Module):
     def _read_prefix(
         self, vectors: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]
     ) -> DecoderCache:
-        """What paths know that have read these vectors.
+        """The cache of paths that have read these vectors.
 
-        Padding lies after a row's last vector: no real step sees it, and later ones replace it.
+        Padding lies after a row's last vector: no real step sees it, and later steps overwrite it.
         """
         lengths = mask.sum(dim=1)
         nothing = self._empty_cache(len(vectors))
@@ -153,7 +238,7 @@ class TransformerDecoder(nn.Module):
     def _run_blocks(
         self, hidden: Float[Tensor, "R T D"], steps: NextSteps, state: TransformerState
     ) -> tuple[Tensor, tuple[Cache, ...], Tensor | None]:
-        """Through all blocks: hidden states, what the blocks keep, and the last one's attention."""
+        """Hidden states after all blocks, the blocks' caches, and the last block's attention."""
         shared, weights, caches = state.shared, None, []
         for number, block in enumerate(children_of(self.blocks, Block)):
             source = (shared.keys[number], shared.mask) if isinstance(shared, SourceKeys) else None
@@ -162,3 +247,97 @@ class TransformerDecoder(nn.Module):
             )
             caches.append(cache)
         return hidden, tuple(caches), weights
+
+    def connections(self) -> Connections:
+        blocks = list(children_of(self.blocks, Block))
+        inner, top = _block_connections(blocks, "decoder", "until")
+        nodes = (
+            ConnectionNode("decoder.input", "input"),
+            ConnectionNode("decoder.readout", "readout"),
+            ConnectionNode("decoder.output", "output"),
+        )
+        edges = [
+            Connection("decoder.output", "decoder.input", "feedback", "previous"),
+            Connection(top, "decoder.readout"),
+            Connection("decoder.readout", "decoder.output"),
+        ]
+        if self.source == "read":
+            edges.append(Connection(STATES, "decoder.input", "prefix", "prefix"))
+        found = Connections(nodes, tuple(edges)).joined(inner)
+        return found.joined(_position_connections(self.embed, blocks, "decoder"))
+
+
+def _blocks(options: TransformerPart, positions: Positions, *, source: int | None) -> list[Block]:
+    head = options.head_size or options.width // options.heads
+    block = BlockOptions(
+        width=options.width,
+        inner=options.inner,
+        heads=options.heads,
+        head_width=head,
+        value_width=options.value_size or head,
+        bias=options.attention_bias,
+        norm_first=options.norm == "first",
+        inner_kind=options.activation,
+        mixing=options.mixing,
+        rotary=positions.rotary,
+        dropout=options.dropout,
+        source=source,
+    )
+    return [Block(block) for _ in range(options.layers)]
+
+
+def _embedding(options: TransformerPart, vectors: Vectors, place: str) -> PositionalEmbedding:
+    if not options.head_size and options.width % options.heads:
+        raise ConfigError(
+            f"{place}: {options.heads} heads do not divide a width of {options.width}; change one "
+            f"of them, or set {place}.head_size, the size of one"
+        )
+    head = options.head_size or options.width // options.heads
+    part: type[Positions] = POSITIONS.part_of(options.positions.kind)
+    sizes = PositionSizes(vectors.width, options.width, head, place)
+    positions = part.build(options.positions, sizes)
+    width = positions.width(vectors.width)
+    if width != options.width:
+        raise ConfigError(
+            f"{place}: a Transformer of width {options.width} cannot read token vectors of "
+            f"{vectors.width} with positions {options.positions.kind!r}, which make {width} of "
+            f"them; change model.embedding or {place}.width"
+        )
+    return PositionalEmbedding(vectors, positions, dropout=options.dropout)
+
+
+def _norm(options: TransformerPart) -> nn.Module:
+    """Blocks that norm first leave their sum without a norm, so the last is normed at the end."""
+    return nn.LayerNorm(options.width) if options.norm == "first" else nn.Identity()
+
+
+def _block_connections(blocks: Sequence[Block], side: str, seen: Steps) -> tuple[Connections, str]:
+    """The residual steps of blocks over a side's input, and the last of them."""
+    found, below = Connections(), f"{side}.input"
+    for number, block in enumerate(blocks):
+        names = [f"{side}.blocks.{number}.{each}" for each in block.sublayers]
+        norm: Literal["first", "after"] = "first" if block.norm_first else "after"
+        nodes = tuple(ConnectionNode(name, "layer", norm) for name in names)
+        edges = [Connection(a, b) for a, b in pairwise([below, *names])]
+        if block.attention.name == "recurrence":
+            edges.append(Connection(names[0], names[0], "time", "previous"))
+        else:
+            edges.append(Connection(below, names[0], "self-attention", seen))
+        if block.cross is not None:
+            edges.append(Connection(STATES, names[1], "attention", "all"))
+        found, below = found.joined(Connections(nodes, tuple(edges))), names[-1]
+    return found, below
+
+
+def _position_connections(
+    embed: PositionalEmbedding, blocks: Sequence[Block], side: str
+) -> Connections:
+    """Where positions enter: the vectors, or the queries and keys of every self-attention."""
+    node = ConnectionNode(f"{side}.positions", "source")
+    heads = [f"{side}.input"] if embed.positions.absolute else []
+    if embed.positions.rotary:
+        heads = [f"{side}.blocks.{n}.{block.attention.name}" for n, block in enumerate(blocks)]
+    if not heads:
+        return Connections()
+    edges = tuple(Connection(node.name, head, "positions") for head in heads)
+    return Connections((node,), edges)

@@ -18,6 +18,10 @@ __all__ = [
     "TokenVectors",
     "Vectors",
     "WordDropout",
+    "embedding_of",
+    "embedding_tables",
+    "first_token_table",
+    "token_vectors",
 ]
 
 
@@ -68,7 +72,7 @@ class OneHot(nn.Module):
         self.register_buffer("precision", torch.empty(0), persistent=False)
 
     precision: Tensor
-    """Empty; it follows the model's kind of numbers, as parameters would."""
+    """Empty; it takes on the model's dtype, as parameters do."""
 
     def forward(self, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape D"]:
         return functional.one_hot(tokens, self.width).to(self.precision.dtype)
@@ -90,10 +94,13 @@ class Projection(nn.Module):
 
 
 class CharacterCNNVectors(nn.Module):
-    """A token's own vector and, beside it, one read from its letters: the largest value over all
-    letters of ReLU(W [letter before; letter; letter after] + b).
+    """A token's own vector, and one computed from its letters: the maximum over all letters of
+    ReLU(W [letter before; letter; letter after] + b).
 
-    An item is a token's id and then its letters' ids, of which 0 is none.
+    An item is a token's id followed by its letters' ids, padded with 0.
+
+    dos Santos and Zadrozny 2014, Learning Character-level Representations for Part-of-Speech
+    Tagging.
     """
 
     def __init__(self, own: Vectors, letters: Embedding, width: int) -> None:
@@ -113,9 +120,10 @@ class CharacterCNNVectors(nn.Module):
 
 
 class WordDropout(nn.Module):
-    """Reads a share of the tokens as `unknown` in training, so that others and letters count too.
+    """Replaces a share of the tokens by `unknown` in training; ids up to `special` always stay.
 
-    Ids up to `special` always stay.
+    Kiperwasser and Goldberg 2016, Simple and Accurate Dependency Parsing Using Bidirectional LSTM
+    Feature Representations.
     """
 
     def __init__(self, vectors: Vectors, share: float, *, unknown: int, special: int) -> None:
@@ -139,7 +147,7 @@ class WordDropout(nn.Module):
 
 
 class IdentityVectors(nn.Module):
-    """An item's numbers as they are."""
+    """An item's numbers, unchanged."""
 
     def __init__(self, numbers: int) -> None:
         super().__init__()
@@ -150,7 +158,10 @@ class IdentityVectors(nn.Module):
 
 
 class OutputLayer(nn.Module):
-    """An affine map to the vocabulary; with `tied`, its matrix is an embedding's table."""
+    """An affine map to the vocabulary; with `tied`, its matrix is an embedding's table.
+
+    Press and Wolf 2017, Using the Output Embedding to Improve Language Models.
+    """
 
     def __init__(self, width: int, size: int, *, tied: Embedding | None, bias: bool = True) -> None:
         super().__init__()
@@ -160,3 +171,30 @@ class OutputLayer(nn.Module):
 
     def forward(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return functional.linear(hidden, self.matrix.table, self.bias)
+
+
+def token_vectors(vectors: Vectors) -> TokenVectors | None:
+    """The same vectors, if they are those of tokens and have a mean."""
+    return vectors if isinstance(vectors, TokenVectors) else None
+
+
+def embedding_of(vectors: Vectors) -> Embedding | None:
+    """The same vectors, if they are one table that an output layer can share."""
+    return vectors if isinstance(vectors, Embedding) else None
+
+
+def embedding_tables(module: nn.Module) -> list[Embedding]:
+    """Every embedding table in a module."""
+    return [each for each in module.modules() if isinstance(each, Embedding)]
+
+
+def first_token_table(module: nn.Module) -> Embedding | None:
+    """The first embedding table in a module that is neither of letters nor of its output layer."""
+    letters = {
+        id(each.letters) for each in module.modules() if isinstance(each, CharacterCNNVectors)
+    }
+    for name, each in module.named_modules():
+        skipped = name.startswith("output.") or id(each) in letters
+        if isinstance(each, Embedding) and not skipped:
+            return each
+    return None

@@ -1,14 +1,23 @@
-"""Positions as vectors (S5.3).
+"""Encodings of a token's position for Transformers (S5.3).
 
-The formulas count positions from 1; `at` counts what a row has read before, so it starts at 0.
+The formulas count positions from 1; `at` counts the tokens before each one, so it starts at 0.
 """
 
-from typing import Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
+
+from seqloom.config import (
+    POSITIONS,
+    AppendedSinusoidsConfig,
+    JointPositionsConfig,
+    LearnedPositionsConfig,
+    OneHotPositionsConfig,
+)
+from seqloom.errors import ConfigError
 
 __all__ = [
     "AddedSinusoids",
@@ -17,8 +26,10 @@ __all__ = [
     "LearnedPositions",
     "NoPositions",
     "OneHotPositions",
+    "PositionSizes",
     "Positions",
     "Rotary",
+    "RotaryPositions",
     "sinusoids",
 ]
 
@@ -26,43 +37,85 @@ __all__ = [
 def sinusoids(
     positions: Int[Tensor, "*shape"], width: int, *, base: float = 10_000.0
 ) -> Float[Tensor, "*shape {width}"]:
-    """Interleaved sines and cosines: `r_{2i} = sin(t / M^{2i/p})`, `r_{2i+1} = cos` of the same."""
+    """Interleaved sines and cosines: `r_{2i} = sin(t / M^{2i/p})`, `r_{2i+1} = cos` of the same.
+
+    Vaswani et al. 2017, Attention Is All You Need.
+    """
     even = torch.arange(0, width, 2, device=positions.device, dtype=torch.float64)
     angles = positions[..., None].double() / base ** (even / width)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[..., :width]
 
 
-@runtime_checkable
-class Positions(Protocol):
-    """Tells token vectors where they stand in their row."""
+class PositionSizes(NamedTuple):
+    """The sizes around an encoding of positions, and the section of the configuration it is in."""
 
-    def __call__(
-        self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
-    ) -> Float[Tensor, "R T D"]: ...
+    vectors: int  # of a token
+    width: int  # of the Transformer
+    head: int  # of a head's queries and keys
+    place: str = "model.encoder"
+
+
+class Positions(nn.Module):
+    """Adds to token vectors where they stand in their row: (R,T,E), (R,T) -> (R,T,D).
+
+    To add an encoding, register its options with `POSITIONS.options` and its class with
+    `POSITIONS.part`.
+    """
+
+    absolute: ClassVar[bool] = True
+    """Whether the vectors themselves show their position."""
+
+    rotary: ClassVar[bool] = False
+    """Whether self-attention rotates its queries and keys by their position."""
+
+    @classmethod
+    def build(cls, options: Any, sizes: PositionSizes) -> "Positions":
+        """The encoding with these options; ConfigError where it does not fit the sizes."""
+        return cls()
 
     def width(self, vectors: int) -> int:
-        """The size D of what is made of token vectors of this size."""
-        ...
+        """The size D that token vectors of size `vectors` have afterwards."""
+        return vectors
 
 
-class NoPositions(nn.Module):
-    """Token vectors as they are."""
+@POSITIONS.part("none")
+class NoPositions(Positions):
+    """Leaves token vectors unchanged."""
+
+    absolute = False
 
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T E"]:
         return vectors
 
-    def width(self, vectors: int) -> int:
-        return vectors
+
+@POSITIONS.part("rotary")
+class RotaryPositions(NoPositions):
+    """Leaves token vectors unchanged; self-attention rotates queries and keys (see `Rotary`)."""
+
+    rotary = True
+
+    @classmethod
+    def build(cls, options: Any, sizes: PositionSizes) -> "RotaryPositions":
+        if sizes.head % 2:
+            raise ConfigError(
+                f"{sizes.place}: rotary positions need heads of an even size, not {sizes.head}"
+            )
+        return cls()
 
 
-class OneHotPositions(nn.Module):
-    """Token vectors with the one-hot vector of the position; past the last, that of the last."""
+@POSITIONS.part("one-hot")
+class OneHotPositions(Positions):
+    """Appends the one-hot vector of the position; positions past the last share its vector."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most = most
+
+    @classmethod
+    def build(cls, options: OneHotPositionsConfig, sizes: PositionSizes) -> "OneHotPositions":
+        return cls(options.most)
 
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
@@ -74,13 +127,19 @@ class OneHotPositions(nn.Module):
         return vectors + self.most
 
 
-class AppendedSinusoids(nn.Module):
-    """Token vectors with so many sines and cosines of the position, an even number."""
+@POSITIONS.part("sinusoids-appended")
+class AppendedSinusoids(Positions):
+    """Appends `size` sines and cosines of the position, an even number."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
         self.table = _Sinusoids()
+
+    @classmethod
+    def build(cls, options: AppendedSinusoidsConfig, sizes: PositionSizes) -> "AppendedSinusoids":
+        _check_even(f"{sizes.place}.positions.size", options.size)
+        return cls(options.size)
 
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
@@ -91,24 +150,34 @@ class AppendedSinusoids(nn.Module):
         return vectors + self.size
 
 
-class AddedSinusoids(nn.Module):
-    """Token vectors plus sines and cosines of the position."""
+@POSITIONS.part("sinusoids")
+class AddedSinusoids(Positions):
+    """Adds sines and cosines of the position.
+
+    Vaswani et al. 2017, Attention Is All You Need.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.table = _Sinusoids()
+
+    @classmethod
+    def build(cls, options: Any, sizes: PositionSizes) -> "AddedSinusoids":
+        _check_even("model.embedding", sizes.vectors)
+        return cls()
 
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T E"]:
         return vectors + self.table(at, vectors.shape[-1], vectors)
 
-    def width(self, vectors: int) -> int:
-        return vectors
 
+@POSITIONS.part("learned")
+class LearnedPositions(Positions):
+    """Adds a learned vector of the position; positions past the last share its vector.
 
-class LearnedPositions(nn.Module):
-    """Token vectors plus a learned vector of the position; past the last, that of the last."""
+    Vaswani et al. 2017, Attention Is All You Need.
+    """
 
     def __init__(self, most: int, width: int) -> None:
         super().__init__()
@@ -116,19 +185,21 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(torch.empty(most, width))
         nn.init.normal_(self.table, std=0.1)
 
+    @classmethod
+    def build(cls, options: LearnedPositionsConfig, sizes: PositionSizes) -> "LearnedPositions":
+        return cls(options.most, sizes.vectors)
+
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T E"]:
         return vectors + functional.embedding(_clamp_positions(at, self.most), self.table)
 
-    def width(self, vectors: int) -> int:
-        return vectors
 
-
-class JointPositions(nn.Module):
+@POSITIONS.part("joint")
+class JointPositions(Positions):
     """A learned map of vector and position: `W_1 S(W_2 x + W_3 e_t + b)` with S the ReLU.
 
-    Past the last position, e_t is that of the last.
+    Positions past the last share its e_t.
     """
 
     def __init__(self, most: int, vectors: int, width: int) -> None:
@@ -142,6 +213,10 @@ class JointPositions(nn.Module):
         nn.init.zeros_(self.vector.bias)
         nn.init.normal_(self.position)
 
+    @classmethod
+    def build(cls, options: JointPositionsConfig, sizes: PositionSizes) -> "JointPositions":
+        return cls(options.most, sizes.vectors, sizes.width)
+
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T D"]:
@@ -153,10 +228,12 @@ class JointPositions(nn.Module):
 
 
 class Rotary(nn.Module):
-    """Turns queries and keys by angles that grow with the position.
+    """Rotates queries and keys by angles that grow with the position.
 
-    Each pair of values is turned by the angle its sine and cosine have in `sinusoids`, so the
+    Each pair of values is rotated by the angle its sine and cosine have in `sinusoids`, so the
     product of a query and a key depends on their distance alone.
+
+    Su et al. 2021, RoFormer.
     """
 
     def __init__(self, head_width: int) -> None:
@@ -167,7 +244,7 @@ class Rotary(nn.Module):
     def rotate(
         self, values: Float[Tensor, "R H T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R H T E"]:
-        """Queries or keys at these positions."""
+        """Queries or keys, rotated for these positions."""
         angles = self.table(at, self.head_width, values)[:, None]
         sine, cosine = angles.unflatten(-1, (-1, 2)).unbind(-1)
         left, right = values.unflatten(-1, (-1, 2)).unbind(-1)
@@ -176,7 +253,7 @@ class Rotary(nn.Module):
 
 
 class _Sinusoids:
-    """Sines and cosines by position; those of the first are kept once they were needed."""
+    """A table of sines and cosines by position, which grows when later positions are needed."""
 
     def __init__(self) -> None:
         self.known: Tensor | None = None
@@ -198,6 +275,11 @@ class _Sinusoids:
 
 def _append(vectors: Tensor, positions: Tensor) -> Tensor:
     return torch.cat([vectors, positions.expand(len(vectors), -1, -1)], dim=-1)
+
+
+def _check_even(name: str, size: int) -> None:
+    if size % 2:
+        raise ConfigError(f"{name} = {size}: sines and cosines come in pairs, so make it even")
 
 
 def _clamp_positions(at: Tensor, most: int) -> Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -15,6 +15,7 @@ from seqloom.nn.units import Unit
 
 __all__ = [
     "AroundStack",
+    "Branch",
     "Direction",
     "RecurrentLayer",
     "RecurrentStack",
@@ -23,24 +24,25 @@ __all__ = [
 ]
 
 Direction = Literal["forward", "backward", "both"]
+Branch = Literal["whole", "before", "after"]
 NewUnit = Callable[[int, int], Unit]
-"""A unit for inputs of one size and states of another."""
+"""Makes a unit for inputs of one size and states of another."""
 
 
 @dataclass(frozen=True)
 class StackOptions:
-    """How layers are put on top of each other."""
+    """How layers are stacked."""
 
     layers: int = 1
     direction: Direction = "forward"
     dropout: float = 0.0  # between layers
     residual: bool = False  # a layer's input is added to its output where their sizes agree
     layer_norm: bool = False  # of each layer's output
-    trainable_state: bool = False  # where no first state is given, rather than zero
+    trainable_state: bool = False  # of the initial state, which is zero otherwise
 
 
 def reverse(values: Shaped[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Shaped[Tensor, "B S D"]:
-    """Each row's real positions back to front; its padding stays behind them."""
+    """Reverse each row's real positions; its padding stays at the end."""
     steps = torch.arange(values.shape[1], device=values.device)
     index = lengths[:, None] - 1 - steps
     index = torch.where(index < 0, steps, index)
@@ -48,7 +50,10 @@ def reverse(values: Shaped[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Shape
 
 
 class RecurrentLayer(nn.Module):
-    """One layer: a unit for each direction, their outputs side by side."""
+    """One layer: a unit for each direction, with their outputs concatenated.
+
+    Schuster and Paliwal 1997, Bidirectional Recurrent Neural Networks.
+    """
 
     def __init__(self, units: list[Unit], *, backward_first: bool, norm: bool) -> None:
         super().__init__()
@@ -80,7 +85,10 @@ class RecurrentLayer(nn.Module):
 
 
 class RecurrentStack(nn.Module):
-    """Layers whose outputs feed the next, with dropout between."""
+    """Layers of which each reads the outputs of the one below, with dropout between."""
+
+    around: ClassVar[bool] = False
+    """Whether no output depends on the input at its own position."""
 
     def __init__(self, inputs: int, width: int, new_unit: NewUnit, options: StackOptions) -> None:
         super().__init__()
@@ -95,6 +103,8 @@ class RecurrentStack(nn.Module):
             for size in sizes
         )
         self.width = directions * width
+        self.depth = options.layers
+        self.direction = options.direction
         self.parts = next(children_of(self.layers, RecurrentLayer)).parts
         self.between = Dropout(options.dropout)
         self.residual = options.residual
@@ -103,8 +113,13 @@ class RecurrentStack(nn.Module):
             torch.zeros(options.layers, self.width) for _ in range(learnt)
         )
 
+    @property
+    def branches(self) -> "dict[Branch, RecurrentStack]":
+        """The stacks that make up its outputs, by the side from which each reads a position."""
+        return {"whole": self}
+
     def first_state(self, rows: int) -> tuple[Float[Tensor, "B L E"], ...] | None:
-        """The state before anything was read, where it is not zero."""
+        """The learned initial state; None where it is zero."""
         if not len(self.first):
             return None
         return tuple(part.expand(rows, *part.shape) for part in self.first)
@@ -115,10 +130,10 @@ class RecurrentStack(nn.Module):
         state: tuple[Float[Tensor, "B L E"], ...] | None = None,
         lengths: Int[Tensor, "B"] | None = None,
     ) -> tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B L E"], ...]]:
-        """The top layer's outputs and the last state of every layer, directions side by side.
+        """The top layer's outputs and the last state of every layer, directions concatenated.
 
         With `lengths`, a row's last state is the one at its own end, and the backward direction
-        starts there, so padding never enters.
+        starts there, so that padding is never read.
         """
         state = self.first_state(len(inputs)) if state is None else state
         finals: list[tuple[Tensor, ...]] = []
@@ -126,35 +141,46 @@ class RecurrentStack(nn.Module):
             read = self.between(inputs) if number else inputs
             first = None if state is None else tuple(part[:, number] for part in state)
             outputs, final = layer(read, first, lengths)
-            added = self.residual and inputs.shape[-1] == self.width
-            inputs = outputs + inputs if added else outputs
+            inputs = self._add_residual(outputs, inputs)
             finals.append(final)
         return inputs, tuple(torch.stack(parts, dim=1) for parts in zip(*finals, strict=True))
 
+    def _add_residual(self, outputs: Tensor, inputs: Tensor) -> Tensor:
+        """A layer's outputs, plus its inputs if so configured and their sizes agree."""
+        return outputs + inputs if self.residual and inputs.shape[-1] == self.width else outputs
+
 
 class AroundStack(nn.Module):
-    """Two stacks that read towards each position and never meet: what one has read before it, and
-    what the other has read after it, side by side.
+    """Two stacks that read towards each position from either side; their states before and after
+    it are concatenated, so that no output depends on the input at its own position.
 
-    So no position is shown itself, whatever lies between.
+    Melamud et al. 2016, context2vec.
     """
+
+    around: ClassVar[bool] = True
 
     def __init__(self, inputs: int, width: int, new_unit: NewUnit, options: StackOptions) -> None:
         super().__init__()
         self.before = RecurrentStack(inputs, width, new_unit, replace(options, direction="forward"))
         self.after = RecurrentStack(inputs, width, new_unit, replace(options, direction="backward"))
         self.width = 2 * width
+        self.depth = options.layers
         self.parts = self.before.parts
+
+    @property
+    def branches(self) -> dict[Branch, RecurrentStack]:
+        """The stacks that make up its outputs, by the side from which each reads a position."""
+        return {"before": self.before, "after": self.after}
 
     def forward(
         self, inputs: Float[Tensor, "B S I"], *, lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B L E"], ...]]:
-        """The outputs of both stacks, each a step away, and the last states of both; zeros where
-        nothing comes before a position, or after it."""
+        """The outputs of both stacks, each shifted by a step, and the last states of both; zeros
+        where there is nothing before a position, or after it."""
         before, left = self.before(inputs, lengths=lengths)
         after, right = self.after(inputs, lengths=lengths)
         steps = torch.arange(inputs.shape[1], device=inputs.device)
-        after = after * (steps < lengths[:, None])[:, :, None]  # padding says nothing
+        after = after * (steps < lengths[:, None])[:, :, None]  # zero at padding
         shifted = [
             functional.pad(before[:, :-1], (0, 0, 1, 0)),
             functional.pad(after[:, 1:], (0, 0, 0, 1)),

@@ -1,7 +1,7 @@
-"""How the positions of a sequence meet inside a Transformer block (S5.1, S5.2, S5.7)."""
+"""Self-attention of Transformer blocks, and what can take its place (S5.1, S5.2, S5.7)."""
 
 import math
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -23,11 +23,11 @@ __all__ = [
 ]
 
 Cache = tuple[Tensor, ...]
-"""What a block keeps of what its rows have read, each tensor with R rows (S5.7)."""
+"""Keys and values, or a state, of what the rows have read; each tensor has R rows (S5.7)."""
 
 
 class NextSteps(NamedTuple):
-    """Where the steps that are read next stand in their rows; the same for every block."""
+    """The positions of the steps that are read next; the same for every block."""
 
     at: Int[Tensor, "#R T"]  # how much comes before each step; one row, if that is so for all
     first: int | None  # how much every row has read before, if that is one number
@@ -53,18 +53,23 @@ def next_steps(
 
 @runtime_checkable
 class Mixing(Protocol):
-    """What lets the positions of a sequence meet."""
+    """A sublayer in which the positions of a sequence read each other."""
+
+    @property
+    def name(self) -> Literal["self-attention", "recurrence"]:
+        """Attention to all positions seen, or a state that goes from step to step."""
+        ...
 
     def __call__(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
-        """The whole of each sequence at once, without its padding."""
+        """Whole sequences at once; padding is masked."""
         ...
 
     def extend(
         self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: NextSteps
     ) -> tuple[Float[Tensor, "R T D"], Cache]:
-        """New positions, each with what came before it in its row."""
+        """Read new positions, each after those before it in its row."""
         ...
 
     def empty_cache(self, like: Float[Tensor, "R T D"]) -> Cache:
@@ -81,7 +86,12 @@ class HeadSizes(NamedTuple):
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention of a sequence to itself (S5.1, S5.5)."""
+    """Multi-head attention of a sequence to itself (S5.1, S5.5).
+
+    Vaswani et al. 2017, Attention Is All You Need.
+    """
+
+    name: Literal["self-attention"] = "self-attention"
 
     def __init__(
         self, width: int, sizes: HeadSizes, *, bias: bool = False, rotary: Rotary | None = None
@@ -101,14 +111,14 @@ class SelfAttention(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
-        """Each position looks at every real one."""
+        """Each position attends to every real one."""
         at = torch.arange(inputs.shape[1], device=inputs.device)[None]
         return self.combine(_attend(*self.queries_keys_values(inputs, at), mask))
 
     def extend(
         self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: NextSteps
     ) -> tuple[Float[Tensor, "R T D"], Cache]:
-        """Each new position looks at itself and at what came before it in its row."""
+        """Each new position attends to itself and to those before it in its row."""
         query, key, value = self.queries_keys_values(inputs, steps.at)
         keys, values = _extend_cache(cache[0], key, steps), _extend_cache(cache[1], value, steps)
         seen = keys[:, : steps.end], values[:, : steps.end]
@@ -141,6 +151,8 @@ class SelfAttention(nn.Module):
 class SimpleAttention(nn.Module):
     """Self-attention without parameters: the inputs are queries, keys and values (S5.1)."""
 
+    name: Literal["self-attention"] = "self-attention"
+
     def forward(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
@@ -170,7 +182,12 @@ class SimpleAttention(nn.Module):
 
 
 class Recurrence(nn.Module):
-    """A recurrent unit in place of self-attention; what it keeps does not grow."""
+    """A recurrent unit in place of self-attention; its state does not grow.
+
+    Kim et al. 2019, From Research to Production and Back (SSRU).
+    """
+
+    name: Literal["recurrence"] = "recurrence"
 
     def __init__(self, unit: Unit) -> None:
         super().__init__()
@@ -179,7 +196,7 @@ class Recurrence(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
-        """Forward in time, so that the padding after a sequence changes nothing in it."""
+        """Forward in time, so that padding at the end does not matter."""
         outputs, _ = self.unit(inputs, self.unit.zero_state(inputs))
         return outputs
 
@@ -217,7 +234,7 @@ def _rotate(rotary: Rotary, values: Tensor, at: Tensor) -> Tensor:
 def _extend_cache(
     cache: Float[Tensor, "R C H E"], new: Float[Tensor, "R T H E"], steps: NextSteps
 ) -> Float[Tensor, "R C2 H E"]:
-    """The cache with the new steps in their places, written to it where nothing forbids that."""
+    """The cache with the new steps written at their positions, in place where that is safe."""
     if steps.first == 0:
         return new
     capacity = cache.shape[1]

@@ -1,4 +1,4 @@
-"""Transformer blocks: positions meet, look at a source, go through a network (S5)."""
+"""Transformer blocks: self-attention, attention to a source, and a feed-forward network (S5)."""
 
 import math
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class BlockOptions:
     mixing: Literal["attention", "simple", "ssru"] = "attention"
     rotary: bool = False
     dropout: float = 0.0
-    source: int | None = None  # the size of what a block looks at besides its own sequence
+    source: int | None = None  # size of the states it attends to, if it has cross-attention
 
     def __post_init__(self) -> None:
         if self.rotary and self.mixing != "attention":
@@ -56,14 +56,17 @@ class BlockOptions:
 
 
 class Keys(NamedTuple):
-    """Keys and values that queries look at, cut into heads."""
+    """Keys and values, split into heads."""
 
     keys: Float[Tensor, "B H S E"]
     values: Float[Tensor, "B H S V"]
 
 
 class CrossAttention(nn.Module):
-    """Multi-head attention of output positions to the source; beams share its keys."""
+    """Multi-head attention of output positions to the source; beams share its keys.
+
+    Vaswani et al. 2017, Attention Is All You Need.
+    """
 
     def __init__(self, width: int, source: int, sizes: HeadSizes, *, bias: bool = False) -> None:
         super().__init__()
@@ -91,7 +94,7 @@ class CrossAttention(nn.Module):
         *,
         trace: bool = False,
     ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R H T S"] | None]:
-        """What each position takes from the source; with `trace`, also how it looked at it."""
+        """The output of each position and, with `trace`, its attention weights."""
         rows, steps, _ = inputs.shape
         query, seen = self._queries(inputs, len(mask)), mask[:, None, None]
         output = functional.scaled_dot_product_attention(query, keys.keys, keys.values, seen)
@@ -101,7 +104,7 @@ class CrossAttention(nn.Module):
     def weigh(
         self, inputs: Float[Tensor, "R T D"], keys: Keys, mask: Bool[Tensor, "B S"]
     ) -> Float[Tensor, "R H T S"]:
-        """How each position looks at the source, head by head."""
+        """The attention weights of each position, head by head."""
         return self._weights(self._queries(inputs, len(mask)), keys, mask, len(inputs))
 
     def _weights(self, query: Tensor, keys: Keys, mask: Tensor, rows: int) -> Tensor:
@@ -117,7 +120,11 @@ class CrossAttention(nn.Module):
 
 
 class GEGLU(nn.Module):
-    """The second half of the values, gated by the GELU of the first."""
+    """The second half of the values, gated by the GELU of the first.
+
+    Shazeer 2020, GLU Variants Improve Transformer; Hendrycks and Gimpel 2016, Gaussian Error Linear
+    Units.
+    """
 
     def forward(self, values: Float[Tensor, "*rows D2"]) -> Float[Tensor, "*rows D"]:
         gate, content = values.chunk(2, dim=-1)
@@ -125,9 +132,12 @@ class GEGLU(nn.Module):
 
 
 class Block(nn.Module):
-    """Positions meet, look at the source where there is one, and go through a two-layer network.
+    """Self-attention, attention to the source where there is one, and a two-layer network.
 
     Each is a residual step with a layer norm before it (`norm_first`) or after the sum (S5.4).
+
+    Vaswani et al. 2017, Attention Is All You Need; Ba et al. 2016, Layer Normalization; norm first:
+    Xiong et al. 2020, On Layer Normalization in the Transformer Architecture.
     """
 
     def __init__(self, options: BlockOptions) -> None:
@@ -145,10 +155,16 @@ class Block(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 if source is None else 3))
         self.dropout = Dropout(options.dropout)
 
+    @property
+    def sublayers(self) -> tuple[str, ...]:
+        """The names of its residual steps, in order."""
+        cross = () if self.cross is None else ("cross-attention",)
+        return (self.attention.name, *cross, "feed-forward")
+
     def prepare(self, states: Float[Tensor, "B S E"]) -> Keys:
-        """What the block will look at, once per sentence."""
+        """Keys and values of the source, once per sentence."""
         if self.cross is None:
-            raise TypeError("this block looks at nothing but itself")
+            raise TypeError("this block has no attention to a source")
         return self.cross.prepare(states)
 
     def empty_cache(self, rows: int) -> Cache:

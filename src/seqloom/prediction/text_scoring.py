@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY
-from seqloom.model import SequenceModel, has_fixed_size_state
+from seqloom.model import SequenceModel
 from seqloom.training import row_log_probabilities, start_stream
 
 __all__ = ["text_log_probabilities"]
@@ -25,7 +25,7 @@ def text_log_probabilities(
     A Transformer sees those in a window of the given size, which slides along by half of it.
     """
     model.eval()
-    if has_fixed_size_state(model.decoder):
+    if model.decoder.carries_state:
         return torch.cat(list(_carry_state(model, tokens)))
     return _slide_window(model, tokens, window)
 

@@ -1,8 +1,10 @@
-"""Connectionist temporal classification beside a decoder (S3.5; past the texts).
+"""Connectionist temporal classification beside a decoder (S3.5).
 
-An own layer gives at each step of the encoder a distribution over the target's symbols and a blank.
-An output is read from a path through them by merging what is repeated and leaving blanks out; its
-likelihood is the sum over all paths that are read as it.
+A layer of its own gives at each step of the encoder a distribution over the target's symbols and a
+blank. A path of symbols becomes an output by merging repeats and dropping blanks; the likelihood of
+an output is the sum over all paths that become it.
+
+Graves et al. 2006, Connectionist Temporal Classification.
 """
 
 import torch
@@ -46,7 +48,7 @@ def ctc_losses(aligner: CTCLayer, memory: Memory, target: Int[Tensor, "B T"]) ->
 
 
 def minimum_steps(target: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
-    """A step for each symbol, and one for the blank that parts two that are alike."""
+    """The fewest steps of each target: one per symbol, and a blank between equal neighbours."""
     real = target.ne(EMPTY) & target.ne(END)
     alike = (target[:, 1:] == target[:, :-1]) & real[:, 1:]
     return real.sum(dim=1) + alike.sum(dim=1)

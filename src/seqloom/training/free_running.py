@@ -1,9 +1,9 @@
-"""A decoder that reads its own outputs in training (S2.2, S6.1, S6.3).
+"""Training on a decoder's own outputs (S2.2, S6.1, S6.3).
 
-Where choices are tokens, they are made first, without gradients: step by step, or in one pass
+Where the outputs are tokens, they are chosen first, without gradients: step by step, or in one pass
 under teacher forcing where a decoder computes all steps at once. The target is then read with
-these tokens in the place of labels, all at once. Where gradients pass through the choices, what is
-read are vectors, and the choices are made in the course of it.
+these tokens in place of labels, all at once. Where gradients pass through the choices, the decoder
+reads vectors, and chooses as it goes.
 """
 
 from typing import Any, NamedTuple
@@ -14,15 +14,15 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from seqloom.config import FreeRunningChoice, FreeRunningOptions, TrainingConfig
+from seqloom.config import FreeRunningChoice, TrainingConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK
-from seqloom.model import Feedback, HeadModel, Memory, Network, SequenceModel
+from seqloom.model import Feedback, Memory, Network, SequenceModel, TargetFeatures
+from seqloom.model.networks import shift_right
 from seqloom.training.teacher_forcing import ScheduledSampling, gumbel_noise
 
 __all__ = [
     "NEVER_WRITTEN",
-    "TargetFeatures",
     "TargetFeed",
     "check_forcing",
     "choose_tokens",
@@ -30,7 +30,6 @@ __all__ = [
     "feed_own_outputs",
     "passes_gradients",
     "read_own_outputs",
-    "shift_right",
 ]
 
 NEVER_WRITTEN = (EMPTY, START, UNK)
@@ -38,24 +37,11 @@ AT_ONCE = 1_024  # positions whose distributions are held
 
 
 class TargetFeed(NamedTuple):
-    """What each step of a target hands on to the next, its label, and whether it costs."""
+    """The token that each step of a target passes to the next, its label, and whether it costs."""
 
     tokens: Int[Tensor, "B T"]
     labels: Int[Tensor, "B T"]
     loss_mask: Bool[Tensor, "B T"]
-
-
-class TargetFeatures(NamedTuple):
-    """What a decoder or head made of each step, the step's label, and whether it costs."""
-
-    hidden: Float[Tensor, "B T D"]
-    labels: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
-    loss_mask: Bool[Tensor, "B T"]
-
-
-def shift_right(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
-    """`<start>` and then the tokens without the last."""
-    return torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], dim=1)
 
 
 def passes_gradients(feedback: Feedback, choice: FreeRunningChoice) -> bool:
@@ -64,14 +50,14 @@ def passes_gradients(feedback: Feedback, choice: FreeRunningChoice) -> bool:
 
 
 def feed_labels(target: Int[Tensor, "B T"]) -> TargetFeed:
-    """Every step hands on its label: plain teacher forcing."""
+    """Plain teacher forcing: every step passes on its label."""
     return TargetFeed(target, target, target.ne(EMPTY))
 
 
 def feed_own_outputs(
     model: SequenceModel, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
 ) -> TargetFeed:
-    """A target where some labels give way to tokens of the model's own choice.
+    """A target in which some labels are replaced by the model's own outputs.
 
     An output may run on for `overrun` steps past its target; its label there is `<empty>`. After
     `<end>` an output is `<empty>` too, and a step is free only where both are (S6.1).
@@ -86,7 +72,10 @@ def feed_own_outputs(
 def read_own_outputs(
     model: SequenceModel, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
 ) -> TargetFeatures:
-    """Read such a target; where gradients pass through the choices, as vectors."""
+    """Read such a target; where gradients pass through the choices, as vectors.
+
+    Bengio et al. 2015, Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks.
+    """
     walk, decoder = _FreeRun(model, _feedback(model), freedom), model.decoder
     if not passes_gradients(walk.feedback, freedom.choice):
         fed = feed_own_outputs(model, memory, target, freedom)
@@ -102,12 +91,12 @@ def read_own_outputs(
 
 def _feedback(model: SequenceModel) -> Feedback:
     if model.feedback is None:
-        raise TypeError("this model cannot be made to read its own outputs")
+        raise TypeError("this model cannot read its own outputs")
     return model.feedback
 
 
 class _FreeRun(NamedTuple):
-    """A model on its way through a batch."""
+    """A pass of a model over a batch, with its sampling."""
 
     model: SequenceModel
     feedback: Feedback
@@ -116,10 +105,12 @@ class _FreeRun(NamedTuple):
     def first_pass(
         self, memory: Memory, target: Int[Tensor, "B T"]
     ) -> tuple[TargetFeed, Float[Tensor, "B T E"]]:
-        """The choices of a pass that reads labels, for a second pass to read where drawn so; and
-        the vectors which that pass then reads.
+        """The outputs of a pass that reads labels, some of which replace labels in a second pass;
+        and the vectors that the second pass reads.
 
-        Past its end the first pass writes nothing, so that no output runs on.
+        The first pass stops at the target's end, so that no output runs on.
+
+        Mihaylova and Martins 2019, Scheduled Sampling for Transformers.
         """
         real, decoder = target.ne(EMPTY), self.model.decoder
         rows, steps = (real & ~self.sampling.forcing_mask(target)).nonzero(as_tuple=True)
@@ -137,7 +128,7 @@ class _FreeRun(NamedTuple):
     def by_steps(
         self, memory: Memory, target: Int[Tensor, "B T"]
     ) -> tuple[TargetFeed, Float[Tensor, "B T2 D"]]:
-        """Each step reads what the one before handed on."""
+        """Each step reads what the one before passed on."""
         labels = functional.pad(target, (0, self.sampling.overrun), value=EMPTY)
         tokens, hidden = self._run_steps(memory, labels)
         labels = labels[:, : tokens.shape[1]]
@@ -147,7 +138,7 @@ class _FreeRun(NamedTuple):
     def _run_steps(
         self, memory: Memory, labels: Int[Tensor, "B T"]
     ) -> tuple[Int[Tensor, "B T2"], Float[Tensor, "B T2 D"]]:
-        """The tokens handed on and the decoder's vectors, up to where nothing costs any more."""
+        """The tokens passed on and the decoder's features, up to the last step that costs."""
         forced, places = self.sampling.forcing_mask(labels), self.sampling.noise_seeds(labels)
         allowed, longest = self._reachable_steps(labels), labels.shape[1] - self.sampling.overrun
         state: Any = self.model.decoder.start(memory)
@@ -171,13 +162,13 @@ class _FreeRun(NamedTuple):
         return torch.stack(tokens, dim=1), torch.cat(hidden, dim=1)
 
     def _reachable_steps(self, labels: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
-        """Which steps an output may reach: so many more than its target has."""
+        """Which steps an output may reach: `overrun` more than its target has."""
         lengths = labels.ne(EMPTY).sum(dim=1, keepdim=True)
         steps = torch.arange(labels.shape[1], device=labels.device)
         return steps < lengths + self.sampling.overrun
 
     def _choose(self, hidden: Float[Tensor, "N D"], places: Int[Tensor, "N"]) -> "ModelChoices":
-        """What is read of the outputs of these vectors; distributions are held in parts only."""
+        """What is read of the outputs for these features, some positions at a time."""
         parts = []
         for some, at in zip(hidden.split(AT_ONCE), places.split(AT_ONCE), strict=True):
             if torch.is_grad_enabled():
@@ -200,7 +191,7 @@ class _FreeRun(NamedTuple):
 
 
 class ModelChoices(NamedTuple):
-    """Choices of a model: tokens, and the vectors that are read if those are not the tokens'."""
+    """A model's outputs: tokens, and the vectors read in their place, if not the tokens' own."""
 
     tokens: Int[Tensor, "N"]
     vectors: Float[Tensor, "N E"] | None
@@ -213,11 +204,15 @@ def choose_tokens(
     *,
     soft: bool = False,
 ) -> tuple[Float[Tensor, "N V"] | None, Int[Tensor, "N"]]:
-    """A token for each row, and a distribution where that is what is read of it.
+    """A token for each row, and a distribution where the next step reads its mean vector.
 
     A Gumbel draw is the token with the largest sum of logit and noise; it follows the
     distribution. Its soft form is the softmax of the sums, divided by the temperature; passed
     straight through, it is the draw itself with the gradient of its soft form.
+
+    Jang et al. 2017, Categorical Reparameterization with Gumbel-Softmax; Maddison et al. 2017, The
+    Concrete Distribution; straight-through: Bengio et al. 2013, Estimating or Propagating Gradients
+    Through Stochastic Neurons.
     """
     closed = torch.zeros(logits.shape[1], dtype=torch.bool, device=logits.device)
     closed[list(NEVER_WRITTEN)] = True
@@ -245,15 +240,15 @@ def _has_ended(tokens: Int[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
 
 def check_forcing(config: TrainingConfig, model: Network) -> None:
     """ConfigError where the model cannot learn from its own outputs, or not in this way."""
-    chosen = config.forcing
-    if config.truncate and isinstance(model, HeadModel):
+    chosen = config.forcing.free_running
+    if config.truncate and model.decoder is None:
         raise ConfigError(
             f"training.truncate = {config.truncate}: this model writes nothing step by step; leave "
             "it at 0"
         )
-    if not isinstance(chosen, FreeRunningOptions):
+    if chosen is None:
         return
-    if isinstance(model, HeadModel) or model.feedback is None:
+    if model.feedback is None:
         raise ConfigError(
             f"training.forcing = {chosen.kind!r}: this model does not read what it writes; leave "
             "it at always"

@@ -1,11 +1,11 @@
-"""Parts of a model that stay as they are while the rest learns (S6.7)."""
+"""Freezing: parts of a model that keep their weights while the rest is trained (S6.7)."""
 
 from collections.abc import Collection, Mapping
 
 from seqloom.config import FrozenPart
 from seqloom.errors import ConfigError
 from seqloom.model import Network
-from seqloom.nn.embedding import Embedding
+from seqloom.nn.embedding import Embedding, embedding_tables
 
 __all__ = ["freeze", "freeze_vectors"]
 
@@ -25,16 +25,15 @@ PART_USERS: dict[FrozenPart, set[str]] = {  # who is meant to stay with a part
 
 
 def freeze(model: Network, parts: Collection[FrozenPart]) -> list[str]:
-    """Let the named parts need no gradient; a sentence for what stays with them because it is
-    shared.
+    """Freeze the named parts; return a sentence about weights that other parts share.
 
-    A weight that a frozen part uses is frozen, whoever else uses it: the part has to give what it
-    gave. ConfigError where this contradicts itself or leaves nothing to learn.
+    A weight that a frozen part uses is frozen for every user, so that the part's output does not
+    change. ConfigError where this contradicts itself or leaves nothing to train.
     """
     names: dict[int, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names.setdefault(id(parameter), []).append(name)
-    tables = {id(each.table) for each in model.modules() if isinstance(each, Embedding)}
+    tables = {id(each.table) for each in embedding_tables(model)}
     shared: set[str] = set()
     for parameter in model.parameters():
         uses = names[id(parameter)]
@@ -54,7 +53,7 @@ def freeze(model: Network, parts: Collection[FrozenPart]) -> list[str]:
 
 
 def freeze_vectors(model: Network, tables: Collection[Embedding]) -> list[str]:
-    """Let these tables of token vectors need no gradient; a sentence where others use them too."""
+    """Freeze these embedding tables; return a sentence where the output layer shares them."""
     for each in tables:
         each.table.requires_grad_(False)
     frozen = {id(each.table) for each in tables}

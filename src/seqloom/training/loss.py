@@ -1,7 +1,7 @@
-"""Cross-entropy over real positions, with the output layer worked in chunks (S6.1).
+"""Cross-entropy over real positions, with the output layer computed in chunks (S6.1).
 
 The matrix of logits is the largest thing in training: a row for each target position, a column for
-each word. It is never held whole: a chunk's loss and gradient are done before the next is begun.
+each word. It is never held as a whole: loss and gradient of a chunk come before the next chunk.
 """
 
 from contextlib import AbstractContextManager
@@ -14,15 +14,16 @@ from torch import Tensor
 from seqloom.fields import EMPTY
 from seqloom.model import (
     Decoder,
-    FillingHead,
-    HeadModel,
+    Head,
     Network,
+    SequenceModel,
     Source,
-    TeacherForcedHead,
+    TargetFeatures,
     TokenScorer,
 )
+from seqloom.model.networks import shift_right
 from seqloom.training.ctc import ctc_losses
-from seqloom.training.free_running import TargetFeatures, feed_labels, read_own_outputs, shift_right
+from seqloom.training.free_running import read_own_outputs
 from seqloom.training.teacher_forcing import ScheduledSampling
 
 __all__ = [
@@ -50,14 +51,12 @@ class Example(NamedTuple):
 
     source: Source
     target: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
-    factors: Float[Tensor, "B T"] | None = None  # how much each position counts; 1, if not given
-    sampling: ScheduledSampling | None = (
-        None  # to read its own outputs; where not given, it reads labels
-    )
+    factors: Float[Tensor, "B T"] | None = None  # weight of each position; 1, if not given
+    sampling: ScheduledSampling | None = None  # plain teacher forcing, if not given
 
 
 class LossInputs(NamedTuple):
-    """The positions that count: a decoder's vectors, their labels and factors."""
+    """The positions that count: features or outputs, their labels and weights."""
 
     hidden: Float[Tensor, "N D"]
     labels: Int[Tensor, "N"] | Float[Tensor, "N C"]
@@ -82,7 +81,7 @@ class Sums(NamedTuple):
 
 
 class LossOptions(NamedTuple):
-    """How a loss is made of a decoder's vectors."""
+    """How a loss is computed from features."""
 
     smoothing: float
     divisor: float
@@ -97,19 +96,23 @@ def backward(
     divisor: float,
     precision: Precision = "float32",
 ) -> Sums:
-    """Add the gradient of (summed loss / divisor) to every parameter's `grad`."""
-    if isinstance(model, HeadModel) and not isinstance(model.head, FillingHead):
-        with matmul_precision(precision):
-            total, sums = _head_loss(model, example, smoothing)
-        (total / divisor).backward()
-        return sums
+    """Add the gradient of (summed loss / divisor) to every parameter's `grad`.
+
+    Label smoothing: Szegedy et al. 2016, Rethinking the Inception Architecture for Computer Vision.
+    """
+    head = model.direct_head
     with matmul_precision(precision):
         found = _loss_inputs(model, example)
+        direct = None if head is None else _head_loss(head, found, smoothing)
+    if direct is not None:
+        total, sums = direct
+        (total / divisor).backward()
+        return sums
     return backward_from_features(model, found, LossOptions(smoothing, divisor, precision))
 
 
 def backward_from_features(model: Network, found: LossInputs, cost: LossOptions) -> Sums:
-    """The same from a decoder's vectors on, back to the leaves they were made of."""
+    """The same from features on, back to the leaves they were computed from."""
     hidden, targets, factors, aligned = found
     writer = _token_scorer(model)
     loss, negative = 0.0 if aligned is None else float(aligned.detach()), 0.0
@@ -136,9 +139,10 @@ def backward_from_features(model: Network, found: LossInputs, cost: LossOptions)
 @torch.no_grad()
 def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
     """The same totals without gradients; the model should be in evaluation mode."""
-    if isinstance(model, HeadModel) and not isinstance(model.head, FillingHead):
-        return _head_loss(model, example, smoothing)[1]
-    hidden, targets, factors, aligned = _loss_inputs(model, example)
+    found, head = _loss_inputs(model, example), model.direct_head
+    if head is not None:
+        return _head_loss(head, found, smoothing)[1]
+    hidden, targets, factors, aligned = found
     writer = _token_scorer(model)
     loss, negative = 0.0 if aligned is None else float(aligned), 0.0
     for part, target, factor in _chunks(hidden, targets, factors):
@@ -163,22 +167,6 @@ def row_log_probabilities(
     return result
 
 
-def _head_loss(model: HeadModel, example: Example, smoothing: float) -> tuple[Tensor, Sums]:
-    """The summed loss of a head's judgements, and the totals."""
-    memory, head, target = model.encoder.encode(example.source), model.head, example.target
-    judged = (
-        head.teacher_force(memory, target) if isinstance(head, TeacherForcedHead) else head(memory)
-    )
-    judged = judged[:, : target.shape[1]]
-    counts = target.isfinite().all(-1) if target.is_floating_point() else target.ne(EMPTY)
-    found = select_positions(model, TargetFeatures(judged, target, counts), example.factors)
-    judged, targets, factors = found.hidden, found.labels, found.factors
-    judged = judged.to(factors.dtype)
-    total = (model.head.losses(judged, targets, smoothing=smoothing) * factors).sum()
-    plain = model.head.losses(judged.detach(), targets, smoothing=0.0).sum()
-    return total, Sums(float(total.detach()), float(plain), len(targets))
-
-
 def select_positions(
     model: Network, reading: TargetFeatures, factors: Float[Tensor, "B T"] | None
 ) -> LossInputs:
@@ -199,29 +187,21 @@ def select_positions(
 
 
 def _token_scorer(model: Network) -> TokenScorer:
-    """The part with an output layer, which is called in chunks of positions."""
-    part = model.head if isinstance(model, HeadModel) else model.decoder
-    if not isinstance(part, TokenScorer):
-        raise TypeError("this head has no output layer of its own")
-    return part
+    if model.token_scorer is None:
+        raise TypeError("this model has no output layer over a vocabulary")
+    return model.token_scorer
 
 
 def _loss_inputs(model: Network, example: Example) -> LossInputs:
-    """The target under teacher forcing, or as freely as the example says; or what was left out."""
+    """The target under teacher forcing, or with as many own outputs as the example says."""
     memory, target = model.encoder.encode(example.source), example.target
-    if isinstance(model, HeadModel):
-        hidden = model.filling_head.read(memory)[:, : target.shape[1]]
-        return select_positions(
-            model, TargetFeatures(hidden, target, target.ne(EMPTY)), example.factors
-        )
     if example.sampling is None:
-        features, _ = model.decoder.read(shift_right(target), model.decoder.start(memory))
-        found = select_positions(
-            model, TargetFeatures(features.hidden, *feed_labels(target)[1:]), example.factors
-        )
-    else:
+        found = select_positions(model, model.teacher_force(memory, target), example.factors)
+    elif isinstance(model, SequenceModel):
         reading = read_own_outputs(model, memory, target, example.sampling)
         found = select_positions(model, reading, extend_factors(example.factors, reading.labels))
+    else:
+        raise TypeError("a head cannot read its own outputs")
     if model.aligner is None:
         return found
     share = model.aligner.share
@@ -230,8 +210,17 @@ def _loss_inputs(model: Network, example: Example) -> LossInputs:
     return found._replace(factors=(1 - share) * found.factors, ctc_loss=aligned)
 
 
+def _head_loss(head: Head, found: LossInputs, smoothing: float) -> tuple[Tensor, Sums]:
+    """The summed loss of a head's outputs, and the totals."""
+    targets, factors = found.labels, found.factors
+    outputs = found.hidden.to(factors.dtype)
+    total = (head.losses(outputs, targets, smoothing=smoothing) * factors).sum()
+    plain = head.losses(outputs.detach(), targets, smoothing=0.0).sum()
+    return total, Sums(float(total.detach()), float(plain), len(targets))
+
+
 def _row_factors(example: Example, losses: Float[Tensor, "B"]) -> Float[Tensor, "B"]:
-    """How much each row counts: what its positions do on average."""
+    """The weight of each row: the mean over its positions."""
     if example.factors is None:
         return torch.ones_like(losses)
     real = example.target.ne(EMPTY)
@@ -242,7 +231,7 @@ def _row_factors(example: Example, losses: Float[Tensor, "B"]) -> Float[Tensor, 
 def extend_factors(
     factors: Float[Tensor, "B T"] | None, labels: Int[Tensor, "B T2"]
 ) -> Float[Tensor, "B T2"] | None:
-    """Factors for as many steps as there are labels: past a row's end, that of its last one."""
+    """Factors for as many steps as there are labels; past a row's end, the last one repeats."""
     if factors is None:
         return None
     last = labels.ne(EMPTY).sum(dim=1, keepdim=True) - 1
@@ -264,7 +253,7 @@ def _chunks(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
 
 
 def matmul_precision(precision: Precision) -> AbstractContextManager[None]:
-    """Matrix products of the block in fewer bits, if so asked; sums and norms stay as they are."""
+    """Compute matrix products of the block in bfloat16, if so asked; sums and norms stay exact."""
     return torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
 
 

@@ -11,7 +11,10 @@ __all__ = ["MovingAverage"]
 
 
 class MovingAverage:
-    """The mean of a model's weights over its updates, where older ones count less and less."""
+    """An exponential moving average of a model's weights.
+
+    Polyak and Juditsky 1992, Acceleration of Stochastic Approximation by Averaging.
+    """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self._model = model

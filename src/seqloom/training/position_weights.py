@@ -1,7 +1,7 @@
-"""How much each target position counts in the loss (S6.1, S6.4).
+"""Weights of target positions in the loss (S6.1, S6.4).
 
-Losses are summed over positions and divided by the tokens of the batch. Every other way of adding
-them up is that sum with a factor for each position, so nothing else has to know about it.
+Losses are summed over positions and divided by the tokens of the batch. Every other average is that
+sum with a factor for each position.
 """
 
 from typing import Literal
@@ -22,8 +22,8 @@ LossKind = Literal["tokens", "mean", "sum"]
 class PositionWeights:
     """Factors for the positions of a batch, from rows' lengths, their weights, and the seed.
 
-    Weights count in relation to their mean over all rows, so their scale does not matter and an
-    update on light rows alone is a small one.
+    Weights are relative to their mean over all rows: their scale does not matter, and an update on
+    rows of small weight is a small one.
     """
 
     def __init__(

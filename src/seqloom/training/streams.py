@@ -1,7 +1,7 @@
-"""A text of any length, read chunk by chunk (S6.2).
+"""Texts of any length, read chunk by chunk (S6.2).
 
-A chunk begins with the state that the one before left. A Transformer, whose state grows with all it
-has read, begins every chunk anew.
+A chunk starts from the state of the one before. A Transformer, whose state grows with the text,
+starts every chunk afresh.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.fields import EMPTY, END, START
-from seqloom.model import Memory, SequenceModel, Source, has_fixed_size_state
+from seqloom.model import Memory, SequenceModel, Source
 from seqloom.model.state import tree_map
 from seqloom.training.loss import Example, LossOptions, Sums
 from seqloom.training.truncated_bptt import StreamState, backward_truncated
@@ -31,28 +31,28 @@ AT_ONCE = 1_024  # positions whose distributions are held
 
 
 def start_stream(model: SequenceModel, lanes: int) -> StreamState:
-    """Nothing is read yet."""
+    """The start of so many parallel texts."""
     device = next(model.parameters()).device
     token = torch.full((lanes,), START, dtype=torch.int64, device=device)
     return StreamState(model.decoder.start(Memory(lanes)), token)
 
 
 def stream_tensors(carried: StreamState) -> list[Tensor]:
-    """All that is carried, a row for each lane."""
+    """The tensors of a stream's state, with a row for each lane."""
     found: list[Tensor] = []
     tree_map(found.append, carried.state.own)
     return [*found, carried.token]
 
 
 def stream_from_tensors(tensors: Iterable[Tensor], like: StreamState) -> StreamState:
-    """What `parts` gave, put together again."""
+    """The inverse of `stream_tensors`."""
     rest = iter(tensors)
     own = tree_map(lambda _: next(rest), like.state.own)
     return StreamState(replace(like.state, own=own), next(rest))
 
 
 def select_rows(carried: StreamState, rows: Int[Tensor, "B2"]) -> StreamState:
-    """Where these lanes stand."""
+    """The state of some lanes."""
     return StreamState(carried.state.select(rows), carried.token[rows])
 
 
@@ -64,8 +64,8 @@ def backward_stream(
     steps: int,
     first: StreamState | None,
 ) -> tuple[Sums, StreamState]:
-    """As `backward_truncated`, of a text that goes on from `first`, if the model can."""
-    if has_fixed_size_state(model.decoder):
+    """As `backward_truncated`, for a text that continues from `first` if the state is carried."""
+    if model.decoder.carries_state:
         return backward_truncated(model, example, cost, steps=steps, first=first)
     totals = Sums(0.0, 0.0, 0)
     for chunk in example.target.split(steps, dim=1):
@@ -88,11 +88,11 @@ def measure_stream(model: SequenceModel, chunks: Iterable[Int[Tensor, "B _"]]) -
             likely = model.decoder.write(some).log_softmax(-1)
             negative -= float(likely.gather(1, wanted[:, None]).sum())
         tokens += len(labels)
-        first = StreamState(state, chunk[:, -1]) if has_fixed_size_state(model.decoder) else None
+        first = StreamState(state, chunk[:, -1]) if model.decoder.carries_state else None
     return negative / tokens
 
 
 def without_source(chunk: Int[Tensor, "B T"]) -> Example:
-    """These tokens of a text without a source."""
+    """Tokens of a text without a source, as an example."""
     nothing = torch.full_like(chunk[:, :1], END)
     return Example(Source(nothing, torch.ones_like(nothing[:, 0])), chunk)

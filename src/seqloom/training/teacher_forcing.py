@@ -1,4 +1,8 @@
-"""How often a step reads the label, and which steps those are (S6.3)."""
+"""Teacher forcing and scheduled sampling: which steps read the label in training (S6.3).
+
+To add a kind of teacher forcing, register its options with `FORCING.options` and a function of
+options, update and number of updates with `FORCING.part`; it gives the probability of a label.
+"""
 
 import math
 from dataclasses import dataclass
@@ -9,11 +13,10 @@ from torch import Tensor
 
 from seqloom.config import (
     FORCING,
-    AlwaysForcingConfig,
     ConstantForcingConfig,
     DecayForcingOptions,
     ExponentialForcingConfig,
-    ForcingConfig,
+    ForcingOptions,
     FreeRunningChoice,
     FreeRunningOptions,
     InverseSigmoidForcingConfig,
@@ -38,9 +41,12 @@ BLOCK = 65_536  # numbers that are made at a time
 
 @dataclass(frozen=True)
 class ScheduledSampling:
-    """How far the rows of a batch are left to themselves, and the chance that decides it.
+    """Which steps of a batch read the model's own output instead of the label.
 
-    What is drawn for a row depends on the seed and on its number alone, not on its batch mates.
+    What is drawn for a row depends on the seed and the row's number alone, not on the rest of the
+    batch.
+
+    Bengio et al. 2015, Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks.
     """
 
     label_probability: float = 0.0  # that a step reads the label
@@ -48,18 +54,16 @@ class ScheduledSampling:
     temperature: float = 1.0
     overrun: int = 5
     seed: int = 0
-    row_numbers: Int[Tensor, "B"] | None = (
-        None  # of the rows in the whole batch; 0, 1, … if not given
-    )
+    row_numbers: Int[Tensor, "B"] | None = None  # in the whole batch; 0, 1, … if not given
 
     def forcing_mask(self, labels: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
-        """Which steps hand their label on to the next, each drawn by itself."""
+        """Which steps pass their label to the next, each drawn independently."""
         steps = torch.arange(labels.shape[1], device=labels.device)
         chance = hash_counter(self._rows(key(self.seed, "label"), labels), steps)
         return uniforms(chance) < self.label_probability
 
     def noise_seeds(self, labels: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
-        """A number for each step of each row, from which its noise is drawn."""
+        """A random seed for each step of each row."""
         steps = torch.arange(labels.shape[1], device=labels.device)
         return hash_counter(self._rows(key(self.seed, "choice"), labels), steps)
 
@@ -73,14 +77,14 @@ FREE_RUNNING = ScheduledSampling()
 
 
 def gumbel_noise(places: Int[Tensor, "N"], size: int) -> Float[Tensor, "N V"]:
-    """Gumbel draws for every token at these places, in blocks that stay in a processor's cache."""
+    """Gumbel noise for every token from these seeds, in blocks that fit a processor's cache."""
     blocks = places.split(max(1, BLOCK // size))
     tokens = torch.arange(size, device=places.device)
     return torch.cat([gumbels(hash_counter(block[:, None], tokens)) for block in blocks])
 
 
 class ForcingSchedule:
-    """The freedom of every batch of training, a function of the seed and the update."""
+    """The scheduled sampling of every batch, a function of the seed and the update."""
 
     def __init__(self, config: TrainingConfig, *, seed: int) -> None:
         self._config = config
@@ -90,9 +94,11 @@ class ForcingSchedule:
         self, step: int, batch: int, numbers: Int[Tensor, "B"]
     ) -> ScheduledSampling | None:
         """For these rows of a batch of update `step`; None where each step reads the label."""
-        chosen = self._config.forcing
+        chosen = self._config.forcing.free_running
+        if chosen is None:
+            return None
         labels = label_probability(chosen, step, self._config.updates)
-        if labels == 1 or not isinstance(chosen, FreeRunningOptions):
+        if labels == 1:
             return None
         return ScheduledSampling(
             labels,
@@ -104,33 +110,58 @@ class ForcingSchedule:
         )
 
 
-def label_probability(config: ForcingConfig, step: int, updates: int) -> float:
-    """That a step reads the label in update number `step`, from 0."""
-    match config:
-        case AlwaysForcingConfig():
-            return 1.0
-        case NeverForcingConfig():
-            return 0.0
-        case ConstantForcingConfig(probability=constant):
-            return constant
-    if not isinstance(config, DecayForcingOptions):
-        raise FORCING.unknown(config.kind)
-    half = float(config.half or max(updates / 2, 1))
-    match config:
-        case LinearForcingConfig():
-            curve = 1 - step / (2 * half)
-        case ExponentialForcingConfig():
-            curve = 0.5 ** (step / half)
-        case InverseSigmoidForcingConfig():
-            k = _inverse_sigmoid_scale(half)
-            curve = 1 / (1 + math.exp(min(step / k - math.log(k), 700)))
-        case _:
-            raise FORCING.unknown(config.kind)
-    return max(config.least, curve)
+def label_probability(options: ForcingOptions, step: int, updates: int) -> float:
+    """The probability that a step reads the label in update number `step`, from 0.
+
+    Bengio et al. 2015, Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks.
+    """
+    return float(FORCING.part_of(options.kind)(options, step, updates))
+
+
+@FORCING.part("always")
+def always(options: ForcingOptions, step: int, updates: int) -> float:
+    """Plain teacher forcing."""
+    return 1.0
+
+
+@FORCING.part("never")
+def never(options: NeverForcingConfig, step: int, updates: int) -> float:
+    """No teacher forcing."""
+    return 0.0
+
+
+@FORCING.part("constant")
+def constant(options: ConstantForcingConfig, step: int, updates: int) -> float:
+    """The same probability in every update."""
+    return options.probability
+
+
+@FORCING.part("linear")
+def linear(options: LinearForcingConfig, step: int, updates: int) -> float:
+    """A straight line down from 1."""
+    return max(options.least, 1 - step / (2 * _half(options, updates)))
+
+
+@FORCING.part("exponential")
+def exponential(options: ExponentialForcingConfig, step: int, updates: int) -> float:
+    """The same factor at each update."""
+    return max(options.least, float(0.5 ** (step / _half(options, updates))))
+
+
+@FORCING.part("inverse-sigmoid")
+def inverse_sigmoid(options: InverseSigmoidForcingConfig, step: int, updates: int) -> float:
+    """`k / (k + e^(step/k))`."""
+    k = _inverse_sigmoid_scale(_half(options, updates))
+    return max(options.least, 1 / (1 + math.exp(min(step / k - math.log(k), 700))))
+
+
+def _half(options: DecayForcingOptions, updates: int) -> float:
+    """The update in which half of the labels are read."""
+    return float(options.half or max(updates / 2, 1))
 
 
 def temperature(config: FreeRunningOptions, step: int, updates: int) -> float:
-    """Of Gumbel draws in update number `step`: from the first to the last by equal factors."""
+    """The temperature of Gumbel draws in update number `step`, which changes geometrically."""
     done = min(step / max(updates - 1, 1), 1.0)
     return float(config.temperature ** (1 - done) * config.final_temperature**done)
 

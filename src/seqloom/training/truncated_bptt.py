@@ -1,8 +1,8 @@
-"""Backpropagation through time that goes back a limited number of steps (S6.2).
+"""Truncated backpropagation through time: gradients go back a limited number of steps (S6.2).
 
-The target is read in chunks. A chunk begins with the state that the one before left, detached, and
-its graph is gone before the next is read: memory is bounded by the chunk. What all chunks know of
-the source is a leaf whose gradient adds up over them, and goes back through the encoder once.
+The target is read in chunks. A chunk starts from the detached state of the one before, and its
+graph is freed before the next is read: memory is bounded by the chunk. What all chunks read of the
+source is a leaf whose gradient is summed over them, and goes back through the encoder once.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.fields import START
-from seqloom.model import SequenceModel, State
+from seqloom.model import SequenceModel, State, TargetFeatures
 from seqloom.model.state import tree_map
-from seqloom.training.free_running import TargetFeatures, TargetFeed, feed_labels, feed_own_outputs
+from seqloom.training.free_running import TargetFeed, feed_labels, feed_own_outputs
 from seqloom.training.loss import (
     Example,
     LossOptions,
@@ -31,8 +31,7 @@ __all__ = ["StreamState", "backward_truncated"]
 
 
 class StreamState(NamedTuple):
-    """Where the reading of a long text stands: the state, without its history, and the token that
-    is read next."""
+    """The position in a long text: the detached state, and the token that is read next."""
 
     state: State[Any, Any]
     token: Int[Tensor, "B"]
@@ -46,9 +45,12 @@ def backward_truncated(
     steps: int,
     first: StreamState | None = None,
 ) -> tuple[Sums, StreamState]:
-    """As `backward`, with gradients that end where a chunk of so many steps begins.
+    """As `backward`, with gradients that end at the start of each chunk of so many steps.
 
-    Text that goes on from an earlier piece begins with what that `Carried`, and reads no source.
+    Text that continues an earlier piece starts from its `StreamState`, and reads no source.
+
+    Williams and Peng 1990, An Efficient Gradient-Based Algorithm for On-Line Training of Recurrent
+    Network Trajectories.
     """
     leaves, fed = _Leaves(), feed_labels(example.target)
     if first is None:
@@ -76,7 +78,7 @@ def backward_truncated(
 def _chunks(
     fed: TargetFeed, factors: Tensor | None, steps: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor | None]]:
-    """The same steps of each, so many at a time."""
+    """Chunks of so many steps of each."""
     factors = extend_factors(factors, fed.labels)
     for begin in range(0, fed.labels.shape[1], steps):
         part = slice(begin, begin + steps)
@@ -85,18 +87,18 @@ def _chunks(
 
 
 class _Leaves:
-    """Tensors cut off from what made them, which gets their gradients in the end."""
+    """Detached copies of tensors, whose gradients are passed back in the end."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[Tensor, Tensor]] = []
 
     def of(self, state: State[Any, Any]) -> State[Any, Any]:
-        """The same state, made of leaves."""
+        """The same state with every tensor a leaf."""
         own, shared = (tree_map(self._leaf, part) for part in (state.own, state.shared))
         return replace(state, own=own, shared=shared)
 
     def backward(self) -> None:
-        """Hand the gradients that have added up to what made the leaves, all at once."""
+        """Pass the summed gradients of the leaves on to the original tensors."""
         found = [(made, leaf.grad) for made, leaf in self._pairs if leaf.grad is not None]
         if found:
             torch.autograd.backward([made for made, _ in found], [grad for _, grad in found])

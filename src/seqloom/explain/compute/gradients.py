@@ -166,7 +166,7 @@ class _StepwiseUnit(Unit):
     def __init__(self, place: UnitLocation, inner: Unit) -> None:
         super().__init__()
         self.location, self.inner = place, inner
-        self.width, self.parts = inner.width, inner.parts
+        self.width, self.state_names = inner.width, inner.state_names
         self.states: list[Float[Tensor, "R 1 D"]] = []
 
     def forward(

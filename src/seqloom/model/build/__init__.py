@@ -1,8 +1,9 @@
-"""From a configuration to a model: the only place that asks which part was chosen.
+"""From a configuration to a network.
 
-A choice that cannot work is refused here, before training, with the sizes named.
+Each chosen part builds itself from its options and the sizes around it. A choice that cannot work
+is refused here, before training, with the sizes named.
 """
 
-from seqloom.model.build.model import HeadModel, Network, SequenceModel, build, build_sequence_model
+from seqloom.model.build.model import build, build_sequence_model
 
-__all__ = ["HeadModel", "Network", "SequenceModel", "build", "build_sequence_model"]
+__all__ = ["build", "build_sequence_model"]

@@ -1,6 +1,6 @@
 """Attention: a score, heads, a focus, and the weighted sum they give (S4).
 
-Keys are prepared once per sentence; a step then costs only what depends on the query, and all
+Keys are prepared once per sentence; a step then computes only what depends on the query, and all
 queries of a sentence, whichever path or step they come from, are compared in one product.
 """
 
@@ -13,7 +13,10 @@ from seqloom.nn.attention.scores import (
     DotScore,
     GeneralScore,
     MLPScore,
+    ScaledDotScore,
+    ScaledGeneralScore,
     ScoreFunction,
+    ScoreSizes,
 )
 
 __all__ = [
@@ -28,6 +31,9 @@ __all__ = [
     "MLPScore",
     "PredictedFocus",
     "Reach",
+    "ScaledDotScore",
+    "ScaledGeneralScore",
     "ScoreFunction",
+    "ScoreSizes",
     "TimeFocus",
 ]

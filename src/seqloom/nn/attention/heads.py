@@ -1,4 +1,4 @@
-"""Several attentions side by side over one set of values (S4.5)."""
+"""Multi-head attention over one set of values (S4.5)."""
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -7,7 +7,7 @@ __all__ = ["HeadProjections"]
 
 
 class HeadProjections(nn.Module):
-    """Queries and keys of each head, mapped without bias; the head joins the sentence's axis.
+    """Projections of queries and keys for each head; heads become part of the first axis.
 
     One score function then compares vectors of `width` for all heads at once. There is no output
     map: contexts are concatenated.

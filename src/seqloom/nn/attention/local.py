@@ -4,7 +4,7 @@ A focus adds to the scores before the softmax, so that weights stay a distributi
 window `|s − p| ≤ D`, and where the window is Gaussian `−(s − p)² / 2σ²` with σ = D/2 inside it.
 """
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -16,24 +16,34 @@ __all__ = ["Focus", "PredictedFocus", "Reach", "TimeFocus"]
 
 
 class Reach(NamedTuple):
-    """Where queries stand and how far they may look; positions count from 0."""
+    """The steps of queries and the positions they may see; both count from 0."""
 
     at: Int[Tensor, "B Q"]  # the query's own step
     last: Int[Tensor, "B Q"]  # the last source position that it may see
     positions: Int[Tensor, "S"]
 
 
-@runtime_checkable
-class Focus(Protocol):
-    """One way to choose where to look."""
+class Focus(nn.Module):
+    """A rule for the window that local attention sees."""
 
-    def __call__(self, queries: Float[Tensor, "B Q D"], reach: Reach) -> Float[Tensor, "B Q S"]:
-        """What is added to the scores; at one visible position at least it is finite."""
-        ...
+    window: int
+    """Positions seen on each side of the centre."""
+
+    follows_time: ClassVar[bool] = False
+    """Whether the centre is the query's own step."""
+
+    def forward(self, queries: Float[Tensor, "B Q D"], reach: Reach) -> Float[Tensor, "B Q S"]:
+        """What is added to the scores; finite at one visible position at least."""
+        raise NotImplementedError
 
 
-class TimeFocus(nn.Module):
-    """The centre is the query's own step, or the last position where the source is shorter."""
+class TimeFocus(Focus):
+    """The centre is the query's own step, or the last position where the source is shorter.
+
+    Luong et al. 2015, Effective Approaches to Attention-based Neural Machine Translation (local-m).
+    """
+
+    follows_time = True
 
     def __init__(self, window: int, *, gaussian: bool = False) -> None:
         super().__init__()
@@ -46,10 +56,13 @@ class TimeFocus(nn.Module):
         return _mask_outside(inside, distance, self.window)
 
 
-class PredictedFocus(nn.Module):
+class PredictedFocus(Focus):
     """The centre is `p = last · σ(vᵀ tanh(W q))`, a real number.
 
-    The window is always Gaussian: nothing else of it has a gradient that could teach v and W.
+    The window is always Gaussian: without it, no gradient would reach v and W.
+
+    Luong et al. 2015, Effective Approaches to Attention-based Neural Machine Translation (local-p;
+    here the Gaussian is added before the softmax).
     """
 
     def __init__(self, query: int, width: int, *, window: int) -> None:

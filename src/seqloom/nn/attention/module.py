@@ -15,7 +15,7 @@ __all__ = ["Attention", "AttentionSource"]
 
 
 class AttentionSource(NamedTuple):
-    """What the paths of a sentence look at, held once for all of them."""
+    """Keys and values of a source, shared by all paths of a sentence."""
 
     keys: Float[Tensor, "B H S A"]
     values: Float[Tensor, "B S E"]
@@ -27,6 +27,8 @@ class Attention(nn.Module):
 
     A causal query at step t sees positions up to t only (S4.4), a local one those in its
     window; every other weight is exactly 0.
+
+    Bahdanau et al. 2015, Neural Machine Translation by Jointly Learning to Align and Translate.
     """
 
     def __init__(
@@ -45,11 +47,11 @@ class Attention(nn.Module):
 
     @property
     def context_factor(self) -> int:
-        """How many values a context has for each one of the source's states."""
+        """Size of a context, as a multiple of the size of the source's states."""
         return 1 if self.heads is None else self.heads.count
 
     def prepare(self, states: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> AttentionSource:
-        """Keys and values, once per sentence; a sentence with nothing to look at is refused."""
+        """Keys and values, once per sentence; DataError where a sentence has no real position."""
         if not bool(mask.any(dim=1).all()):
             raise DataError("a source without a single real position cannot be attended to")
         if (self.causal or self.focus is not None) and bool((mask[:, 1:] & ~mask[:, :-1]).any()):
@@ -63,7 +65,7 @@ class Attention(nn.Module):
         prepared: AttentionSource,
         positions: Int[Tensor, "R"],
     ) -> tuple[Float[Tensor, "R T C"], Float[Tensor, "R T S"]]:
-        """The contexts, heads side by side, and the weights, averaged over heads.
+        """The contexts, with heads concatenated, and the weights, averaged over heads.
 
         `positions` counts the steps that each row has made before these.
         """
@@ -92,7 +94,7 @@ class Attention(nn.Module):
     def _mask_scores(
         self, scores: Tensor, asked: Tensor, mask: Tensor, positions: Tensor
     ) -> Tensor:
-        """The scores, −∞ wherever the query may not look."""
+        """The scores, −∞ at positions that the query may not see."""
         visible = mask[:, None]  # (B, 1, S)
         if self.causal or self.focus is not None:
             source = torch.arange(mask.shape[1], device=mask.device)

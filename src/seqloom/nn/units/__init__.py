@@ -1,9 +1,9 @@
 """Recurrent units: `s_i = R(s_{i-1}, x_i)` over whole sequences (S2).
 
 A unit projects all its inputs in one product, then loops over time with one product a step (two
-where the GRU resets before it). The gradients of the loops are written by hand: whatever needs no
-other step is computed for all steps at once, above all the gradient of the recurrent weights. Where
-no gradient is wanted, as in search, the same steps are taken and nothing else is kept.
+where the GRU resets before it). The gradients of the loops are written by hand (Werbos 1990,
+Backpropagation Through Time): whatever needs no other step is computed for all steps at once,
+above all the gradient of the recurrent weights. Without gradients, only the states are kept.
 """
 
 from seqloom.nn.units.elman import Activation, Elman

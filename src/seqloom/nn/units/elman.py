@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seqloom.config import UNITS, ElmanConfig
 from seqloom.nn.autograd_functions import apply_function
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.units.initialization import (
@@ -32,10 +33,12 @@ __all__ = ["Activation", "Elman"]
 Activation = Literal["tanh", "relu", "sigmoid", "identity"]
 
 
+@UNITS.part("elman")
 class Elman(Unit):
-    """`h_t = g(W_hh h_{t-1} + W_hx x_t + b)` (S2.1); its state is h."""
+    """Elman unit: `h_t = g(W_hh h_{t-1} + W_hx x_t + b)` (S2.1); the state is h.
 
-    parts = 1
+    Elman 1990, Finding Structure in Time.
+    """
 
     def __init__(  # noqa: PLR0913
         self,
@@ -56,8 +59,19 @@ class Elman(Unit):
         self.recur = nn.Parameter(torch.empty(width, width))
         self.reset_parameters()
 
+    @classmethod
+    def build(cls, options: ElmanConfig, inputs: int, width: int) -> "Elman":
+        return cls(
+            inputs,
+            width,
+            activation=options.activation,
+            bias=options.bias,
+            weights=options.weights,
+            dropout=options.dropout,
+        )
+
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Reinitialize all weights."""
         draw_input_weights(self.project, self.weights)
         draw_recurrent_weights(self.recur, self.weights)
 
@@ -75,9 +89,12 @@ class Elman(Unit):
         hidden = hidden.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden,)
 
+    def recurrent_matrices(self) -> dict[str, Float[Tensor, "D D"]]:
+        return {"state": self.recur}
+
 
 class _ActivationFunction(NamedTuple):
-    """An activation in place, and its slope as a function of its value."""
+    """An in-place activation, and its derivative as a function of its value."""
 
     apply: Callable[[Tensor], Tensor]
     slope: Callable[[Tensor], Tensor]
@@ -99,7 +116,10 @@ def _step(
 
 
 class _Scan(torch.autograd.Function):
-    """The loop over time, from projected inputs to all hidden states."""
+    """The loop over time, from projected inputs to all hidden states.
+
+    Werbos 1990, Backpropagation Through Time.
+    """
 
     @staticmethod
     def forward(

@@ -1,6 +1,6 @@
 """The gated recurrent unit in its three forms (S2.4)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seqloom.config import UNITS, GruConfig
 from seqloom.nn.autograd_functions import apply_function
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.units.initialization import (
@@ -36,14 +37,18 @@ UpdateConvention = Literal["keep", "take"]
 GatedStep = Callable[..., tuple[Tensor, ...]]
 
 
+@UNITS.part("gru")
 class Gru(Unit):
-    """Gated recurrent unit with one bias per gate (S2.4, S2.7); its state is h.
+    """Gated recurrent unit with one bias per gate (S2.4, S2.7); the state is h.
 
     Reset "before" has the candidate `tanh(W (r ⊙ h) + U x + b)`, "after" `tanh(r ⊙ W h + U x + b)`.
     Update "keep" gives `z ⊙ h + (1−z) ⊙ candidate`, "take" `(1−z) ⊙ h + z ⊙ candidate`.
+
+    Cho et al. 2014, Learning Phrase Representations using RNN Encoder-Decoder (before, keep);
+    Chung et al. 2014, Empirical Evaluation of Gated Recurrent Neural Networks (take).
     """
 
-    parts = 1
+    gate_names = ("reset", "update")
 
     def __init__(  # noqa: PLR0913
         self,
@@ -67,8 +72,20 @@ class Gru(Unit):
         self.recur = nn.Parameter(torch.empty(3 * width, width))
         self.reset_parameters()
 
+    @classmethod
+    def build(cls, options: GruConfig, inputs: int, width: int) -> "Gru":
+        return cls(
+            inputs,
+            width,
+            reset=options.reset,
+            update=options.update,
+            bias=options.bias,
+            weights=options.weights,
+            dropout=options.dropout,
+        )
+
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Reinitialize all weights."""
         draw_input_weights(self.project, self.weights)
         draw_recurrent_weights(self.recur, self.weights)
 
@@ -85,6 +102,19 @@ class Gru(Unit):
             (hidden,) = scan_states(step, sums, state)
         hidden = hidden.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden,)
+
+    def gates(
+        self, inputs: Float[Tensor, "R I"], state: UnitState
+    ) -> dict[str, Float[Tensor, "R D"]]:
+        sums = self.project(inputs) + state[0] @ self.recur.t()
+        reset, update, _ = sums.sigmoid().chunk(3, dim=1)
+        return {"reset": reset, "update": update}
+
+    def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"]:
+        return gates["update"] if self.keep else 1 - gates["update"]
+
+    def recurrent_matrices(self) -> dict[str, Float[Tensor, "D D"]]:
+        return dict(zip((*self.gate_names, "candidate"), self.recur.chunk(3), strict=True))
 
 
 def _step_before(

@@ -1,5 +1,6 @@
 """The long short-term memory (S2.3)."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -8,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from seqloom.config import UNITS, LstmConfig
 from seqloom.nn.autograd_functions import apply_function
 from seqloom.nn.dropout import Dropout
 from seqloom.nn.units.initialization import (
@@ -31,10 +33,15 @@ from seqloom.nn.units.scan import (
 __all__ = ["Lstm"]
 
 
+@UNITS.part("lstm")
 class Lstm(Unit):
-    """Long short-term memory with one bias per gate (S2.3, S2.7); its state is h and c."""
+    """Long short-term memory with one bias per gate (S2.3, S2.7); the state is h and c.
 
-    parts = 2
+    Hochreiter and Schmidhuber 1997, Long Short-Term Memory; Gers et al. 2000, Learning to Forget.
+    """
+
+    state_names = ("hidden", "cell")
+    gate_names = ("input", "forget", "output")
 
     def __init__(
         self,
@@ -54,8 +61,17 @@ class Lstm(Unit):
         self.recur = nn.Parameter(torch.empty(4 * width, width))
         self.reset_parameters()
 
+    @classmethod
+    def build(cls, options: LstmConfig, inputs: int, width: int) -> "Lstm":
+        return cls(
+            inputs, width, bias=options.bias, weights=options.weights, dropout=options.dropout
+        )
+
     def reset_parameters(self) -> None:
-        """Draw all weights anew; the forget gate starts open."""
+        """Reinitialize all weights, with a forget gate that starts open.
+
+        Jozefowicz et al. 2015, An Empirical Exploration of Recurrent Network Architectures.
+        """
         draw_input_weights(self.project, self.weights)
         draw_recurrent_weights(self.recur, self.weights)
         if self.project.bias is not None:
@@ -74,6 +90,19 @@ class Lstm(Unit):
             hidden, cell = scan_states(step, sums, state)
         hidden, cell = hidden.transpose(0, 1), cell.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden, cell)
+
+    def gates(
+        self, inputs: Float[Tensor, "R I"], state: UnitState
+    ) -> dict[str, Float[Tensor, "R D"]]:
+        sums = self.project(inputs) + state[0] @ self.recur.t()
+        opened = sums.sigmoid().chunk(4, dim=1)  # the fourth is the candidate, which is no gate
+        return dict(zip(self.gate_names, opened[:3], strict=True))
+
+    def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"]:
+        return gates["forget"]
+
+    def recurrent_matrices(self) -> dict[str, Float[Tensor, "D D"]]:
+        return dict(zip((*self.gate_names, "candidate"), self.recur.chunk(4), strict=True))
 
 
 def _step(summed: Tensor, state: UnitState, *, turned: Tensor) -> tuple[Tensor, ...]:

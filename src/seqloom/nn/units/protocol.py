@@ -1,4 +1,7 @@
-"""What every unit offers, so that stacks, encoders and decoders need not know which they have."""
+"""The interface of a recurrent unit; stacks, encoders and decoders use nothing else of it."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -6,22 +9,51 @@ from torch import Tensor, nn
 __all__ = ["Unit", "UnitState"]
 
 UnitState = tuple[Float[Tensor, "R D"], ...]
-"""What a unit carries from step to step, one tensor or more, each with R rows."""
+"""What a unit carries from step to step: one tensor or more, each with R rows."""
 
 
 class Unit(nn.Module):
     """A module that reads R rows of inputs step by step (S2).
 
-    Calling it with inputs (R,T,I) and the state before them gives the output of every step (R,T,D),
-    and the state after every step, each of its tensors (R,T,D).
+    Called with inputs (R,T,I) and the state before them, it returns the output of every step
+    (R,T,D) and the state after every step, each of its tensors (R,T,D).
+
+    To add a unit, register its options with `UNITS.options` and its class with `UNITS.part`.
     """
 
     width: int
-    """The size D of its output and of every tensor of its state."""
+    """Size D of the output and of every tensor of the state."""
 
-    parts: int
-    """The number of tensors in its state."""
+    state_names: tuple[str, ...] = ("hidden",)
+    """Names of the tensors that make up the state."""
+
+    gate_names: ClassVar[tuple[str, ...]] = ()
+    """Names of the gates; empty for a unit without any."""
+
+    @classmethod
+    def build(cls, options: Any, inputs: int, width: int) -> "Unit":
+        """The unit with these options, for inputs and states of these sizes."""
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> int:
+        """Number of tensors in the state."""
+        return len(self.state_names)
 
     def zero_state(self, like: Float[Tensor, "R T I"]) -> UnitState:
-        """The state before anything was read."""
+        """The state before the first step."""
         return (like.new_zeros(like.shape[0], self.width),) * self.parts
+
+    def gates(
+        self, inputs: Float[Tensor, "R I"], state: UnitState
+    ) -> dict[str, Float[Tensor, "R D"]]:
+        """How far each gate opens when these inputs are read in these states, by gate name."""
+        return {}
+
+    def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"] | None:
+        """The share of the last tensor of the state that these gates keep; None without gates."""
+        return None
+
+    def recurrent_matrices(self) -> dict[str, Float[Tensor, "D D"]]:
+        """The matrices that multiply the previous state, by the name of what they feed."""
+        return {}

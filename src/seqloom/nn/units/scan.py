@@ -1,4 +1,4 @@
-"""What the loops over time share; their tensors are time first, (T, R, ...)."""
+"""Helpers of the loops over time; their tensors are time first, (T, R, ...)."""
 
 from collections.abc import Callable
 
@@ -22,20 +22,20 @@ __all__ = [
 ]
 
 UnitStep = Callable[[Tensor, UnitState], tuple[Tensor, ...]]
-"""From projected inputs and a state, the next state, then what its gradient needs beside it."""
+"""From projected inputs and a state: the next state, then what its gradient needs besides."""
 
 
 def scan_steps(
     step: UnitStep, sums: Float[Tensor, "T R E"], state: UnitState
 ) -> tuple[Tensor, ...]:
-    """All that every step gives."""
+    """Everything that each step returns, stacked over time."""
     return tuple(torch.stack(part) for part in zip(*_run_steps(step, sums, state), strict=True))
 
 
 def scan_states(
     step: UnitStep, sums: Float[Tensor, "T R E"], state: UnitState
 ) -> tuple[Tensor, ...]:
-    """The state after every step, where no gradient is wanted."""
+    """The state after every step, for use without gradients."""
     found = _run_steps(step, sums, state)
     if len(found) == 1:
         return tuple(part.unsqueeze(0) for part in found[0][: len(state)])
@@ -61,14 +61,14 @@ def product(values: Float[Tensor, "R E"], matrix: Float[Tensor, "E D"]) -> Float
 def add_product(
     sums: Float[Tensor, "R D"], values: Float[Tensor, "R E"], matrix: Float[Tensor, "E D"]
 ) -> Float[Tensor, "R D"]:
-    """Sums with such a product added to them."""
+    """`sums + values @ matrix`, with the product in the matrix's own precision."""
     if values.dtype == matrix.dtype:
         return torch.addmm(sums, values, matrix)
     return sums + values.to(matrix.dtype) @ matrix
 
 
 def transpose_weights(recur: Float[Tensor, "E D"], steps: int) -> Float[Tensor, "D E"]:
-    """The matrix that a state is multiplied with, laid out anew where there are steps enough."""
+    """The transposed recurrent matrix, copied to be contiguous where enough steps use it."""
     return recur.t().contiguous() if steps > 8 else recur.t()
 
 
@@ -85,7 +85,7 @@ def tanh_backward(gradient: Tensor, value: Tensor, out: Tensor) -> None:
 def previous_states(
     first: Float[Tensor, "R D"], states: Float[Tensor, "T R D"]
 ) -> Float[Tensor, "T R D"]:
-    """The state that each step came from."""
+    """The state before each step."""
     return torch.cat([first.unsqueeze(0), states[:-1]])
 
 

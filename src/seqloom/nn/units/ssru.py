@@ -1,5 +1,6 @@
 """The simpler simple recurrent unit: no product depends on the step before (S2)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear, pad
 
+from seqloom.config import UNITS, SsruConfig
 from seqloom.nn.autograd_functions import apply_function
 from seqloom.nn.units.initialization import WeightInitialization, draw_input_weights
 from seqloom.nn.units.protocol import Unit, UnitState
@@ -16,10 +18,16 @@ from seqloom.nn.units.scan import previous_states, scan_states, scan_steps
 __all__ = ["Ssru"]
 
 
+@UNITS.part("ssru")
 class Ssru(Unit):
-    """`f = σ(W_f x + b_f)`, `c_t = f ⊙ c_{t-1} + (1−f) ⊙ W x`, `h = relu(c)`; its state is c."""
+    """`f = σ(W_f x + b_f)`, `c_t = f ⊙ c_{t-1} + (1−f) ⊙ W x`, `h = relu(c)`; the state is c.
 
-    parts = 1
+    Kim et al. 2019, From Research to Production and Back (SSRU), after Lei et al. 2018, Simple
+    Recurrent Units for Highly Parallelizable Recurrence.
+    """
+
+    state_names = ("cell",)
+    gate_names = ("forget",)
 
     def __init__(
         self,
@@ -37,8 +45,12 @@ class Ssru(Unit):
         self.bias = nn.Parameter(torch.empty(width)) if bias else None
         self.reset_parameters()
 
+    @classmethod
+    def build(cls, options: SsruConfig, inputs: int, width: int) -> "Ssru":
+        return cls(inputs, width, bias=options.bias, weights=options.weights)
+
     def reset_parameters(self) -> None:
-        """Draw all weights anew."""
+        """Reinitialize all weights."""
         draw_input_weights(self.project, self.weights)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
@@ -55,6 +67,14 @@ class Ssru(Unit):
             (cell,) = scan_states(_step, sums, state)
         cell = cell.transpose(0, 1)  # (R, T, D)
         return cell.relu(), (cell,)
+
+    def gates(
+        self, inputs: Float[Tensor, "R I"], state: UnitState
+    ) -> dict[str, Float[Tensor, "R D"]]:
+        return {"forget": linear(inputs, self.project.weight[: self.width], self.bias).sigmoid()}
+
+    def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"]:
+        return gates["forget"]
 
 
 def _step(summed: Tensor, state: UnitState) -> tuple[Tensor, ...]:

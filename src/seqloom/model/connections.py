@@ -1,0 +1,212 @@
+"""The edges of a network: which value of which step each value is computed from.
+
+Encoders, decoders and heads list their edges once for all steps (`connections()`); `unroll` lays
+them out over a source and a target. Nodes are named `encoder.input`, `encoder.layers.0`,
+`encoder.states`, `encoder.code`, `decoder.blocks.1.self-attention`, `decoder.output` and so on.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+__all__ = [
+    "CODE",
+    "SOURCE",
+    "STATES",
+    "Connection",
+    "ConnectionKind",
+    "ConnectionNode",
+    "Connections",
+    "NodeStep",
+    "ReadingOrder",
+    "Steps",
+    "unroll",
+]
+
+SOURCE, STATES, CODE = "encoder.source", "encoder.states", "encoder.code"
+
+ConnectionKind = Literal[
+    "up",  # from the layer below
+    "time",  # the state of a recurrent layer
+    "feedback",  # the previous output, as a token
+    "soft feedback",  # the previous output, as the mean vector under its distribution
+    "input feeding",  # the previous step's features
+    "initial",  # the code as the first state
+    "code",  # the code as an input
+    "prefix",  # the source's vectors, read before the first output
+    "query",  # what asks attention
+    "attention",  # what is attended to
+    "context",  # what attention found
+    "self-attention",
+    "positions",
+    "convolution",
+    "pooling",
+    "level",  # the last value of a series, subtracted from all
+]
+Steps = Literal[
+    "same",  # t
+    "previous",  # t-1
+    "next",  # t+1
+    "until",  # up to t
+    "all",
+    "window",  # within a window around t
+    "window-until",  # the same, up to t
+    "head-first",  # all, at the head's first step alone
+    "tail-first",  # the tail's first step
+    "tail-last",  # the tail's last step
+    "prefix",  # each position of the source at a step of its own before the first
+]
+"""Which steps of the tail are read at step t of the head."""
+NodeStep = tuple[str, int]
+"""A node and its step; a decoder that reads the source itself does so at steps -S to -1."""
+
+
+@dataclass(frozen=True)
+class ConnectionNode:
+    """A value that a network computes at every step of its source or target, or once."""
+
+    name: str
+    kind: Literal["source", "input", "layer", "attention", "states", "code", "readout", "output"]
+    norm: Literal["none", "first", "after"] = "none"  # where its layer norm is
+
+    @property
+    def sequence(self) -> Literal["source", "target", "single"]:
+        """Over which steps there is such a value."""
+        if self.kind == "code":
+            return "single"
+        return "source" if self.name.startswith("encoder.") else "target"
+
+
+@dataclass(frozen=True)
+class Connection:
+    """`head` is computed from `tail`, at the steps that `steps` says."""
+
+    tail: str
+    head: str
+    kind: ConnectionKind = "up"
+    steps: Steps = "same"
+    window: int = 0  # positions on each side of the centre
+
+
+class ReadingOrder(NamedTuple):
+    """The order in which an encoder reads its source, and in which it hands its states over."""
+
+    backwards: bool = False
+    closing: int = 0  # items at the end that stay there
+    turned: bool = False  # states stay in the order of reading
+
+    def reading(self, length: int) -> list[int]:
+        """The positions of a source of this length, in the order in which they are read."""
+        if not self.backwards:
+            return list(range(length))
+        items = length - self.closing
+        return [*reversed(range(items)), *range(items, length)]
+
+    def states(self, length: int) -> list[int]:
+        """The positions of a source of this length, in the order of the states."""
+        return self.reading(length) if self.turned else list(range(length))
+
+
+FORWARD = ReadingOrder()
+
+
+@dataclass(frozen=True)
+class Connections:
+    """The nodes and edges of a part."""
+
+    nodes: tuple[ConnectionNode, ...] = ()
+    edges: tuple[Connection, ...] = ()
+    order: ReadingOrder = FORWARD
+
+    def joined(self, other: "Connections") -> "Connections":
+        """The nodes and edges of both, with the reading order of this one."""
+        return replace(self, nodes=self.nodes + other.nodes, edges=self.edges + other.edges)
+
+    def into(self, head: str) -> list[Connection]:
+        """The edges that end at a node."""
+        return [edge for edge in self.edges if edge.head == head]
+
+
+class _Layout(NamedTuple):
+    """The steps of every node of a network."""
+
+    source: int
+    first: int  # step of the target: 0, or before it where the source is read first
+    target: int
+    order: ReadingOrder
+    sequences: dict[str, str]
+
+    def steps(self, node: str) -> range:
+        """The steps of a node, in the order in which they are computed."""
+        match self.sequences[node]:
+            case "single":
+                return range(1)
+            case "source":
+                return range(self.source)
+            case _:
+                return range(0 if _writes(node) else self.first, self.target)
+
+    def rank(self, node: str, step: int) -> int:
+        """When a step's turn comes: for an encoder, its place in the reading order."""
+        if self.sequences[node] == "source" and node != STATES:
+            return self.order.reading(self.source).index(step)
+        return step
+
+    def by_rank(self, node: str) -> dict[int, int]:
+        """The steps of a node, by rank."""
+        return {self.rank(node, step): step for step in self.steps(node)}
+
+
+def unroll(
+    connections: Connections, *, source: int, target: int = 0
+) -> set[tuple[NodeStep, NodeStep]]:
+    """All edges, from tail to head, of a network over a source and a target of these lengths."""
+    prefix = any(edge.kind == "prefix" for edge in connections.edges)
+    sequences = {node.name: node.sequence for node in connections.nodes}
+    layout = _Layout(source, -source if prefix else 0, target, connections.order, dict(sequences))
+    return {
+        ((edge.tail, tail), (edge.head, head))
+        for edge in connections.edges
+        for head in layout.steps(edge.head)
+        for tail in _tails(edge, head, layout)
+    }
+
+
+def _tails(edge: Connection, head: int, layout: _Layout) -> Iterator[int]:
+    """The steps of an edge's tail that a step of its head reads."""
+    tails = layout.by_rank(edge.tail)
+    if edge.steps == "prefix":
+        if head < 0:
+            yield head + layout.source
+        return
+    if edge.head == STATES:  # states may lie in another order than the source
+        position = layout.order.states(layout.source)[head]
+        rank = layout.rank(edge.tail, position)
+    else:
+        rank = layout.rank(edge.head, head)
+    if edge.steps == "head-first" and rank != min(layout.by_rank(edge.head)):
+        return
+    for wanted in _ranks(edge, rank, sorted(tails)):
+        if wanted in tails:
+            yield tails[wanted]
+
+
+def _ranks(edge: Connection, rank: int, tails: Sequence[int]) -> Sequence[int]:
+    """The ranks of the tail that rank `rank` of the head reads."""
+    near = [each for each in tails if abs(each - min(rank, tails[-1])) <= edge.window]
+    found: dict[Steps, Sequence[int]] = {
+        "same": [rank],
+        "previous": [rank - 1],
+        "next": [rank + 1],
+        "until": [each for each in tails if each <= rank],
+        "window": near,
+        "window-until": [each for each in near if each <= rank],
+        "tail-first": tails[:1],
+        "tail-last": tails[-1:],
+    }
+    return found.get(edge.steps, tails)
+
+
+def _writes(node: str) -> bool:
+    """Whether a node of a decoder is there only for steps that write."""
+    return node in ("decoder.attention", "decoder.readout", "decoder.output", "head.output")

@@ -1,0 +1,96 @@
+"""A network as a whole: an encoder, and a decoder or a head."""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from seqloom.fields import EMPTY, START
+from seqloom.model.connections import Connections
+from seqloom.model.ctc import CTCLayer
+from seqloom.model.parts import DecoderModule, EncoderModule, Head
+from seqloom.model.state import Feedback, FillingHead, Memory, TargetFeatures, TokenScorer
+
+__all__ = ["HeadModel", "Network", "SequenceModel", "shift_right"]
+
+
+def shift_right(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
+    """`<start>` and then the tokens without the last."""
+    return torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], dim=1)
+
+
+class SequenceModel(nn.Module):
+    """An encoder and a decoder with parameters of their own (S3.1)."""
+
+    head: None = None
+    direct_head: None = None
+
+    def __init__(
+        self, encoder: EncoderModule, decoder: DecoderModule, aligner: CTCLayer | None = None
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.aligner = aligner  # used in training only
+
+    @property
+    def feedback(self) -> Feedback | None:
+        """How the decoder reads its own outputs in training; None where it cannot."""
+        return self.decoder.feedback
+
+    @property
+    def token_scorer(self) -> TokenScorer:
+        """The part with an output layer, which the loss calls for some positions at a time."""
+        return self.decoder
+
+    def teacher_force(self, memory: Memory, target: Int[Tensor, "B T"]) -> TargetFeatures:
+        """Read a target whose every step hands its label on to the next."""
+        features, _ = self.decoder.read(shift_right(target), self.decoder.start(memory))
+        return TargetFeatures(features.hidden, target, target.ne(EMPTY))
+
+    def connections(self) -> Connections:
+        """The edges by which the network is drawn."""
+        return self.encoder.connections().joined(self.decoder.connections())
+
+
+class HeadModel(nn.Module):
+    """An encoder, and a head that classifies or predicts from its states (S5.6, encoder only)."""
+
+    decoder: None = None
+    aligner: None = None
+    feedback: None = None
+
+    def __init__(self, encoder: EncoderModule, head: Head) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+
+    @property
+    def filling_head(self) -> FillingHead:
+        """The head, which predicts tokens that were left out; TypeError where it does not."""
+        found = self.head.filling_head
+        if found is None:
+            raise TypeError("this head fills in no blanks")
+        return found
+
+    @property
+    def token_scorer(self) -> TokenScorer | None:
+        """The part with an output layer over a vocabulary, if there is one."""
+        return self.head.filling_head
+
+    @property
+    def direct_head(self) -> Head | None:
+        """The head, if it has no such layer and computes its own loss."""
+        return self.head if self.token_scorer is None else None
+
+    def teacher_force(self, memory: Memory, target: Tensor) -> TargetFeatures:
+        """The head's features or outputs for each position of the target."""
+        found = self.head.teacher_force(memory, target)[:, : target.shape[1]]
+        counts = target.isfinite().all(-1) if target.is_floating_point() else target.ne(EMPTY)
+        return TargetFeatures(found, target, counts)
+
+    def connections(self) -> Connections:
+        """The edges by which the network is drawn."""
+        return self.encoder.connections().joined(self.head.connections())
+
+
+Network = SequenceModel | HeadModel

@@ -1,0 +1,231 @@
+"""Base classes of encoders, decoders and heads: what each must do, and what it tells about itself.
+
+A part builds itself from its options and the sizes around it. It is registered in its family under
+the name that users choose it by: `@ENCODERS.part("mine")`, `@DECODERS.part("mine")` and so on.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from seqloom.fields import Items
+from seqloom.model.connections import Connections, ReadingOrder
+from seqloom.model.sizes import DecoderSizes, EncoderSizes, HeadContext
+from seqloom.model.state import Features, Feedback, FillingHead, Memory, Source
+from seqloom.nn.embedding import Vectors
+
+__all__ = ["DecoderModule", "EncoderModule", "FrontEnd", "Head", "Pooling", "WrappingEncoder"]
+
+Pooling = Literal["code", "mean", "max", "all"]
+"""What a head sees of the source: the last state, the mean or maximum of all, or each of them."""
+
+
+class FrontEnd(nn.Module):
+    """Turns pixels or frames of a source into vectors before the encoder reads them."""
+
+    width: int
+    """Size of the vectors."""
+
+    keeps_time: ClassVar[bool] = False
+    """Whether its vectors are steps of time, with which CTC can align symbols."""
+
+    @classmethod
+    def build(cls, options: Any, source: Items) -> "FrontEnd | None":
+        """The front end for such a source; None where the encoder is to read the source itself."""
+        raise NotImplementedError
+
+    def forward(self, source: Source) -> Source:
+        """Vectors in place of pixels or frames."""
+        raise NotImplementedError
+
+    def grid_shape(self, positions: int) -> tuple[int, int]:
+        """Rows and columns in which so many vectors lie over a picture; one row otherwise."""
+        return 1, positions
+
+
+class EncoderModule(nn.Module):
+    """An encoder that is part of a network."""
+
+    has_source: ClassVar[bool] = True
+    """Whether anything of the source reaches the decoder."""
+
+    reads_values: ClassVar[bool] = False
+    """Whether numbers are read as they are, without a learned map to vectors."""
+
+    @classmethod
+    def build(cls, options: Any, vectors: Vectors) -> "EncoderModule":
+        """The encoder with these options, over these vectors of the source's items."""
+        raise NotImplementedError
+
+    @property
+    def sizes(self) -> EncoderSizes:
+        """The sizes of what it hands to the decoder."""
+        raise NotImplementedError
+
+    @property
+    def gives_code(self) -> bool:
+        """Whether it sums up the source in a code."""
+        return self.sizes.code is not None
+
+    @property
+    def order(self) -> ReadingOrder:
+        """The order in which it reads the source and hands its states over."""
+        return ReadingOrder()
+
+    @property
+    def front_end(self) -> FrontEnd | None:
+        """What turns the source into vectors first, if anything does."""
+        return None
+
+    def encode(self, source: Source) -> Memory:
+        """Read a batch of sources."""
+        raise NotImplementedError
+
+    def grid_shape(self, positions: int) -> tuple[int, int]:
+        """Rows and columns in which so many states lie over a picture; one row otherwise."""
+        front = self.front_end
+        return (1, positions) if front is None else front.grid_shape(positions)
+
+    def connections(self) -> Connections:
+        """The edges by which the encoder is drawn."""
+        raise NotImplementedError
+
+
+class WrappingEncoder(EncoderModule):
+    """An encoder that changes the input or the output of another."""
+
+    inner: EncoderModule
+
+    @property
+    def sizes(self) -> EncoderSizes:
+        return self.inner.sizes
+
+    @property
+    def order(self) -> ReadingOrder:
+        return self.inner.order
+
+    @property
+    def front_end(self) -> FrontEnd | None:
+        return self.inner.front_end
+
+    def connections(self) -> Connections:
+        return self.inner.connections()
+
+
+class DecoderModule(nn.Module):
+    """A decoder that is part of a network."""
+
+    carries_state: ClassVar[bool] = False
+    """Whether its state keeps its size, so that a text of any length can be read in chunks."""
+
+    @classmethod
+    def build(cls, options: Any, sizes: DecoderSizes) -> "DecoderModule":
+        """The decoder with these options; ConfigError where they do not fit the sizes."""
+        raise NotImplementedError
+
+    @classmethod
+    def reads_source(cls, options: Any) -> bool:
+        """Whether such a decoder reads the source's vectors before its own output (S3.2 g)."""
+        return False
+
+    @property
+    def width(self) -> int:
+        """Size D of its features, which the output layer reads."""
+        raise NotImplementedError
+
+    @property
+    def attends(self) -> bool:
+        """Whether it attends to the source's states, so that there are weights to show."""
+        return False
+
+    @property
+    def feedback(self) -> Feedback | None:
+        """How it reads its own outputs in training; None where it cannot."""
+        return None
+
+    def start(self, memory: Memory, *, trace: bool = False) -> Any:
+        """The state before the first input, one row a sentence."""
+        raise NotImplementedError
+
+    def read(self, inputs: Int[Tensor, "R T"], state: Any) -> tuple[Features, Any]:
+        """Take in T more tokens for each row. One read of T equals T reads of one."""
+        raise NotImplementedError
+
+    def read_vectors(self, vectors: Float[Tensor, "R T E"], state: Any) -> tuple[Features, Any]:
+        """Take in T more vectors, which need not be those of tokens."""
+        raise NotImplementedError
+
+    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
+        """Unnormalized log-probabilities of the next token, for any leading shape."""
+        raise NotImplementedError
+
+    def connections(self) -> Connections:
+        """The edges by which the decoder is drawn."""
+        raise NotImplementedError
+
+
+class Head(nn.Module):
+    """Takes a decoder's place where a target is not written step by step."""
+
+    loss_name: ClassVar[str] = "cross-entropy"
+    """What `losses` measures."""
+
+    output_name: ClassVar[str] = "output"
+    """What it gives, in a word or two."""
+
+    forecasts: ClassVar[bool] = False
+    """Whether it gives the next steps of a series."""
+
+    feeds_back: ClassVar[bool] = False
+    """Whether a step reads the output of the step before, so that training forces true values."""
+
+    __call__: Callable[..., Tensor]
+
+    @classmethod
+    def build(cls, options: Any, context: HeadContext) -> "Head":
+        """The head with these options; ConfigError where it does not fit encoder or target."""
+        raise NotImplementedError
+
+    @classmethod
+    def reads_source(cls, options: Any) -> bool:
+        """Heads read the encoder's states only."""
+        return False
+
+    @property
+    def pooling(self) -> Pooling:
+        """What it sees of the source."""
+        return "all"
+
+    @property
+    def filling_head(self) -> FillingHead | None:
+        """Itself, if it predicts tokens that were left out of the source."""
+        return None
+
+    @property
+    def decoder_part(self) -> DecoderModule | None:
+        """The decoder inside it, if it works step by step."""
+        return None
+
+    def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
+        """Scores of each label, or numbers, for each position of the target."""
+        raise NotImplementedError
+
+    def teacher_force(self, memory: Memory, target: Tensor) -> Float[Tensor, "B T V"]:
+        """The same in training, where steps that read earlier outputs read true ones (S6.3)."""
+        return self(memory)
+
+    def losses(
+        self, outputs: Float[Tensor, "N V"], targets: Tensor, *, smoothing: float
+    ) -> Float[Tensor, "N"]:
+        """The loss of each output: nats, or a squared error."""
+        raise NotImplementedError
+
+    def average(self, outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
+        """The output of several models together."""
+        raise NotImplementedError
+
+    def connections(self) -> Connections:
+        """The edges by which the head is drawn."""
+        raise NotImplementedError
