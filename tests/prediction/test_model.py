@@ -164,4 +164,4 @@ def test_evaluation_is_sacrebleu_on_the_outputs(model: TextPredictor, tmp_path: 
     nats = -sum(each.log_probability for each in scored)
     assert scores["perplexity"].value == pytest.approx(np.exp(nats / tokens), rel=1e-6)
     for score in found.scores:
-        assert score.low <= score.value <= score.high
+        assert score.interval.low <= score.value <= score.interval.high

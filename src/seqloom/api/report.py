@@ -28,7 +28,7 @@ from seqloom.explain.explained_output import Cell, output_to_explain
 from seqloom.explain.media_attention import attention_from_trace, is_media
 from seqloom.explain.tracing import has_attention, trace_output
 from seqloom.fields import BLANK, Values
-from seqloom.metrics import error_scores, forecast_errors
+from seqloom.metrics import ForecastErrors, SeriesScale, score_all
 from seqloom.prediction import Forecaster, MaskFiller, Predictor, TextPredictor
 from seqloom.reports.pages import ForecastReport, RunReport, Scale
 from seqloom.runs.contents import best_step
@@ -95,9 +95,10 @@ def _forecast_report(
     ]
     kind, looks = _attention_views(model, list(pasts))
     block = model.shape.horizon if len(pasts) < most else 1
+    errors = ForecastErrors.of(found, wanted, SeriesScale.of(model.target))
     return ForecastReport(
         **_report_header(directory, model, data),
-        scores=tuple(error_scores(forecast_errors(found, wanted), block=block)),
+        scores=tuple(score_all(ForecastErrors.join([errors], block=block))),
         report_rows=(),
         views=looks,
         scale=Scale("mean |error|", ""),

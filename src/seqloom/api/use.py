@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from seqloom.config import DataConfig, merge, one_column, validate
 from seqloom.data import Columns, Data, Report, Row, read_rows, usable_rows
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import BlanksField, NumberField
-from seqloom.metrics import Score, all_text_scores, leading_score, perplexity, target_scores
+from seqloom.metrics import Score, perplexity, target_scores
 from seqloom.model import build
 from seqloom.prediction import (
     Forecaster,
@@ -94,9 +94,9 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        found = {"rows": self.report.kept, "scores": [asdict(score) for score in self.scores]}
+        found = {"rows": self.report.kept, "scores": [score.as_dict() for score in self.scores]}
         if self.baselines:
-            found["baselines"] = {name: asdict(each) for name, each in self.baselines.items()}
+            found["baselines"] = {name: each.as_dict() for name, each in self.baselines.items()}
         return found
 
     def lines(self) -> list[str]:
@@ -133,10 +133,7 @@ def evaluate(
         return _evaluate_blanks(model, references, report)
     outputs = [output.text for output in model.predict((s for s, _ in rows), search=search)]
     kind = model.target.config.kind
-    if lowercase:
-        scores = all_text_scores(outputs, references, lowercase=True)
-    else:
-        scores = target_scores(kind, outputs, references)
+    scores = target_scores(kind, outputs, references, lowercase=lowercase)
     if not isinstance(model.target, NumberField):
         parts = (rows[start : start + GROUP] for start in range(0, len(rows), GROUP))
         scored = [each for part in parts for each in model.score(part)]
@@ -186,7 +183,7 @@ def _baseline_scores(
     sources = model.source.rows([source for source, _ in rows])
     references = [target for _, target in rows]
     found = {
-        each.name: leading_score(kind, target_scores(kind, each.outputs, references))
+        each.name: target_scores(kind, each.outputs, references)[0]
         for each in baselines(known, sources)
     }
     return found, ""

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from seqloom.data import batches_by_length, even_indices
 from seqloom.fields import NoField, TextField
-from seqloom.metrics import leading_score, target_scores
+from seqloom.metrics import target_scores
 from seqloom.model import Network, SequenceModel
 from seqloom.runs.learner import example
 from seqloom.runs.observer import ValidationSample
@@ -87,13 +87,11 @@ class HeldOut:
         references = [each.reference for each in samples]
         kind = self.model.target.config.kind
         scores = target_scores(kind, outputs, references, seed=None) if samples else []
-        first = leading_score(kind, scores) if scores else None
-        ranked = sorted(scores, key=lambda each: each is not first)
         return Validation(
             step=progress.step,
             loss=loss,
-            metric=-loss if first is None else first.value,
-            scores={each.name: each.value for each in ranked},
+            metric=scores[0].objective if scores else -loss,
+            scores={each.name: each.value for each in scores},
             training=progress.loss,
             gap=self.exposure_gap(loss),
             outputs=len(set(outputs)) if len(set(references)) > 1 else 0,
