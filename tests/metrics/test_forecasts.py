@@ -30,7 +30,7 @@ def measured(forecasts: Array, actual: Array, *, block: int = 1) -> dict[str, Sc
 def smape(forecasts: Array, actual: Array) -> Array:
     """By its formula, in own units."""
     one, other = forecasts * SPREAD + MEAN, actual * SPREAD + MEAN
-    return 200 * np.abs(one - other) / (np.abs(one) + np.abs(other))
+    return np.asarray(200 * np.abs(one - other) / (np.abs(one) + np.abs(other)))
 
 
 def test_errors_are_those_of_the_definition() -> None:

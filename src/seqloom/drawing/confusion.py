@@ -17,12 +17,13 @@ __all__ = ["draw_confusion"]
 MAP = "Blues"
 NUMBERED = 24  # labels up to which counts are written into the cells
 LONGEST = 24  # characters of a label
-DARK = 0.55  # share from which on numbers are white
+DARK = 0.3  # share from which on numbers are white
 
 
 def draw_confusion(matrix: ConfusionMatrix) -> Drawing:
-    """Rows are references, columns outputs; the shade is the share of the row, the number the
-    count. Beyond sixty labels the rarest are drawn as one."""
+    """Rows are references, columns outputs; the shade is the root of the share of the row, which
+    lets rare confusions be seen, and the number the count. Beyond sixty labels the rarest are drawn
+    as one."""
     folded = matrix.fold()
     labels = tuple(_shorten(label) for label in folded.labels)
     return Drawing(labels, lambda figure, shown: _fill(figure, folded, shown))
@@ -33,11 +34,13 @@ def _shorten(label: str) -> str:
 
 
 def _fill(figure: "Figure", matrix: ConfusionMatrix, labels: Sequence[str]) -> None:
+    from matplotlib.colors import PowerNorm
+
     size = len(labels)
     cell = max(0.2, min(0.55, 9 / size))
     figure.set_size_inches(max(3.2, cell * size + 1.8), max(2.6, cell * size + 1.2))
     axes = figure.add_subplot()
-    image = axes.imshow(matrix.shares, cmap=MAP, vmin=0, vmax=1, aspect="equal")
+    image = axes.imshow(matrix.shares, cmap=MAP, norm=PowerNorm(0.5, 0, 1), aspect="equal")
     small = max(6.0, min(9.0, 26 * cell))
     axes.set_xticks(range(size), labels, rotation=90, fontsize=small)
     axes.set_yticks(range(size), labels, fontsize=small)

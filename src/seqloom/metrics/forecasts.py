@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+EXACT = 1e-6  # a standardised naive error below which a series repeats itself exactly
 PARTS = 5  # numbers kept of each error: see `_parts`
 
 
@@ -55,7 +56,7 @@ class SeriesScale:
         """What MASE divides the error of each column by; NaN where a column has no naive error."""
         if not len(self.naive_error):
             return np.full(len(self.mean), np.nan)
-        return np.where(self.naive_error > 0, self.naive_error, np.nan)
+        return np.where(self.naive_error > EXACT, self.naive_error, np.nan)
 
 
 class ErrorTable(NamedTuple):
@@ -154,7 +155,7 @@ def seasonal_naive_error(table: Floats, season: int) -> Floats:
     gaps = np.abs(table[season:] - table[:-season]) if season < len(table) else table[:0]
     there = np.isfinite(gaps)
     total: Floats = np.where(there, gaps, 0.0).sum(axis=0)
-    return total / np.maximum(there.sum(axis=0), 1)
+    return np.asarray(total / np.maximum(there.sum(axis=0), 1), np.float64)
 
 
 class _ForecastMetric(SumMetric[ForecastErrors]):

@@ -125,7 +125,7 @@ def series_fields(table: SeriesTable, config: Config, learnt: range) -> Fields:
         raise _too_short(table, len(scaled), shape)
     calendar = calendar_periods(table.clock.unit, table.clock.step)
     season = config.target.season or find_season(scaled, shape.window, calendar=calendar)
-    naive_error = tuple(seasonal_naive_error(scaled, season).tolist())
+    naive_error = tuple(seasonal_naive_error(scaled, min(season, shape.window)).tolist())
     past = SeriesBaseline(season, ridge(scaled, *shape), naive_error)
     return source, SeriesField(config.target, target.names, (target.mean, target.spread), past)
 
