@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seqloom.data import builtin
+from seqloom import datasets as builtin
 from seqloom.demos import demo
 from seqloom.demos.demo import DEMOS
 from tests.cli.support import Command

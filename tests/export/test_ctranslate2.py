@@ -35,7 +35,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 REFUSED: dict[str, dict[str, Any]] = {
     "rotary positions": {"positions": "rotary"},
-    "OneHotAppended": {"positions": {"kind": "one-hot", "most": 4}, "width": 20},
+    "OneHotPositions": {"positions": {"kind": "one-hot", "most": 4}, "width": 20},
     "keys of 4 and values of 6": {"head_size": 4, "value_size": 6},
     "SimpleAttention": {"mixing": "simple"},
 }

@@ -15,10 +15,10 @@ import sys
 from seqloom.config import Config
 from seqloom.fields import Symbols
 from seqloom.model import build
-from seqloom.runs.weights import give_memory, without_memory
-with without_memory():
+from seqloom.runs.weights import materialize, meta_device
+with meta_device():
     model = build(Config().model, source=Symbols(9), target=Symbols(9))
-give_memory(model)
+materialize(model)
 print("torch._dynamo" in sys.modules, "sympy" in sys.modules)
 """
 

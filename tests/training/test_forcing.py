@@ -33,7 +33,7 @@ def curve(**options: Any) -> list[float]:
 def test_three_kinds_do_not_change() -> None:
     assert set(curve(kind="always")) == {1.0}
     assert set(curve(kind="never")) == {0.0}
-    assert set(curve(kind="constant", label_probability=0.3)) == {0.3}
+    assert set(curve(kind="constant", probability=0.3)) == {0.3}
 
 
 @pytest.mark.parametrize("kind", ["linear", "exponential", "inverse-sigmoid"])

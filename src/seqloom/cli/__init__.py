@@ -1,1 +1,5 @@
 """The `seqloom` command."""
+
+from seqloom.cli.app import app, main
+
+__all__ = ["app", "main"]
