@@ -15,7 +15,6 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -25,7 +24,7 @@ from foundation import RESULTS, ROOT, surroundings
 
 from seqloom.api.load import load_text_predictor
 from seqloom.api.search_errors import search_errors
-from seqloom.metrics import text_scores
+from seqloom.metrics import target_scores
 from seqloom.prediction import TextPredictor
 from seqloom.search import (
     Beam,
@@ -66,9 +65,9 @@ def measured(
     began, used = time.perf_counter(), time.process_time()
     outputs = model.predict(sources, search=search)
     seconds, processor = time.perf_counter() - began, time.process_time() - used
-    scores = text_scores([output.text for output in outputs], references)
+    scores = target_scores("text", [output.text for output in outputs], references)
     return {
-        "scores": [asdict(score) for score in scores],
+        "scores": [score.as_dict() for score in scores],
         "sentences_per_second": len(sources) / seconds,
         "processor_ms": 1e3 * processor / len(sources),
         "log_probability": mean(output.score for output in outputs),

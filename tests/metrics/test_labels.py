@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from seqloom.config import TagsConfig
 from seqloom.fields import TagsField
-from seqloom.metrics import label_scores, tag_scores
+from seqloom.metrics import target_scores
 from seqloom.metrics.score import INTERVAL, RESAMPLES
 from seqloom.randomness import key
 
@@ -25,7 +25,7 @@ def test_a_tag_is_what_its_field_takes_for_one(rows: list[list[str]]) -> None:
     cells = [" ".join(row) for row in rows]
     field = TagsField.learn(TagsConfig(), cells, seed=1)
     counted = sum(len(row) for row in field.rows(cells))
-    share, f1, whole = tag_scores(cells, cells, seed=None)
+    share, f1, whole = target_scores("tags", cells, cells, seed=None)
     assert share.signature == f"rows:{len(rows)}|tags:{counted}"
     assert f1.signature == f"kinds:{len(field.labels)}"
     assert (share.value, f1.value, whole.value) == (100, 100, 100)
@@ -33,7 +33,7 @@ def test_a_tag_is_what_its_field_takes_for_one(rows: list[list[str]]) -> None:
 
 def test_macro_f1_by_hand() -> None:
     """a: 2 × 1 / (1 + 2); b: 2 × 1 / (2 + 1); c: never right; x: asked for nowhere."""
-    _, f1 = label_scores(["a", "b", "b", "x"], ["a", "a", "b", "c"])
+    _, f1, _ = target_scores("label", ["a", "b", "b", "x"], ["a", "a", "b", "c"])
     assert f1.value == pytest.approx(100 * (2 / 3 + 2 / 3 + 0) / 3)
     assert f1.signature == "kinds:3"
 
@@ -53,8 +53,12 @@ def test_the_interval_of_macro_f1_is_that_of_rows_drawn_anew() -> None:
     draws = (generator.integers(len(rows), size=len(rows)) for _ in range(RESAMPLES))
     drawn = [plain_f1([rows[place] for place in draw], kinds) for draw in draws]
     low, high = np.quantile(drawn, INTERVAL, method="nearest")
-    _, f1 = label_scores([given for given, _ in rows], [wanted for _, wanted in rows], seed=1)
-    assert (f1.value, f1.low, f1.high) == pytest.approx((plain_f1(rows, kinds), low, high))
+    _, f1, _ = target_scores(
+        "label", [given for given, _ in rows], [wanted for _, wanted in rows], seed=1
+    )
+    assert (f1.value, f1.interval.low, f1.interval.high) == pytest.approx(
+        (plain_f1(rows, kinds), low, high)
+    )
 
 
 def test_macro_f1_of_many_kinds_has_an_interval_and_little_memory() -> None:
@@ -62,16 +66,17 @@ def test_macro_f1_of_many_kinds_has_an_interval_and_little_memory() -> None:
     labels = [str(number) for number in range(3_000)]
     guesses = [label if number % 3 else "none" for number, label in enumerate(labels)]
     tracemalloc.start()
-    _, f1 = label_scores(guesses, labels)
+    _, f1, _ = target_scores("label", guesses, labels)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert f1.value == pytest.approx(200 / 3)
-    assert f1.low < f1.value < f1.high
+    assert f1.interval.low < f1.value < f1.interval.high
     assert most < 10_000_000
 
 
 def test_where_nothing_is_drawn_no_interval_is_shown() -> None:
-    assert list(map(str, label_scores(["a"], ["a"], seed=None))) == [
+    assert list(map(str, target_scores("label", ["a"], ["a"], seed=None))) == [
         "accuracy 100.0",
         "macro F1 100.0",
+        "weighted F1 100.0",
     ]

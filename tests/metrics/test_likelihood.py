@@ -19,13 +19,13 @@ def test_a_uniform_model_over_v_symbols_has_perplexity_v(
 ) -> None:
     score = perplexity([-length * math.log(vocabulary) for length in lengths], lengths)
     assert score.value == pytest.approx(vocabulary)
-    assert (score.low, score.high) == pytest.approx((vocabulary, vocabulary))
+    assert (score.interval.low, score.interval.high) == pytest.approx((vocabulary, vocabulary))
 
 
 @given(lengths=LENGTHS)
 def test_a_certain_model_has_perplexity_1(lengths: list[int]) -> None:
     score = perplexity([0.0] * len(lengths), lengths)
-    assert (score.value, score.low, score.high) == (1, 1, 1)
+    assert (score.value, score.interval.low, score.interval.high) == (1, 1, 1)
 
 
 def test_every_token_counts_alike() -> None:
@@ -40,9 +40,9 @@ def test_the_interval_is_that_of_normal_theory() -> None:
     rows, deviation = 4_000, 0.5
     surprise = np.random.default_rng(0).normal(3.0, deviation, rows)
     score = perplexity(-surprise, np.ones(rows, np.int64))
-    half = math.log(score.high / score.low) / 2
+    half = math.log(score.interval.high / score.interval.low) / 2
     assert half == pytest.approx(1.96 * deviation / math.sqrt(rows), rel=0.1)
-    assert score.low < score.value < score.high
+    assert score.interval.low < score.value < score.interval.high
 
 
 def test_more_than_a_float_can_hold_is_infinite_and_no_error() -> None:

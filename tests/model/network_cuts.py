@@ -66,8 +66,9 @@ class Cuts:
                 if not value.requires_grad:
                     continue
                 weights = torch.randn_like(value)
-                found = torch.autograd.grad((value * weights).sum(), leaves, allow_unused=True,
-                                            retain_graph=True)
+                found = torch.autograd.grad(
+                    (value * weights).sum(), leaves, allow_unused=True, retain_graph=True
+                )
                 for (tail, _), gradient in zip(self.leaves, found, strict=True):
                     if gradient is not None and bool(gradient.ne(0).any()):
                         yield tail, head
@@ -245,4 +246,3 @@ def _cut_block(block: Block, cuts: Cuts, name: str) -> list[Callable[[], None]]:
     if isinstance(block.attention, Recurrence):
         undo.append(_cut_unit(block.attention.unit, cuts, f"{name}.recurrence"))
     return undo
-

@@ -4,11 +4,8 @@ import pytest
 import torch
 
 from seqloom.fields import END
-from seqloom.model import Source, unroll
+from seqloom.model import unroll
 from seqloom.model.connections import Connections, NodeStep
-from tests.counts import count
-from tests.model.models import NAMED, model_of
-from tests.model.network_cuts import direct_edges
 
 LENGTH, STEPS, DRAWS = 4, 3, 3
 Edge = tuple[NodeStep, NodeStep]

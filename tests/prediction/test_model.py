@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 import seqloom
@@ -146,16 +145,14 @@ def test_an_output_is_plain_json(model: TextPredictor) -> None:
 
 
 def test_evaluation_is_sacrebleu_on_the_outputs(model: TextPredictor, tmp_path: Path) -> None:
-    """BLEU and chrF are those of sacrebleu; exact match and perplexity by hand."""
+    """chrF is that of sacrebleu; exact match and perplexity by hand; single words have no BLEU."""
     rows = PAIRS[:40]
     outputs = [each.text for each in model.predict([s for s, _ in rows], search=seqloom.Greedy())]
     references = [target for _, target in rows]
     found = seqloom.evaluate(model, rows, search=seqloom.Greedy())
     scores = {score.name: score for score in found.scores}
     assert found.report.kept == 40
-    assert scores["BLEU"].value == pytest.approx(
-        BLEU(force=True).corpus_score(outputs, [references]).score
-    )
+    assert list(scores) == ["exact match", "chrF", "WER", "CER", "perplexity"]
     assert scores["chrF"].value == pytest.approx(CHRF().corpus_score(outputs, [references]).score)
     exact = sum(o == r for o, r in zip(outputs, references, strict=True))
     assert scores["exact match"].value == pytest.approx(100 * exact / 40)
@@ -164,4 +161,4 @@ def test_evaluation_is_sacrebleu_on_the_outputs(model: TextPredictor, tmp_path: 
     nats = -sum(each.log_probability for each in scored)
     assert scores["perplexity"].value == pytest.approx(np.exp(nats / tokens), rel=1e-6)
     for score in found.scores:
-        assert score.low <= score.value <= score.high
+        assert score.interval.low <= score.value <= score.interval.high

@@ -4,7 +4,7 @@ import numpy as np
 
 from seqloom.drawing.curves import Curves
 from seqloom.explain.compute.attention_map import AttentionMap
-from seqloom.metrics import Score
+from seqloom.metrics import Interval, Score
 from seqloom.reports.pages import RunReport
 from seqloom.tasks.report_rows import ReportRow
 from tests.explain.pictures import WORKED
@@ -17,7 +17,7 @@ def made(*judged: ReportRow, looks: tuple[AttentionMap, ...] = (WORKED,)) -> Run
         parts=(("1,234", "encoder"),),
         curves=Curves([(1, 2.0)], [(1, 2.5)], [(1, 50.0)], [(1, 0.1)], [(1, 1.0)]),
         best=1,
-        scores=(Score("chrF", 50.0, 40.0, 60.0, "nc:6"),),
+        scores=(Score("chrF", 50.0, Interval(40.0, 60.0), "nc:6"),),
         report_rows=judged,
         views=looks,
         options=(("seed", "1"),),

@@ -148,13 +148,13 @@ def _serve() -> None:
     import torch
 
     import seqloom.api
-    from seqloom.metrics import text_scores
+    from seqloom.metrics import target_scores
 
     torch.set_num_threads(1)
     os.sched_getaffinity = lambda _: {0}
     # Whatever is imported at first use; backward is left out, since it would start a thread.
     torch.optim.AdamW([torch.zeros(1, requires_grad=True)], fused=True).zero_grad()
-    text_scores(["a"], ["a"], seed=None)
+    target_scores("text", ["a b c d"], ["a b c d"], seed=None)
     seqloom.api.check_data  # noqa: B018
     for line in sys.stdin:
         job = json.loads(line)

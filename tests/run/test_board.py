@@ -35,7 +35,7 @@ def test_the_figures_are_those_of_the_events(tmp_path: Path) -> None:
     for title, name, events in (
         ("training/loss", "loss", updates),
         ("held out/loss", "loss", history(run)),
-        ("held out/chrF", "metric", history(run)),
+        ("held out/exact match", "metric", history(run)),
     ):
         steps, values = zip(*shown(run)[title], strict=True)
         assert list(steps) == [each["step"] for each in events]

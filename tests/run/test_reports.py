@@ -89,7 +89,7 @@ def test_forecasts_of_the_held_out_windows_are_shown(preset: str, tmp_path: Path
     train(data, tmp_path / "run", model=preset, options=chosen)
     made = report(tmp_path / "run", data=data)
     wanted = evaluate(load(tmp_path / "run"), data).scores[0]
-    assert made.scores[0].name == wanted.name == "MSE"
+    assert made.scores[0].name == wanted.name == "R²"
     assert made.scores[0].value == pytest.approx(wanted.value, rel=1e-4)
     assert len(made.views) == 3
     assert "data:image/" in made.page()

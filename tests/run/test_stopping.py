@@ -45,7 +45,7 @@ def ended(run: Path, **training: Any) -> Words:
 )
 def test_a_target_that_is_reached(monitor: Monitor, target: float, tmp_path: Path) -> None:
     """At the first validation that is as good; the run stays finished, and without goal goes on."""
-    chosen: dict[str, Any] = {"monitor": monitor, "rate": 2e-2, "dropout": 0.0, "updates": 40}
+    chosen: dict[str, Any] = {"monitor": monitor, "rate": 2e-2, "dropout": 0.0, "updates": 200}
     words = ended(tmp_path / "run", target=target, **chosen)
     assert words.end.startswith(f"the target of {target:g} is reached")
     results = [Validation(**each) for each in history(tmp_path / "run")]

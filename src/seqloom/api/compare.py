@@ -13,6 +13,7 @@ from rich.text import Text
 
 from seqloom.config import flatten
 from seqloom.errors import ConfigError, RunError
+from seqloom.metrics import lower_is_better
 from seqloom.model import build
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.progress import Progress, Validation
@@ -22,7 +23,6 @@ from seqloom.tasks import task_of
 
 __all__ = ["Comparison", "RunSummary", "compare"]
 
-ERRORS = ("RMSE", "MAE", "WER", "CER")
 WIDEST = 160  # characters in a line that does not go to a terminal
 
 
@@ -100,7 +100,9 @@ class Comparison:
         """A column for each metric that all runs have; errors are better when small."""
         names = [dict.fromkeys(entry.best.scores) for entry in self.entries]
         return {
-            name: _mark_best([e.best.scores[name] for e in self.entries], lower=name in ERRORS)
+            name: _mark_best(
+                [e.best.scores[name] for e in self.entries], lower=lower_is_better(name)
+            )
             for name in names[0]
             if all(name in each for each in names)
         }

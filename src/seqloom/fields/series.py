@@ -28,6 +28,7 @@ class SeriesBaseline:
 
     season: int  # steps after which the series repeats; 1 where it does not
     linear: NDArray[np.float32]  # (window, horizon): a window less its last value to the forecast
+    naive_error: tuple[float, ...] = ()  # (C,) standardised: mean |row − row a season before|
 
     @property
     def naive_period(self) -> int:
@@ -138,7 +139,12 @@ def column_names(given: str) -> list[str]:
 
 def _baseline_facts(past: SeriesBaseline) -> dict[str, Any]:
     linear = base64.b64encode(past.linear.astype("<f4").tobytes()).decode("ascii")
-    return {"season": past.season, "shape": list(past.linear.shape), "linear": linear}
+    return {
+        "season": past.season,
+        "shape": list(past.linear.shape),
+        "linear": linear,
+        "naive_error": list(past.naive_error),
+    }
 
 
 def _parse_baseline(facts: Mapping[str, Any]) -> SeriesBaseline:
@@ -147,4 +153,5 @@ def _parse_baseline(facts: Mapping[str, Any]) -> SeriesBaseline:
     linear = np.frombuffer(content, "<f4").reshape(window, horizon)
     if not np.isfinite(linear).all() or facts["season"] < 1:
         raise ValueError("not finite")
-    return SeriesBaseline(int(facts["season"]), linear)
+    naive_error = tuple(float(each) for each in facts.get("naive_error", ()))
+    return SeriesBaseline(int(facts["season"]), linear, naive_error)

@@ -1,37 +1,82 @@
-"""Metrics: how good outputs are, each as a value with its 95 % interval."""
+"""Metrics: how good outputs are, each as a value with its direction and its 95 % interval."""
 
-from seqloom.metrics.edit_rates import edit_distance, edit_scores
-from seqloom.metrics.forecasts import Errors, error_scores, forecast_errors
-from seqloom.metrics.labels import label_scores, tag_scores
-from seqloom.metrics.likelihood import bits_per_character, nats_per_character, perplexity
-from seqloom.metrics.match import accuracy, accuracy_from_counts
-from seqloom.metrics.numbers import number_scores
-from seqloom.metrics.registry import all_text_scores, leading_score, target_scores
-from seqloom.metrics.score import Score
-from seqloom.metrics.series_baselines import find_season, linear_forecast, ridge, seasonal_naive
-from seqloom.metrics.text import text_scores
+from seqloom.metrics.calibration import CalibrationError, Reliability
+from seqloom.metrics.class_report import ClassReport, ClassScore, label_report, span_report
+from seqloom.metrics.confusion import ConfusionMatrix
+from seqloom.metrics.edit_rates import WordErrorRate, edit_distance
+from seqloom.metrics.forecasts import (
+    ErrorTable,
+    ForecastErrors,
+    SeriesScale,
+    seasonal_naive_error,
+)
+from seqloom.metrics.labels import Accuracy, accuracy_from_counts
+from seqloom.metrics.likelihood import (
+    Likelihoods,
+    bits_per_character,
+    nats_per_character,
+    perplexity,
+)
+from seqloom.metrics.metric import (
+    METRICS,
+    Metric,
+    SumMetric,
+    lower_is_better,
+    metrics_for,
+    score_all,
+    target_scores,
+)
+from seqloom.metrics.numbers import RSquared
+from seqloom.metrics.predictions import Predictions
+from seqloom.metrics.score import NO_INTERVAL, Direction, Interval, Score
+from seqloom.metrics.seasons import calendar_periods, find_season
+from seqloom.metrics.series_baselines import linear_forecast, ridge, seasonal_naive
+from seqloom.metrics.span_scores import SpanF1
+from seqloom.metrics.spans import Span, TagScheme, detect_scheme, find_spans
+from seqloom.metrics.text import ExactMatch
 
 __all__ = [
-    "Errors",
+    "METRICS",
+    "NO_INTERVAL",
+    "Accuracy",
+    "CalibrationError",
+    "ClassReport",
+    "ClassScore",
+    "ConfusionMatrix",
+    "Direction",
+    "ErrorTable",
+    "ExactMatch",
+    "ForecastErrors",
+    "Interval",
+    "Likelihoods",
+    "Metric",
+    "Predictions",
+    "RSquared",
+    "Reliability",
     "Score",
-    "accuracy",
+    "SeriesScale",
+    "Span",
+    "SpanF1",
+    "SumMetric",
+    "TagScheme",
+    "WordErrorRate",
     "accuracy_from_counts",
-    "all_text_scores",
     "bits_per_character",
+    "calendar_periods",
+    "detect_scheme",
     "edit_distance",
-    "edit_scores",
-    "error_scores",
     "find_season",
-    "forecast_errors",
-    "label_scores",
-    "leading_score",
+    "find_spans",
+    "label_report",
     "linear_forecast",
+    "lower_is_better",
+    "metrics_for",
     "nats_per_character",
-    "number_scores",
     "perplexity",
     "ridge",
+    "score_all",
     "seasonal_naive",
-    "tag_scores",
+    "seasonal_naive_error",
+    "span_report",
     "target_scores",
-    "text_scores",
 ]

@@ -5,30 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.metrics.score import Score, check_rows, score_rows
+from seqloom.metrics.metric import METRICS, SumMetric
+from seqloom.metrics.predictions import Predictions
+from seqloom.metrics.score import Direction
 
-__all__ = ["edit_distance", "edit_scores"]
-
-
-def edit_scores(
-    outputs: Sequence[str],
-    references: Sequence[str],
-    *,
-    lowercase: bool = False,
-    seed: int | None = 1,
-) -> list[Score]:
-    """Word and character error rates in per cent: the edits of all rows, in the words or characters
-    of all references, which may be more than 100 (S8)."""
-    check_rows(outputs, references)
-    if lowercase:
-        outputs, references = [o.lower() for o in outputs], [r.lower() for r in references]
-    words = [(o.split(), r.split()) for o, r in zip(outputs, references, strict=True)]
-    characters = [(" ".join(o), " ".join(r)) for o, r in words]
-    case = f"case:{'lc' if lowercase else 'mixed'}|rows:{len(words)}"
-    return [
-        Score(name, *score_rows(_counts(pairs), _rate, seed=seed), signature=case)
-        for name, pairs in (("WER", words), ("CER", characters))
-    ]
+__all__ = [
+    "CharacterErrorRate",
+    "SymbolErrorRate",
+    "WordErrorRate",
+    "WordsWrong",
+    "edit_distance",
+]
 
 
 def edit_distance(output: Sequence[str], reference: Sequence[str]) -> int:
@@ -38,13 +25,81 @@ def edit_distance(output: Sequence[str], reference: Sequence[str]) -> int:
     return int(Levenshtein.distance(output, reference))
 
 
-def _counts(pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> NDArray[np.float64]:
-    return np.array([(edit_distance(*pair), len(pair[1])) for pair in pairs], np.float64)
+class _EditRate(SumMetric[Predictions]):
+    """The edits of all rows in per cent of the items of all references, which may be above 100."""
+
+    direction = Direction.LOWER
+    targets = ("text",)
+
+    def fits(self, data: Predictions) -> bool:
+        """Texts of words."""
+        return not data.are_symbols
+
+    def signature(self, data: Predictions) -> str:
+        """How letters were compared, and the number of rows."""
+        return f"{data.case}|rows:{len(data)}"
+
+    def items(self, data: Predictions) -> Sequence[tuple[Sequence[str], Sequence[str]]]:
+        """What is edited in each row: outputs and references as sequences."""
+        return data.words
+
+    def statistics(self, data: Predictions) -> NDArray[np.float64]:
+        """Edits, and items of the reference."""
+        rows = [(edit_distance(*pair), len(pair[1])) for pair in self.items(data)]
+        return np.array(rows, np.float64)
+
+    def combine(self, sums: NDArray[np.float64]) -> float:
+        """Edits per item; where references are empty, any edit is infinitely many."""
+        edits, items = map(float, sums)
+        if not items:
+            return float("inf") if edits else 0.0
+        return 100 * edits / items
 
 
-def _rate(sums: NDArray[np.float64]) -> float:
-    """Edits per item of the references; where those are empty, any edit is infinitely many."""
-    made, items = map(float, sums)
-    if not items:
-        return float("inf") if made else 0.0
-    return 100 * made / items
+@METRICS.part("WER")
+class WordErrorRate(_EditRate):
+    """Word error rate: edits of words."""
+
+    name = "WER"
+    order = 20
+
+
+@METRICS.part("CER")
+class CharacterErrorRate(_EditRate):
+    """Character error rate: edits of characters, runs of white space as one."""
+
+    name = "CER"
+    order = 21
+
+    def items(self, data: Predictions) -> Sequence[tuple[Sequence[str], Sequence[str]]]:
+        """Characters."""
+        return [(" ".join(output), " ".join(reference)) for output, reference in data.words]
+
+
+@METRICS.part("words wrong")
+class WordsWrong(_EditRate):
+    """Per cent of pronunciations with any mistake: the sequence error rate, which the literature
+    on grapheme-to-phoneme conversion calls WER."""
+
+    name = "words wrong"
+    order = 22
+
+    def fits(self, data: Predictions) -> bool:
+        """Pronunciations."""
+        return data.are_pronunciations
+
+    def statistics(self, data: Predictions) -> NDArray[np.float64]:
+        """Whether the symbols of a row differ in any way."""
+        return np.array([(output != ref, 1) for output, ref in self.items(data)], np.float64)
+
+
+@METRICS.part("symbols wrong")
+class SymbolErrorRate(_EditRate):
+    """Edits of symbols, such as phonemes: the token error rate."""
+
+    name = "symbols wrong"
+    order = 23
+
+    def fits(self, data: Predictions) -> bool:
+        """Symbols set apart by spaces."""
+        return data.are_symbols

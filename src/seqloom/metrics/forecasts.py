@@ -1,44 +1,245 @@
-"""Forecasts against what came: squared and absolute errors in units of the training spread."""
+"""Forecasts against what came: errors in units of the training spread, in per cent, and beside
+those of the seasonal naive forecast.
 
-from collections.abc import Callable
+MASE is of Hyndman and Koehler 2006, "Another look at measures of forecast accuracy"; sMAPE of
+Makridakis 1993, "Accuracy measures: theoretical and practical concerns", from 0 to 200.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.metrics.score import Score, check_rows, score_rows
+from seqloom.fields.series import SeriesField
+from seqloom.metrics.metric import METRICS, SumMetric
+from seqloom.metrics.score import Direction, check_rows
 
-__all__ = ["Errors", "error_scores", "forecast_errors"]
+__all__ = [
+    "ErrorTable",
+    "ForecastErrors",
+    "ForecastMeanAbsoluteError",
+    "ForecastRSquared",
+    "MeanAbsoluteScaledError",
+    "MeanSquaredError",
+    "SeriesScale",
+    "SymmetricPercentageError",
+    "seasonal_naive_error",
+]
 
-Errors = NDArray[np.float64]
-"""(N, C, 3): of each window and column, means over the steps of the squared and the absolute error
-and of the square of what came."""
+Floats = NDArray[np.float64]
+EXACT = 1e-6  # a standardised naive error below which a series repeats itself exactly
+PARTS = 5  # numbers kept of each error: see `_parts`
 
 
-def forecast_errors(found: NDArray[np.floating], wanted: NDArray[np.floating]) -> Errors:
-    """The errors of forecasts (N, T, C) of standardised numbers."""
-    check_rows(found, wanted)
-    off = np.asarray(found, np.float64) - wanted
-    parts = (np.square(off), np.abs(off), np.square(np.asarray(wanted, np.float64)))
-    return np.stack([part.mean(axis=1) for part in parts], axis=2)
+@dataclass(frozen=True)
+class SeriesScale:
+    """How standardised columns lead back to their own units, and what the naive forecast misses.
+
+    `naive_error` is the mean absolute error of the seasonal naive forecast over the training rows,
+    standardised; empty where it is not known, and then there is no MASE.
+    """
+
+    mean: Floats
+    spread: Floats
+    naive_error: Floats
+
+    @classmethod
+    def of(cls, target: SeriesField) -> Self:
+        """That of the columns that a run forecasts."""
+        known = target.past.naive_error if target.past else ()
+        return cls(target.mean, target.spread, np.array(known, np.float64))
+
+    @property
+    def divisors(self) -> Floats:
+        """What MASE divides the error of each column by; NaN where a column has no naive error."""
+        if not len(self.naive_error):
+            return np.full(len(self.mean), np.nan)
+        return np.where(self.naive_error > EXACT, self.naive_error, np.nan)
 
 
-def error_scores(errors: Errors, *, block: int, seed: int | None = 1) -> list[Score]:
-    """MSE, MAE and R² over all columns, standardised: R² is 0 for the training mean, 1 at best.
+class ErrorTable(NamedTuple):
+    """Errors of one shape: of columns (C,), of steps ahead (T,), or of both (T, C)."""
+
+    mse: Floats
+    mae: Floats
+    mase: Floats  # NaN where it is not known
+    smape: Floats  # per cent, 0 to 200
+
+
+@dataclass(frozen=True)
+class ForecastErrors:
+    """Errors of forecasts of N windows, T steps ahead, of C standardised columns.
 
     Windows overlap, so `block` of them that follow one another are drawn together.
     """
-    rows = errors.mean(axis=1)
-    starts = np.arange(0, len(rows), block)
-    sums = np.add.reduceat(rows, starts)
-    counts = np.diff(np.append(starts, len(rows))).astype(np.float64)
-    statistics = np.concatenate([sums, counts[:, None]], axis=1)
-    signature = f"standardised|windows:{len(rows)}|blocks of {block}"
-    measures: dict[str, Callable[[NDArray[np.float64]], float]] = {
-        "MSE": lambda total: float(total[0] / total[3]),
-        "MAE": lambda total: float(total[1] / total[3]),
-        "R²": lambda total: float(1 - total[0] / total[2]) if total[2] > 0 else 0.0,
-    }
-    return [
-        Score(name, *score_rows(statistics, measure, seed=seed), signature, digits=4)
-        for name, measure in measures.items()
-    ]
+
+    windows: Floats  # (N, C, PARTS): means over the steps
+    steps: Floats  # (T, C, PARTS): sums over the windows
+    block: int = 1
+    kind: str = "series"
+
+    @classmethod
+    def of(
+        cls, forecasts: NDArray[np.floating], actual: NDArray[np.floating], scale: SeriesScale
+    ) -> Self:
+        """The errors of standardised forecasts (N, T, C)."""
+        check_rows(forecasts, actual)
+        parts = _parts(np.asarray(forecasts, np.float64), np.asarray(actual, np.float64), scale)
+        return cls(parts.mean(axis=1), parts.sum(axis=0))
+
+    @classmethod
+    def join(cls, groups: Sequence[Self], *, block: int = 1) -> Self:
+        """The errors of windows that were forecast in groups."""
+        windows = np.concatenate([each.windows for each in groups])
+        steps = np.sum([each.steps for each in groups], axis=0)
+        return replace(groups[0], windows=windows, steps=steps, block=block)
+
+    def __len__(self) -> int:
+        return (len(self.windows) + self.block - 1) // self.block
+
+    @property
+    def has_naive_error(self) -> bool:
+        """Whether MASE is known."""
+        return bool(np.isfinite(self.windows[0, :, 4]).any())
+
+    @property
+    def sums(self) -> Floats:
+        """(blocks, PARTS + 1): the errors summed over the windows of each block, and their
+        number."""
+        starts = np.arange(0, len(self.windows), self.block)
+        sums = np.add.reduceat(_column_means(self.windows), starts)
+        counts = np.diff(np.append(starts, len(self.windows)))
+        return np.concatenate([sums, counts[:, None]], axis=1)
+
+    def by_column(self) -> ErrorTable:
+        """Of each column (C,), over all windows and steps."""
+        return _table(self.windows.mean(axis=0))
+
+    def by_step(self) -> ErrorTable:
+        """Of each step ahead (T,), over all windows and columns."""
+        return _table(_column_means(self.steps) / len(self.windows))
+
+    def by_step_and_column(self) -> ErrorTable:
+        """Of each step ahead and column (T, C)."""
+        return _table(self.steps / len(self.windows))
+
+
+def _parts(forecasts: Floats, actual: Floats, scale: SeriesScale) -> Floats:
+    """(N, T, C, PARTS): squared and absolute error, squared actual, symmetric percentage error in
+    own units, and absolute error in units of the naive one."""
+    off = np.abs(forecasts - actual)
+    own = [values * scale.spread + scale.mean for values in (forecasts, actual)]
+    size = np.abs(own[0]) + np.abs(own[1])
+    share = np.divide(off * scale.spread, size, where=size > 0, out=np.zeros_like(size))
+    return np.stack([off**2, off, actual**2, 200 * share, off / scale.divisors], axis=-1)
+
+
+def _column_means(parts: Floats) -> Floats:
+    """Means over columns of parts (…, C, PARTS); scaled errors over the columns that have any."""
+    means: Floats = parts.mean(axis=1)
+    there = np.isfinite(parts[0, :, 4])
+    if there.any():
+        means[:, 4] = parts[:, there, 4].mean(axis=1)
+    return means
+
+
+def _table(parts: Floats) -> ErrorTable:
+    return ErrorTable(parts[..., 0], parts[..., 1], parts[..., 4], parts[..., 3])
+
+
+def seasonal_naive_error(table: Floats, season: int) -> Floats:
+    """(C,): the mean absolute difference between each row of a table (N, C) and the one a season
+    before; missing rows are left out, and 0 stands for a column that has no such pair."""
+    gaps = np.abs(table[season:] - table[:-season]) if season < len(table) else table[:0]
+    there = np.isfinite(gaps)
+    total: Floats = np.where(there, gaps, 0.0).sum(axis=0)
+    return np.asarray(total / np.maximum(there.sum(axis=0), 1), np.float64)
+
+
+class _ForecastMetric(SumMetric[ForecastErrors]):
+    """A mean over windows, steps and columns of one of the kept numbers."""
+
+    direction = Direction.LOWER
+    targets = ("series",)
+    digits = 4
+    part = 0
+
+    def signature(self, data: ForecastErrors) -> str:
+        """The scale, and the windows that were drawn together."""
+        return f"standardised|windows:{len(data.windows)}|blocks of {data.block}"
+
+    def statistics(self, data: ForecastErrors) -> Floats:
+        """The sums of each block."""
+        return data.sums
+
+    def combine(self, sums: Floats) -> float:
+        """The mean."""
+        return float(sums[self.part] / sums[PARTS])
+
+
+@METRICS.part("forecast R²")
+class ForecastRSquared(_ForecastMetric):
+    """1 − squared error / squared distance from the training mean: 0 for that mean, 1 at best."""
+
+    name = "R²"
+    direction = Direction.HIGHER
+    order = 10
+
+    def leads(self, data: ForecastErrors) -> bool:
+        """Always: of the same windows it ranks models as MSE does, and it has a scale."""
+        return True
+
+    def combine(self, sums: Floats) -> float:
+        """0 where everything stays at the training mean."""
+        return float(1 - sums[0] / sums[2]) if sums[2] > 0 else 0.0
+
+
+@METRICS.part("MSE")
+class MeanSquaredError(_ForecastMetric):
+    """The mean squared error of standardised columns."""
+
+    name = "MSE"
+    order = 11
+
+
+@METRICS.part("forecast MAE")
+class ForecastMeanAbsoluteError(_ForecastMetric):
+    """The mean absolute error of standardised columns."""
+
+    name = "MAE"
+    order = 12
+    part = 1
+
+
+@METRICS.part("MASE")
+class MeanAbsoluteScaledError(_ForecastMetric):
+    """The mean absolute error in units of the seasonal naive forecast's over the training rows, as
+    a mean over columns; below 1 is better than that forecast one season ahead."""
+
+    name = "MASE"
+    order = 13
+    part = 4
+
+    def fits(self, data: ForecastErrors) -> bool:
+        """Where the naive error is known and not 0."""
+        return data.has_naive_error
+
+    def signature(self, data: ForecastErrors) -> str:
+        """The windows that were drawn together."""
+        return f"windows:{len(data.windows)}|blocks of {data.block}"
+
+
+@METRICS.part("sMAPE")
+class SymmetricPercentageError(_ForecastMetric):
+    """The mean of 200 × |error| / (|forecast| + |actual|) in the columns' own units."""
+
+    name = "sMAPE"
+    order = 14
+    part = 3
+    digits = 2
+
+    def signature(self, data: ForecastErrors) -> str:
+        """The units, and the windows that were drawn together."""
+        return f"own units|windows:{len(data.windows)}|blocks of {data.block}"

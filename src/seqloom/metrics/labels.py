@@ -1,105 +1,111 @@
-"""Labels against labels: accuracy and F1, for whole rows and for tags (S8)."""
+"""Labels against labels: accuracy and F1, for whole rows and for tags (S8).
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+Labels of the references that a model has never seen count as any other: they are errors.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.errors import DataError
-from seqloom.fields.tokenizers import split_symbols
-from seqloom.metrics.match import accuracy, accuracy_from_counts
-from seqloom.metrics.score import Counts, Score, check_rows, interval
+from seqloom.metrics.metric import METRICS, Metric, SumMetric
+from seqloom.metrics.predictions import Predictions
+from seqloom.metrics.score import Counts, Score, bootstrap_interval
 
-__all__ = ["label_scores", "tag_scores"]
-
-NO_KIND = -1  # of what was given and is nowhere wanted
-
-Indices = NDArray[np.int64]
+__all__ = ["Accuracy", "MacroF1", "WeightedF1", "WholeRows", "accuracy_from_counts"]
 
 
-def label_scores(
-    outputs: Sequence[str], references: Sequence[str], *, seed: int | None = 1
-) -> list[Score]:
-    """Accuracy and macro F1 in per cent, on the same resamples."""
-    outputs, references = [each.strip() for each in outputs], [each.strip() for each in references]
-    pairs = [([output], [label]) for output, label in zip(outputs, references, strict=False)]
-    return [accuracy(outputs, references, seed=seed), _macro_f1(pairs, seed=seed)]
+@METRICS.part("accuracy")
+class Accuracy(SumMetric[Predictions]):
+    """Per cent of labels or tags that are right, over all rows."""
+
+    name = "accuracy"
+    targets: ClassVar[tuple[str, ...]] = ("label", "tags")
+    order = 10
+
+    def leads(self, data: Predictions) -> bool:
+        """All but tags that mark spans: most of those are usually O."""
+        return not data.scheme.marks_spans
+
+    def signature(self, data: Predictions) -> str:
+        """The numbers of rows and tags."""
+        tags = f"|tags:{sum(len(row) for _, row in data.tags)}" if data.kind == "tags" else ""
+        return f"rows:{len(data)}{tags}"
+
+    def statistics(self, data: Predictions) -> NDArray[np.float64]:
+        """Labels that are right, and all, of each row."""
+        return data.right_counts
+
+    def combine(self, sums: NDArray[np.float64]) -> float:
+        """The share."""
+        return 100 * float(sums[0] / sums[1])
 
 
-def tag_scores(
-    outputs: Sequence[str], references: Sequence[str], *, seed: int | None = 1
-) -> list[Score]:
-    """Accuracy over all tags, macro F1 over kinds of tags, and rows that are right throughout.
+@METRICS.part("whole rows")
+class WholeRows(Accuracy):
+    """Per cent of rows whose tags are all right."""
 
-    Tags stand between spaces, as their field cuts them; other white space is part of one.
-    """
-    check_rows(outputs, references)
-    pairs = [
-        (split_symbols(output), split_symbols(reference))
-        for output, reference in zip(outputs, references, strict=True)
-    ]
-    for number, (found, wanted) in enumerate(pairs, 1):
-        if len(found) != len(wanted):
-            raise DataError(
-                f"row {number}: {len(found)} tags cannot be compared with {len(wanted)}; give "
-                "each token one tag"
-            )
-    rows = np.array([(sum(map(str.__eq__, *pair)), len(pair[1])) for pair in pairs], np.float64)
-    whole = accuracy([o for o, _ in pairs], [r for _, r in pairs], seed=seed)
-    return [
-        accuracy_from_counts(rows, what="tags", seed=seed),
-        _macro_f1(pairs, seed=seed),
-        replace(whole, name="whole rows"),
-    ]
+    name = "whole rows"
+    targets = ("tags",)
+    order = 13
+
+    def leads(self, data: Predictions) -> bool:
+        """Never."""
+        return False
+
+    def signature(self, data: Predictions) -> str:
+        """The number of rows."""
+        return f"rows:{len(data)}"
+
+    def statistics(self, data: Predictions) -> NDArray[np.float64]:
+        """Whether a row is right."""
+        return np.array([(output == reference, 1) for output, reference in data.tags], np.float64)
 
 
-@dataclass(frozen=True)
-class _Tally:
-    """How many times each row has each kind, where it has any."""
+@METRICS.part("macro F1")
+class MacroF1(Metric[Predictions]):
+    """The mean over the references' classes of 2 × right / (predicted + expected), in per cent."""
 
-    rows: Indices
-    kinds: Indices
-    times: Counts
-    size: int  # kinds there are
+    name = "macro F1"
+    targets: ClassVar[tuple[str, ...]] = ("label", "tags")
+    order = 11
 
-    @classmethod
-    def of(cls, rows: Indices, kinds: Indices, size: int) -> Self:
-        """Of the kinds that these rows have, once for each time."""
-        pairs, times = np.unique(rows * size + kinds, return_counts=True)
-        return cls(pairs // size, pairs % size, times, size)
+    def measure(self, data: Predictions) -> Callable[[Counts], float]:
+        """From the F1 and the support of each class."""
+        counts = data.class_counts
+        return lambda rows: 100 * self.average(*counts.f1(rows))
 
-    def sums(self, counts: Counts) -> NDArray[np.float64]:
-        """How many times each kind comes in rows that count so often."""
-        weights = counts[self.rows] * self.times
-        return np.asarray(np.bincount(self.kinds, weights, minlength=self.size), np.float64)
+    def average(self, f1: NDArray[np.float64], support: NDArray[np.float64]) -> float:
+        """Every class alike."""
+        return float(f1.mean())
+
+    def signature(self, data: Predictions) -> str:
+        """The number of classes."""
+        return f"kinds:{len(data.class_counts.names)}"
 
 
-def _macro_f1(pairs: Sequence[tuple[list[str], list[str]]], *, seed: int | None) -> Score:
-    """The mean over the references' kinds of 2 × right / (given + wanted), in per cent.
+@METRICS.part("weighted F1")
+class WeightedF1(MacroF1):
+    """The same mean with each class by its support."""
 
-    Its memory grows with the number of labels and of kinds, not with their product.
-    """
-    kinds = {kind: n for n, kind in enumerate(sorted({k for _, row in pairs for k in row}))}
-    rows = np.repeat(np.arange(len(pairs)), [len(wanted) for _, wanted in pairs])
-    given = _label_ids((row for row, _ in pairs), kinds)
-    wanted = _label_ids((row for _, row in pairs), kinds)
-    hit, known = given == wanted, given != NO_KIND
-    right = _Tally.of(rows[hit], wanted[hit], len(kinds))
-    both = np.append(rows, rows[known]), np.append(wanted, given[known])
-    asked = _Tally.of(*both, len(kinds))
+    name = "weighted F1"
+    targets = ("label",)
+    order = 12
+
+    def average(self, f1: NDArray[np.float64], support: NDArray[np.float64]) -> float:
+        """Each class as often as it comes."""
+        return float(np.average(f1, weights=support))
+
+
+def accuracy_from_counts(rows: NDArray[np.float64], *, what: str, seed: int | None = 1) -> Score:
+    """Per cent of what was asked for that is right, from (right, asked) of each row."""
 
     def measure(counts: Counts) -> float:
-        due = asked.sums(counts)
-        there = due > 0
-        return 100 * float(np.mean(2 * right.sums(counts)[there] / due[there]))
+        right, asked = counts @ rows
+        return 100 * float(right / asked)
 
-    value = measure(np.ones(len(pairs), np.int64))
-    ends = interval(value, measure, rows=len(pairs), seed=seed)
-    return Score("macro F1", value, *ends, f"kinds:{len(kinds)}")
-
-
-def _label_ids(column: Iterable[list[str]], kinds: Mapping[str, int]) -> Indices:
-    """The number of each label's kind, one row after another."""
-    return np.array([kinds.get(label, NO_KIND) for row in column for label in row], np.int64)
+    value = measure(np.ones(len(rows), np.int64))
+    signature = f"rows:{len(rows)}|{what}:{int(rows[:, 1].sum())}"
+    interval = bootstrap_interval(value, measure, rows=len(rows), seed=seed)
+    return Score("accuracy", value, interval, signature)

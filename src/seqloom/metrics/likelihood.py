@@ -2,76 +2,135 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from seqloom.errors import DataError
-from seqloom.metrics.score import Score, check_rows, score_rows
+from seqloom.metrics.metric import METRICS, SumMetric
+from seqloom.metrics.score import Direction, Score, check_rows
 
-__all__ = ["bits_per_character", "nats_per_character", "perplexity"]
+__all__ = [
+    "BitsPerCharacter",
+    "Likelihoods",
+    "NatsPerCharacter",
+    "Perplexity",
+    "bits_per_character",
+    "nats_per_character",
+    "perplexity",
+]
+
+Column = Sequence[float] | NDArray[np.floating]
+Whole = Sequence[int] | NDArray[np.integer]
 
 
-def perplexity(
-    log_probabilities: Sequence[float] | NDArray[np.floating],
-    token_counts: Sequence[int] | NDArray[np.integer],
-    *,
-    seed: int = 1,
-) -> Score:
-    """`exp(-mean log-probability of a token)`, from natural logarithms summed over each row."""
-    rows = _rows(log_probabilities, token_counts, "tokens")
-    value, low, high = score_rows(rows, _measure, seed=seed)
-    signature = f"rows:{len(rows)}|tokens:{int(rows[:, 1].sum())}"
-    return Score("perplexity", value, low, high, signature, digits=2)
+@dataclass(frozen=True)
+class Likelihoods:
+    """(rows, 2): the natural log-probability of each row, and how many tokens or characters it
+    has; DataError where a row of them makes no sense."""
+
+    rows: NDArray[np.float64]
+    unit: str  # "tokens" or "characters"
+    kind: str = "language"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @classmethod
+    def of(cls, log_probabilities: Column, counts: Whole, unit: str) -> "Likelihoods":
+        """From both columns."""
+        check_rows(log_probabilities, counts)
+        columns = [np.asarray(each, np.float64) for each in (log_probabilities, counts)]
+        rows = np.stack(columns, axis=1)
+        wrong = ~np.isfinite(rows).all(axis=1) | (rows[:, 0] > 0) | (rows[:, 1] < 1)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise DataError(
+                f"row {row + 1}: log-probability {rows[row, 0]:g} of {rows[row, 1]:g} {unit} has "
+                f"no perplexity; give a finite number not above 0 and at least one "
+                f"{unit.rstrip('s')}"
+            )
+        return cls(rows, unit)
+
+
+class _Surprise(SumMetric[Likelihoods]):
+    """From summed log-probabilities and counts."""
+
+    direction = Direction.LOWER
+    targets = ("language",)
+    unit: ClassVar[str] = "characters"
+    digits = 3
+
+    def fits(self, data: Likelihoods) -> bool:
+        """Counts of its own unit."""
+        return data.unit == self.unit
+
+    def signature(self, data: Likelihoods) -> str:
+        """The numbers of rows and units."""
+        return f"rows:{len(data)}|{data.unit}:{int(data.rows[:, 1].sum())}"
+
+    def statistics(self, data: Likelihoods) -> NDArray[np.float64]:
+        """Log-probability and count of each row."""
+        return data.rows
+
+
+@METRICS.part("perplexity")
+class Perplexity(_Surprise):
+    """`exp(-mean log-probability of a token)`."""
+
+    name = "perplexity"
+    unit = "tokens"
+    order = 30
+    digits = 2
+
+    def combine(self, sums: NDArray[np.float64]) -> float:
+        """Infinite where it is beyond all numbers."""
+        with np.errstate(over="ignore"):
+            return float(np.exp(-sums[0] / sums[1]))
+
+
+@METRICS.part("bits per character")
+class BitsPerCharacter(_Surprise):
+    """The bits it takes to tell a text to someone who has the model, for each character."""
+
+    name = "bits per character"
+    order = 31
+
+    def combine(self, sums: NDArray[np.float64]) -> float:
+        """In logarithms to base 2."""
+        return float(-sums[0] / sums[1]) / math.log(2)
+
+
+@METRICS.part("nats per character")
+class NatsPerCharacter(_Surprise):
+    """The same in natural logarithms: the loss of a model of characters."""
+
+    name = "nats per character"
+    order = 32
+
+    def combine(self, sums: NDArray[np.float64]) -> float:
+        """The mean."""
+        return float(-sums[0] / sums[1])
+
+
+def perplexity(log_probabilities: Column, token_counts: Whole, *, seed: int | None = 1) -> Score:
+    """Perplexity per token, from natural logarithms summed over each row."""
+    return Perplexity().score(Likelihoods.of(log_probabilities, token_counts, "tokens"), seed=seed)
 
 
 def bits_per_character(
-    log_probabilities: Sequence[float] | NDArray[np.floating],
-    characters: Sequence[int] | NDArray[np.integer],
-    *,
-    seed: int = 1,
+    log_probabilities: Column, characters: Whole, *, seed: int | None = 1
 ) -> Score:
-    """The bits it takes to tell a text to someone who has the model, for each character."""
-    return _per_character("bits per character", math.log(2), (log_probabilities, characters), seed)
+    """Bits per character, from natural logarithms summed over each row."""
+    rows = Likelihoods.of(log_probabilities, characters, "characters")
+    return BitsPerCharacter().score(rows, seed=seed)
 
 
 def nats_per_character(
-    log_probabilities: Sequence[float] | NDArray[np.floating],
-    characters: Sequence[int] | NDArray[np.integer],
-    *,
-    seed: int = 1,
+    log_probabilities: Column, characters: Whole, *, seed: int | None = 1
 ) -> Score:
-    """The same in natural logarithms: the loss of a model of characters."""
-    return _per_character("nats per character", 1.0, (log_probabilities, characters), seed)
-
-
-def _per_character(name: str, unit: float, columns: tuple[Any, Any], seed: int) -> Score:
-    rows = _rows(*columns, "characters")
-    rows[:, 0] /= unit
-    value, low, high = score_rows(rows, lambda sums: float(-sums[0] / sums[1]), seed=seed)
-    signature = f"rows:{len(rows)}|characters:{int(rows[:, 1].sum())}"
-    return Score(name, value, low, high, signature, digits=3)
-
-
-def _rows(log_probabilities: Any, counts: Any, what: str) -> NDArray[np.float64]:
-    """Both columns side by side; DataError where a row of them makes no sense."""
-    check_rows(log_probabilities, counts)
-    rows = np.stack([_column(log_probabilities), _column(counts)], axis=1)
-    wrong = ~np.isfinite(rows).all(axis=1) | (rows[:, 0] > 0) | (rows[:, 1] < 1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise DataError(
-            f"row {row + 1}: log-probability {rows[row, 0]:g} of {rows[row, 1]:g} {what} has no "
-            f"perplexity; give a finite number not above 0 and at least one {what.rstrip('s')}"
-        )
-    return rows
-
-
-def _column(values: ArrayLike) -> NDArray[np.float64]:
-    return np.asarray(values, dtype=np.float64)
-
-
-def _measure(sums: NDArray[np.float64]) -> float:
-    with np.errstate(over="ignore"):
-        return float(np.exp(-sums[0] / sums[1]))
+    """Nats per character, from natural logarithms summed over each row."""
+    rows = Likelihoods.of(log_probabilities, characters, "characters")
+    return NatsPerCharacter().score(rows, seed=seed)

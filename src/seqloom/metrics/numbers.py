@@ -7,29 +7,73 @@ from numpy.typing import NDArray
 
 from seqloom.errors import DataError
 from seqloom.fields.numbers import read_number
-from seqloom.metrics.score import Score, check_rows, score_rows
+from seqloom.metrics.metric import METRICS, SumMetric
+from seqloom.metrics.predictions import Predictions
+from seqloom.metrics.score import Direction
 
-__all__ = ["number_scores"]
+__all__ = ["MeanAbsoluteError", "RSquared", "RootMeanSquaredError"]
 
 
-def number_scores(
-    outputs: Sequence[str], references: Sequence[str], *, seed: int | None = 1
-) -> list[Score]:
-    """R², the root of the mean squared error and the mean absolute error, on the same resamples.
+class _NumberMetric(SumMetric[Predictions]):
+    """From sums over rows: 1, squared and absolute error, reference, squared reference.
 
     References are read as their field reads them; a model that diverges may put out NaN.
     """
-    check_rows(outputs, references)
-    found, wanted = np.array(list(map(float, outputs))), _numbers(references)
-    middle = wanted.mean()  # sums of squares lose fewer digits around it
-    off = found - wanted
-    ones = np.ones_like(off)
-    sums = np.stack([ones, off**2, np.abs(off), wanted - middle, (wanted - middle) ** 2], axis=1)
-    measures = {"R²": _r_squared, "RMSE": _rmse, "MAE": _mae}
-    return [
-        Score(name, *score_rows(sums, measure, seed=seed), f"rows:{len(off)}", digits=3)
-        for name, measure in measures.items()
-    ]
+
+    targets = ("number",)
+    digits = 3
+
+    def statistics(self, data: Predictions) -> NDArray[np.float64]:
+        """References are taken from their mean, where sums of squares lose fewer digits."""
+        references = _numbers(data.references)
+        off = np.array(list(map(float, data.outputs))) - references
+        centred = references - references.mean()
+        parts = [np.ones_like(off), off**2, np.abs(off), centred, centred**2]
+        return np.stack(parts, axis=1)
+
+
+@METRICS.part("R²")
+class RSquared(_NumberMetric):
+    """1 − squared error / spread around the mean; 0 for guessing the mean, 1 at best."""
+
+    name = "R²"
+    order = 10
+
+    def leads(self, data: Predictions) -> bool:
+        """Always."""
+        return True
+
+    def combine(self, sums: NDArray[np.float64]) -> float:
+        """0 where all references are equal."""
+        rows, squared, _, total, squares = sums
+        spread = squares - total**2 / rows
+        return float(1 - squared / spread) if spread > 0 else 0.0
+
+
+@METRICS.part("RMSE")
+class RootMeanSquaredError(_NumberMetric):
+    """The root of the mean squared error."""
+
+    name = "RMSE"
+    direction = Direction.LOWER
+    order = 11
+
+    def combine(self, sums: NDArray[np.float64]) -> float:
+        """From the sum of squares."""
+        return float(np.sqrt(sums[1] / sums[0]))
+
+
+@METRICS.part("MAE")
+class MeanAbsoluteError(_NumberMetric):
+    """The mean absolute error."""
+
+    name = "MAE"
+    direction = Direction.LOWER
+    order = 12
+
+    def combine(self, sums: NDArray[np.float64]) -> float:
+        """From the sum of absolute errors."""
+        return float(sums[2] / sums[0])
 
 
 def _numbers(references: Sequence[str]) -> NDArray[np.float64]:
@@ -41,18 +85,3 @@ def _numbers(references: Sequence[str]) -> NDArray[np.float64]:
         except DataError as error:
             raise DataError(f"row {row + 1}: {error}") from None
     return numbers
-
-
-def _r_squared(sums: NDArray[np.float64]) -> float:
-    """1 − squared error / spread around the mean; 0 for guessing the mean, 1 at best."""
-    rows, squared, _, total, squares = sums
-    spread = squares - total**2 / rows
-    return float(1 - squared / spread) if spread > 0 else 0.0
-
-
-def _rmse(sums: NDArray[np.float64]) -> float:
-    return float(np.sqrt(sums[1] / sums[0]))
-
-
-def _mae(sums: NDArray[np.float64]) -> float:
-    return float(sums[2] / sums[0])

@@ -1,11 +1,13 @@
-"""A metric's value with its 95 % interval, found by drawing the rows anew many times.
+"""A metric's value with its direction and its 95 % bootstrap interval.
 
-A metric here is a function of sums over rows, so a resample is how often each row counts.
+A resample is a count for each row, how often it is drawn: a metric is a function of such counts.
 """
 
 import math
 from collections.abc import Callable, Sized
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,15 @@ from numpy.typing import NDArray
 from seqloom.errors import DataError
 from seqloom.randomness import key
 
-__all__ = ["Counts", "Score", "check_rows", "interval", "score_rows"]
+__all__ = [
+    "NO_INTERVAL",
+    "Counts",
+    "Direction",
+    "Interval",
+    "Score",
+    "bootstrap_interval",
+    "check_rows",
+]
 
 Counts = NDArray[np.int64]
 """How often each row counts."""
@@ -21,15 +31,38 @@ RESAMPLES = 1_000
 INTERVAL = (0.025, 0.975)
 
 
+class Direction(StrEnum):
+    """Which values of a metric are better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A 95 % interval; `is_known` is false where none was computed, and then it has no bounds."""
+
+    low: float
+    high: float
+    is_known: bool = True
+
+    def describe(self, digits: int) -> str:
+        """The interval in figures; empty where none was computed."""
+        return f"{self.low:.{digits}f}–{self.high:.{digits}f}" if self.is_known else ""
+
+
+NO_INTERVAL = Interval(-math.inf, math.inf, is_known=False)
+
+
 @dataclass(frozen=True)
 class Score:
-    """What a metric says of a set of rows; the signature tells how it was computed."""
+    """The value of a metric on a set of rows; the signature tells how it was computed."""
 
     name: str
     value: float
-    low: float  # NaN, as `high` is, where no interval was made
-    high: float
+    interval: Interval
     signature: str
+    direction: Direction = Direction.HIGHER
     digits: int = 1
 
     def __str__(self) -> str:
@@ -38,10 +71,29 @@ class Score:
 
     @property
     def range(self) -> str:
-        """The interval in figures; empty where none was made."""
-        if math.isnan(self.low) or math.isnan(self.high):
-            return ""
-        return f"{self.low:.{self.digits}f}–{self.high:.{self.digits}f}"
+        """The interval in figures; empty where none was computed."""
+        return self.interval.describe(self.digits)
+
+    @property
+    def objective(self) -> float:
+        """The value, negated where lower is better: what selects the best of several."""
+        return self.value if self.direction is Direction.HIGHER else -self.value
+
+    def is_better_than(self, other: "Score") -> bool:
+        """Whether this value of the same metric is the better one."""
+        return self.objective > other.objective
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `low` and `high` only where there is an interval."""
+        ends = {"low": self.interval.low, "high": self.interval.high}
+        return {
+            "name": self.name,
+            "value": self.value,
+            **(ends if self.interval.is_known else {}),
+            "better": self.direction.value,
+            "signature": self.signature,
+            "digits": self.digits,
+        }
 
 
 def check_rows(one: Sized, other: Sized) -> None:
@@ -55,37 +107,21 @@ def check_rows(one: Sized, other: Sized) -> None:
         raise DataError("there are no rows to score; give at least one")
 
 
-def score_rows(
-    statistics: NDArray[np.float64],
-    measure: Callable[[NDArray[np.float64]], float],
-    *,
-    seed: int | None,
-) -> tuple[float, float, float]:
-    """The measure of the rows' summed statistics, and its 95 % bootstrap interval."""
-    value = measure(statistics.sum(axis=0))
-
-    def measure_resample(counts: Counts) -> float:
-        return measure(counts @ statistics)
-
-    return value, *interval(value, measure_resample, rows=len(statistics), seed=seed)
-
-
-def interval(
+def bootstrap_interval(
     value: float, measure: Callable[[Counts], float], *, rows: int, seed: int | None
-) -> tuple[float, float]:
+) -> Interval:
     """The 95 % bootstrap interval of a measure that has this value where each row counts once.
 
     The interval always holds the value. The same seed and number of rows give the same resamples,
-    so that metrics and models can be compared pair by pair; without a seed nothing is drawn, and
-    both ends are NaN.
+    so that metrics and models can be compared pair by pair; without a seed there is no interval.
     """
     if seed is None:
-        return math.nan, math.nan
+        return NO_INTERVAL
     generator = np.random.default_rng(key(seed, "bootstrap"))
-    drawn = [
+    resampled = [
         measure(np.bincount(generator.integers(rows, size=rows), minlength=rows))
         for _ in range(RESAMPLES)
     ]
     # Order statistics, not interpolated ones: a measure may be infinite.
-    low, high = np.quantile(drawn, INTERVAL, method="nearest")
-    return min(value, float(low)), max(value, float(high))
+    low, high = np.quantile(resampled, INTERVAL, method="nearest")
+    return Interval(min(value, float(low)), max(value, float(high)))

@@ -1,68 +1,124 @@
-"""Written outputs against written references: BLEU and chrF by sacrebleu, and exact match."""
+"""Written outputs against written references: BLEU and chrF by sacrebleu, and exact match.
 
-from collections.abc import Sequence
-from dataclasses import replace
+Which of them lead, and which fit at all, follows from the references (Predictions has the rules):
+
+- sentences, of four words or more on average: chrF leads, then BLEU, exact match, WER and CER;
+- shorter texts, such as names, dates and inflected forms: exact match leads, then chrF, WER and
+  CER; BLEU counts stretches of four words and would be 0;
+- symbols set apart by spaces, as in pronunciations: exact match leads, then "words wrong" and
+  "symbols wrong". A rate over phonemes is never called WER, which for pronunciations means the
+  share of words that have any mistake.
+"""
+
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.metrics.match import accuracy
-from seqloom.metrics.score import Score, check_rows, score_rows
+from seqloom.metrics.metric import METRICS, Metric, SumMetric
+from seqloom.metrics.predictions import Predictions
+from seqloom.metrics.score import Counts
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
+    from sacrebleu.metrics.base import Metric as CorpusMetric
 
-__all__ = ["text_scores"]
-
-
-def text_scores(
-    outputs: Sequence[str],
-    references: Sequence[str],
-    *,
-    lowercase: bool = False,
-    seed: int | None = 1,
-) -> list[Score]:
-    """BLEU, chrF and exact match in per cent, all on the same resamples (S8).
-
-    Without a seed nothing is drawn, and there are no intervals.
-    """
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-
-    check_rows(outputs, references)
-    # Forced: whether marks stand apart is the data's own affair, and the same on both sides.
-    bleu, chrf = BLEU(lowercase=lowercase, force=True), CHRF(lowercase=lowercase)
-    return [
-        _corpus_score("BLEU", bleu, (outputs, references), seed=seed),
-        _corpus_score("chrF", chrf, (outputs, references), seed=seed),
-        _exact_match(outputs, references, lowercase=lowercase, seed=seed),
-    ]
+__all__ = ["Bleu", "ChrF", "ExactMatch"]
 
 
-def _corpus_score(
-    name: str, metric: "Metric", columns: tuple[Sequence[str], Sequence[str]], *, seed: int | None
-) -> Score:
-    """The metric with sacrebleu's own counts and formula, and only the resampling ours.
+class _SacreBleu(Metric[Predictions]):
+    """sacrebleu's own counts and formula; only the resampling is ours.
 
     sacrebleu's own interval takes its seed from the environment, gives no ends, and holds all
-    resamples in memory at once; the counts of a row are not part of its public face.
+    resamples in memory at once; the counts of a row are not part of its public interface.
     """
-    outputs, references = columns
-    counts = metric._extract_corpus_statistics(outputs, [references])
 
-    def measure(sums: NDArray[np.float64]) -> float:
-        return float(metric._compute_score_from_stats(sums.astype(np.int64).tolist()).score)
+    targets = ("text",)
 
-    value, low, high = score_rows(np.array(counts, np.float64), measure, seed=seed)
-    return Score(name, value, low, high, signature=str(metric.get_signature()))
+    def metric(self, *, lowercase: bool) -> "CorpusMetric":
+        """The metric of sacrebleu."""
+        raise NotImplementedError
+
+    def signature(self, data: Predictions) -> str:
+        """sacrebleu's, which is complete once something was measured."""
+        metric = self.metric(lowercase=data.lowercase)
+        metric._extract_corpus_statistics(data.outputs[:1], [data.references[:1]])
+        return str(metric.get_signature())
+
+    def measure(self, data: Predictions) -> Callable[[Counts], float]:
+        """From counts of n-grams, summed over rows."""
+        metric = self.metric(lowercase=data.lowercase)
+        counts = metric._extract_corpus_statistics(data.outputs, [data.references])
+        statistics = np.array(counts, np.int64)
+
+        def value(rows: Counts) -> float:
+            return float(metric._compute_score_from_stats((rows @ statistics).tolist()).score)
+
+        return value
 
 
-def _exact_match(
-    outputs: Sequence[str], references: Sequence[str], *, lowercase: bool, seed: int | None
-) -> Score:
-    if lowercase:
-        outputs, references = [o.lower() for o in outputs], [r.lower() for r in references]
-    score = accuracy(outputs, references, seed=seed)
-    case = "lc" if lowercase else "mixed"
-    return replace(score, name="exact match", signature=f"case:{case}|{score.signature}")
+@METRICS.part("chrF")
+class ChrF(_SacreBleu):
+    """F-score of character n-grams (Popović 2015, "chrF: character n-gram F-score for automatic MT
+    evaluation")."""
+
+    name = "chrF"
+    order = 10
+
+    def fits(self, data: Predictions) -> bool:
+        """Texts whose characters count."""
+        return not data.are_symbols
+
+    def leads(self, data: Predictions) -> bool:
+        """Sentences, where it follows human judgement better than BLEU on few rows."""
+        return data.are_sentences
+
+    def metric(self, *, lowercase: bool) -> "CorpusMetric":
+        """chrF of sacrebleu."""
+        from sacrebleu.metrics.chrf import CHRF
+
+        return CHRF(lowercase=lowercase)
+
+
+@METRICS.part("BLEU")
+class Bleu(_SacreBleu):
+    """Precision of word n-grams up to four, with a brevity penalty (Papineni et al. 2002, "BLEU: a
+    Method for Automatic Evaluation of Machine Translation")."""
+
+    name = "BLEU"
+    order = 11
+
+    def fits(self, data: Predictions) -> bool:
+        """References of four words or more on average."""
+        return data.are_sentences
+
+    def metric(self, *, lowercase: bool) -> "CorpusMetric":
+        """BLEU of sacrebleu, which need not warn of marks that stand apart on both sides."""
+        from sacrebleu.metrics.bleu import BLEU
+
+        return BLEU(lowercase=lowercase, force=True)
+
+
+@METRICS.part("exact match")
+class ExactMatch(SumMetric[Predictions]):
+    """Per cent of outputs that equal their references."""
+
+    name = "exact match"
+    targets = ("text",)
+    order = 12
+
+    def leads(self, data: Predictions) -> bool:
+        """Texts that are short enough to be right as a whole."""
+        return not data.are_sentences
+
+    def signature(self, data: Predictions) -> str:
+        """How letters were compared, and the number of rows."""
+        return f"{data.case}|rows:{len(data)}"
+
+    def statistics(self, data: Predictions) -> NDArray[np.float64]:
+        """Whether a row is right."""
+        return np.array([(output == reference, 1) for output, reference in data.pairs], np.float64)
+
+    def combine(self, sums: NDArray[np.float64]) -> float:
+        """The share of rows."""
+        return 100 * float(sums[0] / sums[1])

@@ -49,7 +49,7 @@ class RunReport:
             "run": self.run,
             "facts": dict(self.facts),
             "parts": [{"parameters": count, "part": name} for count, name in self.parts],
-            "scores": [asdict(score) for score in self.scores],
+            "scores": [score.as_dict() for score in self.scores],
             "judged_by": self.scale.name,
             "rows": [{**asdict(each), "source": str(each.source)} for each in self.report_rows],
             "lengths": [

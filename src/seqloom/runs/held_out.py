@@ -1,13 +1,14 @@
 """Held-out rows, and what some weights make of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from torch import Tensor
 
 from seqloom.data import batches_by_length
+from seqloom.metrics import Score
 from seqloom.prediction import Predictor
 from seqloom.runs.learner import example
 from seqloom.runs.observer import ValidationSample
@@ -26,7 +27,7 @@ class Measurement:
     """What some weights reach on the held-out rows: the loss, and scores found along with it."""
 
     loss: float  # per item of the target
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: tuple[Score, ...] = ()  # the leading one first
 
 
 class HeldOut(Generic[AnyPredictor]):
@@ -66,11 +67,10 @@ class HeldOut(Generic[AnyPredictor]):
         self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
     ) -> Validation:
         """The results of the newest step, led by the first score, or else by the loss."""
-        leading = next(iter(measured.scores.values()), -measured.loss)
         return Validation(
             step=progress.step,
             loss=measured.loss,
-            metric=leading,
-            scores=measured.scores,
+            metric=measured.scores[0].objective if measured.scores else -measured.loss,
+            scores={each.name: each.value for each in measured.scores},
             training=progress.loss,
         )

@@ -56,8 +56,10 @@ class HeldOutBlanks(HeldOut[MaskFiller]):
         self.set_weights(tensors)
         answers = self.model.answer_queries(self._questions)
         told = BlankScores(*map(np.concatenate, zip(*answers, strict=True)))
-        right = 100 * float((told.guesses == told.tokens).mean())
-        return Measurement(-float(told.log_probabilities.mean()), {"accuracy": right})
+        right = told.guesses == told.tokens
+        counts = np.array([[right.sum(), len(right)]], np.float64)
+        accuracy = accuracy_from_counts(counts, what="blanks", seed=None)
+        return Measurement(-float(told.log_probabilities.mean()), (accuracy,))
 
     def samples(self) -> list[ValidationSample]:
         """Rows with one blank each, what was there, and what the model thinks."""
@@ -216,7 +218,7 @@ def bigram_score(model: MaskFiller, texts: Sequence[str], place: Path) -> dict[s
 
 def _accuracy(right: Sequence[np.ndarray]) -> Score:
     rows = np.array([(each.sum(), len(each)) for each in right], np.float64)
-    return accuracy_from_counts(rows, what="gaps")
+    return accuracy_from_counts(rows, what="blanks")
 
 
 def _without_blanks(question: BlankQuery) -> Values:

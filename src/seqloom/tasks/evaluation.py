@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,9 @@ class Evaluation(EvaluationResult):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        found = {"rows": self.report.kept, "scores": [asdict(score) for score in self.scores]}
+        found = {"rows": self.report.kept, "scores": [score.as_dict() for score in self.scores]}
         if self.baselines:
-            found["baselines"] = {name: asdict(each) for name, each in self.baselines.items()}
+            found["baselines"] = {name: each.as_dict() for name, each in self.baselines.items()}
         return found
 
     def lines(self) -> list[str]:

@@ -69,9 +69,7 @@ class HeldOutOutputs(HeldOut[AnyPredictor]):
         outputs = [each.output for each in samples]
         references = [each.reference for each in samples]
         scores = self._task.metrics(outputs, references, seed=None)
-        leading = self._task.leading(scores)
-        ranked = sorted(scores, key=lambda each: each is not leading)
-        found = replace(measured, scores={each.name: each.value for each in ranked})
+        found = replace(measured, scores=tuple(scores))
         several = len(set(references)) > 1
         return replace(
             super().validation(progress, found, samples),
@@ -123,7 +121,7 @@ def _baseline_scores(
     sources = model.source.rows([source for source, _ in rows])
     references = [target for _, target in rows]
     return {
-        name: task.leading(task.metrics(outputs, references))
+        name: task.metrics(outputs, references)[0]
         for name, outputs in baselines(known, sources).items()
     }
 

@@ -13,7 +13,7 @@ from seqloom.drawing.views import View
 from seqloom.errors import DataError
 from seqloom.explain.compute.explained_output import Cell, ExplainedForecast
 from seqloom.explain.compute.media import group_features
-from seqloom.metrics import error_scores, forecast_errors
+from seqloom.metrics import ForecastErrors, SeriesScale, score_all
 from seqloom.model import Network
 from seqloom.prediction import Forecaster, Output
 from seqloom.runs.diagnosis import quantile_guess_loss
@@ -119,8 +119,9 @@ class SeriesTask(Task[Forecaster]):
         ]
         heading, views = self.views(model, list(pasts))
         block = model.shape.horizon if len(pasts) < most else 1
+        errors = ForecastErrors.of(found, wanted, SeriesScale.of(model.target))
         return ForecastResults(
-            scores=tuple(error_scores(forecast_errors(found, wanted), block=block)),
+            scores=tuple(score_all(ForecastErrors.join([errors], block=block))),
             views=views,
             views_heading=heading,
             scale=SCALE,

@@ -33,7 +33,7 @@ from seqloom.data import (
 )
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SeriesBaseline, SeriesField
-from seqloom.metrics import find_season, ridge
+from seqloom.metrics import calendar_periods, find_season, ridge, seasonal_naive_error
 from seqloom.runs.contents import load_fields
 from seqloom.runs.observer import TrainingObserver
 from seqloom.runs.prepare import (
@@ -130,8 +130,10 @@ def series_fields(table: SeriesTable, config: Config, learnt: range) -> Fields:
     scaled = np.asarray(target.scale(whole[:, : len(columns.targets)]), np.float64)
     if len(scaled) < sum(shape):
         raise _too_short(table, len(scaled), shape)
-    season = config.target.season or find_season(scaled, shape.window)
-    past = SeriesBaseline(season, ridge(scaled, *shape))
+    calendar = calendar_periods(table.clock.unit, table.clock.step)
+    season = config.target.season or find_season(scaled, shape.window, calendar=calendar)
+    naive_error = tuple(seasonal_naive_error(scaled, min(season, shape.window)).tolist())
+    past = SeriesBaseline(season, ridge(scaled, *shape), naive_error)
     return source, SeriesField(config.target, target.names, (target.mean, target.spread), past)
 
 

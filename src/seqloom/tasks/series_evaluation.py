@@ -1,5 +1,6 @@
 """Forecasts of a run beside what came, and beside forecasts that need no training (S8)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,12 +14,11 @@ from seqloom.data import Data, Report, SeriesTable, Windows, find_windows, sourc
 from seqloom.drawing.forecast import draw_forecast
 from seqloom.errors import DataError
 from seqloom.metrics import (
-    Errors,
+    ForecastErrors,
     Score,
-    error_scores,
-    forecast_errors,
-    leading_score,
+    SeriesScale,
     linear_forecast,
+    score_all,
     seasonal_naive,
 )
 from seqloom.prediction import Forecaster
@@ -42,6 +42,15 @@ class Variate:
     mse: float
     mae: float
     mae_own: float
+    mase: float  # NaN where the training rows have no naive error
+    smape: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; MASE only where it is known."""
+        found = asdict(self)
+        if math.isnan(self.mase):
+            del found["mase"]
+        return found
 
 
 @dataclass(frozen=True)
@@ -57,11 +66,12 @@ class SeriesEvaluation(EvaluationResult):
         return {
             "rows": self.report.kept,
             "forecast": self.place,
-            "scores": [asdict(score) for score in self.scores],
+            "scores": [score.as_dict() for score in self.scores],
             "baselines": {
-                name: [asdict(score) for score in scores] for name, scores in self.baselines.items()
+                name: [score.as_dict() for score in scores]
+                for name, scores in self.baselines.items()
             },
-            "variates": [asdict(each) for each in self.variates],
+            "variates": [each.as_dict() for each in self.variates],
         }
 
     def lines(self) -> list[str]:
@@ -76,7 +86,8 @@ class SeriesEvaluation(EvaluationResult):
         """A line for each column."""
         return [
             f"{each.name}: MSE {each.mse:.4f}, MAE {each.mae:.4f} standardised; MAE "
-            f"{each.mae_own:.4g} in its own units"
+            f"{each.mae_own:.4g} in its own units, sMAPE {each.smape:.1f}"
+            + (f", MASE {each.mase:.3f}" if not math.isnan(each.mase) else "")
             for each in self.variates
         ]
 
@@ -101,26 +112,29 @@ def evaluate_series(
         )
     errors = _all_errors(model, table, chosen)
     horizon = model.shape.horizon
-    scores = {name: error_scores(each, block=horizon) for name, each in errors.items()}
+    scores = {name: score_all(each) for name, each in errors.items()}
     place = (
         f"{len(chosen.starts):,} window{'s' * (len(chosen.starts) != 1)} of rows "
         f"{rows.start + 1:,} to {rows.stop:,}, each forecast {horizon:,} steps ahead"
     )
     season = model.target.past.naive_period if model.target.past else 1
     names = {"naive": f"seasonal naive (season of {season:,})", "linear": "linear (ridge)"}
-    baselines = {words: tuple(scores[name][:2]) for name, words in names.items() if name in scores}
+    baselines = {words: tuple(scores[name]) for name, words in names.items() if name in scores}
     return SeriesEvaluation(
         report, tuple(scores["model"]), baselines, _variates(model, errors["model"]), place
     )
 
 
-def _all_errors(model: Forecaster, table: SeriesTable, chosen: Windows) -> dict[str, Errors]:
+def _all_errors(
+    model: Forecaster, table: SeriesTable, chosen: Windows
+) -> dict[str, ForecastErrors]:
     """The errors of the model and of the simple forecasts, window by window."""
     starts, (window, horizon) = chosen
     columns = len(model.target.names)
     read = model.source.scale(source_rows(table, horizon))
     targets = model.target.scale(table.values[:, :columns])
-    found: dict[str, list[Errors]] = {}
+    found: dict[str, list[ForecastErrors]] = {}
+    scale = SeriesScale.of(model.target)
     for first in range(0, len(starts), GROUP):
         group = starts[first : first + GROUP, None]
         pasts = read[group - window + np.arange(window)]
@@ -130,8 +144,8 @@ def _all_errors(model: Forecaster, table: SeriesTable, chosen: Windows) -> dict[
             **_baseline_forecasts(model, pasts[..., :columns]),
         }
         for name, forecast in forecasts.items():
-            found.setdefault(name, []).append(forecast_errors(forecast, wanted))
-    return {name: np.concatenate(each) for name, each in found.items()}
+            found.setdefault(name, []).append(ForecastErrors.of(forecast, wanted, scale))
+    return {name: ForecastErrors.join(each, block=horizon) for name, each in found.items()}
 
 
 def _baseline_forecasts(
@@ -144,13 +158,12 @@ def _baseline_forecasts(
     return {"naive": naive, "linear": linear_forecast(pasts, past.linear)}
 
 
-def _variates(model: Forecaster, errors: Errors) -> tuple[Variate, ...]:
-    means = errors.mean(axis=0)
+def _variates(model: Forecaster, errors: ForecastErrors) -> tuple[Variate, ...]:
+    table = errors.by_column()
+    columns = zip(model.target.names, *table, model.target.spread, strict=True)
     return tuple(
-        Variate(name, float(mse), float(mae), float(mae * spread))
-        for name, (mse, mae, _), spread in zip(
-            model.target.names, means, model.target.spread, strict=True
-        )
+        Variate(name, float(mse), float(mae), float(mae * spread), float(mase), float(smape))
+        for name, mse, mae, mase, smape, spread in columns
     )
 
 
@@ -167,12 +180,10 @@ class HeldOutSeries(HeldOut[Forecaster]):
         for first in range(0, count, GROUP):
             batch = self.rows.batch(chosen[first : first + GROUP])
             forecast = model.forecast_windows(np.asarray(batch.source, np.float32))[..., 0]
-            errors.append(forecast_errors(forecast, np.asarray(batch.target, np.float32)))
-        scores = error_scores(np.concatenate(errors), block=1, seed=None)
-        led = leading_score("series", scores)
-        ranked = sorted(scores, key=lambda each: each is not led)
-        found = {each.name: each.value for each in ranked}
-        return super().validation(progress, replace(measured, scores=found), samples)
+            actual = np.asarray(batch.target, np.float32)
+            errors.append(ForecastErrors.of(forecast, actual, SeriesScale.of(model.target)))
+        scores = score_all(ForecastErrors.join(errors), seed=None)
+        return super().validation(progress, replace(measured, scores=tuple(scores)), samples)
 
     def draw(self, directory: Path) -> None:
         """The forecast of the last held-out window beside what came."""

@@ -12,7 +12,7 @@ from seqloom.drawing.views import View
 from seqloom.errors import ConfigError
 from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
 from seqloom.fields import Field
-from seqloom.metrics import Score, leading_score, target_scores
+from seqloom.metrics import Score, target_scores
 from seqloom.model import Network
 from seqloom.prediction import Output
 from seqloom.registry import Family
@@ -146,14 +146,15 @@ class Task(ABC, Generic[AnyPredictor]):
         """The metrics that fit the target, each with a 95 % bootstrap interval."""
 
     def metrics(
-        self, outputs: Sequence[str], references: Sequence[str], *, seed: int | None = 1
+        self,
+        outputs: Sequence[str],
+        references: Sequence[str],
+        *,
+        lowercase: bool = False,
+        seed: int | None = 1,
     ) -> list[Score]:
-        """The metrics of outputs; without a seed they have no intervals."""
-        return target_scores(self.kind, outputs, references, seed=seed)
-
-    def leading(self, scores: Sequence[Score]) -> Score:
-        """The score that a run is judged by; larger is better."""
-        return leading_score(self.kind, scores)
+        """The metrics of outputs, the leading one first; without a seed they have no intervals."""
+        return target_scores(self.kind, outputs, references, lowercase=lowercase, seed=seed)
 
     def describe_loss(self, loss: float) -> str:
         """A held-out loss in the unit that readers know."""

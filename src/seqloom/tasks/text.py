@@ -13,7 +13,6 @@ from seqloom.explain.compute.explained_output import Cell, ExplainedText
 from seqloom.explain.compute.media import group_features, is_media
 from seqloom.explain.compute.tracing import Trace
 from seqloom.fields import END, Field
-from seqloom.metrics import all_text_scores
 from seqloom.model import Network
 from seqloom.prediction import Output, TextPredictor, fast_decoder, fast_encoder
 from seqloom.prediction.search_setup import search_from_config
@@ -135,11 +134,7 @@ class TextTask(Task[TextPredictor]):
         references = [target for _, target in rows]
         found = model.predict((source for source, _ in rows), search=search)
         outputs = [output.text for output in found]
-        scores = (
-            all_text_scores(outputs, references, lowercase=True)
-            if lowercase
-            else self.metrics(outputs, references)
-        )
+        scores = self.metrics(outputs, references, lowercase=lowercase)
         scores.append(perplexity_score(list(score_groups(model, rows))))
         return Evaluation(report, tuple(scores))
 

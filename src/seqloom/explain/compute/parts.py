@@ -270,7 +270,7 @@ def network_summary(network: Network) -> NetworkSummary:
     """What a picture of a network has to know."""
     writes = hasattr(network, "decoder")
     sides = {}
-    if not any(named_parts(network.encoder, NoEncoder)):  # type: ignore[arg-type]
+    if not any(named_parts(network.encoder, NoEncoder)):
         layers = tuple(_layers(network, "encoder"))
         sides["encoder"] = SideSummary("source", _vectors_label(network, "encoder"), layers)
     layers = tuple(_layers(network, "decoder"))

@@ -1,0 +1,150 @@
+"""Every metric keeps the contract of the family, and a new one is a class and nothing else."""
+
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from seqloom.metrics import (
+    METRICS,
+    NO_INTERVAL,
+    Direction,
+    Predictions,
+    SumMetric,
+    lower_is_better,
+    metrics_for,
+    score_all,
+    target_scores,
+)
+
+CHANCE = Random(1)
+SENTENCES = [" ".join(CHANCE.choices(["one", "two", "three", "four"], k=6)) for _ in range(30)]
+OTHERS = [" ".join(CHANCE.choices(["one", "two", "three", "four"], k=6)) for _ in range(30)]
+TAGS = [" ".join(CHANCE.choices(["O", "B-a", "I-a", "B-b"], k=6)) for _ in range(30)]
+OTHER_TAGS = [" ".join(CHANCE.choices(["O", "B-a", "I-a", "B-b"], k=6)) for _ in range(30)]
+SURE = [[CHANCE.random() for _ in range(6)] for _ in range(30)]
+CASES = {
+    "sentences": Predictions("text", OTHERS, SENTENCES),
+    "names": Predictions("text", [o[:5] for o in OTHERS], [r[:5] for r in SENTENCES]),
+    "phonemes": Predictions(
+        "text", [" ".join(o[:5]) for o in OTHERS], [" ".join(r[:5]) for r in SENTENCES]
+    ),
+    "labels": Predictions(
+        "label",
+        [o[:3] for o in OTHERS],
+        [r[:3] for r in SENTENCES],
+        confidences=[s[:1] for s in SURE],
+    ),
+    "tags": Predictions("tags", OTHER_TAGS, TAGS, confidences=SURE),
+    "numbers": Predictions(
+        "number", [str(len(o)) for o in OTHERS], [str(len(r)) for r in SENTENCES]
+    ),
+}
+each_case = pytest.mark.parametrize("case", CASES)
+
+
+def permuted(data: Predictions, order: list[int]) -> Predictions:
+    return Predictions(
+        data.kind,
+        [data.outputs[place] for place in order],
+        [data.references[place] for place in order],
+        data.lowercase,
+        [data.confidences[place] for place in order] if data.confidences else (),
+    )
+
+
+@each_case
+def test_the_order_of_rows_changes_no_value(case: str) -> None:
+    data = CASES[case]
+    order = Random(2).sample(range(len(data)), len(data))
+    one, other = (score_all(each, seed=None) for each in (data, permuted(data, order)))
+    assert [each.name for each in one] == [each.name for each in other]
+    assert [each.value for each in one] == pytest.approx([each.value for each in other])
+
+
+@each_case
+def test_intervals_hold_their_values_and_directions_their_ends(case: str) -> None:
+    """Nothing is better than the references themselves, in the direction that a metric names."""
+    data = CASES[case]
+    perfect = {
+        each.name: each
+        for each in score_all(Predictions(data.kind, data.references, data.references))
+    }
+    for score in score_all(data):
+        assert score.interval.is_known
+        assert score.interval.low <= score.value <= score.interval.high
+        if score.name in perfect:
+            assert perfect[score.name].objective >= score.objective
+            assert perfect[score.name].is_better_than(score)
+    assert all(each.interval is NO_INTERVAL for each in score_all(data, seed=None))
+
+
+@each_case
+def test_one_leads_and_it_is_better_when_higher(case: str) -> None:
+    """What a run is selected by has a target that it reaches from below."""
+    data = CASES[case]
+    fitting = metrics_for(data)
+    assert [each.leads(data) for each in fitting] == [True] + [False] * (len(fitting) - 1)
+    assert fitting[0].direction is Direction.HIGHER
+
+
+def test_a_row_that_counts_twice_is_two_rows() -> None:
+    """A metric is a function of counts: doubling rows is counting them twice."""
+    for data in CASES.values():
+        counts = np.array([1 + place % 2 for place in range(len(data))])
+        order = [place for place in range(len(data)) for _ in range(counts[place])]
+        twice = permuted(data, order)
+        for metric in metrics_for(data):
+            ones = np.ones(len(twice), np.int64)
+            if metric.name != "R²":  # of which only differences from the mean count
+                assert metric.measure(data)(counts) == pytest.approx(metric.measure(twice)(ones))
+
+
+def test_names_and_directions() -> None:
+    for kind in METRICS.kinds():
+        metric = METRICS.part_of(kind)
+        assert kind in (metric.name, f"forecast {metric.name}")
+        assert lower_is_better(metric.name) is (metric.direction is Direction.LOWER)
+    assert not lower_is_better("of no metric")
+    assert {each for each in ("WER", "CER", "RMSE", "MAE", "perplexity") if lower_is_better(each)}
+
+
+@pytest.fixture
+def length_ratio() -> Iterator[str]:
+    @METRICS.part("length ratio")
+    class LengthRatio(SumMetric[Predictions]):
+        """Characters of the outputs in per cent of those of the references."""
+
+        name = "length ratio"
+        targets = ("text",)
+
+        def statistics(self, data: Predictions) -> NDArray[np.float64]:
+            return np.array([(len(output), len(ref)) for output, ref in data.pairs], np.float64)
+
+        def combine(self, sums: NDArray[np.float64]) -> float:
+            return 100 * float(sums[0] / sums[1])
+
+    yield "length ratio"
+    del METRICS._parts["length ratio"]
+
+
+def test_a_new_metric_is_one_class(length_ratio: str) -> None:
+    """It takes its place behind those that are built in, with an interval."""
+    score = target_scores("text", ["aaa", "b"], ["aa", "bb"])[-1]
+    assert (score.name, score.value) == (length_ratio, 100)
+    assert score.interval.low < 100 < score.interval.high
+
+
+def test_plain_values() -> None:
+    score = target_scores("label", ["a", "b"], ["a", "a"], seed=None)[0]
+    assert score.as_dict() == {
+        "name": "accuracy",
+        "value": 50.0,
+        "better": "higher",
+        "signature": "rows:2",
+        "digits": 1,
+    }
+    with_interval = target_scores("label", ["a", "b"], ["a", "a"])[0].as_dict()
+    assert (with_interval["low"], with_interval["high"]) == (0, 100)
