@@ -1,6 +1,9 @@
 """What the rows of a column are made of, as a model has to know it."""
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 __all__ = ["Items", "Numbers", "Pixels", "Series", "Symbols"]
 
@@ -16,12 +19,40 @@ class Symbols:
     spelling: int = 0
     letters: int = 0
 
+    @property
+    def item_size(self) -> int:
+        """Numbers of an item; 0 where it is an id alone."""
+        return 1 + self.spelling if self.spelling else 0
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """The smallest type that holds every id."""
+        return np.dtype(np.uint16 if max(self.count, self.letters) <= 1 << 16 else np.int32)
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told."""
+        return {"unit": None, "symbols": self.count}
+
 
 @dataclass(frozen=True)
 class Numbers:
     """Each item is a row of `count` numbers; a target that is missing is not a number."""
 
     count: int
+
+    @property
+    def item_size(self) -> int:
+        """Numbers of an item."""
+        return self.count
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """The type of a number."""
+        return np.dtype(np.float32)
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told."""
+        return {"numbers": self.count}
 
 
 @dataclass(frozen=True)
@@ -53,6 +84,20 @@ class Pixels:
     def count(self) -> int:
         """Numbers in an item."""
         return self.channels * self.height * self.width
+
+    @property
+    def item_size(self) -> int:
+        """Numbers of an item."""
+        return self.count
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """The type of a pixel."""
+        return np.dtype(np.uint8)
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told."""
+        return {"numbers": self.count}
 
 
 Items = Symbols | Numbers | Pixels
