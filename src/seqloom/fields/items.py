@@ -1,7 +1,7 @@
 """What the rows of a column are made of, as a model has to know it."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,20 @@ class ItemKind:
         """Numbers that encode one item."""
         raise NotImplementedError
 
+    @property
+    def storage_width(self) -> int:
+        """Numbers that a file holds for one item; 0 where it is a bare id."""
+        return self.item_size
+
+    @property
+    def storage_dtype(self) -> "np.dtype[Any]":
+        """The type of those numbers."""
+        return np.dtype(self.dtype)
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told."""
+        return {"numbers": self.item_size}
+
     def placeholder(self, *, closing: int = 0) -> np.ndarray:
         """An encoded row that stands for any other; `closing` of its items end the row."""
         raise NotImplementedError
@@ -65,6 +79,17 @@ class Symbols(ItemKind):
     @property
     def item_size(self) -> int:
         return 1 + self.spelling
+
+    @property
+    def storage_width(self) -> int:
+        return self.item_size if self.spelling else 0
+
+    @property
+    def storage_dtype(self) -> "np.dtype[Any]":
+        return np.dtype(np.uint16 if max(self.count, self.letters) <= 1 << 16 else np.int32)
+
+    def facts(self) -> dict[str, Any]:
+        return {"unit": None, "symbols": self.count}
 
     def placeholder(self, *, closing: int = 0) -> np.ndarray:
         shape = (2, self.item_size) if self.spelling else (2,)

@@ -1,7 +1,7 @@
 """Columns of numbers over time: the window that is read, and the horizon that is forecast."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ from seqloom.config.section import Count
 from seqloom.config.tables import Overrides
 from seqloom.errors import ConfigError
 
-__all__ = ["HorizonConfig", "SeriesConfig", "WindowConfig"]
+__all__ = ["HorizonConfig", "SeriesConfig", "WindowConfig", "column_names"]
 
 WINDOW = 336  # a fortnight of hours
 AUTOREGRESSIVE_WINDOW = 96  # where every step costs as much as the last
@@ -54,6 +54,13 @@ class HorizonConfig(TargetOptions):
         description="series fed back: share of the batches in which each step reads the true value "
         "before it, and not the model's own (S6.3)",
     )
+
+    known_columns: ClassVar[tuple[str, ...]] = ()  # what is forecast is not known ahead
+
+    @property
+    def steps(self) -> int:
+        """Steps of a row."""
+        return self.horizon
 
     @classmethod
     def complete(cls, overrides: Mapping[str, Any]) -> Overrides:
@@ -92,6 +99,19 @@ class WindowConfig(SourceOptions):
     known: str = Field(
         "", description="series: columns known ahead of time, such as holidays, set apart by commas"
     )
+
+    quantiles: ClassVar[tuple[float, ...]] = ()  # what is read has no bands, ...
+    forced: ClassVar[float] = 1.0  # ... and is true
+
+    @property
+    def steps(self) -> int:
+        """Steps of a row."""
+        return self.window
+
+    @property
+    def known_columns(self) -> list[str]:
+        """The columns that are known ahead of time."""
+        return column_names(self.known)
 
     def check_target(self, target: TargetOptions) -> None:
         """ConfigError where the target is no series."""
@@ -140,6 +160,11 @@ class WindowConfig(SourceOptions):
 
 
 SeriesConfig = WindowConfig | HorizonConfig
+
+
+def column_names(given: str) -> list[str]:
+    """The names in a list that is set apart by commas."""
+    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def _horizon(target: ColumnOptions) -> int:
