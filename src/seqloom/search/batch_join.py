@@ -13,20 +13,11 @@ from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.model.state import pad_cat
-from seqloom.search.beam import Beam
 from seqloom.search.frontier import FinishedSentences, Frontier, Notes, SearchStep
-from seqloom.search.greedy import Greedy
-from seqloom.search.patience import PatientBeam
-from seqloom.search.protocol import Search
 
-__all__ = ["drop_finished", "join_frontiers", "joins_before_first_step"]
+__all__ = ["drop_finished", "join_frontiers"]
 
 SLACK = 16  # steps older than every sentence that are borne before they are let go
-
-
-def joins_before_first_step(search: Search) -> bool:
-    """Whether sentences may join before their first step, as all paths of one are compared."""
-    return isinstance(search, Greedy | Beam | PatientBeam)
 
 
 def drop_finished(frontier: Frontier) -> Frontier:

@@ -138,6 +138,12 @@ class Frontier:
         )
 
     @property
+    def open_sentences(self) -> list[int]:
+        """The sentences still searched, by their numbers in the batch."""
+        numbers: list[int] = self.sentences.tolist()
+        return numbers
+
+    @property
     def done(self) -> bool:
         """Whether every sentence has its result."""
         return len(self.sentences) == 0

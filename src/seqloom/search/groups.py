@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from seqloom.search.beam import candidates, is_finished, path_ranks, upper_bounds
+from seqloom.search.continuations import candidates, is_finished, path_ranks, upper_bounds
 from seqloom.search.frontier import Choices, Continuations, Frontier
-from seqloom.search.ranking import Ranking
+from seqloom.search.ranking import OutputRanking
 from seqloom.search.topk import stable_topk
 
 __all__ = ["finish_groups", "group_continuations"]
@@ -45,7 +45,7 @@ def _count_matches(tokens: Int[Tensor, "B K C"], taken: Int[Tensor, "B N"]) -> I
     return same.sum(dim=3)
 
 
-def finish_groups(moved: Frontier, ranking: Ranking, groups: int, count: int) -> Frontier:
+def finish_groups(moved: Frontier, ranking: OutputRanking, groups: int, count: int) -> Frontier:
     """Sentences leave in which no group's `count` best can be overtaken by others of the group."""
     if not moved.may_finish:
         return moved

@@ -17,6 +17,7 @@ from seqloom.prediction import (
     InputGroup,
     Output,
     PendingInput,
+    PredictionRequest,
     Predictor,
     ScoredOutput,
     TextPredictor,
@@ -198,7 +199,7 @@ class Service:
         wishes = request.output_options()
         if request.prefix_tokens:
             wishes = replace(wishes, prefix=self._prefix_text(job.model, model, request))
-        asked = model.decoding_request(search, request.n_best, wishes)
+        asked = model.decoding_request(PredictionRequest(search, request.n_best, wishes))
         if model.is_language_model:
             asked = model.with_beginnings(
                 asked, range(len(request.inputs)), texts(model, request.inputs)

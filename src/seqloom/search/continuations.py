@@ -1,66 +1,16 @@
-"""Beam search: the K best paths, finished ones among them, after every step (S7.3)."""
-
-from dataclasses import dataclass
-from typing import Any
+"""How the paths of a sentence go on, how they rank, and when none can be overtaken any more."""
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seqloom.errors import ConfigError
-from seqloom.model import Decoder
 from seqloom.search.block_topk import continuations_by_blocks
 from seqloom.search.constraint_banks import add_required_tokens, bank_choice
 from seqloom.search.frontier import Choices, Continuations, Frontier
-from seqloom.search.limits import Limits
-from seqloom.search.ranking import PER_TOKEN, Ranking, coverage_penalty
-from seqloom.search.results import Hypothesis, check_outputs, hypotheses
+from seqloom.search.ranking import OutputRanking, coverage_penalty
 from seqloom.search.topk import stable_topk
 
-__all__ = ["Beam", "best_continuations", "candidates", "is_finished", "path_ranks", "upper_bounds"]
-
-
-@dataclass(frozen=True)
-class Beam:
-    """Keeps exactly `width` paths a sentence where there are so many; ties go to the lower index.
-
-    A path that wrote `<end>` stays as it is and keeps its place by its score. A sentence is done
-    when its `n_best` best finished paths cannot be overtaken, whatever the others may still write;
-    with `first`, as soon as its best path is a finished one, and then the outputs may be fewer.
-    """
-
-    width: int = 5
-    ranking: Ranking = PER_TOKEN
-    n_best: int = 1
-    first: bool = False
-
-    def __post_init__(self) -> None:
-        check_outputs(self.n_best, self.width)
-        if self.first and not self.ranking.is_plain:
-            raise ConfigError(
-                "stopping at the first finished output misses better ones where lengths or "
-                "coverage count: leave out one of the two"
-            )
-
-    @property
-    def paths(self) -> int:
-        """Paths of a sentence that are searched at once."""
-        return self.width
-
-    def begin(self, state: Any, limits: Limits) -> Frontier:
-        return Frontier.start(state, limits, covers=self.ranking.coverage > 0)
-
-    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
-        choices = frontier.read(decoder, living=frontier.limits.required is None)
-        moved = frontier.grow(choices, best_continuations(frontier, choices, self.width))
-        if not moved.may_finish:
-            return moved
-        ranks, hopes = path_ranks(moved, self.ranking), upper_bounds(moved, self.ranking)
-        sure = is_finished(ranks, hopes, moved.finished, 1 if self.first else self.n_best)
-        return moved.finish_sentences(moved.full | sure, ranks)
-
-    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
-        return hypotheses(frontier, count=self.n_best)
+__all__ = ["best_continuations", "candidates", "is_finished", "path_ranks", "upper_bounds"]
 
 
 def candidates(
@@ -99,7 +49,7 @@ def best_continuations(frontier: Frontier, choices: Choices, count: int) -> Cont
     )
 
 
-def path_ranks(frontier: Frontier, ranking: Ranking) -> Float[Tensor, "B K"]:
+def path_ranks(frontier: Frontier, ranking: OutputRanking) -> Float[Tensor, "B K"]:
     """What the paths are compared by as they are."""
     covered = None
     if frontier.attention_sums is not None:
@@ -110,7 +60,7 @@ def path_ranks(frontier: Frontier, ranking: Ranking) -> Float[Tensor, "B K"]:
     return ranking.rank(frontier.totals, frontier.lengths, covered)
 
 
-def upper_bounds(frontier: Frontier, ranking: Ranking) -> Float[Tensor, "B K"]:
+def upper_bounds(frontier: Frontier, ranking: OutputRanking) -> Float[Tensor, "B K"]:
     """What no output that continues a path is above."""
     longest = frontier.limits.longest[:, None].expand_as(frontier.lengths)
     return ranking.upper_bound(frontier.totals, frontier.lengths + 1, longest)
