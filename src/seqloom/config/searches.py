@@ -7,7 +7,6 @@ all read the same list.
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -93,7 +92,9 @@ def declared_options(part: type) -> tuple[PartOption, ...]:
             None if each.default is MISSING else each.default,
             each.metadata["help"],
             each.metadata.get("flag") or f"--{each.name.replace('_', '-')}",
-            *(each.metadata[bound] for bound in ("ge", "gt", "le")),
+            each.metadata["ge"],
+            each.metadata["gt"],
+            each.metadata["le"],
             each.metadata.get("limit", ""),
             each.metadata.get("absent", ""),
             each.metadata.get("suggested"),
@@ -121,8 +122,7 @@ class OptionsTable(BaseModel):
         return {name: value for name, value in told.items() if value is not None}
 
 
-@cache
-def options_model(kind: str, part: type) -> type[OptionsTable]:
+def options_model(kind: str, part: Any) -> type[OptionsTable]:
     """What a table of options for a search or a ranking must look like."""
     allowed: dict[str, Any] = {"kind": (Literal[kind], Field())}
     for each in _options_of(part):
@@ -154,8 +154,7 @@ def _check_table(family: Family[Any, Any], value: str | dict[str, Any]) -> str |
             raise ValueError(f"{AUTO} has no options: set the kind too")
         return AUTO
     try:
-        part: type = family.options_of(str(kind))
-        checked = options_model(str(kind), part).model_validate(table)
+        checked = options_model(str(kind), family.options_of(str(kind))).model_validate(table)
     except ConfigError as error:
         raise ValueError(str(error)) from None
     except ValidationError as error:
