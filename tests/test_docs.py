@@ -80,7 +80,8 @@ def wrong_with(words: list[str]) -> str | None:
         return None
     if first not in COMMAND.commands:
         return f"no command {first}"
-    known = {name for each in COMMAND.commands[first].params for name in each.opts}
+    command = COMMAND.get_command(typer.Context(COMMAND), first)
+    known = {name for each in (command.params if command else ()) for name in each.opts}
     for word in words[2:]:
         if word.startswith("-") and word.partition("=")[0] not in known | {"-h", "--help"}:
             return f"{first} has no option {word}"

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from seqloom.errors import ConfigError
 
-__all__ = ["FAMILIES", "Family"]
+__all__ = ["FAMILIES", "Family", "import_parts"]
 
 Options = TypeVar("Options")
 Part = TypeVar("Part")
@@ -104,3 +104,11 @@ class Family(Generic[Options, Part]):
             f"no {self.name} is called {kind!r}: {hint}choose one of {', '.join(names)}, or import "
             "the module that registers it with --import"
         )
+
+
+def import_parts(name: str) -> None:
+    """Import a module that registers parts."""
+    try:
+        import_module(name)
+    except ImportError as error:
+        raise ConfigError(f"--import {name}: it cannot be imported: {error}") from None

@@ -5,6 +5,7 @@ from seqloom.search.batch_join import drop_finished, join_frontiers
 from seqloom.search.constraints import RequiredPhrases
 from seqloom.search.frontier import Frontier
 from seqloom.search.limits import Limits
+from seqloom.search.manual import SearchRow, search_rows
 from seqloom.search.methods import (
     Beam,
     Completions,
@@ -55,6 +56,7 @@ __all__ = [
     "Search",
     "SearchDefaults",
     "SearchNode",
+    "SearchRow",
     "SearchState",
     "StableToken",
     "StochasticBeam",
@@ -64,6 +66,7 @@ __all__ = [
     "option",
     "pairwise_chrf",
     "run_to_end",
+    "search_rows",
     "search_trees",
     "stable_tokens",
 ]
