@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, create_model
 
 from seqloom.config import SearchConfig, ServingConfig
-from seqloom.config.searches import OptionsTable, options_model
+from seqloom.config.searches import OptionsTable, PartOption, options_model
 from seqloom.errors import LimitError
 from seqloom.prediction import OutputOptions, PredictionRequest
 from seqloom.prediction.search_setup import build_search
@@ -144,7 +144,7 @@ def describe_searches(limits: ServingConfig) -> list[dict[str, Any]]:
                 {
                     "name": each.name,
                     "whole": each.type is int,
-                    "default": each.default if each.suggested is None else each.suggested,
+                    "default": _first_value(each),
                     "least": each.gt if each.ge is None else each.ge,
                     "most": min(each.most, getattr(limits, each.limit or "none", each.most)),
                     "help": each.meaning,
@@ -154,6 +154,13 @@ def describe_searches(limits: ServingConfig) -> list[dict[str, Any]]:
         }
         for kind, part in SEARCHES
     ]
+
+
+def _first_value(option: PartOption) -> float | None:
+    """What a chooser begins with; None leaves the option to the server."""
+    if option.suggested is not None:
+        return option.suggested
+    return None if option.absent else option.default
 
 
 def _bounded_options(search: OptionsTable, limits: ServingConfig) -> Mapping[str, Any]:
