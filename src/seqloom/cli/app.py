@@ -22,7 +22,7 @@ from seqloom.cli.data_options import (
 )
 from seqloom.cli.evaluate import evaluate
 from seqloom.cli.look import look, report
-from seqloom.cli.option_groups import LazyGroup, OptionGroup, takes_groups
+from seqloom.cli.option_groups import OptionGroup, add_command
 from seqloom.cli.panels import MACHINE, MODEL
 from seqloom.cli.predict import predict
 from seqloom.cli.serve import serve
@@ -34,7 +34,6 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="seqloom",
-    cls=LazyGroup,
     help="Learn to turn one sequence into another from your own examples.",
     no_args_is_help=True,
     invoke_without_command=True,
@@ -46,7 +45,7 @@ app = typer.Typer(
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Offer a function as a command, with an option for each field of the groups it takes."""
-    app.command()(takes_groups(function))
+    add_command(app, function)
     return function
 
 

@@ -12,11 +12,11 @@ from functools import wraps
 from typing import Any, ClassVar, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand
 
-__all__ = ["LazyGroup", "OptionGroup", "takes_groups"]
+__all__ = ["LateCommand", "OptionGroup", "add_command"]
 
-LAZY = "__late_command__"  # names what makes a command whose options are not known yet
+COMPLETE = "__complete_command__"  # names what makes a function with the options known late
 
 
 class OptionGroup:
@@ -43,27 +43,28 @@ class OptionGroup:
         return cls(**values)
 
 
-def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as a function of single options, for typer."""
-    late = any(group.is_late for group in _groups(command).values())
-    expanded = _expand(command, late=not late)
-    if late:
-        setattr(expanded, LAZY, lambda: _expand(command, late=True))
-    return expanded
+def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
+    """Offer a function as a command, with an option for each field of the groups it takes."""
+    if any(group.is_late for group in _groups(command).values()):
+        expanded = _expand(command, late=False)
+        setattr(expanded, COMPLETE, lambda: _expand(command, late=True))
+        app.command(cls=LateCommand)(expanded)
+    else:
+        app.command()(_expand(command, late=True))
 
 
-class LazyGroup(TyperGroup):
-    """Commands, of which some learn their options when they are used."""
+class LateCommand(TyperCommand):
+    """A command that learns its options when it is used, so that listing it costs nothing."""
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name with all its options; None where there is none."""
-        found = super().get_command(ctx, cmd_name)
-        make = getattr(getattr(found, "callback", None), LAZY, None)
-        if make is None:
-            return found
+    def complete(self) -> Any:
+        """The command with all its options."""
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        single.command(cmd_name)(make())
+        single.command(self.name)(getattr(self.callback, COMPLETE)())
         return typer.main.get_command(single)
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """The context of the complete command, which then runs in place of this one."""
+        return self.complete().make_context(*arguments, **options)
 
 
 def _groups(command: Callable[..., None]) -> dict[str, type[OptionGroup]]:

@@ -17,13 +17,14 @@ from seqloom.registry import Family
 __all__ = [
     "AUTO",
     "LARGEST_SEED",
+    "OPEN_TABLES",
     "RANKINGS",
     "SEARCHES",
     "OptionsTable",
     "PartOption",
     "RankingTable",
     "SearchTable",
-    "declared_options",
+    "field_options",
     "option",
     "options_model",
 ]
@@ -32,6 +33,7 @@ SEARCHES: Family[Any, Any] = Family("search", home="seqloom.search")
 RANKINGS: Family[Any, Any] = Family("ranking", home="seqloom.search")
 
 AUTO = "auto"  # the search that suits the task: a beam, or draws of a language model
+OPEN_TABLES = ("search.method.", "search.ranking.")  # whose names are checked with their values
 LARGEST_COUNT = 2**31 - 1  # of whole numbers without a bound of their own
 LARGEST_SEED = 2**63 - 1
 LARGEST_NUMBER = 1_000.0  # of other numbers without one
@@ -82,7 +84,7 @@ def option(
     return field(default=default, metadata={"help": help, "ge": ge, "gt": gt, "le": le, **shown})
 
 
-def declared_options(part: type) -> tuple[PartOption, ...]:
+def field_options(part: type) -> tuple[PartOption, ...]:
     """The options of a search or a ranking, in the order of its fields."""
     types = get_type_hints(part)
     return tuple(
@@ -141,7 +143,7 @@ def options_model(kind: str, part: Any) -> type[OptionsTable]:
 
 def _options_of(part: type) -> tuple[PartOption, ...]:
     """The options a part names itself, or those of its fields."""
-    named: tuple[PartOption, ...] = getattr(part, "options", lambda: declared_options(part))()
+    named: tuple[PartOption, ...] = getattr(part, "options", lambda: field_options(part))()
     return named
 
 

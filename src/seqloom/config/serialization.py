@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from seqloom.config.schema import Config
+from seqloom.config.searches import OPEN_TABLES
 from seqloom.errors import ConfigError
 
 __all__ = [
@@ -106,7 +107,7 @@ def check_names(tables: Mapping[str, Any], *, place: str) -> None:
     """ConfigError at the first name that is no option, before anything else is looked at."""
     known = set(_names_and_sections())
     for name, _ in leaves(tables):
-        if name not in known:
+        if name not in known and not name.startswith(OPEN_TABLES):
             raise ConfigError(f"{place}: {_no_such_option(_printable(name))}")
 
 

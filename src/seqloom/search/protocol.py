@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-from seqloom.config.searches import PartOption, declared_options
+from seqloom.config.searches import PartOption, field_options
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.limits import Limits
@@ -79,7 +79,7 @@ class Search(ABC):
     @classmethod
     def options(cls) -> tuple[PartOption, ...]:
         """What users may set."""
-        return declared_options(cls)
+        return field_options(cls)
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> "Search":
@@ -106,7 +106,7 @@ class Search(ABC):
         return ranking is not None and ranking.uses_attention
 
     @property
-    def requested_paths(self) -> int:
+    def path_count(self) -> int:
         """Paths that the caller asks for, which a server limits."""
         return self.paths
 

@@ -233,7 +233,7 @@ class Service:
     def _check_work(
         self, model: TextPredictor, asked: DecodingRequest, group: list[EncodedInput]
     ) -> None:
-        paths, work = asked.search.requested_paths, 0
+        paths, work = asked.search.path_count, 0
         if paths > self.limits.paths:
             raise LimitError(
                 f"search: {paths:,} paths are more than this server's paths, {self.limits.paths:,}"

@@ -113,7 +113,7 @@ class Exact(Search):
         return WAITING * max(self.width, self.n_best)
 
     @property
-    def requested_paths(self) -> int:
+    def path_count(self) -> int:
         """None: how many paths wait is its own affair."""
         return 0
 
