@@ -74,8 +74,14 @@ def batch_key(asked: DecodingRequest) -> Hashable | None:
     """
     if asked.options.tree or not asked.search.can_join:
         return None
-    demands = asked.constraints
-    return (asked.search, asked.trace, demands.required, demands.rules, demands.n_alternatives)
+    constraints = asked.constraints
+    return (
+        asked.search,
+        asked.trace,
+        constraints.required,
+        constraints.rules,
+        constraints.n_alternatives,
+    )
 
 
 @dataclass
@@ -125,11 +131,11 @@ class ContinuousBatch(Generic[Tag]):
         """The inputs of both, which may be decoded together; both are consumed."""
         if self.done or other.done:
             return other if self.done else self
-        standing = join_frontiers(self.state, other.state)
+        state = join_frontiers(self.state, other.state)
         return ContinuousBatch(
             self.model,
             [*self.pending, *other.pending],
-            standing,
+            state,
             self.source_positions | other.source_positions,
         )
 
@@ -148,10 +154,10 @@ class ContinuousBatch(Generic[Tag]):
         """
         if self.done:
             return {}
-        search, standing = self.pending[0].request.search, self.state
-        while not standing.done and not (search.can_join and len(standing.sentences) <= least):
-            standing = search.advance(self.model.decoder, standing)
-        self.state = standing
+        search, state = self.pending[0].request.search, self.state
+        while not state.done and not (search.can_join and len(state.sentences) <= least):
+            state = search.advance(self.model.decoder, state)
+        self.state = state
         return self._take_finished()
 
     def cancel(self, tags: set[Tag]) -> None:
@@ -190,23 +196,23 @@ class ContinuousBatch(Generic[Tag]):
         return asked.search.begin(state, replace(limits, sources=seen))
 
     def _limits(self, group: Sequence[PendingInput[Tag]]) -> Limits:
-        """Of inputs that have the same demands."""
+        """Of inputs that have the same constraints."""
         lengths = torch.tensor([len(each.encoded.values) for each in group])
         lines = torch.tensor([each.line for each in group])
         return group[0].request.constraints.limits(lengths, lines, self.model.config.search)
 
     def _take_finished(self) -> dict[Tag, Output]:
         """The outputs of what is done, which is then no longer here."""
-        standing = self.state
-        staying = set(standing.open_sentences)
+        state = self.state
+        staying = set(state.open_sentences)
         gone = [place for place in range(len(self.pending)) if place not in staying]
         if not gone:
             return {}
         asked = self.pending[0].request
-        found = asked.search.for_texts(self.model.target.decode).results(standing)
+        found = asked.search.for_texts(self.model.target.decode).results(state)
         branches: list[list[SearchNode]] = [[] for _ in found]
         if asked.options.tree:
-            branches = asked.search.trees(standing, found)
+            branches = asked.search.trees(state, found)
         done = [self.pending[place] for place in gone]
         outputs = {
             each.tag: self.model.build_output(
@@ -218,5 +224,5 @@ class ContinuousBatch(Generic[Tag]):
         }
         self.pending = [each for each in self.pending if each.tag not in outputs]
         if asked.search.can_join:
-            self.state = drop_finished(standing)
+            self.state = drop_finished(state)
         return outputs

@@ -32,9 +32,11 @@ def best_continuations(frontier: Frontier, choices: Choices, count: int) -> Cont
     Where phrases are required, paths with few and with many of their tokens have equal shares.
     """
     required = frontier.limits.required
-    forks = None if required is not None else continuations_by_blocks(frontier, choices, count)
-    if forks is not None:
-        return forks
+    continuations = (
+        None if required is not None else continuations_by_blocks(frontier, choices, count)
+    )
+    if continuations is not None:
+        return continuations
     gains, tokens = candidates(frontier, choices, count)
     if required is None:
         _, choice = stable_topk((frontier.totals[:, :, None] + gains).flatten(1), count)
@@ -68,13 +70,16 @@ def upper_bounds(frontier: Frontier, ranking: OutputRanking) -> Float[Tensor, "B
 
 def is_finished(
     ranks: Float[Tensor, "B K"],
-    hopes: Float[Tensor, "B K"],
+    bounds: Float[Tensor, "B K"],
     finished: Bool[Tensor, "B K"],
     count: int,
 ) -> Bool[Tensor, "B"]:
-    """Where the `count` best finished paths cannot be overtaken, or no path is left to go on."""
+    """Where the `count` best finished paths cannot be overtaken, or no path is left to go on.
+
+    Huang et al. 2017, When to Finish?
+    """
     count = min(count, ranks.shape[1])
     reached = ranks.masked_fill(~finished, -torch.inf)
     worst = reached.topk(count, dim=1).values[:, -1]
-    best = hopes.masked_fill(finished, -torch.inf).amax(dim=1)
+    best = bounds.masked_fill(finished, -torch.inf).amax(dim=1)
     return (worst >= best) & ((worst > -torch.inf) | finished.all(dim=1))

@@ -49,9 +49,9 @@ def finish_groups(moved: Frontier, ranking: OutputRanking, groups: int, count: i
     """Sentences leave in which no group's `count` best can be overtaken by others of the group."""
     if not moved.may_finish:
         return moved
-    ranks, hopes = path_ranks(moved, ranking), upper_bounds(moved, ranking)
+    ranks, bounds = path_ranks(moved, ranking), upper_bounds(moved, ranking)
     ours, theirs, ended = (
-        part.unflatten(1, (groups, -1)).flatten(0, 1) for part in (ranks, hopes, moved.finished)
+        part.unflatten(1, (groups, -1)).flatten(0, 1) for part in (ranks, bounds, moved.finished)
     )
     sure = is_finished(ours, theirs, ended, count).unflatten(0, (-1, groups)).all(dim=1)
     return moved.finish_sentences(moved.full | sure, ranks)

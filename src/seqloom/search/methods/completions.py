@@ -66,11 +66,11 @@ class Completions(Search):
 
     def advance(self, decoder: Decoder[Any], frontier: Frontier, /) -> Frontier:
         choices = frontier.read(decoder, living=True)
-        forks = group_continuations(frontier, choices, self.count, self.width)
+        continuations = group_continuations(frontier, choices, self.count, self.width)
         parting = _prefix_lengths(frontier.limits, frontier.sentences) == frontier.steps
         if bool(parting.any()):
-            forks = self._split_groups(frontier, choices, forks, parting[:, None])
-        return finish_groups(frontier.grow(choices, forks), self.ranking, self.count, 1)
+            continuations = self._split_groups(frontier, choices, continuations, parting[:, None])
+        return finish_groups(frontier.grow(choices, continuations), self.ranking, self.count, 1)
 
     def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:
         """The best output of each group, which is known by its token after the prefix."""
@@ -88,21 +88,23 @@ class Completions(Search):
         self,
         frontier: Frontier,
         choices: Choices,
-        forks: Continuations,
+        continuations: Continuations,
         parting: Bool[Tensor, "B 1"],
     ) -> Continuations:
-        """The forks where, in sentences that part now, the n-th group has the n-th token alone."""
+        """In sentences that split now, the n-th group continues by the n-th token alone."""
         gains, tokens = candidates(frontier, choices, self.count)
-        size = forks.tokens.shape[1] // self.count
+        size = continuations.tokens.shape[1] // self.count
         first = torch.arange(gains.shape[2], device=gains.device) * size
-        words = torch.full_like(forks.tokens, frontier.limits.end)
+        words = torch.full_like(continuations.tokens, frontier.limits.end)
         words[:, first] = tokens[:, 0]  # of the one path there is, in the first place
-        alone = torch.full_like(forks.gains, -torch.inf)
+        alone = torch.full_like(continuations.gains, -torch.inf)
         alone[:, first] = gains[:, 0]
-        parents = torch.zeros_like(words) if forks.parents is None else forks.parents
+        parents = (
+            torch.zeros_like(words) if continuations.parents is None else continuations.parents
+        )
         return Continuations(
-            torch.where(parting, words, forks.tokens),
-            torch.where(parting, alone, forks.gains),
+            torch.where(parting, words, continuations.tokens),
+            torch.where(parting, alone, continuations.gains),
             parents.masked_fill(parting, 0),
         )
 

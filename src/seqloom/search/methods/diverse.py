@@ -66,8 +66,10 @@ class DiverseBeam(Search):
     def advance(self, decoder: Decoder[Any], frontier: Frontier, /) -> Frontier:
         choices = frontier.read(decoder, living=True)
         size = self.width // self.groups
-        forks = group_continuations(frontier, choices, self.groups, size, strength=self.strength)
-        moved = frontier.grow(choices, forks)
+        continuations = group_continuations(
+            frontier, choices, self.groups, size, strength=self.strength
+        )
+        moved = frontier.grow(choices, continuations)
         return finish_groups(moved, self.ranking, self.groups, self.n_best)
 
     def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:

@@ -247,16 +247,16 @@ class Exact(Search):
             values.repeat_interleave(frontier.width)[:, None]
             for values in (frontier.limits.longest, frontier.steps + 2)
         )
-        hopes = self.ranking.upper_bound(
+        upper = self.ranking.upper_bound(
             totals, shortest.expand_as(totals), longest.expand_as(totals)
         )
         bounds = tree.bounds[frontier.sentences].repeat_interleave(frontier.width)[:, None]
         # One comparison for all: the impossible has a hope of −∞, and without room there is none.
-        bounds = bounds.to(hopes.dtype).clamp(min=torch.finfo(hopes.dtype).min)
-        worth = hopes >= bounds.masked_fill(shortest > longest, torch.inf)
+        bounds = bounds.to(upper.dtype).clamp(min=torch.finfo(upper.dtype).min)
+        worth = upper >= bounds.masked_fill(shortest > longest, torch.inf)
         worth[:, frontier.limits.end] = False
         rows, tokens = worth.nonzero(as_tuple=True)
-        found = Branches(rows, tokens, gains[rows, tokens], hopes[rows, tokens])
+        found = Branches(rows, tokens, gains[rows, tokens], upper[rows, tokens])
         found = found.select(found.upper_bounds.argsort(descending=True, stable=True))
         return found.select((found.rows // frontier.width).argsort(stable=True))
 
