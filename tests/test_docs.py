@@ -16,6 +16,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from seqloom.cli.app import app
+from seqloom.cli.option_groups import LateCommand
 from seqloom.config import ModelConfig, option_names
 from seqloom.data import Report
 from seqloom.errors import ConfigError
@@ -80,7 +81,9 @@ def wrong_with(words: list[str]) -> str | None:
         return None
     if first not in COMMAND.commands:
         return f"no command {first}"
-    known = {name for each in COMMAND.commands[first].params for name in each.opts}
+    command = COMMAND.commands[first]
+    command = command.complete() if isinstance(command, LateCommand) else command
+    known = {name for each in command.params for name in each.opts}
     for word in words[2:]:
         if word.startswith("-") and word.partition("=")[0] not in known | {"-h", "--help"}:
             return f"{first} has no option {word}"

@@ -3,7 +3,8 @@
     SeqloomError                     our own bug unless it is one of these
     ├── ConfigError        exit 2    a wrong option, command line or request
     ├── DataError          exit 3    a file that is missing, malformed or empty
-    │   └── InputError     exit 3    one of many inputs that cannot be read
+    │   ├── InputError     exit 3    one of many inputs that cannot be read
+    │   └── RowError       exit 3    a row of a table that cannot be used
     ├── RunError           exit 4    a run directory that cannot be read, written or locked
     ├── DivergedError      exit 5    training left the finite numbers
     ├── LimitError         exit 6    a size, time or count beyond what is allowed
@@ -21,6 +22,7 @@ __all__ = [
     "InputError",
     "Interrupted",
     "LimitError",
+    "RowError",
     "RunError",
     "SeqloomError",
 ]
@@ -53,6 +55,16 @@ class InputError(DataError):
     def __init__(self, line: int, wrong: str) -> None:
         """`wrong` says what is wrong with it and what to do."""
         super().__init__(f"line {line}: {wrong}")
+        self.line = line
+        self.wrong = wrong
+
+
+class RowError(DataError):
+    """A row of a table that cannot be used: the name of the table, its line, and what is wrong."""
+
+    def __init__(self, file: str, line: int, wrong: str) -> None:
+        """`wrong` says what is wrong with it and what to do."""
+        super().__init__(f"{file}:{line}: {wrong}, or pass --skip-bad")
         self.line = line
         self.wrong = wrong
 

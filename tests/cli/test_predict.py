@@ -7,6 +7,7 @@ import pytest
 
 import seqloom
 from seqloom.prediction import OutputOptions, ensemble
+from seqloom.search import SEARCHES as SEARCH_FAMILY
 from seqloom.search import (
     Beam,
     Completions,
@@ -165,3 +166,34 @@ def test_a_judge_tells_no_attention_and_names_the_place_of_what_it_cannot_read(
     assert piped.sentence.startswith("standard input:1: ")
     skipped = command("predict", tmp_path / "run", inputs, "--skip-bad")
     assert f"first at {inputs}:3" in skipped.err
+
+
+def test_a_module_of_parts_is_imported_first(
+    command: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its search and options are the command's; one that is not there is a sentence."""
+    (tmp_path / "my_searches.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from seqloom.search import SEARCHES, Beam, option\n"
+        "@SEARCHES.options('pair')\n"
+        "@dataclass(frozen=True)\n"
+        "class Pair(Beam):\n"
+        "    '''A beam of a given width.'''\n"
+        "    twice: int = option(1, 'half of the paths', ge=1)\n"
+        "    @classmethod\n"
+        "    def from_options(cls, given, defaults):\n"
+        "        return Beam(2 * given['twice'], defaults.ranking)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    arguments = ["predict", run, "--search", "pair", "--twice", 2]
+    assert command(*arguments, stdin=LINES).code == 2
+    try:
+        found = command("--import", "my_searches", *arguments, stdin=LINES)
+        assert found.code == 0, found.err
+        assert found.out == command("predict", run, "--beam", 4, stdin=LINES).out
+        assert "half of the paths" in command("predict", "--help").out
+    finally:
+        del SEARCH_FAMILY._options["pair"]
+    missing = command("--import", "no_such_module", "predict", run)
+    assert missing.code == 2
+    assert missing.sentence.startswith("--import no_such_module: ")

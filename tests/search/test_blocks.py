@@ -7,8 +7,8 @@ import torch
 
 from seqloom.model import Memory
 from seqloom.search import Limits
-from seqloom.search.beam import candidates
 from seqloom.search.block_topk import continuations_by_blocks
+from seqloom.search.continuations import candidates
 from seqloom.search.frontier import Choices, Continuations, Frontier, Notes
 from tests.search.stubs import Scripted
 

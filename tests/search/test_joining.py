@@ -26,7 +26,6 @@ from seqloom.search import (
     Search,
     drop_finished,
     join_frontiers,
-    joins_before_first_step,
     run_to_end,
 )
 from tests.checks import FORBIDDEN, assert_close, assert_outputs_same
@@ -114,7 +113,7 @@ def taken(
 
 def check_joining(group: Group, searches: list[Search], **rules: Any) -> None:
     decoder = group.model.decoder
-    early = [(search, True) for search in searches if joins_before_first_step(search)]
+    early = [(search, True) for search in searches if search.joins_before_first_step]
     for search, soon in [*((search, False) for search in searches), *early]:
         found = together(group, search, decoder, early=soon, **rules)
         assert sorted(found) == list(range(len(group.longest)))

@@ -47,7 +47,10 @@ def test_it_is_the_plain_loop(number: int, power: float) -> None:
     script = random_script(number, size=8, levels=2 + number % 5, impossible=0.2)
     width, longest = 1 + number % 5, [1 + (number + n) % 6 for n in range(3)]
     patience = (0.5, 1.0, 2.0)[number % 3]
-    search = PatientBeam(width, Ranking(power=power), patience=patience)
+    ranking = Ranking(power=power)
+    search = PatientBeam(width, ranking, patience=patience)
+    same = Beam(width, ranking, patience=patience)
+    assert search_all(search, script, longest) == search_all(same, script, longest)
     for sentence, (found,) in enumerate(search_all(search, script, longest)):
         enough = max(1, round(patience * width))
         ended = plain_loop(script, sentence, width, enough, longest[sentence])

@@ -19,6 +19,7 @@ from seqloom.search import (
     Exact,
     Greedy,
     MinimumRisk,
+    PatientBeam,
     Ranking,
     Sample,
     Search,
@@ -32,6 +33,7 @@ PER_TOKEN = Ranking(power=1.0)
 SEARCHES: list[tuple[dict[str, Any], Search]] = [
     ({"kind": "greedy"}, Greedy()),
     ({"kind": "beam", "width": 3}, Beam(3, PER_TOKEN)),
+    ({"kind": "beam", "width": 3, "patience": 2.0}, PatientBeam(3, PER_TOKEN, 2.0)),
     ({"kind": "diverse", "width": 4, "groups": 2}, DiverseBeam(4, 2, ranking=PER_TOKEN)),
     ({"kind": "stochastic", "width": 3, "seed": 7}, StochasticBeam(3, seed=7)),
     ({"kind": "sample", "top_p": 0.9, "draws": 2, "seed": 3}, Sample(top_p=0.9, draws=2, seed=3)),
@@ -76,7 +78,7 @@ def test_requests_that_meet_change_nothing(
     served: Served, models: dict[str, TextPredictor]
 ) -> None:
     """RELIABILITY C2: 40 requests of three kinds at once, each with its own answer."""
-    kinds = SEARCHES[:2] + SEARCHES[4:5]
+    kinds = SEARCHES[:2] + SEARCHES[5:6]
 
     def ask(number: int) -> tuple[int, Any]:
         text = SOURCES[number % len(SOURCES)]

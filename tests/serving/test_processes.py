@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seqloom.errors import SeqloomError
-from seqloom.prediction import ContinuousBatch, OutputOptions, PendingInput, batch_key
+from seqloom.prediction import ContinuousBatch, PendingInput, PredictionRequest, batch_key
 from seqloom.search import Beam, MinimumRisk, Sample, Search
 from seqloom.serving.processes import Decoding, Process, ProcessLost, RemoteDecoding, fork_processes
 from tests.prediction.untrained import SOURCES, untrained
@@ -34,7 +34,7 @@ def away() -> Iterator[Served]:
 
 
 def waiting(search: Beam = BEAM) -> list[PendingInput[str]]:
-    asked = MODEL.decoding_request(search, 1, OutputOptions())
+    asked = MODEL.decoding_request(PredictionRequest(search))
     return [
         PendingInput(f"input {each.number}", each, each.number, asked)
         for each in MODEL.input_reader.read_all(SOURCES).encoded
@@ -76,7 +76,7 @@ def test_every_search(away: Served, asked: dict[str, Any], search: Search) -> No
 def test_equal_risks_share_a_batch() -> None:
     """Whoever asks, and however often."""
     first, second = (
-        MODEL.decoding_request(MinimumRisk(Sample(draws=4)), 2, OutputOptions()) for _ in range(2)
+        MODEL.decoding_request(PredictionRequest(MinimumRisk(Sample(draws=4)), 2)) for _ in range(2)
     )
     assert batch_key(first) is not None
     assert batch_key(first) == batch_key(second)

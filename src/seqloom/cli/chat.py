@@ -7,17 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom.cli.predict import RunArgument
-from seqloom.cli.search_options import (
-    BeamOption,
-    NoRepeatOption,
-    SearchOption,
-    SearchOptions,
-    SeedOption,
-    TemperatureOption,
-    TopKOption,
-    TopPOption,
-)
+from seqloom.cli.data_options import RunArgument
+from seqloom.cli.predict import NoRepeatOption
+from seqloom.cli.search_options import SearchOptions
 from seqloom.cli.terminal import behave_as_filter, escape_newlines
 
 if TYPE_CHECKING:
@@ -28,16 +20,7 @@ __all__ = ["chat"]
 COMMANDS = "/reset forgets all, /undo the last turn and its reply, /quit ends"
 
 
-def chat(
-    run: RunArgument,
-    search: SearchOption = None,
-    beam: BeamOption = None,
-    temperature: TemperatureOption = None,
-    top_k: TopKOption = None,
-    top_p: TopPOption = None,
-    seed: SeedOption = None,
-    no_repeat: NoRepeatOption = 0,
-) -> None:
+def chat(run: RunArgument, *, choice: SearchOptions, no_repeat: NoRepeatOption = 0) -> None:
     """Talk with a model that reads turns; /reset, /undo and /quit are commands.
 
     Through a pipe, each line in is a turn and each line out its reply.
@@ -45,12 +28,9 @@ def chat(
     from seqloom.api.load import load_text_predictor
     from seqloom.prediction import Conversation, OutputOptions
 
-    options = SearchOptions(
-        search, beam, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
-    )
     model = load_text_predictor(run)
-    chosen = options.search(model.config.search)
-    talk = Conversation(model, chosen, OutputOptions(no_repeat=no_repeat))
+    search = choice.search(model.config.search)
+    talk = Conversation(model, search, OutputOptions(no_repeat=no_repeat))
     if sys.stdin.isatty():
         _chat_interactively(talk, run)
     else:

@@ -3,13 +3,15 @@
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from seqloom.cli.predict import RunArgument
+from seqloom.cli.data_options import RunArgument
+from seqloom.cli.option_groups import OptionGroup
+from seqloom.cli.panels import DATA, VIEW
 from seqloom.cli.terminal import behave_as_filter
 from seqloom.errors import ConfigError
 
@@ -23,18 +25,92 @@ KINDS = "attention, alignment, gradients, flow, states, positions, tree, steps o
 
 
 @dataclass(frozen=True)
+class InputOptions(OptionGroup):
+    """The inputs to look at, each with an output or a label beside it where one is given."""
+
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[INPUT]...",
+            help="texts, or what else the model reads: a label, numbers, a file's name",
+        ),
+    ] = None
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", help="this output in place of the model's own", rich_help_panel=DATA
+        ),
+    ] = None
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help="an input a line; after a tab its output, or its label",
+            rich_help_panel=DATA,
+        ),
+    ] = None
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            "--gold",
+            metavar="FILE",
+            help="alignment: right links, 0-0 1p2 a line",
+            rich_help_panel=DATA,
+        ),
+    ] = None
+
+    def rows(self, max_line: int) -> list[tuple[str, str | None]]:
+        """Each input with what is beside it."""
+        from seqloom.data import read_lines
+
+        rows = [(text, self.output) for text in self.inputs or ()]
+        if self.file is None:
+            return rows
+        parts = (line.partition("\t") for line in read_lines(self.file, max_line=max_line))
+        return rows + [(text, beside if tab else None) for text, tab, beside in parts]
+
+
+@dataclass(frozen=True)
+class ViewOptions(OptionGroup):
+    """How it is shown."""
+
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--of",
+            help="attention: cross, encoder, decoder; states: last, mean",
+            rich_help_panel=VIEW,
+        ),
+    ] = None
+    layer: Annotated[
+        int | None, typer.Option("--layer", help="the last if absent", rich_help_panel=VIEW)
+    ] = None
+    head: Annotated[
+        int | None, typer.Option("--head", help="the mean of all if absent", rich_help_panel=VIEW)
+    ] = None
+    each: Annotated[
+        bool, typer.Option("--each", help="every layer and head", rich_help_panel=VIEW)
+    ] = False
+    threads: Annotated[
+        bool, typer.Option("--threads", help="threads, not a heat map", rich_help_panel=VIEW)
+    ] = False
+    map: Annotated[str, typer.Option("--map", help="states: pca or tsne", rich_help_panel=VIEW)] = (
+        "pca"
+    )
+    beam: Annotated[
+        int | None,
+        typer.Option("--beam", min=1, help="tree: paths kept", rich_help_panel=VIEW),
+    ] = None
+
+
+@dataclass(frozen=True)
 class ViewRequest:
     """What is to be seen, and of which inputs; each may have something beside it in its line."""
 
     rows: tuple[tuple[str, str | None], ...]
     gold: Path | None = None
-    of: str | None = None
-    layer: int | None = None
-    head: int | None = None
-    each: bool = False
-    threads: bool = False
-    map: str = "pca"
-    beam: int | None = None
+    options: ViewOptions = field(default_factory=ViewOptions)
 
     @property
     def single_row(self) -> tuple[str, str | None]:
@@ -49,13 +125,8 @@ class ViewRequest:
 
 def look(
     run: RunArgument,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[INPUT]...",
-            help="texts, or what else the model reads: a label, numbers, a file's name",
-        ),
-    ] = None,
+    *,
+    given: InputOptions,
     show: Annotated[
         str | None,
         typer.Option("--show", help=f"{KINDS}; attention, or gradients where there is none"),
@@ -64,29 +135,7 @@ def look(
         Path | None,
         typer.Option("--to", metavar="FILE", help=".png, .svg, .html or .json; else the terminal"),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", help="this output in place of the model's own")
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file", metavar="FILE", help="an input a line; after a tab its output, or its label"
-        ),
-    ] = None,
-    gold: Annotated[
-        Path | None,
-        typer.Option("--gold", metavar="FILE", help="alignment: right links, 0-0 1p2 a line"),
-    ] = None,
-    of: Annotated[
-        str | None,
-        typer.Option("--of", help="attention: cross, encoder, decoder; states: last, mean"),
-    ] = None,
-    layer: Annotated[int | None, typer.Option("--layer", help="the last if absent")] = None,
-    head: Annotated[int | None, typer.Option("--head", help="the mean of all if absent")] = None,
-    each: Annotated[bool, typer.Option("--each", help="every layer and head")] = False,
-    threads: Annotated[bool, typer.Option("--threads", help="threads, not a heat map")] = False,
-    flat: Annotated[str, typer.Option("--map", help="states: pca or tsne")] = "pca",
-    beam: Annotated[int | None, typer.Option("--beam", min=1, help="tree: paths kept")] = None,
+    options: ViewOptions,
 ) -> None:
     """Show what a model does with an input: where it looks, what mattered, how it decides."""
     if show is not None and show not in VIEWS:
@@ -95,9 +144,8 @@ def look(
 
     behave_as_filter()
     model = load(run)
-    rows = [(text, output) for text in inputs or ()]
-    rows += [] if file is None else _rows(file, model.config.data.max_line)
-    wanted = ViewRequest(tuple(rows), gold, of, layer, head, each, threads, flat, beam)
+    rows = given.rows(model.config.data.max_line)
+    wanted = ViewRequest(tuple(rows), given.gold, options)
     show = show or _default_view(model, wanted)
     view = VIEWS[show](model, wanted)
     from seqloom.explain import text_of, write
@@ -132,13 +180,6 @@ def report(
     print(place)
 
 
-def _rows(file: Path, most: int) -> list[tuple[str, str | None]]:
-    from seqloom.data import read_lines
-
-    parts = (line.partition("\t") for line in read_lines(file, max_line=most))
-    return [(text, beside if tab else None) for text, tab, beside in parts]
-
-
 def _title(show: str, rows: list[tuple[str, str | None]]) -> str:
     return f"{show} · {rows[0][0]}"[:100] if len(rows) == 1 else show
 
@@ -147,8 +188,8 @@ def _default_view(model: "Predictor", wanted: ViewRequest) -> str:
     """What is shown of a model where nothing is said."""
     from seqloom.explain import has_attention
 
-    asked = wanted.of or wanted.layer is not None or wanted.head is not None
-    if asked or wanted.each or wanted.threads or has_attention(model.network):
+    asked = wanted.options.of or wanted.options.layer is not None or wanted.options.head is not None
+    if asked or wanted.options.each or wanted.options.threads or has_attention(model.network):
         return "attention"
     return "gradients"
 
@@ -157,16 +198,16 @@ def _attention(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import Threads, attention_of, attention_over_media, is_media
 
     explained = _explained(model, wanted)
-    writer = model.as_text_predictor()
-    over = wanted.of in (None, "cross") and not (wanted.each or wanted.threads)
+    options, writer = wanted.options, model.as_text_predictor()
+    over = options.of in (None, "cross") and not (options.each or options.threads)
     if over and writer is not None and is_media(model.source):
-        return attention_over_media(writer, explained, layer=wanted.layer, head=wanted.head)
+        return attention_over_media(writer, explained, layer=options.layer, head=options.head)
     found = attention_of(model, explained)
-    of = wanted.of or (found.kinds or ("cross",))[0]
-    if wanted.each:
+    of = options.of or (found.kinds or ("cross",))[0]
+    if wanted.options.each:
         return found.head_maps(of)
-    chosen = found.select_map(of, layer=wanted.layer, head=wanted.head)
-    return Threads(chosen) if wanted.threads else chosen
+    chosen = found.select_map(of, layer=wanted.options.layer, head=wanted.options.head)
+    return Threads(chosen) if wanted.options.threads else chosen
 
 
 def _alignment(model: "Predictor", wanted: ViewRequest) -> "View":
@@ -175,9 +216,8 @@ def _alignment(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.tasks import explain_text
 
     writer = _require_text_predictor(model, "words are aligned with words that are written")
-    found = tuple(
-        align(writer, explain_text(writer, *row), layer=wanted.layer) for row in wanted.rows
-    )
+    layer = wanted.options.layer
+    found = tuple(align(writer, explain_text(writer, *row), layer=layer) for row in wanted.rows)
     if wanted.gold is None:
         return Alignments(found)
     lines = read_lines(wanted.gold, max_line=model.config.data.max_line)
@@ -203,7 +243,7 @@ def _flow(model: "Predictor", wanted: ViewRequest) -> "View":
 def _states(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import state_map
 
-    return state_map(model, wanted.rows, method=wanted.map, of=wanted.of or "last")
+    return state_map(model, wanted.rows, method=wanted.options.map, of=wanted.options.of or "last")
 
 
 def _positions(model: "Predictor", wanted: ViewRequest) -> "View":
@@ -216,7 +256,7 @@ def _tree(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import beam_tree
 
     writer = _require_text_predictor(model, "a beam's tree grows while a text is written")
-    return beam_tree(writer, wanted.single_row[0], width=wanted.beam)
+    return beam_tree(writer, wanted.single_row[0], width=wanted.options.beam)
 
 
 def _steps(model: "Predictor", wanted: ViewRequest) -> "View":

@@ -3,115 +3,152 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seqloom.cli.data_options import RunArgument, WithOption
 from seqloom.cli.forecast import ForecastOptions, write_forecast
+from seqloom.cli.option_groups import OptionGroup
+from seqloom.cli.panels import DATA, MODEL, OUTPUT, TOLD
 from seqloom.cli.po_files import is_po, write_po
-from seqloom.cli.search_options import (
-    BeamOption,
-    NoRepeatOption,
-    SearchOption,
-    SearchOptions,
-    SeedOption,
-    TemperatureOption,
-    TopKOption,
-    TopPOption,
-)
+from seqloom.cli.search_options import SearchOptions
 from seqloom.cli.terminal import behave_as_filter, escape_newlines, unescape_newlines
 from seqloom.errors import ConfigError, DataError, InputError
 
 if TYPE_CHECKING:
     from seqloom.data import Report
-    from seqloom.prediction import Output, Predictor
+    from seqloom.prediction import Forecaster, Output, OutputOptions, Predictor
 
-__all__ = ["RunArgument", "WithOption", "predict"]
+__all__ = ["NoRepeatOption", "predict"]
 
-RunArgument = Annotated[
-    Path, typer.Argument(metavar="DIR", help="a trained run's directory", show_default=False)
+NoRepeatOption = Annotated[
+    int,
+    typer.Option(
+        "--no-repeat",
+        min=0,
+        help="tokens in a row that are not written twice",
+        rich_help_panel=OUTPUT,
+    ),
 ]
-WithOption = Annotated[
-    list[Path] | None,
-    typer.Option("--with", metavar="DIR", help="a further run of the same vocabulary"),
-]
 
 
-def predict(
-    run: RunArgument,
+@dataclass(frozen=True)
+class ReadingOptions(OptionGroup):
+    """What is read, and by which model."""
+
     file: Annotated[
         Path | None,
         typer.Argument(
             metavar="[FILE]", help="input lines, or a .po file; standard input if absent"
         ),
-    ] = None,
-    others: WithOption = None,
-    search: SearchOption = None,
-    beam: BeamOption = None,
-    groups: Annotated[
-        int | None, typer.Option("--groups", min=1, help="diverse: groups that share the paths")
-    ] = None,
-    strength: Annotated[
-        float | None, typer.Option("--strength", help="diverse: cost of what another group wrote")
-    ] = None,
-    temperature: TemperatureOption = None,
-    top_k: TopKOption = None,
-    top_p: TopPOption = None,
-    min_p: Annotated[
-        float | None, typer.Option("--min-p", help="draws: from those this close to the likeliest")
-    ] = None,
-    draws: Annotated[
-        int | None, typer.Option("--draws", min=1, help="outputs drawn for each input")
-    ] = None,
-    seed: SeedOption = None,
-    expansions: Annotated[
-        int | None, typer.Option("--expansions", min=1, help="exact: paths read before giving up")
-    ] = None,
-    patience: Annotated[
-        float | None,
-        typer.Option("--patience", help="beam: done when so many times its paths have ended"),
-    ] = None,
-    n_best: Annotated[
-        int, typer.Option("--n-best", min=1, help="outputs for each input (with --json)")
-    ] = 1,
-    length: Annotated[
-        int | None,
-        typer.Option("--length", min=1, help="without a source: most tokens after a beginning"),
-    ] = None,
-    prefix: Annotated[str, typer.Option("--prefix", help="how every output begins")] = "",
-    prefix_file: Annotated[
-        Path | None, typer.Option("--prefix-file", help="how each output begins, line by line")
-    ] = None,
-    require: Annotated[
-        list[str] | None, typer.Option("--require", help="words that every output contains")
-    ] = None,
-    forbid: Annotated[
-        list[str] | None, typer.Option("--forbid", help="words that no output contains")
-    ] = None,
-    no_repeat: NoRepeatOption = 0,
-    attention: Annotated[
-        bool, typer.Option("--attention", help="attention weights in the JSON")
-    ] = False,
-    alternatives: Annotated[
-        int, typer.Option("--alternatives", min=0, help="likeliest tokens of each step in the JSON")
-    ] = 0,
-    tree: Annotated[
-        bool, typer.Option("--tree", help="all that the search looked at in the JSON")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line")] = False,
+    ] = None
+    others: WithOption = None
     assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="set a search option for this time"),
-    ] = None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="set a search option for this time",
+            rich_help_panel=MODEL,
+        ),
+    ] = None
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="treat unreadable lines as blank")
-    ] = False,
+        bool,
+        typer.Option("--skip-bad", help="treat unreadable lines as blank", rich_help_panel=DATA),
+    ] = False
+
+
+@dataclass(frozen=True)
+class WantedOutputs(OptionGroup):
+    """How many outputs are wanted, and what they are to be."""
+
+    n_best: Annotated[
+        int,
+        typer.Option(
+            "--n-best",
+            min=1,
+            help="outputs for each input (with --json)",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = 1
+    length: Annotated[
+        int | None,
+        typer.Option(
+            "--length",
+            min=1,
+            help="without a source: most tokens after a beginning",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    prefix: Annotated[
+        str, typer.Option("--prefix", help="how every output begins", rich_help_panel=OUTPUT)
+    ] = ""
+    prefix_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--prefix-file", help="how each output begins, line by line", rich_help_panel=OUTPUT
+        ),
+    ] = None
+    require: Annotated[
+        list[str] | None,
+        typer.Option("--require", help="words that every output contains", rich_help_panel=OUTPUT),
+    ] = None
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option("--forbid", help="words that no output contains", rich_help_panel=OUTPUT),
+    ] = None
+    no_repeat: NoRepeatOption = 0
+
+    def __post_init__(self) -> None:
+        if self.prefix and self.prefix_file is not None:
+            raise ConfigError("--prefix is for all lines and --prefix-file for each: leave one out")
+
+
+@dataclass(frozen=True)
+class Details(OptionGroup):
+    """What is told with the outputs, and in which form."""
+
+    as_json: Annotated[
+        bool, typer.Option("--json", help="one JSON object a line", rich_help_panel=TOLD)
+    ] = False
+    attention: Annotated[
+        bool,
+        typer.Option("--attention", help="attention weights in the JSON", rich_help_panel=TOLD),
+    ] = False
+    alternatives: Annotated[
+        int,
+        typer.Option(
+            "--alternatives",
+            min=0,
+            help="likeliest tokens of each step in the JSON",
+            rich_help_panel=TOLD,
+        ),
+    ] = 0
+    tree: Annotated[
+        bool,
+        typer.Option(
+            "--tree", help="all that the search looked at in the JSON", rich_help_panel=TOLD
+        ),
+    ] = False
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE", help="series: draw the forecast")
-    ] = None,
+        Path | None,
+        typer.Option(
+            "--picture", metavar="FILE", help="series: draw the forecast", rich_help_panel=TOLD
+        ),
+    ] = None
+
+
+def predict(
+    run: RunArgument,
+    *,
+    reading: ReadingOptions,
+    choice: SearchOptions,
+    wanted: WantedOutputs,
+    details: Details,
 ) -> None:
     """Write one output line for each input line; of a series, what follows the end of a table.
 
@@ -119,57 +156,90 @@ def predict(
     comes out whole, with suggestions where translations were missing, marked fuzzy.
     """
     from seqloom.api.load import load
-    from seqloom.data import Report, read_lines
-    from seqloom.prediction import GROUP_SIZE, OutputOptions
 
-    if not as_json and (n_best > 1 or attention or alternatives or tree or search == "completions"):
+    several = wanted.n_best > 1 or details.attention or details.alternatives or details.tree
+    if not details.as_json and (several or choice.returns_all):
         raise ConfigError(
             "--n-best above 1, --attention, --alternatives, --tree and completions need --json: "
             "a line is one output"
         )
-    if prefix and prefix_file is not None:
-        raise ConfigError("--prefix is for all lines and --prefix-file for each: leave one out")
-    asked = (search, beam, groups, strength, temperature, top_k, top_p, min_p, draws, seed)
-    options = SearchOptions(*asked, expansions=expansions, patience=patience)
     behave_as_filter()
-    model = load(run, *(others or []))
-    words = tuple(require or ()), tuple(forbid or ())
-    wishes = OutputOptions(prefix, *words, no_repeat, attention, alternatives, tree)
+    model = load(run, *(reading.others or []))
     forecaster = model.as_forecaster()
     if forecaster is not None:
-        if (
-            options != SearchOptions()
-            or wishes != OutputOptions()
-            or prefix_file
-            or length
-            or n_best > 1
-        ):
-            raise ConfigError(
-                "a model of series forecasts and does not search: leave search options, --length, "
-                "--n-best and all that is asked of tokens out (--set target.horizon=N sets how far)"
-            )
-        wanted = ForecastOptions(file, assignments or [], picture, as_json, skip_bad)
-        write_forecast(forecaster, wanted)
+        if not choice.is_silent or wanted != WantedOutputs():
+            raise _no_search()
+        _forecast(forecaster, reading, details)
         return
-    if picture is not None:
+    if details.picture is not None:
         raise ConfigError("--picture draws a forecast, and this run's target is not a series")
-    _check_attention(model, attention=attention)
-    model = _with_options(model, assignments or [])
-    model = model if length is None else _with_length(model, length)
-    most = model.config.data.max_line
-    if prefix_file is not None:
-        wishes = replace(wishes, prefix=list(read_lines(prefix_file, max_line=most)))
-    report = Report() if skip_bad else None
+    _check_attention(model, attention=details.attention)
+    model = _with_options(model, reading.assignments or [])
+    model = model if wanted.length is None else _with_length(model, wanted.length)
     asks = partial(
         model.stream,
-        search=options.search(model.config.search, n_best=n_best),
-        n_best=n_best,
-        wishes=wishes,
+        search=choice.search(model.config.search, n_best=wanted.n_best),
+        n_best=wanted.n_best,
+        wishes=_output_options(wanted, details, max_line=model.config.data.max_line),
     )
-    if file is not None and is_po(file):
-        write_po(file, model, asks, as_json=as_json, skip_bad=skip_bad)
+    if reading.file is not None and is_po(reading.file):
+        write_po(reading.file, model, asks, as_json=details.as_json, skip_bad=reading.skip_bad)
         return
-    lines = read_lines(file, max_line=most, report=report)
+    _write_lines(model, asks, reading, as_json=details.as_json)
+
+
+def _no_search() -> ConfigError:
+    return ConfigError(
+        "a model of series forecasts and does not search: leave search options, --length, "
+        "--n-best and all that is asked of tokens out (--set target.horizon=N sets how far)"
+    )
+
+
+def _forecast(model: "Forecaster", reading: ReadingOptions, details: Details) -> None:
+    if details.attention or details.alternatives or details.tree:
+        raise _no_search()
+    options = ForecastOptions(
+        reading.file,
+        reading.assignments or [],
+        details.picture,
+        details.as_json,
+        reading.skip_bad,
+    )
+    write_forecast(model, options)
+
+
+def _output_options(wanted: WantedOutputs, details: Details, *, max_line: int) -> "OutputOptions":
+    """What outputs are to be, with the prefixes of a file."""
+    from seqloom.data import read_lines
+    from seqloom.prediction import OutputOptions
+
+    prefix: str | list[str] = wanted.prefix
+    if wanted.prefix_file is not None:
+        prefix = list(read_lines(wanted.prefix_file, max_line=max_line))
+    return OutputOptions(
+        prefix=prefix,
+        require=tuple(wanted.require or ()),
+        forbid=tuple(wanted.forbid or ()),
+        no_repeat=wanted.no_repeat,
+        attention=details.attention,
+        alternatives=details.alternatives,
+        tree=details.tree,
+    )
+
+
+def _write_lines(
+    model: "Predictor",
+    asks: "partial[Iterator[Output]]",
+    reading: ReadingOptions,
+    *,
+    as_json: bool,
+) -> None:
+    """Print an output for each input line; unreadable lines that are skipped are counted."""
+    from seqloom.data import Report, read_lines
+    from seqloom.prediction import GROUP_SIZE
+
+    file, report = reading.file, Report() if reading.skip_bad else None
+    lines = read_lines(file, max_line=model.config.data.max_line, report=report)
     if model.source.config.kind == "none":
         lines = map(unescape_newlines, lines)
     outputs = asks(
@@ -182,7 +252,7 @@ def predict(
 
 
 def _check_attention(model: "Predictor", *, attention: bool) -> None:
-    """ConfigError where attention is to be told and the model has no tokens that could look."""
+    """ConfigError where attention is to be told and the model writes no tokens that attend."""
     if attention and model.as_text_predictor() is None:
         kind = model.target.config.kind.rstrip("s")
         raise ConfigError(

@@ -1,127 +1,118 @@
-"""From options of a command line to the search they ask for."""
+"""The options of every registered search, and the search that a command line asks for."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from seqloom.cli.option_groups import OptionGroup
+from seqloom.cli.panels import SEARCH
 from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
     from seqloom.config import SearchConfig
+    from seqloom.config.searches import PartOption
     from seqloom.search import Search
 
-__all__ = [
-    "KINDS",
-    "BeamOption",
-    "NoRepeatOption",
-    "SearchOption",
-    "SearchOptions",
-    "SeedOption",
-    "TemperatureOption",
-    "TopKOption",
-    "TopPOption",
-]
+__all__ = ["SearchOptions"]
 
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "draws", "seed")
-KINDS: dict[str, tuple[str, ...]] = {
-    "greedy": (),
-    "beam": ("beam", "patience"),
-    "diverse": ("beam", "groups", "strength"),
-    "stochastic": ("beam", "temperature", "seed"),
-    "sample": SAMPLING,
-    "risk": SAMPLING,
-    "exact": ("expansions",),
-    "completions": ("beam",),
-}
-GROUPS, COMPLETIONS, DRAWS = 3, 5, 16  # unless told otherwise
-
-SearchOption = Annotated[
-    str | None,
-    typer.Option("--search", help=f"{', '.join(KINDS)}; the run's own choice if absent"),
-]
-BeamOption = Annotated[int | None, typer.Option("--beam", min=1, help="paths kept")]
-TemperatureOption = Annotated[
-    float | None, typer.Option("--temperature", help="draws: above 1 more varied, below less")
-]
-TopKOption = Annotated[
-    int | None, typer.Option("--top-k", min=0, help="draws: from so many likeliest tokens")
-]
-TopPOption = Annotated[
-    float | None, typer.Option("--top-p", help="draws: from the likeliest with this share")
-]
-SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="of the draws")]
-NoRepeatOption = Annotated[
-    int, typer.Option("--no-repeat", min=0, help="tokens in a row that are not written twice")
-]
+PREFIX = "search_"  # of parameters, whose names must not be those of other options
+FALLBACK = "beam"  # the search that options are of where none is named
 
 
 @dataclass(frozen=True)
-class SearchOptions:
-    """What was said about the search; None is left to the search, or to the run."""
+class SearchOptions(OptionGroup):
+    """What is said about the search; what is not is left to the search, or to the run."""
+
+    is_late: ClassVar[bool] = True
 
     kind: str | None = None
-    beam: int | None = None
-    groups: int | None = None
-    strength: float | None = None
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    draws: int | None = None
-    seed: int | None = None
-    expansions: int | None = None
-    patience: float | None = None
+    given: Mapping[str, float] = field(default_factory=dict)  # by flag
+
+    @classmethod
+    def parameters(cls) -> list[inspect.Parameter]:
+        from seqloom.search import SEARCHES
+
+        kinds = ", ".join(SEARCHES.kinds())
+        told = typer.Option(
+            "--search", help=f"{kinds}; the run's own choice if absent", rich_help_panel=SEARCH
+        )
+        return [
+            _parameter("kind", Annotated[str | None, told]),
+            *(_flag_parameter(flag, users) for flag, users in _flags().items()),
+        ]
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> "SearchOptions":
+        flags = {_parameter_name(flag): flag for flag in _flags()}
+        given = {flags[name]: value for name, value in values.items() if name in flags}
+        told = {flag: value for flag, value in given.items() if value is not None}
+        return cls(values[f"{PREFIX}kind"], told)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is said."""
+        return self.kind is None and not self.given
+
+    @property
+    def returns_all(self) -> bool:
+        """Whether the search gives several outputs however few are wanted."""
+        from seqloom.search import SEARCHES
+
+        return self.kind in SEARCHES.kinds() and SEARCHES.options_of(str(self.kind)).returns_all
 
     def search(self, config: "SearchConfig", *, n_best: int = 1) -> "Search | None":
         """The search asked for, fit for so many outputs; None leaves it to the run."""
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        kind = given.pop("kind", "beam" if given.keys() & {"beam", "patience"} else None)
-        if kind is None and not given:
+        if self.is_silent:
             return None
-        if kind is not None and kind not in KINDS:
-            raise ConfigError(f"--search {kind}: choose {_join_names(list(KINDS))}")
-        for name in given:
-            fitting = [each for each, names in KINDS.items() if name in names]
-            if kind not in fitting:
-                option = f"--{name.replace('_', '-')}"
-                raise ConfigError(
-                    f"{option} has a meaning only with --search {_join_names(fitting)}"
-                )
-        return _build_search(str(kind), given, config, n_best)
+        from seqloom.prediction.search_setup import build_search
+        from seqloom.search import SEARCHES
+
+        flags = _flags()
+        kind = self.kind
+        if kind is None and any(FALLBACK in flags[flag] for flag in self.given):
+            kind = FALLBACK
+        if kind is not None and kind not in SEARCHES.kinds():
+            raise ConfigError(f"--search {kind}: choose {_join_names(SEARCHES.kinds())}")
+        for flag in self.given:
+            if kind not in flags[flag]:
+                fitting = _join_names(list(flags[flag]))
+                raise ConfigError(f"{flag} has a meaning only with --search {fitting}")
+        options = {flags[flag][str(kind)].name: value for flag, value in self.given.items()}
+        return build_search(str(kind), options, config, n_best=n_best)
+
+
+def _flags() -> "dict[str, dict[str, PartOption]]":
+    """Every flag, with the searches that have it and what it is to each."""
+    from seqloom.search import SEARCHES
+
+    found: dict[str, dict[str, PartOption]] = {}
+    for kind, search in SEARCHES:
+        for each in search.options():
+            found.setdefault(each.flag, {})[kind] = each
+    return found
+
+
+def _flag_parameter(flag: str, users: "Mapping[str, PartOption]") -> inspect.Parameter:
+    """One option for all searches that have it; the searches check what is not a whole number."""
+    first, *_ = users.values()
+    bounds = [each.ge for each in users.values() if each.ge is not None]
+    least = int(min(bounds)) if bounds and first.type is int else None
+    meaning = f"{', '.join(users)}: {first.help}"
+    told = typer.Option(flag, help=meaning, min=least, rich_help_panel=SEARCH)
+    return _parameter(flag, Annotated[first.type | None, told])
+
+
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(_parameter_name(name), kind, annotation=annotation, default=None)
+
+
+def _parameter_name(flag: str) -> str:
+    return PREFIX + flag.removeprefix("--").replace("-", "_")
 
 
 def _join_names(names: list[str]) -> str:
     return " or ".join(", ".join(names).rsplit(", ", 1))
-
-
-def _build_search(
-    kind: str, given: dict[str, Any], config: "SearchConfig", n_best: int
-) -> "Search":
-    from seqloom import search
-
-    ranking = search.Ranking.from_config(config)
-    width = given.pop("beam", max(config.beam, n_best))
-    built: Search
-    match kind:
-        case "greedy":
-            built = search.Greedy()
-        case "beam" if "patience" in given:
-            built = search.PatientBeam(width, ranking, given["patience"])
-        case "beam":
-            built = search.Beam(width, ranking)
-        case "diverse":
-            groups = given.pop("groups", GROUPS)
-            even = -(-width // groups) * groups
-            built = search.DiverseBeam(even, groups, ranking=ranking, **given)
-        case "stochastic":
-            built = search.StochasticBeam(width, **given)
-        case "sample":
-            built = search.Sample(**{"draws": n_best, **given})
-        case "risk":
-            built = search.MinimumRisk(search.Sample(**{"draws": max(DRAWS, n_best), **given}))
-        case "completions":
-            built = search.Completions(n_best if n_best > 1 else COMPLETIONS, width, ranking)
-        case _:
-            built = search.Exact(ranking, **given)
-    return built

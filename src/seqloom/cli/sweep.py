@@ -4,7 +4,7 @@ import shlex
 
 from seqloom.api.sweep import SweepResult, Trial
 
-__all__ = ["command", "report"]
+__all__ = ["report", "train_command"]
 
 
 def report(swept: SweepResult) -> list[str]:
@@ -23,7 +23,7 @@ def _result(trial: Trial) -> str:
     return "failed" if trial.value is None else f"{trial.value:.3f}"
 
 
-def command(swept: SweepResult, data: str, given: list[str]) -> str:
+def train_command(swept: SweepResult, data: str, given: list[str]) -> str:
     """The command that trains the best setting anew, and for as long as the last trial."""
     best = swept.best
     length = f"training.updates={swept.space.rungs[-1][1]}"

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from seqloom.config.architecture.model import ModelConfig
 from seqloom.config.columns import SourceConfig, TargetConfig, TextConfig
+from seqloom.config.searches import AUTO, RankingTable, SearchTable
 from seqloom.config.section import Count, Positive, Section, Share
 from seqloom.config.training import TrainingConfig
 
@@ -80,10 +81,20 @@ class DataConfig(Section):
 
 
 class SearchConfig(Section):
-    """How outputs are looked for unless a command says otherwise (S7)."""
+    """How outputs are searched for unless a command or a request says otherwise (S7)."""
 
+    method: SearchTable = Field(
+        AUTO,
+        description="the search, by its kind, with its options beside it; auto is a beam, or draws "
+        "of a language model",
+    )
+    ranking: RankingTable = Field(
+        AUTO,
+        description="how outputs are compared, by the kind of ranking, with its options beside it; "
+        "auto is by length and coverage, as the options below say",
+    )
     beam: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        5, description="paths kept at each step; 1 is greedy"
+        5, description="paths that a beam keeps at each step; 1 is greedy"
     )
     length_power: Annotated[float, Field(ge=0, le=4)] = Field(
         1.0, description="scores are divided by length to this power when outputs are compared"

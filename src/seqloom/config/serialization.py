@@ -15,6 +15,7 @@ from seqloom.config.listing import names_and_sections, option_names
 from seqloom.config.parts import check_parts, foreign_parts
 from seqloom.config.renames import rename_values
 from seqloom.config.schema import Config
+from seqloom.config.searches import OPEN_TABLES
 from seqloom.config.tables import Overrides, leaves, merge
 from seqloom.errors import ConfigError
 
@@ -79,7 +80,7 @@ def check_names(tables: Mapping[str, Any], *, place: str) -> None:
     """ConfigError at the first name that is no option, before anything else is looked at."""
     known = set(names_and_sections())
     for name, _ in leaves(tables):
-        if name not in known:
+        if name not in known and not name.startswith(OPEN_TABLES):
             raise ConfigError(f"{place}: {_no_such_option(_printable(name))}")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from seqloom.errors import DataError
+from seqloom.errors import DataError, RowError
 
 __all__ = [
     "DropCount",
@@ -85,7 +85,7 @@ class Fault(NamedTuple):
 
     def error(self) -> DataError:
         """The sentence that stops a strict reading."""
-        return DataError(f"{self.place}: {self.message}, or pass --skip-bad")
+        return RowError(self.place.file, self.place.line, self.message)
 
 
 def map_sound(

@@ -61,8 +61,8 @@ class CTranslate2Model:
         results = self._translator.translate_batch(
             self._sources(rows),
             beam_size=beam.width,
-            length_penalty=beam.ranking.power,
-            patience=patience if beam.ranking.power else 1.0,
+            length_penalty=beam.ranking.length_power,
+            patience=patience if beam.ranking.length_power else 1.0,
             max_decoding_length=longest,
             min_decoding_length=0,
             max_input_length=0,

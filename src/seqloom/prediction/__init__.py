@@ -21,7 +21,7 @@ from seqloom.prediction.output import (
 )
 from seqloom.prediction.output_options import OutputOptions
 from seqloom.prediction.predictor import Predictor
-from seqloom.prediction.request import DecodingRequest
+from seqloom.prediction.request import DecodingRequest, PredictionRequest
 from seqloom.prediction.text_predictor import ROWS, TextPredictor
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Output",
     "OutputOptions",
     "PendingInput",
+    "PredictionRequest",
     "Predictor",
     "ScoredOutput",
     "StopReason",

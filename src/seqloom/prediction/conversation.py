@@ -7,6 +7,7 @@ from seqloom.errors import ConfigError
 from seqloom.fields import TurnsField
 from seqloom.prediction.decoding import ContinuousBatch, PendingInput
 from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
+from seqloom.prediction.request import PredictionRequest
 from seqloom.prediction.text_predictor import TextPredictor
 from seqloom.search import Search
 
@@ -36,7 +37,7 @@ class Conversation:
         Both turns are kept once it is whole.
         """
         said = [*self.turns, text]
-        asked = self.model.decoding_request(self.search, 1, self.options)
+        asked = self.model.decoding_request(PredictionRequest(self.search, options=self.options))
         (read,) = self.model.input_reader.read_all([said]).encoded
         running: ContinuousBatch[int] = ContinuousBatch(self.model)
         known: list[int] = []

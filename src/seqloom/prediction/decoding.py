@@ -11,26 +11,19 @@ from itertools import groupby
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
-from torch import Tensor
 
 from seqloom.config import Config
-from seqloom.errors import ConfigError
 from seqloom.fields import TextField
 from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.prediction.inputs import EncodedInput, pad_batch
 from seqloom.prediction.output import Output
 from seqloom.prediction.request import DecodingRequest, DecodingResult
-from seqloom.prediction.search_setup import with_text_utility
 from seqloom.search import (
-    Exact,
-    Frontier,
     Limits,
     SearchNode,
     StableToken,
     drop_finished,
     join_frontiers,
-    joins_before_first_step,
-    search_trees,
     stable_tokens,
 )
 
@@ -77,12 +70,18 @@ class PendingInput(Generic[Tag]):
 def batch_key(asked: DecodingRequest) -> Hashable | None:
     """Inputs for which this is equal may be decoded together; those for which it is None, not.
 
-    A tree is that of a whole batch, and an exact search stands at no frontier that can be joined.
+    A tree is that of a whole batch, and some searches cannot be joined.
     """
-    if asked.options.tree or isinstance(asked.search, Exact):
+    if asked.options.tree or not asked.search.can_join:
         return None
-    demands = asked.constraints
-    return (asked.search, asked.trace, demands.required, demands.rules, demands.n_alternatives)
+    constraints = asked.constraints
+    return (
+        asked.search,
+        asked.trace,
+        constraints.required,
+        constraints.rules,
+        constraints.n_alternatives,
+    )
 
 
 @dataclass
@@ -102,6 +101,10 @@ class ContinuousBatch(Generic[Tag]):
         return [each.tag for each in self.pending]
 
     @property
+    def _can_join(self) -> bool:
+        return not self.pending or self.pending[0].request.search.can_join
+
+    @property
     def done(self) -> bool:
         """Whether no input is left."""
         return not self.pending
@@ -116,7 +119,7 @@ class ContinuousBatch(Generic[Tag]):
         fresh = ContinuousBatch(
             self.model, list(newcomers), self._begin(newcomers), self.source_positions
         )
-        if not joins_before_first_step(search):
+        if not search.joins_before_first_step:
             fresh.state = search.advance(self.model.decoder, fresh.state)
             outputs = fresh._take_finished()
         together = self.join(fresh)
@@ -128,11 +131,11 @@ class ContinuousBatch(Generic[Tag]):
         """The inputs of both, which may be decoded together; both are consumed."""
         if self.done or other.done:
             return other if self.done else self
-        standing = join_frontiers(self.state, other.state)
+        state = join_frontiers(self.state, other.state)
         return ContinuousBatch(
             self.model,
             [*self.pending, *other.pending],
-            standing,
+            state,
             self.source_positions | other.source_positions,
         )
 
@@ -147,23 +150,21 @@ class ContinuousBatch(Generic[Tag]):
     def advance_until(self, least: int) -> dict[Tag, Output]:
         """Steps until at most so many inputs are left, and the outputs of the others.
 
-        Where a search stands at no frontier, none is left.
+        Where a search cannot be joined, none is left.
         """
         if self.done:
             return {}
-        search, standing = self.pending[0].request.search, self.state
-        while not standing.done and not (
-            isinstance(standing, Frontier) and len(standing.sentences) <= least
-        ):
-            standing = search.advance(self.model.decoder, standing)
-        self.state = standing
+        search, state = self.pending[0].request.search, self.state
+        while not state.done and not (search.can_join and len(state.sentences) <= least):
+            state = search.advance(self.model.decoder, state)
+        self.state = state
         return self._take_finished()
 
     def cancel(self, tags: set[Tag]) -> None:
         """Go on without these inputs."""
         for tag in tags:
             self.source_positions.pop(tag, None)
-        if not isinstance(self.state, Frontier):
+        if not self._can_join:
             if all(each.tag in tags for each in self.pending):
                 self.pending = []
             return
@@ -175,7 +176,7 @@ class ContinuousBatch(Generic[Tag]):
     def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]:
         """The tokens after the first `known` that the output for an input will have for certain."""
         places = [place for place, each in enumerate(self.pending) if each.tag == tag]
-        if not places or not isinstance(self.state, Frontier):
+        if not places or not self._can_join:
             return []
         return stable_tokens(self.state, places[0], known)
 
@@ -195,28 +196,23 @@ class ContinuousBatch(Generic[Tag]):
         return asked.search.begin(state, replace(limits, sources=seen))
 
     def _limits(self, group: Sequence[PendingInput[Tag]]) -> Limits:
-        """Of inputs that have the same demands."""
+        """Of inputs that have the same constraints."""
         lengths = torch.tensor([len(each.encoded.values) for each in group])
         lines = torch.tensor([each.line for each in group])
         return group[0].request.constraints.limits(lengths, lines, self.model.config.search)
 
     def _take_finished(self) -> dict[Tag, Output]:
         """The outputs of what is done, which is then no longer here."""
-        standing = self.state
-        if not isinstance(standing, Frontier):
-            gone = list(range(len(self.pending))) if standing.done else []
-        else:
-            staying = set(_numbers(standing.sentences))
-            gone = [place for place in range(len(self.pending)) if place not in staying]
+        state = self.state
+        staying = set(state.open_sentences)
+        gone = [place for place in range(len(self.pending)) if place not in staying]
         if not gone:
             return {}
         asked = self.pending[0].request
-        found = with_text_utility(asked.search, self.model.target).results(standing)
+        found = asked.search.for_texts(self.model.target.decode).results(state)
         branches: list[list[SearchNode]] = [[] for _ in found]
         if asked.options.tree:
-            if not isinstance(standing, Frontier):
-                raise ConfigError("this search keeps no tree to show: use a beam")
-            branches = search_trees(standing, found)
+            branches = asked.search.trees(state, found)
         done = [self.pending[place] for place in gone]
         outputs = {
             each.tag: self.model.build_output(
@@ -227,11 +223,6 @@ class ContinuousBatch(Generic[Tag]):
             for each, result, tree in zip(done, found, branches, strict=True)
         }
         self.pending = [each for each in self.pending if each.tag not in outputs]
-        if isinstance(standing, Frontier):
-            self.state = drop_finished(standing)
+        if asked.search.can_join:
+            self.state = drop_finished(state)
         return outputs
-
-
-def _numbers(values: Tensor) -> list[int]:
-    numbers: list[int] = values.tolist()
-    return numbers

@@ -1,4 +1,4 @@
-"""What is wished of outputs, in words, and the limits that follow for a search (S7.5)."""
+"""Options and constraints on outputs, and the limits that follow for a search (S7.5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +15,12 @@ from seqloom.search import ForbiddenPhrases, Limits, NoRepeat, Phrase, Prefix, R
 __all__ = ["NO_OPTIONS", "Constraints", "OutputOptions"]
 
 MAX_ALTERNATIVES = 1_000
-NEVER_WRITTEN = (EMPTY, START, UNK)  # written
+NEVER_WRITTEN = (EMPTY, START, UNK)
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """What an output is to be beside likely, and what is to be told with it.
+    """Constraints on outputs in words, and what to return with them.
 
     A text for `prefix` is how every output begins; a sequence has one for each input. Phrases are
     found as the target field cuts them: in a model of characters also inside words.
@@ -36,7 +36,7 @@ class OutputOptions:
 
     @property
     def has_constraints(self) -> bool:
-        """Whether anything is demanded of outputs, rather than told with them."""
+        """Whether outputs are constrained, rather than only described in more detail."""
         return bool(self.prefix or self.require or self.forbid or self.no_repeat)
 
 
@@ -45,7 +45,7 @@ NO_OPTIONS = OutputOptions()
 
 @dataclass(frozen=True)
 class Constraints:
-    """Wishes in tokens; limits are made of them for each batch."""
+    """Constraints in tokens, from which limits are made for each batch."""
 
     prefixes: tuple[Phrase, ...]  # one for all inputs, or one for each
     required: RequiredPhrases | None
@@ -67,23 +67,23 @@ class Constraints:
         )
 
     @classmethod
-    def of(cls, wishes: OutputOptions, target: TextField, *, width: int) -> "Constraints":
+    def of(cls, options: OutputOptions, target: TextField, *, width: int) -> "Constraints":
         """ConfigError where they cannot be met; `width` branches of a path are in its tree."""
-        if not 0 <= wishes.alternatives <= MAX_ALTERNATIVES:
+        if not 0 <= options.alternatives <= MAX_ALTERNATIVES:
             raise ConfigError(f"alternatives must be between 0 and {MAX_ALTERNATIVES:,}")
-        if wishes.no_repeat < 0:
+        if options.no_repeat < 0:
             raise ConfigError("what may not be repeated must have at least one token; 0 allows all")
-        prefixes = [wishes.prefix] if isinstance(wishes.prefix, str) else list(wishes.prefix)
-        required = _phrases(wishes.require, target)
-        forbidden = [p for p in _phrases(wishes.forbid, target, known=False) if UNK not in p]
+        prefixes = [options.prefix] if isinstance(options.prefix, str) else list(options.prefix)
+        required = _phrases(options.require, target)
+        forbidden = [p for p in _phrases(options.forbid, target, known=False) if UNK not in p]
         rules: list[Rule] = [ForbiddenPhrases(tuple(forbidden))] if forbidden else []
-        if wishes.no_repeat:
-            rules.append(NoRepeat(wishes.no_repeat))
+        if options.no_repeat:
+            rules.append(NoRepeat(options.no_repeat))
         return cls(
             tuple(_phrase(text, target) if text else () for text in prefixes),
             RequiredPhrases(tuple(required)) if required else None,
             tuple(rules),
-            max(wishes.alternatives, width if wishes.tree else 0),
+            max(options.alternatives, width if options.tree else 0),
         )
 
     def limits(

@@ -1,67 +1,49 @@
-"""From a search as it was asked for to one that gives what is wanted of it."""
+"""The search that a run, a command or a request names, with the options it gives."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
-from torch import Tensor
+from collections.abc import Mapping
+from typing import Any
 
 from seqloom.config import SearchConfig
-from seqloom.errors import ConfigError
-from seqloom.fields import TextField
-from seqloom.search import (
-    Beam,
-    Completions,
-    DiverseBeam,
-    Exact,
-    Greedy,
-    MinimumRisk,
-    PatientBeam,
-    Phrase,
-    Ranking,
-    Sample,
-    Search,
-    StochasticBeam,
-    pairwise_chrf,
-)
+from seqloom.config.searches import AUTO
+from seqloom.search import SEARCHES, Ranking, Search, SearchDefaults
 
-__all__ = ["needs_attention", "search_from_config", "with_n_best", "with_text_utility"]
+__all__ = ["build_search", "describe_search", "search_from_config"]
 
 
-def search_from_config(options: SearchConfig, n_best: int) -> Search:
-    """The search of a run's options, wide enough for the outputs wanted."""
-    width = max(options.beam, n_best)
-    return Beam(width, Ranking.from_config(options)) if width > 1 else Greedy()
+def build_search(
+    kind: str, given: Mapping[str, Any], config: SearchConfig, *, n_best: int = 1
+) -> Search:
+    """The search of a kind with these options; the others follow from the run and the outputs.
+
+    ConfigError where there is no such search or its options contradict one another.
+    """
+    defaults = SearchDefaults(Ranking.from_config(config), config.beam, n_best)
+    found: Search = SEARCHES.options_of(kind).from_options(given, defaults)
+    return found
 
 
-def with_n_best(search: Search, n_best: int) -> Search:
-    """The search set to give `n_best` outputs; equal ones stay equal, and can be sent away."""
-    match search:
-        case MinimumRisk() | Beam() | PatientBeam() | DiverseBeam() | StochasticBeam() | Exact():
-            return replace(search, n_best=n_best)
-        case Sample(draws=most) | Completions(count=most) if n_best > most:
-            raise ConfigError(
-                f"{most} outputs are looked for, and {n_best} wanted: raise the first"
-            )
-        case Greedy() if n_best > 1:
-            raise ConfigError("greedy search gives one output: use a beam for several")
-    return search
+def search_from_config(options: SearchConfig, n_best: int, *, automatic: str = "") -> Search:
+    """The search of a run's options, wide enough for the outputs wanted.
+
+    `automatic` is the kind to use where the run names none: a beam, or greedy search where a beam
+    would keep one path, unless told otherwise.
+    """
+    kind, given = _chosen_search(options, max(options.beam, n_best), automatic)
+    return build_search(kind, given, options, n_best=n_best)
 
 
-def with_text_utility(search: Search, target: TextField) -> Search:
-    """The same search for results that are texts: minimum risk compares these, not their tokens."""
-    if isinstance(search, MinimumRisk) and search.utility is pairwise_chrf:
-        return replace(search, utility=lambda outputs: _text_chrf(outputs, target))
-    return search
+def describe_search(options: SearchConfig, *, automatic: str = "") -> dict[str, Any]:
+    """The kind of that search, and the options that the run sets of it."""
+    kind, given = _chosen_search(options, options.beam, automatic)
+    return {"kind": kind, **({"width": options.beam} if kind == "beam" else {}), **given}
 
 
-def needs_attention(search: Search) -> bool:
-    """Whether outputs are compared by their attention."""
-    match search:
-        case Beam() | PatientBeam() | DiverseBeam() | Completions() | Exact():
-            return search.ranking.coverage > 0
-    return False
-
-
-def _text_chrf(outputs: Sequence[Phrase], target: TextField) -> Tensor:
-    """chrF of each pair, as a share of 1."""
-    return pairwise_chrf(["".join(target.decode(tokens).split()) for tokens in outputs])
+def _chosen_search(
+    options: SearchConfig, width: int, automatic: str
+) -> tuple[str, Mapping[str, Any]]:
+    if options.method == AUTO:
+        return automatic or ("beam" if width > 1 else "greedy"), {}
+    if isinstance(options.method, str):
+        return options.method, {}
+    given = {name: value for name, value in options.method.items() if name != "kind"}
+    return str(options.method["kind"]), given

@@ -30,17 +30,15 @@ from seqloom.prediction.output import (
     Token,
     TokenAlternative,
 )
-from seqloom.prediction.output_options import NO_OPTIONS, Constraints, OutputOptions
+from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
 from seqloom.prediction.parallel import parallel_map
 from seqloom.prediction.predictor import BLANK_OUTPUT, Predictor
-from seqloom.prediction.request import DecodingRequest, DecodingResult
-from seqloom.prediction.search_setup import search_from_config, with_n_best
+from seqloom.prediction.request import DecodingRequest, DecodingResult, PredictionRequest
+from seqloom.prediction.search_setup import describe_search, search_from_config
 from seqloom.prediction.text_scoring import text_log_probabilities
 from seqloom.search import (
-    Completions,
     Greedy,
     Hypothesis,
-    Sample,
     Search,
     SearchNode,
 )
@@ -98,7 +96,7 @@ class TextPredictor(Predictor):
 
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
-        asked = self.decoding_request(search, n_best, wishes)
+        asked = self.decoding_request(PredictionRequest(search, n_best, wishes))
         for each in self.input_reader.groups(inputs, group):
             yield from self._decode_group(each, asked)
             if each.fault is not None:
@@ -106,7 +104,7 @@ class TextPredictor(Predictor):
 
     def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterator[Output]:
         """An output for each input of a group, by the run's own search."""
-        return self._decode_group(group, self.decoding_request(None, 1, wishes))
+        return self._decode_group(group, self.decoding_request(PredictionRequest(options=wishes)))
 
     def _decode_group(self, group: InputGroup, asked: DecodingRequest) -> Iterator[Output]:
         if self.is_language_model:
@@ -116,7 +114,7 @@ class TextPredictor(Predictor):
     def predict_rows(self, rows: Sequence[Values], *, search: Search = GREEDY) -> list[Output]:
         """An output for each input that is already encoded."""
         encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
-        asked = self.decoding_request(search, 1, NO_OPTIONS)
+        asked = self.decoding_request(PredictionRequest(search))
         return list(self._outputs(encoded, range(len(rows)), asked))
 
     def score_lines(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
@@ -178,22 +176,15 @@ class TextPredictor(Predictor):
         ).tolist()
         return rows
 
-    def decoding_request(
-        self, search: Search | None, n_best: int, wishes: OutputOptions
-    ) -> DecodingRequest:
+    def decoding_request(self, request: PredictionRequest) -> DecodingRequest:
         """What the caller asks for, in the model's tokens; ConfigError where it cannot be.
 
         A language model draws, unless told otherwise: its likeliest text says little.
         """
-        if search is None:
-            search = (
-                Sample(draws=n_best)
-                if self.is_language_model
-                else search_from_config(self.config.search, n_best)
-            )
-        search = with_n_best(search, n_best)
-        demands = Constraints.of(wishes, self.target, width=search.paths)
-        return DecodingRequest(search, wishes, demands, n_best)
+        search = request.search or search_from_config(
+            self.config.search, request.n_best, automatic=self._automatic_search
+        )
+        return DecodingRequest.of(request, search, self.target)
 
     def with_beginnings(
         self, asked: DecodingRequest, lines: range, cells: Sequence[str]
@@ -203,10 +194,9 @@ class TextPredictor(Predictor):
         if not isinstance(prefix, str):
             raise ConfigError("each input is the beginning of its output: leave the prefixes out")
         beginnings = tuple(f"{prefix}{cell}" for cell in cells)
-        demands = asked.constraints.with_prefixes(
+        return asked.with_beginnings(
             beginnings, self.target, first=lines.start, endless=self.is_stream
         )
-        return replace(asked, constraints=demands, beginnings=beginnings)
 
     def _outputs(
         self, encoded: list[EncodedInput], lines: range, asked: DecodingRequest
@@ -254,9 +244,8 @@ class TextPredictor(Predictor):
         self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
     ) -> Output:
         """The best output for an input, with whatever was asked for beside it."""
-        wanted = len(found.outputs) if isinstance(asked.search, Completions) else asked.n_best
         read = self._source_tokens(source, found.source_positions)
-        ranked = [self._output(source, each, read, asked) for each in found.outputs[:wanted]]
+        ranked = [self._output(source, each, read, asked) for each in asked.wanted(found.outputs)]
         return replace(
             ranked[0],
             n_best=tuple(ranked) if asked.returns_n_best else (),
@@ -325,16 +314,17 @@ class TextPredictor(Predictor):
         """Read an input, and make two steps of an output."""
         first = dummy_input(self.source)
         running: ContinuousBatch[int] = ContinuousBatch(self)
-        running.add([PendingInput(0, first, 0, self.decoding_request(None, 1, NO_OPTIONS))])
+        running.add([PendingInput(0, first, 0, self.decoding_request(PredictionRequest()))])
         if not running.done:
             running.advance()
 
+    @property
+    def _automatic_search(self) -> str:
+        return "sample" if self.is_language_model else ""
+
     def describe_search(self) -> dict[str, Any]:
         """The search that is used unless another is asked for."""
-        if self.is_language_model:
-            return {"kind": "sample"}
-        beam = self.config.search.beam
-        return {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
+        return describe_search(self.config.search, automatic=self._automatic_search)
 
     def picture_grid(self) -> tuple[int, int] | None:
         """Rows and columns that can be attended to in a picture; None where none are read."""

@@ -1,28 +1,36 @@
 """From distributions to outputs: every search drives every decoder."""
 
-from seqloom.search.batch_join import drop_finished, join_frontiers, joins_before_first_step
-from seqloom.search.beam import Beam
-from seqloom.search.completions import Completions
+from seqloom.config.searches import RANKINGS, SEARCHES, PartOption, option
+from seqloom.search.batch_join import drop_finished, join_frontiers
 from seqloom.search.constraints import RequiredPhrases
-from seqloom.search.diverse import DiverseBeam
-from seqloom.search.exact import Exact
 from seqloom.search.frontier import Frontier
-from seqloom.search.greedy import Greedy
 from seqloom.search.limits import Limits
-from seqloom.search.minimum_risk import MinimumRisk, Utility, pairwise_chrf
-from seqloom.search.patience import PatientBeam
-from seqloom.search.protocol import Search, SearchState, run_to_end
-from seqloom.search.ranking import PER_TOKEN, PLAIN, Ranking
+from seqloom.search.manual import SearchRow, search_rows
+from seqloom.search.methods import (
+    Beam,
+    Completions,
+    DiverseBeam,
+    Exact,
+    Greedy,
+    MinimumRisk,
+    PatientBeam,
+    Sample,
+    StochasticBeam,
+    Utility,
+    pairwise_chrf,
+)
+from seqloom.search.protocol import Search, SearchDefaults, SearchState, run_to_end
+from seqloom.search.ranking import PER_TOKEN, PLAIN, OutputRanking, Ranking
 from seqloom.search.results import Hypothesis
 from seqloom.search.rules import ForbiddenPhrases, NoRepeat, PathHistory, Phrase, Prefix, Rule
-from seqloom.search.sample import Sample
 from seqloom.search.stable_prefix import StableToken, stable_tokens
-from seqloom.search.stochastic import StochasticBeam
 from seqloom.search.tree import Fate, SearchNode, search_trees
 
 __all__ = [
     "PER_TOKEN",
     "PLAIN",
+    "RANKINGS",
+    "SEARCHES",
     "Beam",
     "Completions",
     "DiverseBeam",
@@ -35,6 +43,8 @@ __all__ = [
     "Limits",
     "MinimumRisk",
     "NoRepeat",
+    "OutputRanking",
+    "PartOption",
     "PathHistory",
     "PatientBeam",
     "Phrase",
@@ -44,16 +54,19 @@ __all__ = [
     "Rule",
     "Sample",
     "Search",
+    "SearchDefaults",
     "SearchNode",
+    "SearchRow",
     "SearchState",
     "StableToken",
     "StochasticBeam",
     "Utility",
     "drop_finished",
     "join_frontiers",
-    "joins_before_first_step",
+    "option",
     "pairwise_chrf",
     "run_to_end",
+    "search_rows",
     "search_trees",
     "stable_tokens",
 ]

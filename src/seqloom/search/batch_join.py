@@ -13,20 +13,11 @@ from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.model.state import pad_cat
-from seqloom.search.beam import Beam
 from seqloom.search.frontier import FinishedSentences, Frontier, Notes, SearchStep
-from seqloom.search.greedy import Greedy
-from seqloom.search.patience import PatientBeam
-from seqloom.search.protocol import Search
 
-__all__ = ["drop_finished", "join_frontiers", "joins_before_first_step"]
+__all__ = ["drop_finished", "join_frontiers"]
 
-SLACK = 16  # steps older than every sentence that are borne before they are let go
-
-
-def joins_before_first_step(search: Search) -> bool:
-    """Whether sentences may join before their first step, as all paths of one are compared."""
-    return isinstance(search, Greedy | Beam | PatientBeam)
+SLACK = 16  # steps older than every sentence that are kept before the chain is shortened
 
 
 def drop_finished(frontier: Frontier) -> Frontier:
@@ -52,8 +43,8 @@ def _renumber_finished_paths(frontier: Frontier) -> Iterator[FinishedSentences]:
 def join_frontiers(first: Frontier, second: Frontier) -> Frontier:
     """The sentences that two searches are still at, those of the first before the others.
 
-    Where one has not made its first step (`joins_unbegun`), all its paths but the first are
-    impossible. Both are consumed, and sentences that have left are forgotten.
+    Where one has not made its first step (`Search.joins_before_first_step`), all its paths but the
+    first are impossible. Both are consumed, and sentences that have left are forgotten.
     """
     if first.done or second.done:
         return drop_finished(second if first.done else first)
@@ -138,7 +129,7 @@ def _mask_dead(values: Tensor, dead: Tensor) -> Tensor:
 
 
 def _select_rows(step: SearchStep, rows: Int[Tensor, "R"]) -> SearchStep:
-    """The step of these of its rows, each read in its own place; `kept` is always told."""
+    """The step of these of its rows, each read in its own place; `previous_rows` is always set."""
     read = rows if step.parents is None else step.parents[rows]
     notes = Notes(*(None if note is None else note[read] for note in step.notes))
     kept = read if step.previous_rows is None else step.previous_rows[read]

@@ -1,4 +1,4 @@
-"""The best forks of all paths of a sentence at once, by blocks of tokens."""
+"""The best continuations of all paths of a sentence at once, by blocks of tokens."""
 
 from functools import lru_cache
 
@@ -20,7 +20,7 @@ def continuations_by_blocks(
     """The `count` best ways to go on from all paths of each sentence, or None.
 
     The best are all in the blocks with the largest maxima, and only these are looked into. Where
-    forks tie, or the vocabulary is small or has no such blocks, there is no answer.
+    continuations tie, or the vocabulary is small or has no such blocks, there is no answer.
     """
     size, paths = _block_size(choices.logits.shape[1]), frontier.width
     if size is None or choices.logits.shape[1] // size <= count:

@@ -46,9 +46,10 @@ def add_required_tokens(
 def bank_choice(
     totals: Float[Tensor, "B N"], banks: Int[Tensor, "B N"], count: int
 ) -> Int[Tensor, "B C"]:
-    """Of forks in banks, the best of each bank, then the second of each, until there are `count`.
+    """The best continuation of each bank, then the second of each, until there are `count`.
 
-    A bank holds the forks with equally many required tokens; the fullest bank comes first.
+    A bank holds the continuations with equally many required tokens; the fullest bank comes first.
+    Post and Vilar 2018, Fast Lexically Constrained Decoding with Dynamic Beam Allocation.
     """
     order = totals.argsort(dim=1, descending=True, stable=True)
     order = order.gather(1, banks.gather(1, order).argsort(dim=1, descending=True, stable=True))

@@ -20,7 +20,8 @@ class RequiredPhrases:
     `<end>` is not written before they are. Where they and `<end>` would no longer fit if another
     token came before, only tokens that go on with a phrase are written, and then `<end>`. So every
     output finishes that has room for them, unless other rules or the model forbid their tokens.
-    Room is kept for each phrase apart, though two may overlap.
+    Room is kept for each phrase apart, though two may overlap. Post and Vilar 2018, Fast Lexically
+    Constrained Decoding with Dynamic Beam Allocation.
     """
 
     phrases: tuple[Phrase, ...]

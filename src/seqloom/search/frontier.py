@@ -138,6 +138,12 @@ class Frontier:
         )
 
     @property
+    def open_sentences(self) -> list[int]:
+        """The sentences still searched, by their numbers in the batch."""
+        numbers: list[int] = self.sentences.tolist()
+        return numbers
+
+    @property
     def done(self) -> bool:
         """Whether every sentence has its result."""
         return len(self.sentences) == 0
@@ -200,22 +206,22 @@ class Frontier:
         scores, tokens = choices.best(self.limits.n_alternatives, self.totals.numel())
         return choices._replace(notes=Notes(attention, tokens, scores))
 
-    def grow(self, choices: Choices, forks: Continuations) -> "Frontier":
+    def grow(self, choices: Choices, continuations: Continuations) -> "Frontier":
         """The paths with one more token; one that cannot go on is finished, and impossible."""
-        rows = self._parent_rows(forks.parents)
-        ended, totals, tokens = self.finished, self.totals, forks.tokens
+        rows = self._parent_rows(continuations.parents)
+        ended, totals, tokens = self.finished, self.totals, continuations.tokens
         steps = self.steps + 1
         lengths = steps[:, None].expand_as(tokens)
-        if forks.parents is not None:
-            totals = totals.gather(1, forks.parents)
-        totals = totals + forks.gains
+        if continuations.parents is not None:
+            totals = totals.gather(1, continuations.parents)
+        totals = totals + continuations.gains
         if self.any_finished:
             before = self.lengths
-            if forks.parents is not None:
-                ended, before = (v.gather(1, forks.parents) for v in (ended, before))
+            if continuations.parents is not None:
+                ended, before = (v.gather(1, continuations.parents) for v in (ended, before))
             lengths = torch.where(ended, before, lengths)
             tokens = tokens.masked_fill(ended, EMPTY)
-        elif forks.parents is not None:
+        elif continuations.parents is not None:
             ended = torch.zeros_like(tokens, dtype=torch.bool)
         if float(totals.amin()) == -torch.inf:
             tokens = tokens.masked_fill((totals == -torch.inf) & ~ended, self.limits.end)
@@ -229,7 +235,12 @@ class Frontier:
             any_finished=bool(finished.any()),
             steps=steps,
             step=SearchStep(
-                flat, forks.gains.flatten(), rows, choices.notes, self.active_rows, self.step
+                flat,
+                continuations.gains.flatten(),
+                rows,
+                choices.notes,
+                self.active_rows,
+                self.step,
             ),
             depth=self.depth + 1,
             rows=rows,

@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from seqloom.search.beam import candidates, is_finished, path_ranks, upper_bounds
+from seqloom.search.continuations import candidates, is_finished, path_ranks, upper_bounds
 from seqloom.search.frontier import Choices, Continuations, Frontier
-from seqloom.search.ranking import Ranking
+from seqloom.search.ranking import OutputRanking
 from seqloom.search.topk import stable_topk
 
 __all__ = ["finish_groups", "group_continuations"]
@@ -45,13 +45,13 @@ def _count_matches(tokens: Int[Tensor, "B K C"], taken: Int[Tensor, "B N"]) -> I
     return same.sum(dim=3)
 
 
-def finish_groups(moved: Frontier, ranking: Ranking, groups: int, count: int) -> Frontier:
+def finish_groups(moved: Frontier, ranking: OutputRanking, groups: int, count: int) -> Frontier:
     """Sentences leave in which no group's `count` best can be overtaken by others of the group."""
     if not moved.may_finish:
         return moved
-    ranks, hopes = path_ranks(moved, ranking), upper_bounds(moved, ranking)
+    ranks, bounds = path_ranks(moved, ranking), upper_bounds(moved, ranking)
     ours, theirs, ended = (
-        part.unflatten(1, (groups, -1)).flatten(0, 1) for part in (ranks, hopes, moved.finished)
+        part.unflatten(1, (groups, -1)).flatten(0, 1) for part in (ranks, bounds, moved.finished)
     )
     sure = is_finished(ours, theirs, ended, count).unflatten(0, (-1, groups)).all(dim=1)
     return moved.finish_sentences(moved.full | sure, ranks)

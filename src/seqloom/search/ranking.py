@@ -1,33 +1,87 @@
 """How outputs are compared, and the best that an unfinished path may still become (S7.5)."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from seqloom.config import SearchConfig
+from seqloom.config.searches import AUTO, RANKINGS, option
 from seqloom.errors import ConfigError
 
-__all__ = ["PER_TOKEN", "PLAIN", "Ranking", "coverage_penalty"]
+__all__ = ["PER_TOKEN", "PLAIN", "OutputRanking", "Ranking", "coverage_penalty"]
 
 MAX_POWER = 4.0  # power of a length that single precision can hold
 MIN_ATTENTION = 1e-9  # attention that a source position counts with if it has had none
 
 
+class OutputRanking(ABC):
+    """What outputs are compared by.
+
+    A ranking is a frozen dataclass, registered in RANKINGS under the name that users choose it by;
+    fields made by `option` are its options.
+    """
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether outputs are compared by log-probability alone, which only falls as they grow."""
+        return False
+
+    @property
+    def uses_attention(self) -> bool:
+        """Whether `rank` needs the attention penalty of each output."""
+        return False
+
+    @property
+    def length_power(self) -> float:
+        """The power of their length that scores are divided by, which other runtimes know too."""
+        return 0.0
+
+    @abstractmethod
+    def rank(
+        self,
+        totals: Float[Tensor, "*paths"],
+        lengths: Int[Tensor, "*paths"],
+        covered: Float[Tensor, "*paths"] | None = None,
+    ) -> Float[Tensor, "*paths"]:
+        """The ranks of outputs with these log-probabilities, lengths and attention penalties."""
+
+    @abstractmethod
+    def upper_bound(
+        self,
+        totals: Float[Tensor, "*paths"],
+        shortest: Int[Tensor, "*paths"],
+        longest: Int[Tensor, "*paths"],
+    ) -> Float[Tensor, "*paths"]:
+        """A rank that no output exceeds that begins with a path of this log-probability.
+
+        It has at least `shortest` tokens and at most `longest`. Searches stop by this bound (Huang
+        et al. 2017, When to Finish?), so it must hold.
+        """
+
+
+@RANKINGS.options("length")
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(OutputRanking):
     """(log-probability + reward · n) / (n^power · ((5 + n) / 6)^gnmt) + coverage · c.
 
     n counts the tokens, `<end>` included; c = Σ_s log min(Σ_t a_ts, 1) is 0 where every source
     position has had a full share of attention, and less where one was passed over. Each of the
-    four is off at 0, and without any of them outputs are compared by their log-probability.
+    four is off at 0, and without any of them outputs are compared by their log-probability. Wu et
+    al. 2016, Google's Neural Machine Translation System (gnmt, coverage); Murray and Chiang 2018,
+    Correcting Length Bias in Neural Machine Translation (reward).
     """
 
-    power: float = 0.0
-    gnmt: float = 0.0
-    reward: float = 0.0
-    coverage: float = 0.0
+    power: float = option(0.0, "divide the score by length to this power", ge=0, le=MAX_POWER)
+    gnmt: float = option(0.0, "and by ((5 + length) / 6) to this power", ge=0, le=MAX_POWER)
+    reward: float = option(0.0, "before that, add this for each token", ge=-1_000)
+    coverage: float = option(
+        0.0, "weight of the penalty for source tokens with too little attention", ge=0
+    )
 
     def __post_init__(self) -> None:
         for name, value in (("power", self.power), ("GNMT exponent", self.gnmt)):
@@ -40,17 +94,31 @@ class Ranking:
         if not -torch.inf < self.reward < torch.inf:
             raise ConfigError("a length reward must be a finite number")
 
-    @classmethod
-    def from_config(cls, options: SearchConfig) -> "Ranking":
-        """As the options of a run say."""
-        return cls(
-            options.length_power, options.length_gnmt, options.length_reward, options.coverage
+    @staticmethod
+    def from_config(options: SearchConfig) -> OutputRanking:
+        """The ranking that a run's options name."""
+        if options.ranking == AUTO:
+            return Ranking(
+                options.length_power, options.length_gnmt, options.length_reward, options.coverage
+            )
+        table: Mapping[str, Any] = (
+            {"kind": options.ranking} if isinstance(options.ranking, str) else options.ranking
         )
+        given = {name: value for name, value in table.items() if name != "kind"}
+        ranking: OutputRanking = RANKINGS.options_of(table["kind"])(**given)
+        return ranking
 
     @property
     def is_plain(self) -> bool:
-        """Whether outputs are compared by log-probability alone, which only falls as they grow."""
         return self == PLAIN
+
+    @property
+    def uses_attention(self) -> bool:
+        return self.coverage > 0
+
+    @property
+    def length_power(self) -> float:
+        return self.power
 
     def rank(
         self,
@@ -58,7 +126,6 @@ class Ranking:
         lengths: Int[Tensor, "*paths"],
         covered: Float[Tensor, "*paths"] | None = None,
     ) -> Float[Tensor, "*paths"]:
-        """What outputs of these log-probabilities and lengths are compared by."""
         ranks = totals
         if self.reward:
             ranks = ranks + self.reward * lengths.to(totals.dtype)
@@ -76,11 +143,8 @@ class Ranking:
         shortest: Int[Tensor, "*paths"],
         longest: Int[Tensor, "*paths"],
     ) -> Float[Tensor, "*paths"]:
-        """A bound that no output beats that begins with a path of such a log-probability.
-
-        It has at least `shortest` tokens and at most `longest`. Probabilities only fall, attention
-        may yet cover everything, and a length divides a negative sum most when it is greatest.
-        """
+        """Probabilities only fall, attention may yet cover everything, and a length divides a
+        negative sum most when it is greatest."""
         most = totals
         if self.reward:
             lengths = longest if self.reward > 0 else shortest

@@ -12,7 +12,14 @@ from torch import Tensor
 from seqloom.errors import ConfigError
 from seqloom.search.frontier import FinishedSentences, Frontier, SearchStep
 
-__all__ = ["Alternatives", "Hypothesis", "check_outputs", "deduplicate", "hypotheses"]
+__all__ = [
+    "Alternatives",
+    "Hypothesis",
+    "check_count",
+    "check_outputs",
+    "deduplicate",
+    "hypotheses",
+]
 
 Alternatives = tuple[tuple[int, float], ...]
 """Tokens and their log-probabilities, the likeliest first."""
@@ -40,6 +47,12 @@ def check_outputs(n_best: int, width: int) -> None:
     """ConfigError where a beam of such a width cannot give so many outputs."""
     if not 1 <= n_best <= width:
         raise ConfigError(f"a beam of {width} cannot give {n_best} outputs: widen it")
+
+
+def check_count(found: int, n_best: int) -> None:
+    """ConfigError where a search that gives a fixed number of outputs gives too few."""
+    if n_best > found:
+        raise ConfigError(f"{found} outputs are looked for, and {n_best} wanted: raise the first")
 
 
 class Histories(NamedTuple):

@@ -92,7 +92,10 @@ class ForbiddenPhrases:
 
 @dataclass(frozen=True)
 class NoRepeat:
-    """No output contains the same `size` tokens in a row twice."""
+    """No output contains the same `size` tokens in a row twice.
+
+    Paulus et al. 2018, A Deep Reinforced Model for Abstractive Summarization.
+    """
 
     size: int
 

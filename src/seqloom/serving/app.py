@@ -20,8 +20,14 @@ from seqloom.serving.inputs import reads_files
 from seqloom.serving.jobs import Event, Job, RequestCancelled
 from seqloom.serving.metrics import RequestRecord
 from seqloom.serving.processes import Process
-from seqloom.serving.requests import PredictRequest, ScoreRequest
-from seqloom.serving.responses import ErrorAnswer, ModelsAnswer, PredictAnswer, ScoreAnswer
+from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model
+from seqloom.serving.responses import (
+    ErrorAnswer,
+    ModelsAnswer,
+    PredictAnswer,
+    ScoreAnswer,
+    SearchesAnswer,
+)
 from seqloom.serving.service import Service
 from seqloom.version import __version__
 
@@ -47,6 +53,15 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         (503, "the server is stopping"),
         (504, "the deadline has passed"),
     )
+}
+
+
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "server-sent events: `tokens` as they are certain, `output`, `done`",
+        "content": {"text/event-stream": {"schema": EVENT}},
+    },
+    **ERRORS,
 }
 
 
@@ -92,7 +107,8 @@ def application(
 
 
 def _work_routes(app: FastAPI, service: Service) -> None:
-    @app.post("/v1/predict", responses={200: {"model": PredictAnswer}, **ERRORS})
+    body_model = predict_request_model()
+
     async def predict(body: PredictRequest, request: Request) -> Response:
         """An output for each input."""
         entry = _request_record(request)
@@ -107,23 +123,17 @@ def _work_routes(app: FastAPI, service: Service) -> None:
         found = [outputs[number].as_dict() for number in range(len(body.inputs))]
         return _json({"model": job.model, "outputs": found, "seconds": round(entry.seconds, 6)})
 
-    @app.post(
-        "/v1/stream",
-        response_class=StreamingResponse,
-        responses={
-            200: {
-                "description": "server-sent events: `tokens` as they are certain, `output`, `done`",
-                "content": {"text/event-stream": {"schema": EVENT}},
-            },
-            **ERRORS,
-        },
-    )
     async def stream(body: PredictRequest, request: Request) -> Response:
         """The tokens of each output as soon as they are certain, then the whole outputs."""
         entry = _request_record(request)
         job = await service.predict(body, entry, streams=True)
         told = _stream_events(service, job, request, len(body.inputs))
         return StreamingResponse(told, media_type="text/event-stream")
+
+    for take in (predict, stream):
+        take.__annotations__["body"] = body_model
+    app.post("/v1/predict", responses={200: {"model": PredictAnswer}, **ERRORS})(predict)
+    app.post("/v1/stream", response_class=StreamingResponse, responses=STREAMED)(stream)
 
     @app.post("/v1/score", responses={200: {"model": ScoreAnswer}, **ERRORS})
     async def score(body: ScoreRequest, request: Request) -> Response:
@@ -142,6 +152,11 @@ def _plain_routes(app: FastAPI, service: Service) -> None:
     async def models() -> Response:
         """The models, what they read and write, and the limits of requests."""
         return _json({"models": service.listing(), "limits": service.limits.model_dump()})
+
+    @app.get("/v1/searches", responses={200: {"model": SearchesAnswer}})
+    async def searches() -> Response:
+        """Every search that a request may name, with its options."""
+        return _json({"searches": service.searches()})
 
     @app.get("/live")
     async def live() -> dict[str, bool]:

@@ -11,18 +11,9 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from seqloom.config import ServingConfig
 from seqloom.data import SeriesTable
-from seqloom.errors import ConfigError, DataError, LimitError
-from seqloom.fields import (
-    BlanksField,
-    PictureField,
-    SeriesField,
-    SoundField,
-    Symbols,
-    TurnsField,
-    UploadLimits,
-    join_turns,
-)
+from seqloom.errors import ConfigError, DataError, LimitError, RowError
 from seqloom.fields import Field as Column
+from seqloom.fields import UploadLimits, join_turns
 from seqloom.prediction import (
     EncodedInput,
     Forecaster,
@@ -43,7 +34,6 @@ __all__ = [
     "uploads",
 ]
 
-FILES = (PictureField, SoundField)
 KINDS = (
     "text",
     "turns",
@@ -55,8 +45,6 @@ KINDS = (
     "none",
 )  # that can be sent
 MAX_LABELS = 500  # labels that are listed
-IN_MEMORY = "<pairs>:"  # the place of rows that come in no file
-SKIP_HINT = ", or pass --skip-bad"  # what only a command can do
 
 
 class StrictModel(BaseModel):
@@ -108,6 +96,8 @@ class SeriesInput(StrictModel):
         else:
             names = list(dict.fromkeys(name for row in self.series for name in row))
             columns = {name: [row.get(name) for row in self.series] for name in names}
+        if not any(columns.values()):
+            raise DataError("is empty; add rows")
         cells = zip_longest(*columns.values())
         return [list(columns), *(["" if each is None else each for each in row] for row in cells)]
 
@@ -138,7 +128,7 @@ def check_kinds(name: str, model: Predictor) -> None:
 
 def reads_files(model: Predictor) -> bool:
     """Whether inputs are files."""
-    return isinstance(model.source, FILES)
+    return model.source.config.kind in ("picture", "sound")
 
 
 def check_input(given: str | list[str] | FileInput | SeriesInput, limits: ServingConfig) -> None:
@@ -179,7 +169,7 @@ def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:
     """Inputs that are texts or, where the model reads them, turns; the first other is an error."""
     found = []
     for number, given in enumerate(inputs, start=1):
-        turns = isinstance(given, list) and isinstance(model.source, TurnsField)
+        turns = isinstance(given, list) and str(model.source.config.kind) == "turns"
         if not turns and not isinstance(given, str):
             raise DataError(f"inputs, number {number}: is not a text, which this model reads")
         found.append(join_turns(given) if turns else given)
@@ -199,9 +189,11 @@ def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, 
             if not isinstance(given, SeriesInput):
                 raise DataError('is not a series; send {"series": {"column": [...]}}')
             found.append((named.read_table(given.rows(), ahead=True), given.steps))
+        except RowError as error:
+            place = f"inputs, number {number}: line {error.line}"
+            raise DataError(f"{place}: {error.wrong}") from None
         except DataError as error:
-            said = str(error).replace(IN_MEMORY, "line ").removesuffix(SKIP_HINT)
-            raise DataError(f"inputs, number {number}: {said}") from None
+            raise DataError(f"inputs, number {number}: {error}") from None
     return found
 
 
@@ -217,18 +209,22 @@ def describe_model(model: Predictor) -> dict[str, Any]:
     return {**fields, "search": model.describe_search()}
 
 
-def _field(field: Column) -> dict[str, Any]:
-    facts: dict[str, Any] = {"kind": field.config.kind}
-    if isinstance(field, PictureField):
-        return facts | {"height": field.config.height, "width": field.config.width}
-    if isinstance(field, SoundField):
-        return facts | {"rate": field.rate}
-    if isinstance(field, SeriesField):
-        return facts | {"columns": field.names, "steps": field.items.steps}
-    if isinstance(field.items, Symbols):
-        facts |= {"unit": getattr(field.config, "unit", None), "symbols": field.items.count}
-        if isinstance(field, BlanksField):
-            return facts | {"unit": field.text.config.unit, "marker": field.config.marker}
-        labels = getattr(field, "labels", ())
-        return facts | ({"labels": labels} if 0 < len(labels) <= MAX_LABELS else {})
-    return facts | {"numbers": field.items.count}
+def _field(field: Any) -> dict[str, Any]:
+    """What a client needs to know of a field: its kind, sizes, and the names in it."""
+    kind, config, items = field.config.kind, field.config, field.items
+    facts: dict[str, Any] = {"kind": kind}
+    match kind:
+        case "picture":
+            return facts | {"height": config.height, "width": config.width}
+        case "sound":
+            return facts | {"rate": field.rate}
+        case "series":
+            return facts | {"columns": field.names, "steps": items.steps}
+        case "vector" | "number":
+            return facts | {"numbers": items.count}
+        case "gaps":
+            unit = field.text.config.unit
+            return facts | {"unit": unit, "symbols": items.count, "marker": config.marker}
+    labels = getattr(field, "labels", ())
+    facts |= {"unit": getattr(config, "unit", None), "symbols": items.count}
+    return facts | ({"labels": labels} if 0 < len(labels) <= MAX_LABELS else {})

@@ -1,145 +1,25 @@
-"""What a request may say, and the search and wishes that follow from it (S7)."""
+"""What a request may say, and the prediction request that follows from it (S7)."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, create_model
 
 from seqloom.config import SearchConfig, ServingConfig
+from seqloom.config.searches import OptionsTable, PartOption, options_model
 from seqloom.errors import LimitError
-from seqloom.prediction import OutputOptions
-from seqloom.search import (
-    Beam,
-    Completions,
-    DiverseBeam,
-    Exact,
-    Greedy,
-    MinimumRisk,
-    Ranking,
-    Sample,
-    Search,
-    StochasticBeam,
-)
+from seqloom.prediction import OutputOptions, PredictionRequest
+from seqloom.prediction.search_setup import build_search
+from seqloom.search import SEARCHES
 from seqloom.serving.inputs import Input, StrictModel, check_input
 
-__all__ = ["PredictRequest", "ScoreRequest", "SearchRequest", "check_sizes"]
+__all__ = ["PredictRequest", "ScoreRequest", "describe_searches", "predict_request_model"]
 
 HIGHEST = 2**31 - 1  # of any whole number; the server's limits are far lower
 Count = Annotated[int, Field(ge=0, le=HIGHEST)]
 Positive = Annotated[int, Field(ge=1, le=HIGHEST)]
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
-PositiveNumber = Annotated[float, Field(gt=0, le=1_000)]
-Fraction = Annotated[float, Field(ge=0, le=1)]
-
-
-class GreedyRequest(StrictModel):
-    """The likeliest token, step after step."""
-
-    kind: Literal["greedy"]
-
-    def search(self, _ranking: Ranking, _n_best: int) -> Search:
-        return Greedy()
-
-
-class BeamRequest(StrictModel):
-    """The best paths, `width` at a time."""
-
-    kind: Literal["beam"]
-    width: Positive = 5
-
-    def search(self, ranking: Ranking, n_best: int) -> Search:
-        return Beam(max(self.width, n_best), ranking)
-
-
-class DiverseRequest(StrictModel):
-    """A beam in groups that keep away from one another's tokens."""
-
-    kind: Literal["diverse"]
-    width: Positive = 6
-    groups: Positive = 3
-    strength: Annotated[float, Field(ge=0, le=1_000)] = 0.5
-
-    def search(self, ranking: Ranking, _n_best: int) -> Search:
-        return DiverseBeam(self.width, self.groups, self.strength, ranking)
-
-
-class StochasticRequest(StrictModel):
-    """Different outputs, drawn without replacement."""
-
-    kind: Literal["stochastic"]
-    width: Positive = 5
-    temperature: PositiveNumber = 1.0
-    seed: Seed = 1
-
-    def search(self, _ranking: Ranking, _n_best: int) -> Search:
-        return StochasticBeam(self.width, self.temperature, self.seed)
-
-
-class SamplingOptions(StrictModel):
-    """How draws are made."""
-
-    temperature: PositiveNumber = 1.0
-    top_k: Count = 0
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
-    min_p: Fraction = 0.0
-    seed: Seed = 1
-
-    def sample(self, draws: int) -> Sample:
-        return Sample(self.temperature, self.top_k, self.top_p, self.min_p, draws, self.seed)
-
-
-class SampleRequest(SamplingOptions):
-    """Draws from the model's distribution."""
-
-    kind: Literal["sample"]
-    draws: Positive | None = None
-
-    def search(self, _ranking: Ranking, n_best: int) -> Search:
-        return self.sample(n_best if self.draws is None else self.draws)
-
-
-class RiskRequest(SamplingOptions):
-    """The draw most like all the others."""
-
-    kind: Literal["risk"]
-    draws: Annotated[int, Field(ge=2, le=HIGHEST)] = 16
-
-    def search(self, _ranking: Ranking, _n_best: int) -> Search:
-        return MinimumRisk(self.sample(self.draws))
-
-
-class ExactRequest(StrictModel):
-    """The best output there is, or the best known when so many paths have been read."""
-
-    kind: Literal["exact"]
-    expansions: Positive = 1_000
-
-    def search(self, ranking: Ranking, _n_best: int) -> Search:
-        return Exact(ranking, self.expansions)
-
-
-class CompletionsRequest(StrictModel):
-    """The likeliest tokens after the prefix, each completed."""
-
-    kind: Literal["completions"]
-    count: Positive = 5
-    width: Positive = 3
-
-    def search(self, ranking: Ranking, _n_best: int) -> Search:
-        return Completions(self.count, self.width, ranking)
-
-
-SearchRequest = Annotated[
-    GreedyRequest
-    | BeamRequest
-    | DiverseRequest
-    | StochasticRequest
-    | SampleRequest
-    | RiskRequest
-    | ExactRequest
-    | CompletionsRequest,
-    Field(discriminator="kind"),
-]
 
 EXAMPLE: dict[str, Any] = {
     "inputs": ["Elle était seule dans la maison."],
@@ -157,7 +37,7 @@ class PredictRequest(StrictModel):
     inputs: list[Input] = Field(
         description="texts, turns, files or series, each of which has an output", min_length=1
     )
-    search: SearchRequest | None = Field(None, description="the model's own choice if absent")
+    search: OptionsTable | None = Field(None, description="the model's own choice if absent")
     n_best: Positive = Field(1, description="outputs for each input")
     attention: bool = Field(False, description="tell how each token looked at the source")
     alternatives: Count = Field(0, description="likeliest tokens to tell of each step")
@@ -170,24 +50,54 @@ class PredictRequest(StrictModel):
     forbid: list[str] = Field([], description="words that no output contains")
     no_repeat: Count = Field(0, description="so many tokens in a row are not written twice")
 
-    def build_search(self, config: SearchConfig) -> Search | None:
-        """The search asked for; None leaves it to the model."""
-        if self.search is None:
-            return None
-        return self.search.search(Ranking.from_config(config), self.n_best)
+    def prediction_request(self, config: SearchConfig, limits: ServingConfig) -> PredictionRequest:
+        """What is asked of a model with this configuration; None leaves the search to it."""
+        search = None
+        if self.search is not None:
+            kind, given = self.search.kind, _bounded_options(self.search, limits)
+            search = build_search(kind, given, config, n_best=self.n_best)
+        return PredictionRequest(search, self.n_best, self.output_options())
 
     def output_options(self) -> OutputOptions:
-        """What is wished of the outputs."""
+        """What the outputs are to be, and what is to be told with them."""
         prefix = self.prefix if isinstance(self.prefix, str) else tuple(self.prefix)
         return OutputOptions(
-            prefix,
-            tuple(self.require),
-            tuple(self.forbid),
-            self.no_repeat,
-            self.attention,
-            self.alternatives,
-            self.tree,
+            prefix=prefix,
+            require=tuple(self.require),
+            forbid=tuple(self.forbid),
+            no_repeat=self.no_repeat,
+            attention=self.attention,
+            alternatives=self.alternatives,
+            tree=self.tree,
         )
+
+    def check_sizes(self, limits: ServingConfig) -> None:
+        """LimitError that names the first limit which the request exceeds."""
+        _check_limit("inputs", len(self.inputs), limits.inputs)
+        _check_inputs("inputs", self.inputs, limits)
+        self._check_prefixes(limits)
+        for name, phrases in (("require", self.require), ("forbid", self.forbid)):
+            _check_limit("phrases", len(phrases), limits.phrases, said=name)
+            _check_inputs(name, phrases, limits)
+        _check_limit("n_best", self.n_best, limits.n_best)
+        _check_limit("alternatives", self.alternatives, limits.alternatives)
+        _check_limit("characters", self.no_repeat, limits.characters, said="no_repeat")
+        if self.search is not None:
+            for each in SEARCHES.options_of(self.search.kind).options():
+                count = self.search.given.get(each.name, 0)
+                if each.limit:
+                    _check_limit(each.limit, count, getattr(limits, each.limit), said=each.name)
+
+    def _check_prefixes(self, limits: ServingConfig) -> None:
+        prefixes = [self.prefix] if isinstance(self.prefix, str) else self.prefix
+        if not isinstance(self.prefix, str) and len(prefixes) != len(self.inputs):
+            raise LimitError(
+                f"prefix: there are {len(prefixes):,} for {len(self.inputs):,} inputs; "
+                "give one for each, or one text for all"
+            )
+        _check_inputs("prefix", prefixes, limits)
+        size = sum(map(len, self.prefix_tokens))
+        _check_limit("characters", size, limits.characters, said="prefix_tokens")
 
 
 class ScoreRequest(StrictModel):
@@ -202,37 +112,65 @@ class ScoreRequest(StrictModel):
         description="an input and an output each", min_length=1
     )
 
+    def check_sizes(self, limits: ServingConfig) -> None:
+        """LimitError that names the first limit which the request exceeds."""
+        _check_limit("inputs", len(self.pairs), limits.inputs)
+        _check_inputs("pairs", [source for source, _ in self.pairs], limits)
+        _check_inputs("pairs", [target for _, target in self.pairs], limits)
 
-def check_sizes(request: PredictRequest | ScoreRequest, limits: ServingConfig) -> None:
-    """LimitError that names the first limit which a request exceeds."""
-    if isinstance(request, ScoreRequest):
-        _check_limit("inputs", len(request.pairs), limits.inputs)
-        _check_inputs("pairs", [source for source, _ in request.pairs], limits)
-        _check_inputs("pairs", [target for _, target in request.pairs], limits)
-        return
-    _check_limit("inputs", len(request.inputs), limits.inputs)
-    _check_inputs("inputs", request.inputs, limits)
-    prefixes = [request.prefix] if isinstance(request.prefix, str) else request.prefix
-    if not isinstance(request.prefix, str) and len(prefixes) != len(request.inputs):
-        raise LimitError(
-            f"prefix: there are {len(prefixes):,} for {len(request.inputs):,} inputs; "
-            "give one for each, or one text for all"
-        )
-    _check_inputs("prefix", prefixes, limits)
-    _check_limit(
-        "characters", sum(map(len, request.prefix_tokens)), limits.characters, said="prefix_tokens"
+
+def predict_request_model() -> type[PredictRequest]:
+    """The body of a request for outputs, with a schema for each search registered now."""
+    tables = (options_model(kind, part) for kind, part in SEARCHES)
+    choice: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]
+    told = PredictRequest.model_fields["search"].description
+    body: dict[str, Any] = {"search": (choice | None, Field(None, description=told))}
+    made: type[PredictRequest] = create_model(
+        "PredictRequest", __base__=PredictRequest, __doc__=PredictRequest.__doc__, **body
     )
-    for name, phrases in (("require", request.require), ("forbid", request.forbid)):
-        _check_limit("phrases", len(phrases), limits.phrases, said=name)
-        _check_inputs(name, phrases, limits)
-    _check_limit("n_best", request.n_best, limits.n_best)
-    _check_limit("alternatives", request.alternatives, limits.alternatives)
-    _check_limit("characters", request.no_repeat, limits.characters, said="no_repeat")
-    if request.search is not None:
-        for name in ("width", "draws", "count", "groups"):
-            _check_limit("paths", getattr(request.search, name, None) or 0, limits.paths, said=name)
-        most = getattr(request.search, "expansions", 0)
-        _check_limit("expansions", most, limits.expansions)
+    return made
+
+
+def describe_searches(limits: ServingConfig) -> list[dict[str, Any]]:
+    """Every search with its options, for a chooser; no option goes beyond the server's limits."""
+    return [
+        {
+            "kind": kind,
+            "title": part.title or kind,
+            "help": (part.__doc__ or "").strip().partition("\n")[0],
+            "takes_n_best": part.takes_n_best,
+            "random": part.is_random,
+            "options": [
+                {
+                    "name": each.name,
+                    "whole": each.type is int,
+                    "default": _first_value(each),
+                    "least": each.gt if each.ge is None else each.ge,
+                    "most": min(each.most, getattr(limits, each.limit or "none", each.most)),
+                    "help": each.meaning,
+                }
+                for each in part.options()
+            ],
+        }
+        for kind, part in SEARCHES
+    ]
+
+
+def _first_value(option: PartOption) -> float | None:
+    """What a chooser begins with; None leaves the option to the server."""
+    if option.suggested is not None:
+        return option.suggested
+    return None if option.absent else option.default
+
+
+def _bounded_options(search: OptionsTable, limits: ServingConfig) -> Mapping[str, Any]:
+    """The options given, and defaults that would exceed a limit of the server lowered to it."""
+    lowered = {
+        each.name: getattr(limits, each.limit)
+        for each in SEARCHES.options_of(search.kind).options()
+        if each.limit and not each.absent and (each.default or 0) > getattr(limits, each.limit)
+    }
+    return {**lowered, **search.given}
 
 
 def _check_limit(limit: str, count: int, most: int, *, said: str | None = None) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["ErrorAnswer", "ModelsAnswer", "PredictAnswer", "ScoreAnswer"]
+__all__ = ["ErrorAnswer", "ModelsAnswer", "PredictAnswer", "ScoreAnswer", "SearchesAnswer"]
 
 
 class ErrorAnswer(BaseModel):
@@ -106,3 +106,31 @@ class ModelsAnswer(BaseModel):
 
     models: list[ModelAnswer]
     limits: dict[str, float]
+
+
+class OptionAnswer(BaseModel):
+    """An option of a search: its bounds here, and the value that a chooser begins with."""
+
+    name: str
+    whole: bool
+    default: float | None
+    least: float | None
+    most: float
+    help: str
+
+
+class SearchAnswer(BaseModel):
+    """A search, under the kind that requests call it by."""
+
+    kind: str
+    title: str
+    help: str
+    takes_n_best: bool
+    random: bool
+    options: list[OptionAnswer]
+
+
+class SearchesAnswer(BaseModel):
+    """The searches that requests may name."""
+
+    searches: list[SearchAnswer]

@@ -21,7 +21,6 @@ from seqloom.prediction import (
     ScoredOutput,
     TextPredictor,
 )
-from seqloom.search import Exact
 from seqloom.serving.inputs import (
     Input,
     check_kinds,
@@ -34,7 +33,7 @@ from seqloom.serving.inputs import (
 from seqloom.serving.jobs import Event, Job, Ticket
 from seqloom.serving.metrics import Metrics, RequestRecord
 from seqloom.serving.processes import Process, ProcessLost
-from seqloom.serving.requests import PredictRequest, ScoreRequest, check_sizes
+from seqloom.serving.requests import PredictRequest, ScoreRequest, describe_searches
 from seqloom.serving.scheduler import Scheduler
 
 __all__ = ["Service"]
@@ -100,6 +99,10 @@ class Service:
         self.ready = False
         self.scheduler.close()
 
+    def searches(self) -> list[dict[str, Any]]:
+        """Every search that a request may name, with its options."""
+        return describe_searches(self.limits)
+
     def listing(self) -> list[dict[str, Any]]:
         """The models, what they read and write, and how they search unless told otherwise."""
         return self._listing
@@ -108,7 +111,7 @@ class Service:
         self, request: PredictRequest, entry: RequestRecord, *, streams: bool = False
     ) -> Job:
         """The request in the queue; its events are the outputs, in any order."""
-        check_sizes(request, self.limits)
+        request.check_sizes(self.limits)
         name, model = self._model(request.model)
         job = self._job(name, streams=streams)
         tickets = await self._in_thread(
@@ -121,7 +124,7 @@ class Service:
 
     async def score(self, request: ScoreRequest, entry: RequestRecord) -> Job:
         """The request in the queue; its only event has all results."""
-        check_sizes(request, self.limits)
+        request.check_sizes(self.limits)
         name, model = self._model(request.model)
         given: list[Input] = [source for source, _ in request.pairs]
         given += [target for _, target in request.pairs]
@@ -194,11 +197,11 @@ class Service:
 
         LimitError where the work would be more than is allowed.
         """
-        search = request.build_search(model.config.search)
-        wishes = request.output_options()
+        wanted = request.prediction_request(model.config.search, self.limits)
         if request.prefix_tokens:
-            wishes = replace(wishes, prefix=self._prefix_text(job.model, model, request))
-        asked = model.decoding_request(search, request.n_best, wishes)
+            prefix = self._prefix_text(job.model, model, request)
+            wanted = replace(wanted, options=replace(wanted.options, prefix=prefix))
+        asked = model.decoding_request(wanted)
         if model.is_language_model:
             asked = model.with_beginnings(
                 asked, range(len(request.inputs)), texts(model, request.inputs)
@@ -230,8 +233,8 @@ class Service:
     def _check_work(
         self, model: TextPredictor, asked: DecodingRequest, group: list[EncodedInput]
     ) -> None:
-        paths, longest = asked.search.paths, 0
-        if paths > self.limits.paths and not isinstance(asked.search, Exact):
+        paths, work = asked.search.path_count, 0
+        if paths > self.limits.paths:
             raise LimitError(
                 f"search: {paths:,} paths are more than this server's paths, {self.limits.paths:,}"
             )
@@ -239,10 +242,10 @@ class Service:
             lengths = torch.tensor([len(each.values) for each in group])
             lines = torch.tensor([each.number for each in group])
             bounds = asked.constraints.limits(lengths, lines, model.config.search)
-            longest = int(bounds.longest.sum())
-        if longest * paths > self.limits.work:
+            work = asked.search.work(int(bounds.longest.sum()))
+        if work > self.limits.work:
             raise LimitError(
-                f"inputs × paths × length: {longest * paths:,} is more than this server's work, "
+                f"inputs × paths × length: {work:,} is more than this server's work, "
                 f"{self.limits.work:,}; send fewer inputs or a narrower search"
             )
 
@@ -258,9 +261,9 @@ class Service:
         self, name: str, model: Predictor, request: PredictRequest
     ) -> Callable[[], list[Output]]:
         """The work that judges all inputs, or forecasts what follows them."""
-        inputs, wishes = request.inputs, request.output_options()
-        searches = request.search is not None or request.n_best > 1 or wishes.tree
-        if searches or wishes.has_constraints or wishes.attention or request.prefix_tokens:
+        wanted = request.prediction_request(model.config.search, self.limits)
+        inputs, options = request.inputs, wanted.options
+        if wanted.searches or options.attention or request.prefix_tokens:
             raise ConfigError(
                 f"model: {name} judges and does not search; leave search, n_best, attention, tree "
                 "and whatever outputs are to be out"
@@ -269,7 +272,7 @@ class Service:
         if forecaster is not None and not isinstance(inputs[0], str):
             return self._forecast_work(forecaster, inputs)
         group = self._group(model, inputs)
-        return lambda: list(model.predict_group(group, wishes))
+        return lambda: list(model.predict_group(group, options))
 
     def _forecast_work(
         self, model: Forecaster, inputs: Sequence[Any]

@@ -23,6 +23,7 @@ const posted = (body, signal) => ({
 });
 
 export const listing = async () => (await ask("/v1/models")).json();
+export const searches = async () => (await ask("/v1/searches")).json();
 export const ready = async () => (await ask("/ready")).json();
 export const predict = async (body, signal) => (await ask("/v1/predict", posted(body, signal))).json();
 

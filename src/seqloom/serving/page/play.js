@@ -1,15 +1,15 @@
 // The playground: asks, shows, and lets one go on from any token.
 
-import { Away, listing, predict, ready, stream } from "./api.js";
+import { Away, listing, predict, ready, searches, stream } from "./api.js";
 import { begin as beginInputs, columns, fileName, fit, given, isThere } from "./inputs.js";
 import { bars, forecast, parted, tagged } from "./judged.js";
 import { listened, looked } from "./looks.js";
+import { beginSearches, chosenOptions, chosenSearch, fitSearch, optionNames, outputs, setOption } from "./searches.js";
 import { answered, forget, speak, takeBack } from "./thread.js";
 import { best, chance, element, heading, heat, percent, shown, threads, tree } from "./views.js";
 
 const at = (id) => document.getElementById(id);
-const NUMBERS = ["width", "groups", "temperature", "top_k", "top_p", "seed", "expansions", "n_best"];
-const TEXTS = ["source", "turns", "table", "choice", "steps"];
+const TEXTS = ["n_best", "source", "turns", "table", "choice", "steps"];
 const MOST_IN_LINK = 6000; // characters
 const VIEWS = { picture: ["looked", "best", "tree"], sound: ["listened", "best", "tree"], none: ["best", "tree"] };
 const state = { models: [], limits: {}, asked: null, output: null, tree: null, begun: [], view: "threads", running: null };
@@ -18,32 +18,12 @@ const model = () => state.models.find((each) => each.name === at("model").value)
 const talks = () => model()?.source.kind === "turns";
 const views = () => VIEWS[model()?.source.kind] ?? ["threads", "heat", "best", "tree"];
 
-function search() {
-  const kind = at("kind").value;
-  const value = (name) => Number(at(name).value);
-  const width = Math.max(value("width"), value("n_best"));
-  switch (kind) {
-    case "greedy": return { kind };
-    case "beam": return { kind, width };
-    case "diverse": {
-      const groups = value("groups");
-      return { kind, width: Math.ceil(width / groups) * groups, groups };
-    }
-    case "stochastic": return { kind, width, temperature: value("temperature"), seed: value("seed") };
-    case "exact": return { kind, expansions: value("expansions") };
-    default: {
-      const drawn = { kind, temperature: value("temperature"), top_k: value("top_k"), top_p: value("top_p"), seed: value("seed") };
-      return kind === "risk" ? drawn : { ...drawn, draws: value("n_best") };
-    }
-  }
-}
-
-function request(chosen = search()) {
+function request(chosen = chosenSearch()) {
   const goesOn = model()?.source.kind === "none" && state.begun.length;
   const body = { model: at("model").value, inputs: [goesOn ? "" : given()] };
   if (model()?.search) {
     body.search = chosen;
-    body.n_best = chosen.kind === "greedy" ? 1 : Number(at("n_best").value);
+    body.n_best = outputs();
     body.attention = true;
     if (state.begun.length) body.prefix_tokens = state.begun;
   }
@@ -154,7 +134,7 @@ function showView() {
 }
 
 async function growTree() {
-  const width = Math.min(6, Number(at("width").value));
+  const width = Math.min(6, Number(at("width")?.value) || 5);
   try {
     const body = { ...request({ kind: "beam", width }), n_best: 1, tree: true, alternatives: 0, attention: false };
     state.tree = (await predict(body)).outputs[0].tree ?? [];
@@ -265,8 +245,8 @@ const compareSearches = () => sideBySide(SIDE_BY_SIDE.map(([title, chosen]) => [
 const compareModels = () => sideBySide(alike().map((each) => [each.name, each.search ? "its own" : "judgement"]));
 
 function remembered() {
-  const known = { model: at("model").value, kind: at("kind").value };
-  for (const name of [...NUMBERS, ...TEXTS]) {
+  const known = { model: at("model").value, kind: at("kind").value, ...chosenOptions() };
+  for (const name of TEXTS) {
     if (at(name).value && at(name).value.length <= MOST_IN_LINK) known[name] = at(name).value;
   }
   return known;
@@ -278,14 +258,14 @@ function recall() {
   const set = (name) => { if (typeof known?.[name] === "string") at(name).value = known[name]; };
   set("model");
   fitModel();
-  for (const name of ["kind", ...NUMBERS, ...TEXTS]) set(name);
+  for (const name of optionNames()) if (typeof known?.[name] === "string") setOption(name, known[name]);
+  for (const name of ["kind", ...TEXTS]) set(name);
   fitOptions();
   return true;
 }
 
 function fitOptions() {
-  const kind = at("kind").value;
-  for (const each of document.querySelectorAll("[data-for]")) each.hidden = !each.dataset.for.split(" ").includes(kind);
+  fitSearch();
   at("options").hidden = at("compare").hidden = !model()?.search;
   at("others-too").hidden = alike().length < 2;
 }
@@ -295,7 +275,7 @@ function fitModel() {
   if (!chosen) return;
   fit(chosen, state.limits);
   at("text").ariaLive = talks() ? "off" : "polite"; // the thread is read out
-  if (chosen.source.kind === "none") [at("kind").value, at("temperature").value] = ["sample", "0.8"];
+  if (chosen.source.kind === "none") { at("kind").value = "sample"; setOption("temperature", "0.8"); }
   else if (chosen.search) at("kind").value = chosen.search.kind;
   at("go").textContent = { series: "Forecast", label: "Judge it", tags: "Tag it", number: "Judge it", blanks: "Fill in" }[chosen.target.kind]
     ?? { none: "Go on", turns: "Send" }[chosen.source.kind] ?? "Write it";
@@ -376,6 +356,7 @@ function begin() {
 async function load() {
   try {
     ({ models: state.models, limits: state.limits } = await listing());
+    beginSearches((await searches()).searches);
   } catch (error) {
     say(error.message, true);
     await waitForServer();

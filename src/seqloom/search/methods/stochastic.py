@@ -2,23 +2,26 @@
 
 Every output has a Gumbel number around its log-probability; the outputs with the K largest numbers
 are a sample of K without replacement. A path's number is the largest of those of its continuations,
-so a beam finds them (Kool, van Hoof and Welling, 2019).
+so a beam finds them. Kool et al. 2019, Stochastic Beams and Where to Find Them.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from seqloom.config.searches import LARGEST_SEED, SEARCHES, option
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.nn.counter_rng import gumbels, hash_counter
 from seqloom.randomness import key
 from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.limits import Limits
+from seqloom.search.protocol import Search, SearchDefaults
 from seqloom.search.results import Hypothesis, check_outputs, hypotheses
 from seqloom.search.topk import stable_topk
 
@@ -27,18 +30,25 @@ __all__ = ["StochasticBeam"]
 CHUNK = 2**20  # tokens that numbers are drawn for at a time
 
 
+@SEARCHES.options("stochastic")
 @dataclass(frozen=True)
-class StochasticBeam:
-    """`width` different outputs for each input, in the order in which they were drawn.
+class StochasticBeam(Search):
+    """Different outputs, drawn without replacement.
 
-    The first is a draw from the distribution of what may be written, with logits divided by
-    `temperature`; the next is a draw from what remains, and so on. The numbers depend on the seed,
-    the line of the input and the tokens alone, so a wider beam begins with the same outputs.
+    There are `width` of them, in the order in which they were drawn. The first is a draw from the
+    distribution of what may be written, with logits divided by `temperature`; the next is a draw
+    from what remains, and so on. The numbers depend on the seed, the line of the input and the
+    tokens alone, so a wider beam begins with the same outputs.
     """
 
-    width: int = 5
-    temperature: float = 1.0
-    seed: int = 1
+    title: ClassVar[str] = "stochastic beam"
+    is_random: ClassVar[bool] = True
+
+    width: int = option(
+        5, "paths kept", ge=1, flag="--beam", limit="paths", absent="the run's search.beam"
+    )
+    temperature: float = option(1.0, "above 1 more varied, below 1 less", gt=0)
+    seed: int = option(1, "of the random draws", ge=0, le=LARGEST_SEED)
     n_best: int = 1
 
     def __post_init__(self) -> None:
@@ -48,15 +58,19 @@ class StochasticBeam:
 
     @property
     def paths(self) -> int:
-        """Paths of a sentence that are searched at once."""
         return self.width
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> Search:
+        width = max(given.get("width", defaults.width), defaults.n_best)
+        return cls(**{**given, "width": width})
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
         frontier = Frontier.start(state, limits)
         bits = hash_counter(key(self.seed, "stochastic beam"), frontier.lines)[:, None]
         return replace(frontier, extras=(torch.zeros_like(bits).double(), gumbels(bits), bits))
 
-    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+    def advance(self, decoder: Decoder[Any], frontier: Frontier, /) -> Frontier:
         """Each path's log-probability, number and hash are carried with it."""
         choices = frontier.read(decoder)
         logs, numbers, bits, tokens = self._continue_paths(frontier, choices)  # (B, K, C) each
@@ -73,7 +87,7 @@ class StochasticBeam:
         moved = replace(moved, extras=(log, best, path))
         return moved.finish_sentences(moved.finished.all(dim=1) | moved.full, best)
 
-    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+    def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:
         return hypotheses(frontier, count=self.n_best, complete=False)
 
     def _continue_paths(self, frontier: Frontier, choices: Choices) -> tuple[Tensor, ...]:

@@ -1,44 +1,46 @@
-"""Beam search with patience: finished outputs make room, and enough of them are enough."""
+"""Beam search with patience: finished outputs make room, and so many of them are enough."""
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.search.beam import best_continuations, path_ranks
+from seqloom.search.continuations import best_continuations, path_ranks
 from seqloom.search.frontier import Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.ranking import PER_TOKEN, Ranking
+from seqloom.search.protocol import Search
+from seqloom.search.ranking import PER_TOKEN, OutputRanking
 from seqloom.search.results import Hypothesis, check_outputs, hypotheses
 
-__all__ = ["PatientBeam"]
+__all__ = ["PatientBeam", "check_patience"]
 
 
 @dataclass(frozen=True)
-class PatientBeam:
-    """Keeps `width` living paths; one that ends among the `width` best forks is put aside.
+class PatientBeam(Search):
+    """Keeps `width` living paths; one that ends among the `width` best continuations is set aside.
 
     A sentence is done when `patience` times `width` paths have ended, whatever the others might
     still become: first come, first served. This is the rule of most toolkits, CTranslate2's among
-    them. Ties go to the lower index.
+    them. Ties go to the lower index. Users choose it as a beam with patience. Kasai et al. 2022, A
+    Call for Clarity in Beam Search.
     """
 
+    joins_before_first_step: ClassVar[bool] = True
+
     width: int = 5
-    ranking: Ranking = PER_TOKEN
+    ranking: OutputRanking = PER_TOKEN
     patience: float = 1.0
     n_best: int = 1
 
     def __post_init__(self) -> None:
         check_outputs(self.n_best, self.width)
-        if not 0 < self.patience < math.inf:
-            raise ConfigError(f"a patience of {self.patience:g} is not above 0")
+        check_patience(self.patience)
 
     @property
     def paths(self) -> int:
-        """Paths of a sentence that are searched at once."""
         return self.width
 
     @property
@@ -47,10 +49,10 @@ class PatientBeam:
         return max(self.n_best, round(self.patience * self.width))
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
-        start = Frontier.start(state, limits, covers=self.ranking.coverage > 0)
+        start = Frontier.start(state, limits, covers=self.uses_attention)
         return replace(start, extras=(torch.zeros_like(start.sentences),))
 
-    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+    def advance(self, decoder: Decoder[Any], frontier: Frontier, /) -> Frontier:
         choices = frontier.read(decoder)
         moved = frontier.grow(choices, best_continuations(frontier, choices, 2 * self.width))
         if not moved.may_finish:
@@ -67,8 +69,14 @@ class PatientBeam:
         )
         return moved.narrow(self.width, done)
 
-    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+    def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:
         found = hypotheses(frontier, count=1)
         return [
             sorted(each, key=lambda output: -output.rank_score)[: self.n_best] for each in found
         ]
+
+
+def check_patience(patience: float) -> None:
+    """ConfigError where no number of outputs would be enough, or none at all."""
+    if not 0 < patience < math.inf:
+        raise ConfigError(f"a patience of {patience:g} is not above 0")

@@ -1,20 +1,22 @@
 """Minimum Bayes risk: of several draws the one most like all the others (S7.5)."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from seqloom.config.searches import SEARCHES, PartOption
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
 from seqloom.search.limits import Limits
+from seqloom.search.methods.sample import Sample
+from seqloom.search.protocol import Search, SearchDefaults
 from seqloom.search.results import Hypothesis, deduplicate
 from seqloom.search.rules import Phrase
-from seqloom.search.sample import Sample
 
 __all__ = ["MinimumRisk", "Utility", "pairwise_chrf"]
 
@@ -31,6 +33,7 @@ def pairwise_chrf(outputs: Sequence[Sequence[Hashable]]) -> Float[Tensor, "N N"]
 
     Stretches of one to six symbols are counted. On characters without white space this is chrF as
     sacrebleu counts it; on tokens, the same by tokens. An output is always wholly like itself.
+    Popović 2015, chrF.
     """
     count = len(outputs)
     precision, recall, orders = (torch.zeros(count, count, dtype=torch.float64) for _ in range(3))
@@ -64,12 +67,19 @@ def _ngram_counts(outputs: Sequence[Sequence[Hashable]], size: int) -> Float[Ten
     return table.index_put_(where, torch.ones(()), accumulate=True)
 
 
+@SEARCHES.options("risk")
 @dataclass(frozen=True)
-class MinimumRisk:
-    """Draws outputs and gives those of the highest mean utility where each other draw is right.
+class MinimumRisk(Search):
+    """The draw most like all the others.
 
-    The probability of an output so counts through how often it, and what is like it, is drawn.
+    Outputs are drawn, and those of the highest mean utility given, where each other draw is taken
+    to be right. The probability of an output so counts through how often it, and what is like it,
+    is drawn. Kumar and Byrne 2004, Minimum Bayes-Risk Decoding for Statistical Machine Translation;
+    Eikema and Aziz 2020, Is MAP Decoding All You Need?
     """
+
+    title: ClassVar[str] = "minimum risk"
+    is_random: ClassVar[bool] = True
 
     sample: Sample = DEFAULT_SAMPLE
     utility: Utility = pairwise_chrf
@@ -83,16 +93,35 @@ class MinimumRisk:
 
     @property
     def paths(self) -> int:
-        """Paths of a sentence that are searched at once."""
         return self.sample.paths
+
+    @classmethod
+    def options(cls) -> tuple[PartOption, ...]:
+        """Those of its draws, of which there are at least two to compare."""
+        count = DEFAULT_SAMPLE.draws
+        return tuple(
+            replace(each, default=count, ge=2, absent="") if each.name == "draws" else each
+            for each in Sample.options()
+        )
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> Search:
+        count = max(DEFAULT_SAMPLE.draws, defaults.n_best)
+        return cls(Sample(**{"draws": count, **given}))
+
+    def for_texts(self, decode: Callable[[Phrase], str]) -> Search:
+        """Utility is chrF of the texts rather than of their tokens."""
+        if self.utility is not pairwise_chrf:
+            return self
+        return replace(self, utility=lambda outputs: _text_chrf(outputs, decode))
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
         return self.sample.begin(state, limits)
 
-    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+    def advance(self, decoder: Decoder[Any], frontier: Frontier, /) -> Frontier:
         return self.sample.advance(decoder, frontier)
 
-    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+    def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:
         return [self._rank_draws(draws)[: self.n_best] for draws in self.sample.results(frontier)]
 
     def _rank_draws(self, draws: list[Hypothesis]) -> list[Hypothesis]:
@@ -104,3 +133,8 @@ class MinimumRisk:
         means = (table @ times - table.diagonal()) / max(1, len(draws) - 1)
         ranked = [replace(o, rank_score=m) for o, m in zip(outputs, means.tolist(), strict=True)]
         return sorted(ranked, key=lambda output: -output.rank_score)
+
+
+def _text_chrf(outputs: Sequence[Phrase], decode: Callable[[Phrase], str]) -> Tensor:
+    """chrF of each pair of texts, as a share of 1."""
+    return pairwise_chrf(["".join(decode(tokens).split()) for tokens in outputs])

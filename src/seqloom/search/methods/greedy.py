@@ -1,30 +1,41 @@
 """Greedy search: the likeliest token, step after step (S7.1)."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from seqloom.config.searches import SEARCHES
+from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Continuations, Frontier
 from seqloom.search.limits import Limits
+from seqloom.search.protocol import Search
 from seqloom.search.results import Hypothesis, hypotheses
 from seqloom.search.topk import row_max
 
 __all__ = ["Greedy"]
 
 
+@SEARCHES.options("greedy")
 @dataclass(frozen=True)
-class Greedy:
-    """One path a sentence; among equals, the token with the lower number."""
+class Greedy(Search):
+    """The likeliest token, step after step; among equals, the token with the lower number."""
+
+    takes_n_best: ClassVar[bool] = False
+    joins_before_first_step: ClassVar[bool] = True
 
     @property
     def paths(self) -> int:
-        """Paths of a sentence that are searched at once."""
         return 1
+
+    def with_outputs(self, n_best: int) -> Search:
+        if n_best > 1:
+            raise ConfigError("greedy search gives one output: use a beam for several")
+        return self
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
         return Frontier.start(state, limits)
 
-    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+    def advance(self, decoder: Decoder[Any], frontier: Frontier, /) -> Frontier:
         choices = frontier.read(decoder)
         best, token = row_max(choices.logits)
         gains = best - choices.norms
@@ -33,5 +44,5 @@ class Greedy:
             return moved
         return moved.finish_sentences(moved.finished[:, 0] | moved.full, moved.totals)
 
-    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+    def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:
         return hypotheses(frontier, count=1)

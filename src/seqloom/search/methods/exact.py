@@ -1,24 +1,28 @@
 """The best output there is, by branch and bound, or the best known at a limit (S7.5).
 
-A path can become no better than its ranking lets it hope. Where that is less than an output already
-known, nothing that begins so is worth reading; when no path is worth reading, the known is proved.
+A path can become no better than the upper bound of its ranking. Where that is less than the rank of
+a known output, nothing that begins so is worth reading; when no path is, what is known is proved.
 """
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from seqloom.config.searches import SEARCHES, option
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.search.beam import Beam, path_ranks
+from seqloom.search.continuations import path_ranks
 from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.ranking import PLAIN, Ranking
+from seqloom.search.methods.beam import Beam
+from seqloom.search.protocol import Search, SearchDefaults
+from seqloom.search.ranking import PLAIN, OutputRanking
 from seqloom.search.results import Hypothesis, hypotheses
 
 __all__ = ["Exact", "ExactSearchState"]
@@ -70,19 +74,31 @@ class ExactSearchState:
         """Whether every sentence is proved or stopped."""
         return self.beam.done and self.root is None and not self.levels
 
+    @property
+    def open_sentences(self) -> list[int]:
+        """All sentences, until the last is proved or stopped."""
+        return [] if self.done else list(range(len(self.best_outputs)))
 
+
+@SEARCHES.options("exact")
 @dataclass(frozen=True)
-class Exact:
-    """The `n_best` best of all outputs, proved to be so unless a limit stops the search.
+class Exact(Search):
+    """The best output there is, or the best known when a limit stops the search.
 
-    Of outputs that rank alike the shorter comes first, then that of lower tokens. A beam gives the
-    first bound; then paths are read depth first, the `width` most hopeful of each sentence at once,
-    so what is found for a sentence does not depend on its batch mates. Both limits are for each
+    Outputs are proved to be the `n_best` best of all unless a limit stops the search. Of outputs
+    that rank alike the shorter comes first, then that of lower tokens. A beam gives the first
+    bound; then paths are read depth first, the `width` most promising of each sentence at once, so
+    what is found for a sentence does not depend on its batch mates. Both limits are for each
     sentence: the paths read, and the seconds, of which sentences read together have equal shares.
+    Stahlberg and Byrne 2019, On NMT Search Errors and Model Errors.
     """
 
-    ranking: Ranking = PLAIN
-    expansions: int = 10_000
+    can_join: ClassVar[bool] = False
+
+    ranking: OutputRanking = PLAIN
+    expansions: int = option(
+        10_000, "paths read before giving up", ge=1, limit="expansions", suggested=1_000
+    )
     seconds: float = math.inf
     n_best: int = 1
     width: int = 16
@@ -96,9 +112,18 @@ class Exact:
         """Paths of a sentence that are held at once: those of several lengths wait their turn."""
         return WAITING * max(self.width, self.n_best)
 
+    @property
+    def path_count(self) -> int:
+        """None: how many paths wait is its own affair."""
+        return 0
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> Search:
+        return cls(defaults.ranking, **given)
+
     def begin(self, state: Any, limits: Limits) -> ExactSearchState:
         count, device = len(limits.longest), limits.longest.device
-        root = Frontier.start(state, limits, covers=self.ranking.coverage > 0)
+        root = Frontier.start(state, limits, covers=self.uses_attention)
         copy = state.select(torch.arange(count, device=device))
         zeros = torch.zeros(count, dtype=torch.float64, device=device)
         return ExactSearchState(
@@ -112,7 +137,7 @@ class Exact:
             best_outputs=((),) * count,
         )
 
-    def advance(self, decoder: Decoder[Any], tree: ExactSearchState) -> ExactSearchState:
+    def advance(self, decoder: Decoder[Any], tree: ExactSearchState, /) -> ExactSearchState:
         """Read once: for the beam, or the most hopeful branches of the longest paths."""
         if not tree.beam.done:
             return self._beam_step(decoder, tree)
@@ -129,7 +154,7 @@ class Exact:
             seconds=tree.seconds.index_add(0, frontier.sentences, -share / len(read)),
         )
 
-    def results(self, tree: ExactSearchState) -> list[list[Hypothesis]]:
+    def results(self, tree: ExactSearchState, /) -> list[list[Hypothesis]]:
         """The best of each sentence; where no output that ends is known, the beam's best path."""
         first = self._beam.results(tree.beam)
         return [
@@ -222,16 +247,16 @@ class Exact:
             values.repeat_interleave(frontier.width)[:, None]
             for values in (frontier.limits.longest, frontier.steps + 2)
         )
-        hopes = self.ranking.upper_bound(
+        upper = self.ranking.upper_bound(
             totals, shortest.expand_as(totals), longest.expand_as(totals)
         )
         bounds = tree.bounds[frontier.sentences].repeat_interleave(frontier.width)[:, None]
         # One comparison for all: the impossible has a hope of −∞, and without room there is none.
-        bounds = bounds.to(hopes.dtype).clamp(min=torch.finfo(hopes.dtype).min)
-        worth = hopes >= bounds.masked_fill(shortest > longest, torch.inf)
+        bounds = bounds.to(upper.dtype).clamp(min=torch.finfo(upper.dtype).min)
+        worth = upper >= bounds.masked_fill(shortest > longest, torch.inf)
         worth[:, frontier.limits.end] = False
         rows, tokens = worth.nonzero(as_tuple=True)
-        found = Branches(rows, tokens, gains[rows, tokens], hopes[rows, tokens])
+        found = Branches(rows, tokens, gains[rows, tokens], upper[rows, tokens])
         found = found.select(found.upper_bounds.argsort(descending=True, stable=True))
         return found.select((found.rows // frontier.width).argsort(stable=True))
 

@@ -1,35 +1,47 @@
 """Alternatives at a position: what could have come next, each completed (S7.5)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from seqloom.config.searches import SEARCHES, option
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.search.beam import candidates
+from seqloom.search.continuations import candidates
 from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.groups import finish_groups, group_continuations
 from seqloom.search.limits import Limits
-from seqloom.search.ranking import PER_TOKEN, Ranking
-from seqloom.search.results import Hypothesis, hypotheses
+from seqloom.search.protocol import Search, SearchDefaults
+from seqloom.search.ranking import PER_TOKEN, OutputRanking
+from seqloom.search.results import Hypothesis, check_count, hypotheses
 
 __all__ = ["Completions"]
 
 
+@SEARCHES.options("completions")
 @dataclass(frozen=True)
-class Completions:
-    """The `count` likeliest tokens after the forced prefix, each completed by a beam of its own.
+class Completions(Search):
+    """The likeliest tokens after the prefix, each completed.
 
-    Without a prefix they are the likeliest first tokens. Where fewer tokens are possible, the
-    outputs are fewer. The outputs are in the order of their ranks.
+    There are `count` of them, each completed by a beam of its own. Without a prefix they are the
+    likeliest first tokens. Where fewer tokens are possible, the outputs are fewer. The outputs are
+    in the order of their ranks.
     """
 
-    count: int = 5
-    width: int = 3
-    ranking: Ranking = PER_TOKEN
+    takes_n_best: ClassVar[bool] = False
+    returns_all: ClassVar[bool] = True
+
+    count: int = option(
+        5, "tokens that are completed", ge=1, limit="paths", absent="5, or as many as are wanted"
+    )
+    width: int = option(
+        3, "paths kept", ge=1, flag="--beam", limit="paths", absent="the run's search.beam"
+    )
+    ranking: OutputRanking = PER_TOKEN
 
     def __post_init__(self) -> None:
         if self.count < 1 or self.width < 1:
@@ -37,21 +49,30 @@ class Completions:
 
     @property
     def paths(self) -> int:
-        """Paths of a sentence that are searched at once."""
         return self.count * self.width
 
-    def begin(self, state: Any, limits: Limits) -> Frontier:
-        return Frontier.start(state, limits, covers=self.ranking.coverage > 0)
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> Search:
+        count = defaults.n_best if defaults.n_best > 1 else cls.count
+        filled = {"count": count, "width": defaults.width, **given}
+        return cls(**filled, ranking=defaults.ranking)
 
-    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+    def with_outputs(self, n_best: int) -> Search:
+        check_count(self.count, n_best)
+        return self
+
+    def begin(self, state: Any, limits: Limits) -> Frontier:
+        return Frontier.start(state, limits, covers=self.uses_attention)
+
+    def advance(self, decoder: Decoder[Any], frontier: Frontier, /) -> Frontier:
         choices = frontier.read(decoder, living=True)
-        forks = group_continuations(frontier, choices, self.count, self.width)
+        continuations = group_continuations(frontier, choices, self.count, self.width)
         parting = _prefix_lengths(frontier.limits, frontier.sentences) == frontier.steps
         if bool(parting.any()):
-            forks = self._split_groups(frontier, choices, forks, parting[:, None])
-        return finish_groups(frontier.grow(choices, forks), self.ranking, self.count, 1)
+            continuations = self._split_groups(frontier, choices, continuations, parting[:, None])
+        return finish_groups(frontier.grow(choices, continuations), self.ranking, self.count, 1)
 
-    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+    def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:
         """The best output of each group, which is known by its token after the prefix."""
         found = hypotheses(frontier, count=self.count * self.width, complete=False)
         none = frontier.sentences[:0]
@@ -67,21 +88,23 @@ class Completions:
         self,
         frontier: Frontier,
         choices: Choices,
-        forks: Continuations,
+        continuations: Continuations,
         parting: Bool[Tensor, "B 1"],
     ) -> Continuations:
-        """The forks where, in sentences that part now, the n-th group has the n-th token alone."""
+        """In sentences that split now, the n-th group continues by the n-th token alone."""
         gains, tokens = candidates(frontier, choices, self.count)
-        size = forks.tokens.shape[1] // self.count
+        size = continuations.tokens.shape[1] // self.count
         first = torch.arange(gains.shape[2], device=gains.device) * size
-        words = torch.full_like(forks.tokens, frontier.limits.end)
+        words = torch.full_like(continuations.tokens, frontier.limits.end)
         words[:, first] = tokens[:, 0]  # of the one path there is, in the first place
-        alone = torch.full_like(forks.gains, -torch.inf)
+        alone = torch.full_like(continuations.gains, -torch.inf)
         alone[:, first] = gains[:, 0]
-        parents = torch.zeros_like(words) if forks.parents is None else forks.parents
+        parents = (
+            torch.zeros_like(words) if continuations.parents is None else continuations.parents
+        )
         return Continuations(
-            torch.where(parting, words, forks.tokens),
-            torch.where(parting, alone, forks.gains),
+            torch.where(parting, words, continuations.tokens),
+            torch.where(parting, alone, continuations.gains),
             parents.masked_fill(parting, 0),
         )
 

@@ -1,20 +1,23 @@
 """Random draws from the model's distribution (S7.2)."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from seqloom.config.searches import LARGEST_SEED, SEARCHES, option
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.nn.counter_rng import hash_counter, uniforms
 from seqloom.randomness import key
 from seqloom.search.frontier import Continuations, Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.results import Hypothesis, hypotheses
+from seqloom.search.protocol import Search, SearchDefaults
+from seqloom.search.results import Hypothesis, check_count, hypotheses
 from seqloom.search.topk import stable_topk
 
 __all__ = ["Sample"]
@@ -22,22 +25,36 @@ __all__ = ["Sample"]
 FIRST_NUCLEUS = 64  # tokens among which the nucleus is looked for first
 
 
+@SEARCHES.options("sample")
 @dataclass(frozen=True)
-class Sample:
-    """`draws` outputs for each input, the most likely first; the same one may be drawn twice.
+class Sample(Search):
+    """Draws from the model's distribution.
 
-    Logits are divided by `temperature`. Of the tokens only the `top_k` likeliest count (0: all), of
-    these the fewest that together have `top_p` of the probability, and of these the ones at least
-    `min_p` times as likely as the likeliest. Scores are the model's own nevertheless. A draw
-    depends on the seed, the line of the input, its number and the position alone.
+    Each input has `draws` outputs, the most likely first; the same one may be drawn twice. Logits
+    are divided by `temperature`. Of the tokens only the `top_k` likeliest count (0: all), of these
+    the fewest that together have `top_p` of the probability, and of these the ones at least `min_p`
+    times as likely as the likeliest. Scores are the model's own nevertheless. A draw depends on the
+    seed, the line of the input, its number and the position alone. Fan et al. 2018, Hierarchical
+    Neural Story Generation (top-k); Holtzman et al. 2020, The Curious Case of Neural Text
+    Degeneration (nucleus); Nguyen et al. 2025, Turning Up the Heat (min-p).
     """
 
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    min_p: float = 0.0
-    draws: int = 1
-    seed: int = 1
+    is_random: ClassVar[bool] = True
+
+    temperature: float = option(1.0, "above 1 more varied, below 1 less", gt=0)
+    top_k: int = option(0, "only this many of the likeliest tokens; 0 is all", ge=0)
+    top_p: float = option(
+        1.0,
+        "only the likeliest tokens with this share of the probability",
+        gt=0,
+        le=1,
+        suggested=0.95,
+    )
+    min_p: float = option(0.0, "only tokens this many times as likely as the likeliest", ge=0, le=1)
+    draws: int = option(
+        1, "outputs drawn for each input", ge=1, limit="paths", absent="as many as are wanted"
+    )
+    seed: int = option(1, "of the random draws", ge=0, le=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:
@@ -49,13 +66,20 @@ class Sample:
 
     @property
     def paths(self) -> int:
-        """Paths of a sentence that are searched at once."""
         return self.draws
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> Search:
+        return cls(**{"draws": defaults.n_best, **given})
+
+    def with_outputs(self, n_best: int) -> Search:
+        check_count(self.draws, n_best)
+        return self
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
         return Frontier.start(state, limits)
 
-    def advance(self, decoder: Decoder[Any], frontier: Frontier) -> Frontier:
+    def advance(self, decoder: Decoder[Any], frontier: Frontier, /) -> Frontier:
         choices = frontier.read(decoder)
         chances = self._uniforms(frontier).view(len(choices.logits), -1)
         tokens = self._sample_tokens(choices.logits, chances)
@@ -68,7 +92,7 @@ class Sample:
         moved = frontier.grow(choices, Continuations(tokens.view(shape), gains, parents))
         return moved.finish_sentences(moved.finished.all(dim=1) | moved.full, moved.totals)
 
-    def results(self, frontier: Frontier) -> list[list[Hypothesis]]:
+    def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:
         return hypotheses(frontier, count=self.draws, complete=False)
 
     def _uniforms(self, frontier: Frontier) -> Float[Tensor, "B N"]:

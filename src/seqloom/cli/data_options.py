@@ -1,0 +1,186 @@
+"""Options that say where data is and which of its rows and columns count."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from seqloom.cli.option_groups import OptionGroup
+from seqloom.cli.panels import DATA, MODEL, TOLD
+
+if TYPE_CHECKING:
+    from seqloom.config import Overrides
+
+__all__ = [
+    "ColumnOptions",
+    "DataArgument",
+    "JsonOption",
+    "LineOptions",
+    "ModelOptions",
+    "RunArgument",
+    "TrainingDataOptions",
+    "WithOption",
+]
+
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", help="a trained run's directory", show_default=False)
+]
+WithOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--with",
+        metavar="DIR",
+        help="a further run of the same vocabulary",
+        rich_help_panel=MODEL,
+    ),
+]
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="pairs.tsv, .csv, .jsonl or .parquet, or two text files: source.txt,target.txt",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="JSON rather than lines", rich_help_panel=TOLD)
+]
+
+
+@dataclass(frozen=True)
+class ColumnOptions(OptionGroup):
+    """The two columns, and what happens to malformed rows."""
+
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            metavar="COL[:KIND]",
+            help="source column, by name or position, and its kind: text, turns, label, vector, "
+            "series, picture, sound or video; or none; several columns, with commas between, are "
+            "turns",
+            rich_help_panel=DATA,
+        ),
+    ] = None
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="COL[:KIND]",
+            help="target column, by name or position, and its kind: text, tags, label, number or "
+            "series, or blanks in the source; of a series several columns, with commas between, or "
+            "all",
+            rich_help_panel=DATA,
+        ),
+    ] = None
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad", help="leave malformed rows out and count them", rich_help_panel=DATA
+        ),
+    ] = False
+
+    def overrides(self, assignments: list[str] | None = None) -> "Overrides":
+        """These options and assignments of `--set` as a partial configuration."""
+        from seqloom.config import merge, parse_assignments, split_column
+
+        chosen = parse_assignments(assignments or [])
+        columns: Overrides = {"skip_bad": True} if self.skip_bad else {}
+        for side, given in (("source", self.source), ("target", self.target)):
+            if given is not None:
+                name, kind = split_column(given)
+                columns |= {} if name is None else {side: name}
+                chosen = merge(chosen, {} if kind is None else {side: {"kind": kind}})
+        return merge(chosen, {"data": columns} if columns else {})
+
+
+@dataclass(frozen=True)
+class TrainingDataOptions(ColumnOptions):
+    """The columns of data to learn from, how rows are weighed, and data held out."""
+
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            "--weight",
+            metavar="COL",
+            help="column of numbers: how much a row counts",
+            rich_help_panel=DATA,
+        ),
+    ] = None
+    valid: Annotated[
+        str | None,
+        typer.Option(
+            "--valid",
+            metavar="DATA",
+            help="held-out data, in the same form",
+            rich_help_panel=DATA,
+        ),
+    ] = None
+
+    def overrides(self, assignments: list[str] | None = None) -> "Overrides":
+        """These options and assignments of `--set` as a partial configuration."""
+        from seqloom.config import merge
+
+        chosen = super().overrides(assignments)
+        return chosen if self.weight is None else merge(chosen, {"data": {"weight": self.weight}})
+
+    @property
+    def words(self) -> list[str]:
+        """The same as one would type it."""
+        named = {
+            "--source": self.source,
+            "--target": self.target,
+            "--weight": self.weight,
+            "--valid": self.valid,
+        }
+        typed = [word for name, value in named.items() if value for word in (name, value)]
+        return typed + ["--skip-bad"] * self.skip_bad
+
+
+@dataclass(frozen=True)
+class LineOptions(OptionGroup):
+    """How a text file without a source is read."""
+
+    lines: Annotated[
+        bool,
+        typer.Option(
+            "--lines",
+            help="without a source: lines of a text file are rows of their own",
+            rich_help_panel=DATA,
+        ),
+    ] = False
+
+    @property
+    def overrides(self) -> "Overrides":
+        """The same as a partial configuration."""
+        return {"data": {"lines": "rows"}} if self.lines else {}
+
+
+@dataclass(frozen=True)
+class ModelOptions(OptionGroup):
+    """The model to train, and any other option."""
+
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="auto, transformer, fast, lstm, gru or elman",
+            rich_help_panel=MODEL,
+        ),
+    ] = "auto"
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="set any option, for example seed=7",
+            rich_help_panel=MODEL,
+        ),
+    ] = None
+
+    @property
+    def words(self) -> list[str]:
+        """The same as one would type it."""
+        chosen = ["--model", self.model] * (self.model != "auto")
+        return chosen + [word for each in self.assignments or [] for word in ("--set", each)]

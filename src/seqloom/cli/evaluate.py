@@ -1,0 +1,77 @@
+"""`seqloom evaluate`: measure a run on data it has not seen."""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from seqloom.cli.data_options import (
+    ColumnOptions,
+    DataArgument,
+    JsonOption,
+    RunArgument,
+    WithOption,
+)
+from seqloom.cli.option_groups import OptionGroup
+from seqloom.cli.panels import TOLD
+from seqloom.cli.search_options import SearchOptions
+
+__all__ = ["evaluate"]
+
+
+@dataclass(frozen=True)
+class EvaluationOptions(OptionGroup):
+    """What is measured, of which runs, and how it is told."""
+
+    others: WithOption = None
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase", help="ignore capitals", rich_help_panel=TOLD)
+    ] = False
+    search_errors: Annotated[
+        int | None,
+        typer.Option(
+            "--search-errors",
+            metavar="K",
+            min=1,
+            help="also tell how often beams of 1 to K paths miss the best output there is",
+            rich_help_panel=TOLD,
+        ),
+    ] = None
+    by_variate: Annotated[
+        bool,
+        typer.Option(
+            "--by-variate", help="series: the errors of each column too", rich_help_panel=TOLD
+        ),
+    ] = False
+    as_json: JsonOption = False
+
+
+def evaluate(
+    run: RunArgument,
+    data: DataArgument,
+    *,
+    columns: ColumnOptions,
+    choice: SearchOptions,
+    wanted: EvaluationOptions,
+) -> None:
+    """Measure a run on data it has not seen, with 95 % intervals."""
+    from seqloom.api.evaluate import evaluate as run_evaluate
+    from seqloom.api.load import load, load_text_predictor
+    from seqloom.api.search_errors import search_errors
+
+    runs, widest = (run, *(wanted.others or [])), wanted.search_errors
+    writer = load_text_predictor(*runs) if widest else None
+    model = writer or load(*runs)
+    search, options = choice.search(model.config.search), columns.overrides()
+    evaluation = run_evaluate(
+        model, data, options=options, search=search, lowercase=wanted.lowercase
+    )
+    found, lines = evaluation.as_dict(), evaluation.lines()
+    if wanted.by_variate:
+        lines += evaluation.variate_lines()
+    if writer and widest:
+        errors = search_errors(writer, data, widest=widest, options=options)
+        found["search_errors"] = errors.as_dict()
+        lines += ["", *errors.lines()]
+    print(json.dumps(found, ensure_ascii=False) if wanted.as_json else "\n".join(lines))

@@ -1,0 +1,178 @@
+"""Searches and rankings as families, and what users may set of their members.
+
+A search or a ranking is a dataclass registered under its name; a field made by `option` is one that
+users may set. The command line, HTTP requests, a run's configuration, the playground and the manual
+all read the same list.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Annotated, Any, Literal, get_type_hints
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from seqloom.errors import ConfigError
+from seqloom.registry import Family
+
+__all__ = [
+    "AUTO",
+    "LARGEST_SEED",
+    "OPEN_TABLES",
+    "RANKINGS",
+    "SEARCHES",
+    "OptionsTable",
+    "PartOption",
+    "RankingTable",
+    "SearchTable",
+    "field_options",
+    "option",
+    "options_model",
+]
+
+SEARCHES: Family[Any, Any] = Family("search", home="seqloom.search")
+RANKINGS: Family[Any, Any] = Family("ranking", home="seqloom.search")
+
+AUTO = "auto"  # the search that suits the task: a beam, or draws of a language model
+OPEN_TABLES = ("search.method.", "search.ranking.")  # whose names are checked with their values
+LARGEST_COUNT = 2**31 - 1  # of whole numbers without a bound of their own
+LARGEST_SEED = 2**63 - 1
+LARGEST_NUMBER = 1_000.0  # of other numbers without one
+
+
+@dataclass(frozen=True)
+class PartOption:
+    """An option of a search or a ranking, as every front end presents it."""
+
+    name: str
+    type: type[int] | type[float]
+    default: float | None
+    help: str
+    flag: str  # on the command line, where it is not --name
+    ge: float | None  # bounds
+    gt: float | None
+    le: float | None
+    limit: str  # the limit of a server that bounds it, as well
+    absent: str  # what holds where it is not given, if that is not the default
+    suggested: float | None  # what an interactive front end begins with, if not with the default
+
+    @property
+    def most(self) -> float:
+        """The upper bound of what a request or a configuration may ask for."""
+        if self.le is not None:
+            return self.le
+        return LARGEST_COUNT if self.type is int else LARGEST_NUMBER
+
+    @property
+    def meaning(self) -> str:
+        """The help, with what holds where the option is not given."""
+        return f"{self.help}; {self.absent} if absent" if self.absent else self.help
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    **shown: Any,
+) -> Any:
+    """A dataclass field that users may set: its default, help and bounds.
+
+    `shown` may have `flag`, `limit`, `absent` and `suggested`, as `PartOption` explains them.
+    """
+    return field(default=default, metadata={"help": help, "ge": ge, "gt": gt, "le": le, **shown})
+
+
+def field_options(part: type) -> tuple[PartOption, ...]:
+    """The options of a search or a ranking, in the order of its fields."""
+    types = get_type_hints(part)
+    return tuple(
+        PartOption(
+            each.name,
+            _number_type(types[each.name]),
+            None if each.default is MISSING else each.default,
+            each.metadata["help"],
+            each.metadata.get("flag") or f"--{each.name.replace('_', '-')}",
+            each.metadata["ge"],
+            each.metadata["gt"],
+            each.metadata["le"],
+            each.metadata.get("limit", ""),
+            each.metadata.get("absent", ""),
+            each.metadata.get("suggested"),
+        )
+        for each in fields(part)
+        if "help" in each.metadata
+    )
+
+
+def _number_type(annotation: Any) -> type[int] | type[float]:
+    return float if float in (annotation, *getattr(annotation, "__args__", ())) else int
+
+
+class OptionsTable(BaseModel):
+    """A member of a family by its kind, with its options: every name known, every value checked."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    kind: str
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that were given, by name."""
+        told = self.model_dump(exclude={"kind"}, exclude_unset=True)
+        return {name: value for name, value in told.items() if value is not None}
+
+
+def options_model(kind: str, part: Any) -> type[OptionsTable]:
+    """What a table of options for a search or a ranking must look like."""
+    allowed: dict[str, Any] = {"kind": (Literal[kind], Field())}
+    for each in _options_of(part):
+        value: Any = Annotated[each.type, Field(ge=each.ge, gt=each.gt, le=each.most)]
+        optional = bool(each.absent) or each.default is None
+        allowed[each.name] = (
+            value | None if optional else value,
+            Field(None if optional else each.default, description=each.meaning),
+        )
+    summary = (part.__doc__ or "").strip().partition("\n")[0]
+    made: type[OptionsTable] = create_model(
+        f"{part.__name__}Request", __base__=OptionsTable, __doc__=summary, **allowed
+    )
+    return made
+
+
+def _options_of(part: type) -> tuple[PartOption, ...]:
+    """The options a part names itself, or those of its fields."""
+    named: tuple[PartOption, ...] = getattr(part, "options", lambda: field_options(part))()
+    return named
+
+
+def _check_table(family: Family[Any, Any], value: str | dict[str, Any]) -> str | dict[str, Any]:
+    """The kind alone, or with its options; ValueError where there is no such member or option."""
+    table: Mapping[str, Any] = {"kind": value} if isinstance(value, str) else value
+    kind = table.get("kind")
+    if kind == AUTO:
+        if len(table) > 1:
+            raise ValueError(f"{AUTO} has no options: set the kind too")
+        return AUTO
+    try:
+        checked = options_model(str(kind), family.options_of(str(kind))).model_validate(table)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ValueError(f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+    return {"kind": str(kind), **checked.given} if checked.given else str(kind)
+
+
+def _check_search(value: str | dict[str, Any]) -> str | dict[str, Any]:
+    return _check_table(SEARCHES, value)
+
+
+def _check_ranking(value: str | dict[str, Any]) -> str | dict[str, Any]:
+    return _check_table(RANKINGS, value)
+
+
+SearchTable = Annotated[str | dict[str, Any], AfterValidator(_check_search)]
+RankingTable = Annotated[str | dict[str, Any], AfterValidator(_check_ranking)]
