@@ -12,7 +12,7 @@ import typer
 
 from seqloom.cli.chat import chat
 from seqloom.cli.data_options import (
-    ColumnOptions,
+    ColumnFlags,
     DataArgument,
     JsonOption,
     LineOptions,
@@ -214,7 +214,7 @@ for function in (predict, chat, serve, look, report, vectors, evaluate):
 
 
 @command
-def score(run: RunArgument, data: DataArgument, *, columns: ColumnOptions) -> None:
+def score(run: RunArgument, data: DataArgument, *, columns: ColumnFlags) -> None:
     """Give the log-probability of each given pair, as JSON lines with every token's own."""
     from seqloom.api.load import load
     from seqloom.api.score import score_rows

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from seqloom.config import Overrides
 
 __all__ = [
-    "ColumnOptions",
+    "ColumnFlags",
     "DataArgument",
     "JsonOption",
     "LineOptions",
@@ -49,7 +49,7 @@ JsonOption = Annotated[
 
 
 @dataclass(frozen=True)
-class ColumnOptions(OptionGroup):
+class ColumnFlags(OptionGroup):
     """The two columns, and what happens to malformed rows."""
 
     source: Annotated[
@@ -96,7 +96,7 @@ class ColumnOptions(OptionGroup):
 
 
 @dataclass(frozen=True)
-class TrainingDataOptions(ColumnOptions):
+class TrainingDataOptions(ColumnFlags):
     """The columns of data to learn from, how rows are weighed, and data held out."""
 
     weight: Annotated[

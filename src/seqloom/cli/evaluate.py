@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from seqloom.cli.data_options import (
-    ColumnOptions,
+    ColumnFlags,
     DataArgument,
     JsonOption,
     RunArgument,
@@ -51,7 +51,7 @@ def evaluate(
     run: RunArgument,
     data: DataArgument,
     *,
-    columns: ColumnOptions,
+    columns: ColumnFlags,
     choice: SearchOptions,
     wanted: EvaluationOptions,
 ) -> None:

@@ -197,7 +197,7 @@ def _default_view(model: "Predictor", wanted: ViewRequest) -> str:
 def _attention(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import Threads, attention_of, attention_over_media, is_media
 
-    explained = _explained(model, wanted)
+    explained = _explain(model, wanted)
     options, writer = wanted.options, model.as_text_predictor()
     over = options.of in (None, "cross") and not (options.each or options.threads)
     if over and writer is not None and is_media(model.source):
@@ -230,7 +230,7 @@ def _alignment(model: "Predictor", wanted: ViewRequest) -> "View":
 def _gradients(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import attribution_view
 
-    return attribution_view(model, _explained(model, wanted))
+    return attribution_view(model, _explain(model, wanted))
 
 
 def _flow(model: "Predictor", wanted: ViewRequest) -> "View":
@@ -262,7 +262,7 @@ def _tree(model: "Predictor", wanted: ViewRequest) -> "View":
 def _steps(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import explain_steps
 
-    return explain_steps(model, _explained(model, wanted))
+    return explain_steps(model, _explain(model, wanted))
 
 
 def _net(model: "Predictor", wanted: ViewRequest) -> "View":
@@ -270,11 +270,11 @@ def _net(model: "Predictor", wanted: ViewRequest) -> "View":
 
     if not wanted.rows:
         return architecture_graph(model.network)
-    found = trace_output(model.network, _explained(model, wanted))
+    found = trace_output(model.network, _explain(model, wanted))
     return unroll_graph(model.network, found)
 
 
-def _explained(model: "Predictor", wanted: ViewRequest) -> "ExplainedOutput":
+def _explain(model: "Predictor", wanted: ViewRequest) -> "ExplainedOutput":
     """The one input that is given, with its output."""
     from seqloom.tasks import explain_output
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["Picture", "embed_json", "page", "section", "table"]
 
-STYLE = """
+PAGE_STYLE = """
 :root { color-scheme: light; --ink: #222; --faint: #777; --line: #ddd; --mark: #1f5fa8; }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 62rem;
        margin: 2rem auto; padding: 0 1rem; background: white; }
@@ -55,7 +55,7 @@ def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "")
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n"
+        f"<title>{html.escape(title)}</title>\n<style>{PAGE_STYLE}{style}</style>\n</head>\n"
         f"<body>\n<h1>{html.escape(title)}</h1>\n{inside}\n{code}\n</body>\n</html>\n"
     )
 
