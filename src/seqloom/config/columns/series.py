@@ -41,13 +41,13 @@ class HorizonConfig(TargetOptions):
 
     kind: Literal["series"] = "series"
     horizon: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        24, description="series: steps that are forecast"
+        24, description="steps that are forecast"
     )
     quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
-        (0.1, 0.9), description="series: shares of the outcomes below each edge of the bands"
+        (0.1, 0.9), description="shares of the outcomes below each edge of the bands"
     )
     season: Count = Field(
-        0, description="series: steps after which it repeats, for the naive forecast; 0 finds them"
+        0, description="steps after which it repeats, for the naive forecast; 0 finds them"
     )
     forced: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,
@@ -94,10 +94,10 @@ class WindowConfig(SourceOptions):
 
     kind: Literal["series"] = "series"
     window: Annotated[int, Field(ge=2, le=65_536)] = Field(
-        336, description="series: steps that are read before a forecast"
+        336, description="steps that are read before a forecast"
     )
     known: str = Field(
-        "", description="series: columns known ahead of time, such as holidays, set apart by commas"
+        "", description="columns known ahead of time, such as holidays, set apart by commas"
     )
 
     quantiles: ClassVar[tuple[float, ...]] = ()  # what is read has no bands, ...

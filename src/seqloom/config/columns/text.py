@@ -192,7 +192,7 @@ class TurnsConfig(TextConfig):
 
     kind: Literal["turns"] = "turns"  # type: ignore[assignment]
     most_turns: Count = Field(
-        0, description="turns: the newest that are read; 0 reads as many as data.max_source holds"
+        0, description="the newest that are read; 0 reads as many as data.max_source holds"
     )
 
     def data_defaults(self, situation: Situation) -> Overrides:
