@@ -66,8 +66,9 @@ class Cuts:
                 if not value.requires_grad:
                     continue
                 weights = torch.randn_like(value)
-                found = torch.autograd.grad((value * weights).sum(), leaves, allow_unused=True,
-                                            retain_graph=True)
+                found = torch.autograd.grad(
+                    (value * weights).sum(), leaves, allow_unused=True, retain_graph=True
+                )
                 for (tail, _), gradient in zip(self.leaves, found, strict=True):
                     if gradient is not None and bool(gradient.ne(0).any()):
                         yield tail, head
@@ -125,15 +126,17 @@ def _cut_module(name: str, module: Any, cuts: Cuts) -> list[Callable[[], None]]:
         case RecurrentDecoder():
             return _cut_recurrent_decoder(module, cuts)
         case TransformerEncoder() | TransformerDecoder():
-            norm = STATES if side == "encoder" else "decoder.readout"
-            undo = [_method(module.embed, "add_positions", cuts, f"{side}.input")]
-            if side == "encoder":
-                return [*undo, _states(module.norm, cuts)]
-            return [*undo, _output(module.norm, cuts, norm)]
+            top = (
+                _states(module.norm, cuts)
+                if side == "encoder"
+                else _output(module.norm, cuts, "decoder.readout")
+            )
+            return [_method(module.embed, "add_positions", cuts, f"{side}.input"), top]
         case Block():
             number = name.rpartition(".")[2]
             return _cut_block(module, cuts, f"{side}.blocks.{number}")
-    return []
+        case _:
+            return []
 
 
 def _output(module: Any, cuts: Cuts, node: str) -> Callable[[], None]:
@@ -245,4 +248,3 @@ def _cut_block(block: Block, cuts: Cuts, name: str) -> list[Callable[[], None]]:
     if isinstance(block.attention, Recurrence):
         undo.append(_cut_unit(block.attention.unit, cuts, f"{name}.recurrence"))
     return undo
-
