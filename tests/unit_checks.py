@@ -60,6 +60,28 @@ def check_unit(unit: Unit, inputs_size: int) -> None:
     check_gradients(subject)
     check_single_precision(subject)
     check_weights_are_all_it_has(subject)
+    check_gates(subject)
+
+
+def check_gates(subject: Subject) -> None:
+    """Gates lie between 0 and 1 under their names; where they decide, the share of the state that
+    they keep is its slope from step to step, once the state reaches it by no other way."""
+    unit = deepcopy(subject.unit)
+    for matrix in unit.recurrent_matrices().values():
+        assert matrix.shape == (unit.width, unit.width)
+        matrix.detach().zero_()
+    inputs = subject.inputs[:, 0]
+    gates = unit.gates(inputs, subject.state)
+    assert tuple(gates) == unit.gate_names
+    assert all(bool(((gate > 0) & (gate < 1)).all()) for gate in gates.values())
+    kept = unit.retention(gates)
+    assert (kept is None) == (not unit.gate_names)
+    if kept is None:
+        return
+    state = (*subject.state[:-1], subject.state[-1].clone().requires_grad_())
+    _, after = unit(inputs[:, None], state)
+    (slope,) = torch.autograd.grad(after[-1].sum(), state[-1])
+    agree([kept.detach()], [slope])
 
 
 def agree(found: list[Tensor], expected: list[Tensor], tolerance: float = EXACT) -> None:

@@ -126,15 +126,17 @@ def _cut_module(name: str, module: Any, cuts: Cuts) -> list[Callable[[], None]]:
         case RecurrentDecoder():
             return _cut_recurrent_decoder(module, cuts)
         case TransformerEncoder() | TransformerDecoder():
-            norm = STATES if side == "encoder" else "decoder.readout"
-            undo = [_method(module.embed, "add_positions", cuts, f"{side}.input")]
-            if side == "encoder":
-                return [*undo, _states(module.norm, cuts)]
-            return [*undo, _output(module.norm, cuts, norm)]
+            top = (
+                _states(module.norm, cuts)
+                if side == "encoder"
+                else _output(module.norm, cuts, "decoder.readout")
+            )
+            return [_method(module.embed, "add_positions", cuts, f"{side}.input"), top]
         case Block():
             number = name.rpartition(".")[2]
             return _cut_block(module, cuts, f"{side}.blocks.{number}")
-    return []
+        case _:
+            return []
 
 
 def _output(module: Any, cuts: Cuts, node: str) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""Functions whose gradient is written by hand, in whatever precision products are computed."""
+"""Application of autograd functions with hand-written gradients, under autocast or not."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ __all__ = ["apply_function"]
 def apply_function(
     function: type[torch.autograd.Function], *values: Any, matrix: Tensor | None = None
 ) -> Any:
-    """What the function gives of a matrix, where there is one, and these values.
+    """Apply a function to a matrix, where there is one, and to these values.
 
-    Under autocast it computes in full precision all the same, but for products with the matrix,
-    which has the precision that they are to have.
+    Under autocast the matrix is cast to the lower precision, and products with it are computed in
+    that; everything else is computed in full precision.
     """
     matrices = () if matrix is None else (matrix,)
     if not torch.is_autocast_enabled("cpu"):

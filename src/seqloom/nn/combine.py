@@ -1,4 +1,4 @@
-"""Several vectors made one: at the input of a decoder's step, and at its output."""
+"""Combinations of several vectors, at the input of a decoder's step and at its output."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ __all__ = ["ConcatCombiner", "SumCombiner", "TanhCombiner"]
 
 
 class ConcatCombiner(nn.Module):
-    """Vectors side by side."""
+    """Concatenation."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class SumCombiner(nn.Module):
 
 
 class TanhCombiner(nn.Module):
-    """One layer over vectors side by side: `tanh(W [a; b; …] + c)`."""
+    """One layer over the concatenation: `tanh(W [a; b; …] + c)`."""
 
     def __init__(self, sizes: Sequence[int], width: int) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ SINUSOID_BASE = 100.0  # cells, within which every sine and cosine differs
 
 
 class PictureConvolutions(nn.Module):
-    """Stages that each halve the picture: a convolution, and one more on top of what it gave."""
+    """Residual stages of two convolutions, of which the first halves the picture."""
 
     def __init__(self, channels: int, widths: tuple[int, ...]) -> None:
         super().__init__()
@@ -42,11 +42,14 @@ class PictureConvolutions(nn.Module):
 
 
 class Warp(nn.Module):
-    """Pulls pictures or spectra about at random in training, so that nothing is known by its exact
-    outline.
+    """Warps pictures or spectra at random in training (elastic distortion).
 
-    A net with two meshes along the shorter side lies over each. Every one of its knots is pulled up
-    to so far, in shares of that side, and what is between follows; 0 comes in from outside.
+    A coarse grid with two cells along the shorter side lies over each picture. Every grid point is
+    moved by up to `furthest`, as a share of that side; pixels between are interpolated, and pixels
+    from outside are 0.
+
+    Simard et al. 2003, Best Practices for Convolutional Neural Networks Applied to Visual Document
+    Analysis.
     """
 
     def __init__(self, furthest: float) -> None:
@@ -56,7 +59,7 @@ class Warp(nn.Module):
     def forward(
         self, pictures: Float[Tensor, "N C H W"], frames: int = 1
     ) -> Float[Tensor, "N C H W"]:
-        """Pictures of which so many at a time are frames of one video and pulled alike."""
+        """Warped pictures; each run of `frames` belongs to one video and is warped alike."""
         if not self.training or not self.furthest:
             return pictures
         count, _, *sides = pictures.shape
@@ -72,16 +75,18 @@ class Warp(nn.Module):
 
 
 class GridVectors(nn.Module):
-    """The cells of a picture as a sequence of vectors, each told where it lies.
+    """The cells of a picture as a sequence of vectors with their positions.
 
-    The first half of the channels has sines and cosines of the row added, the second of the column;
-    columns are means over rows and know their column alone, and one mean over all knows nothing. A
-    map of the whole, which is learnt, tells where things are; the largest of each channel, added to
-    it, tells what they are wherever they are, each brought to mean 0 and spread 1.
+    Sines and cosines of the row are added to the first half of the channels, of the column to the
+    second. `columns` are means over rows, with the position of the column only; `one` is the mean
+    of all cells, without a position. `whole` is a learned map of all cells, which shows where
+    things are, plus the maximum of each channel, which shows what there is; both are normalized.
+
+    Xu et al. 2015, Show, Attend and Tell.
     """
 
     def __init__(self, grid: Grid, shape: tuple[int, int, int]) -> None:
-        """The grid that is made of so many channels, rows and columns."""
+        """`shape` is channels, rows and columns."""
         super().__init__()
         self.grid = grid
         whole = grid == "whole"
@@ -116,13 +121,16 @@ def _grid_positions(cells: Float[Tensor, "N H W D"]) -> Float[Tensor, "H W D"]:
 def _axis_positions(
     count: int, like: Float[Tensor, "*shape D"], width: int | None = None
 ) -> Float[Tensor, "N E"]:
-    """Sines and cosines of the first places, which turn quickly, since sides are short."""
+    """Sines and cosines of the first positions, of high frequency, since sides are short."""
     places = torch.arange(1, count + 1, device=like.device)
     return sinusoids(places, width or like.shape[-1], base=SINUSOID_BASE).to(like.dtype)
 
 
 class _Stage(nn.Module):
-    """Half as many rows and columns, of more channels."""
+    """Half as many rows and columns, of more channels.
+
+    Wu and He 2018, Group Normalization.
+    """
 
     def __init__(self, narrow: int, wide: int) -> None:
         super().__init__()
@@ -136,9 +144,11 @@ class _Stage(nn.Module):
 
 
 class FrameConvolutions(nn.Module):
-    """Layers that each halve the number of frames and of bands; nothing leaks in from padding.
+    """Layers that each halve the number of frames and of bands; padding does not leak in.
 
-    The channels of all bands that are left are one vector a frame, brought to mean 0 and spread 1.
+    The channels of the remaining bands become one normalized vector a frame.
+
+    After Chan et al. 2016, Listen, Attend and Spell (time reduction).
     """
 
     def __init__(self, bands: int, width: int, *, halvings: int) -> None:
@@ -156,7 +166,7 @@ class FrameConvolutions(nn.Module):
     def forward(
         self, frames: Float[Tensor, "B S C"], lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B S2 D"], Int[Tensor, "B"]]:
-        """The vectors, and how many each recording has: half as many a layer, rounded up."""
+        """The vectors, and their number in each recording: halved by each layer, rounded up."""
         hidden = frames[:, None] * _real_mask(frames, lengths)[:, None]
         for layer in self.layers:
             hidden = functional.relu(layer(hidden))
@@ -167,10 +177,13 @@ class FrameConvolutions(nn.Module):
 
 
 class SpectrumMask(nn.Module):
-    """Silences stripes of bands and of frames at random in training, so that none is relied on."""
+    """Masks random stripes of bands and of frames in training.
+
+    Park et al. 2019, SpecAugment.
+    """
 
     def __init__(self, *, bands: int, frames: int, stripes: int = 2) -> None:
-        """At most so many bands and frames in a stripe, and so many stripes of each.
+        """The most bands and frames in a stripe, and the number of stripes of each.
 
         No stripe is wider than a fifth of the bands or of the recording.
         """
@@ -191,7 +204,7 @@ class SpectrumMask(nn.Module):
     def _draw_stripes(
         self, sizes: Int[Tensor, "B"], places: int, widest: int
     ) -> Bool[Tensor, "B N"]:
-        """Where the stripes of each row are among as many places as it has."""
+        """A mask of the stripes of each row, within its length."""
         draws = torch.rand(2, len(sizes), self.stripes, 1, device=sizes.device)
         most = (sizes // 5).clamp(max=widest)[:, None, None]
         widths = (draws[0] * (most + 1)).long()
@@ -201,11 +214,11 @@ class SpectrumMask(nn.Module):
 
 
 def _real_mask(steps: Float[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Float[Tensor, "B S 1"]:
-    """1 at the steps that a row has, 0 past them."""
+    """1 at real steps, 0 at padding."""
     places = torch.arange(steps.shape[1], device=steps.device)
     return (places < lengths[:, None])[:, :, None].to(steps.dtype)
 
 
 def _groups(width: int) -> int:
-    """As many groups as divide the channels, up to the usual number."""
+    """The largest number of groups, up to the usual one, that divides the channels."""
     return next(groups for groups in range(GROUPS, 0, -1) if width % groups == 0)

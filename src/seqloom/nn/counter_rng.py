@@ -1,7 +1,7 @@
-"""Random numbers that are functions of what they are for, for whole tensors at once.
+"""Counter-based random numbers for whole tensors.
 
-A draw does not depend on the batch it is made in, nor on any draw before it (compare `keys.key`,
-which does the same for one number at a time).
+A draw is a function of its seed and counter: it does not depend on its batch or on earlier draws
+(`randomness.key` does the same for one number at a time).
 """
 
 from jaxtyping import Float, Int
@@ -18,7 +18,10 @@ SECOND = 0x94D049BB133111EB - 2**64
 def hash_counter(
     before: Int[Tensor, "..."] | int, counter: Int[Tensor, "..."]
 ) -> Int[Tensor, "..."]:
-    """A hash of a hash, or of a seed, and a further number; shapes are broadcast."""
+    """Hash a seed, or an earlier hash, with a counter; shapes are broadcast.
+
+    Steele et al. 2014, Fast Splittable Pseudorandom Number Generators.
+    """
     bits = (counter ^ before) + STRIDE
     bits = (bits ^ _shift_right(bits, 30)) * FIRST
     bits = (bits ^ _shift_right(bits, 27)) * SECOND
@@ -26,7 +29,7 @@ def hash_counter(
 
 
 def uniforms(bits: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Numbers from 0 to below 1, of 53 bits each."""
+    """Uniform numbers in [0, 1), of 53 bits each."""
     return _shift_right(bits, 11).double() * 2.0**-53
 
 
@@ -37,6 +40,6 @@ def gumbels(bits: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 
 
 def _shift_right(bits: Tensor, places: int) -> Tensor:
-    """To the right, with zeros from the left."""
+    """Logical shift to the right."""
     ones: int = 2 ** (64 - places) - 1
     return (bits >> places) & ones

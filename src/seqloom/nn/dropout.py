@@ -1,4 +1,4 @@
-"""Dropout whose masks are cut from raw random bytes: four times as fast as one draw per value."""
+"""Dropout with masks from random bytes: four times as fast as one draw per value."""
 
 import torch
 from jaxtyping import Float
@@ -10,7 +10,9 @@ __all__ = ["Dropout"]
 class Dropout(nn.Module):
     """Drops a share of the values in training and scales the others so that the mean stays.
 
-    The share is rounded to a multiple of 1/256, because each value is decided by one byte.
+    The share is rounded to a multiple of 1/256, because one byte decides each value.
+
+    Srivastava et al. 2014, Dropout.
     """
 
     def __init__(self, share: float) -> None:

@@ -1,4 +1,4 @@
-"""Lists of modules whose kind a type checker knows."""
+"""Typed access to lists of modules."""
 
 from collections.abc import Iterator
 from typing import TypeVar, cast

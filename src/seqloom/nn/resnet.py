@@ -16,7 +16,10 @@ WIDTHS = (64, 128, 256, 512)
 
 
 class ResNet(nn.Module):
-    """A stem and four stages; the picture becomes a grid with a 32nd of its rows and columns."""
+    """A stem and four stages; the grid has a 32nd of the picture's rows and columns.
+
+    He et al. 2016, Deep Residual Learning for Image Recognition.
+    """
 
     def __init__(self, depth: int) -> None:
         super().__init__()
@@ -39,9 +42,9 @@ class ResNet(nn.Module):
 
 
 class FrozenBatchNorm(nn.Module):
-    """Batch normalisation by a mean and a variance that are given and stay.
+    """Batch normalization with a fixed mean and variance, which are parameters without gradients.
 
-    They are parameters that need no gradient, so that they are saved with the others.
+    Ioffe and Szegedy 2015, Batch Normalization.
     """
 
     def __init__(self, width: int) -> None:
@@ -58,7 +61,7 @@ class FrozenBatchNorm(nn.Module):
 
 
 class _Block(nn.Module):
-    """Two convolutions beside a short cut."""
+    """Two convolutions with a shortcut connection."""
 
     def __init__(self, narrow: int, wide: int, *, stride: int) -> None:
         super().__init__()
