@@ -157,7 +157,7 @@ def _attention(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import Threads, attention_of, attention_over_media, is_media
     from seqloom.prediction import TextPredictor
 
-    said = _explained(model, wanted)
+    said = _output_to_explain(model, wanted)
     over = wanted.of in (None, "cross") and not (wanted.each or wanted.threads)
     if over and isinstance(model, TextPredictor) and is_media(model.source):
         return attention_over_media(model, said, layer=wanted.layer, head=wanted.head)
@@ -189,7 +189,7 @@ def _alignment(model: "Predictor", wanted: ViewRequest) -> "View":
 def _gradients(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import attribution_view
 
-    return attribution_view(model, _explained(model, wanted))
+    return attribution_view(model, _output_to_explain(model, wanted))
 
 
 def _flow(model: "Predictor", wanted: ViewRequest) -> "View":
@@ -220,7 +220,7 @@ def _tree(model: "Predictor", wanted: ViewRequest) -> "View":
 def _steps(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import explain_steps
 
-    return explain_steps(model, _explained(model, wanted))
+    return explain_steps(model, _output_to_explain(model, wanted))
 
 
 def _net(model: "Predictor", wanted: ViewRequest) -> "View":
@@ -228,11 +228,11 @@ def _net(model: "Predictor", wanted: ViewRequest) -> "View":
 
     if not wanted.rows:
         return architecture_graph(model.network)
-    found = trace_output(model.network, _explained(model, wanted))
+    found = trace_output(model.network, _output_to_explain(model, wanted))
     return unroll_graph(model.network, found)
 
 
-def _explained(model: "Predictor", wanted: ViewRequest) -> "ExplainedOutput":
+def _output_to_explain(model: "Predictor", wanted: ViewRequest) -> "ExplainedOutput":
     """The one input that is given, with its output."""
     from seqloom.explain import output_to_explain
 
