@@ -14,9 +14,9 @@ from seqloom.nn.units import Unit
 __all__ = [
     "AnyNetwork",
     "UnitLocation",
+    "find_parts",
     "instrument",
     "layer_of",
-    "named_parts",
     "recurrent_units",
     "side_of",
 ]
@@ -50,7 +50,7 @@ def instrument(model: AnyNetwork, changes: Iterable[Replacement] = ()) -> AnyNet
     return found
 
 
-def named_parts(network: nn.Module, kind: type[AnyPart]) -> Iterator[tuple[str, AnyPart]]:
+def find_parts(network: nn.Module, kind: type[AnyPart]) -> Iterator[tuple[str, AnyPart]]:
     """Every module of a kind within a network, with its path."""
     for name, module in network.named_modules():
         if isinstance(module, kind):
@@ -73,11 +73,11 @@ def recurrent_units(model: Network) -> Iterator[tuple[UnitLocation, Unit]]:
     """Every recurrent unit with its location."""
     backward = {
         id(unit)
-        for _, layer in named_parts(model, RecurrentLayer)
+        for _, layer in find_parts(model, RecurrentLayer)
         for number, unit in enumerate(layer.units)
         if layer.backward_first or number == 1
     }
-    for name, unit in named_parts(model, Unit):
+    for name, unit in find_parts(model, Unit):
         direction: Literal["forward", "backward"] = (
             "backward" if id(unit) in backward else "forward"
         )

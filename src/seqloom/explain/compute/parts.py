@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from seqloom.explain.compute.instrumented_copy import layer_of, named_parts, side_of
+from seqloom.explain.compute.instrumented_copy import find_parts, layer_of, side_of
 from seqloom.model import Network
 from seqloom.model.encoders import NoEncoder, ReversedEncoder
 from seqloom.model.front_ends import FrontEndEncoder, PictureFrontEnd
@@ -153,7 +153,7 @@ def _flip(items: Any, count: int) -> Any:
 
 def reading_order(network: Network) -> ReadingOrder:
     """How a network's encoder goes through its source."""
-    for _, encoder in named_parts(network, ReversedEncoder):
+    for _, encoder in find_parts(network, ReversedEncoder):
         return ReadingOrder(backward=True, closing=encoder.closing, memory_backward=encoder.turned)
     return ReadingOrder()
 
@@ -212,7 +212,7 @@ def _pooling(network: Network) -> tuple[Pooling, str]:
 
 def picture_front_end(network: Network) -> PictureFrontEnd | None:
     """What turns pictures into vectors, where a network reads pictures."""
-    return next((front for _, front in named_parts(network, PictureFrontEnd)), None)
+    return next((front for _, front in find_parts(network, PictureFrontEnd)), None)
 
 
 def position_kind(kind: nn.Module) -> str | None:
@@ -270,7 +270,7 @@ def network_summary(network: Network) -> NetworkSummary:
     """What a picture of a network has to know."""
     writes = hasattr(network, "decoder")
     sides = {}
-    if not any(named_parts(network.encoder, NoEncoder)):
+    if not any(find_parts(network.encoder, NoEncoder)):
         layers = tuple(_layers(network, "encoder"))
         sides["encoder"] = SideSummary("source", _vectors_label(network, "encoder"), layers)
     layers = tuple(_layers(network, "decoder"))
@@ -290,7 +290,7 @@ def network_summary(network: Network) -> NetworkSummary:
 
 def _vectors_label(network: Network, side: str) -> str:
     """What is made of each item first."""
-    if side == "encoder" and any(named_parts(network, FrontEndEncoder)):
+    if side == "encoder" and any(find_parts(network, FrontEndEncoder)):
         return "convolutions"
     own = [part for name, part in network.named_modules() if side_of(name) == side]
     if any(_answer({Embedding: True, OneHot: True}, part) for part in own):
@@ -303,7 +303,7 @@ def _vectors_label(network: Network, side: str) -> str:
 
 def _layers(network: Network, side: str) -> Iterator[LayerSummary]:
     """The layers of a side, the lowest first."""
-    around = [stack for _, stack in named_parts(network, AroundStack)]
+    around = [stack for _, stack in find_parts(network, AroundStack)]
     others = {id(layer) for stack in around for layer in stack.after.layers}
     makers: dict[type, Callable[..., LayerSummary]] = {
         RecurrentLayer: _recurrent_layer,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from seqloom.errors import ConfigError
-from seqloom.explain.compute.instrumented_copy import named_parts, side_of
+from seqloom.explain.compute.instrumented_copy import find_parts, side_of
 from seqloom.explain.compute.parts import picture_front_end, position_kind, position_table
 from seqloom.explain.compute.plain_values import round_values
 from seqloom.model import Network
@@ -64,10 +64,10 @@ def position_maps(network: Network, count: int = COUNT) -> PositionMaps:
     ConfigError where it has none.
     """
     maps = list(_picture_positions(network))
-    for name, embed in named_parts(network, PositionalEmbedding):
+    for name, embed in find_parts(network, PositionalEmbedding):
         side = side_of(name)
         kinds: list[Any] = [embed.positions]
-        kinds += [part for path, part in named_parts(network, Rotary) if side_of(path) == side]
+        kinds += [part for path, part in find_parts(network, Rotary) if side_of(path) == side]
         for kind in kinds:
             words = position_kind(kind)
             if words is not None:
