@@ -20,7 +20,7 @@ from seqloom.cli.terminal import behave_as_filter, escape_newlines, unescape_new
 from seqloom.errors import ConfigError, DataError, InputError
 
 if TYPE_CHECKING:
-    from seqloom.data import Report
+    from seqloom.data import InputFile, Report
     from seqloom.prediction import Forecaster, Output, OutputOptions, Predictor
 
 __all__ = ["NoRepeatOption", "predict"]
@@ -235,18 +235,20 @@ def _write_lines(
     as_json: bool,
 ) -> None:
     """Print an output for each input line; unreadable lines that are skipped are counted."""
-    from seqloom.data import Report, read_lines
+    from seqloom.data import InputFile, Report
     from seqloom.prediction import GROUP_SIZE
 
     file, report = reading.file, Report() if reading.skip_bad else None
-    lines = read_lines(file, max_line=model.config.data.max_line, report=report)
+    tell = partial(print, file=sys.stderr)
+    inputs = InputFile(file, model.config.data, report, tell)
+    lines = inputs.cells()
     if model.source.config.kind == "none":
         lines = map(unescape_newlines, lines)
     outputs = asks(
         lines if report is None else _blank_unreadable(lines, model, report, file),
         group=1 if file is None and sys.stdin.isatty() else GROUP_SIZE,
     )
-    _write(_locate_errors(outputs, file), model, as_json)
+    _write(_locate_errors(outputs, inputs), model, as_json)
     if report is not None and report.total_dropped:
         print("\n".join(report.lines()[1:]), file=sys.stderr)
 
@@ -261,14 +263,15 @@ def _check_attention(model: "Predictor", *, attention: bool) -> None:
         )
 
 
-def _locate_errors(outputs: "Iterable[Output]", file: Path | None) -> "Iterator[Output]":
+def _locate_errors(outputs: "Iterable[Output]", inputs: "InputFile") -> "Iterator[Output]":
     """The outputs; an input that cannot be read is an error that names its file and line."""
     from seqloom.data import FileLocation, file_name
 
     try:
         yield from outputs
     except InputError as error:
-        raise DataError(f"{FileLocation(file_name(file), error.line)}: {error.wrong}") from None
+        place = FileLocation(file_name(inputs.path), error.line + inputs.lines_before)
+        raise DataError(f"{place}: {error.wrong}") from None
 
 
 def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":

@@ -10,6 +10,7 @@ from seqloom.data.batches import (
 )
 from seqloom.data.corpus import Batch, Corpus, batch_dtype
 from seqloom.data.encoding import Columns, fingerprint, usable_rows
+from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
 from seqloom.data.readers.gettext import MissingTranslation, PoFile
 from seqloom.data.readers.lines import file_name
@@ -49,6 +50,7 @@ __all__ = [
     "DropCount",
     "FileLocation",
     "Indices",
+    "InputFile",
     "Lengths",
     "Masking",
     "MissingTranslation",

@@ -30,16 +30,19 @@ class ColumnSelection:
     header: str
     texts: int = 2  # how many of them are not the weight
     lists: int = 0  # and how many of those, the first, may be lists of turns
+    sources_alone: bool = False  # whether neither target nor weight is wanted
 
     @classmethod
     def of(cls, config: DataConfig) -> "ColumnSelection":
         """What the configuration asks for."""
         sources = config.source.split(",") if config.turns else [config.source]
         targets = [] if config.turns and config.source == config.target else [config.target]
-        texts = [column.strip() for column in (*sources, *targets) if column.strip()]
+        columns = [column.strip() for column in (*sources, *targets)]
+        texts = [column for column in columns if column]
         weight = [config.weight] if config.weight else []
-        lists = len(texts) - len(targets) if config.turns else 0
-        return cls((*texts, *weight), config.header, len(texts), lists)
+        lists = sum(map(bool, columns[: len(sources)])) if config.turns else 0
+        alone = bool(config.source and not config.target and not weight)
+        return cls((*texts, *weight), config.header, len(texts), lists, alone)
 
     @property
     def is_single_column(self) -> bool:
@@ -52,7 +55,11 @@ class ColumnSelection:
         return next((column for column in self.columns if not column.isdecimal()), None)
 
     def find_all(self, names: Sequence[str], place: FileLocation | str) -> tuple[int, ...]:
-        """The index of each column."""
+        """The index of each column; sources alone may stand in order, without the other columns."""
+        if self.sources_alone and len(names) == len(self.columns):
+            positions = [int(column) for column in self.columns if column.isdecimal()]
+            if len(positions) == len(names) < max(positions):
+                return tuple(range(len(names)))
         return tuple(self.find(column, names, place) for column in self.columns)
 
     def find(

@@ -4,7 +4,7 @@ A list is written as JSON: of texts, or of objects with a text and perhaps its s
 list is one turn, so several columns of texts are several turns.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
@@ -12,7 +12,7 @@ from seqloom.data.readers.reader import Record
 from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.fields import join_turns, parse_list
 
-__all__ = ["is_dialog", "turn_rows"]
+__all__ = ["history_record", "is_dialog", "turn_rows"]
 
 FORM = '["text", ...] or [{"speaker": "name", "text": "text"}, ...]'
 
@@ -34,13 +34,10 @@ def turn_rows(record: Record, config: DataConfig) -> Iterator[Record | Fault]:
     place, cells = record
     end = len(cells) - bool(config.weight)
     sources = cells[:end] if is_dialog(config) else cells[: end - 1]
-    turns: list[Turn] = []
-    for cell in sources:
-        found, fault = _turns(cell, place)
-        if fault is not None:
-            yield fault
-            return
-        turns += found
+    turns, fault = _all_turns(sources, place)
+    if fault is not None:
+        yield fault
+        return
     if not is_dialog(config):
         yield Record(place, [_history(turns), *cells[end - 1 :]])
         return
@@ -49,6 +46,23 @@ def turn_rows(record: Record, config: DataConfig) -> Iterator[Record | Fault]:
         yield Fault(Reason.REPLY, place, _why_none(turns, config.replies))
     for number in replies:
         yield Record(place, [_history(turns[:number]), turns[number].text, *cells[end:]])
+
+
+def history_record(record: Record) -> Record | Fault:
+    """All cells of a record as one: the turns that an output follows."""
+    turns, fault = _all_turns(record.cells, record.place)
+    return fault or Record(record.place, [_history(turns)])
+
+
+def _all_turns(cells: Iterable[str], place: FileLocation) -> tuple[list[Turn], Fault | None]:
+    """The turns of several cells, and what is wrong with them, if anything is."""
+    turns: list[Turn] = []
+    for cell in cells:
+        found, fault = _turns(cell, place)
+        if fault is not None:
+            return [], fault
+        turns += found
+    return turns, None
 
 
 def _history(turns: list[Turn]) -> str:

@@ -54,8 +54,8 @@ __all__ = [
     "LayerSummary",
     "NetworkSummary",
     "Pooling",
-    "ReadingOrder",
     "SideSummary",
+    "SourceOrder",
     "attention_kind",
     "makes_token_vectors",
     "network_summary",
@@ -130,7 +130,7 @@ def makes_token_vectors(module: nn.Module) -> bool:
     return _answer(TOKEN_VECTORS, module) is not None
 
 
-class ReadingOrder(NamedTuple):
+class SourceOrder(NamedTuple):
     """The order in which an encoder reads its source, and in which it hands its states over."""
 
     backward: bool = False
@@ -151,11 +151,11 @@ def _flip(items: Any, count: int) -> Any:
     return items[order] if hasattr(items, "index_select") else tuple(items[i] for i in order)
 
 
-def reading_order(network: Network) -> ReadingOrder:
+def reading_order(network: Network) -> SourceOrder:
     """How a network's encoder goes through its source."""
     for _, encoder in find_parts(network, ReversedEncoder):
-        return ReadingOrder(backward=True, closing=encoder.closing, memory_backward=encoder.turned)
-    return ReadingOrder()
+        return SourceOrder(backward=True, closing=encoder.closing, memory_backward=encoder.turned)
+    return SourceOrder()
 
 
 def unit_gates(
