@@ -1,7 +1,6 @@
 """Spans, their precision, recall and F1 are those of seqeval, leniently and strictly."""
 
 import warnings
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -85,13 +84,6 @@ def test_strict_spans_are_those_of_seqeval(
     for row in rows:
         theirs = [(each.tag, each.start, each.end) for each in Tokens(row, STRICT[scheme]).entities]
         assert find_spans(row, scheme, strict=True) == theirs
-
-
-@pytest.fixture(autouse=True)
-def undefined_rates_are_zero() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* ill-defined")
-        yield
 
 
 @given(case=tagged())
