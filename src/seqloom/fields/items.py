@@ -1,15 +1,65 @@
 """What the rows of a column are made of, as a model has to know it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-__all__ = ["Items", "Numbers", "Pixels", "Series", "Symbols"]
+__all__ = ["ItemKind", "Items", "Numbers", "Pixels", "Series", "Symbols"]
+
+PLACEHOLDER_STEPS = 50  # of a placeholder that may be of any length
+
+
+class ItemKind:
+    """What every kind of item tells a model about itself."""
+
+    dtype: ClassVar[type[np.generic]] = np.float32
+    """Type of the numbers in an encoded row."""
+
+    closing: ClassVar[int] = 0
+    """Items that end every row and are no part of its content."""
+
+    @property
+    def symbols(self) -> "Symbols | None":
+        """The items themselves, if they are symbols."""
+        return None
+
+    @property
+    def series(self) -> "Series | None":
+        """The items themselves, if they are the steps of a series."""
+        return None
+
+    @property
+    def pixels(self) -> "Pixels | None":
+        """The items themselves, if they are pictures."""
+        return None
+
+    @property
+    def item_size(self) -> int:
+        """Numbers that encode one item."""
+        raise NotImplementedError
+
+    @property
+    def stored_dtype(self) -> "np.dtype[np.generic]":
+        """The smallest type that holds every number of a row, for files."""
+        return np.dtype(self.dtype)
+
+    @property
+    def stored_size(self) -> int:
+        """Numbers of an item in a file; 0 where it is an id alone."""
+        return self.item_size
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told."""
+        return {"numbers": self.item_size}
+
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        """An encoded row that stands for any other; `closing` of its items end the row."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Symbols:
+class Symbols(ItemKind):
     """Each item is one of `count` symbols, given by its id; id 0 is padding.
 
     A symbol that is spelt is a row: its own id, and the ids of `spelling` letters of `letters`.
@@ -19,40 +69,48 @@ class Symbols:
     spelling: int = 0
     letters: int = 0
 
-    @property
-    def item_size(self) -> int:
-        """Numbers of an item; 0 where it is an id alone."""
-        return 1 + self.spelling if self.spelling else 0
+    dtype = np.int32
+    closing = 1
 
     @property
-    def dtype(self) -> "np.dtype[Any]":
+    def symbols(self) -> "Symbols":
+        return self
+
+    @property
+    def item_size(self) -> int:
+        return 1 + self.spelling
+
+    @property
+    def stored_dtype(self) -> "np.dtype[np.generic]":
         """The smallest type that holds every id."""
         return np.dtype(np.uint16 if max(self.count, self.letters) <= 1 << 16 else np.int32)
+
+    @property
+    def stored_size(self) -> int:
+        """Ids of an item that is spelt; 0 where it is an id alone."""
+        return self.item_size if self.spelling else 0
 
     def facts(self) -> dict[str, Any]:
         """What clients are told."""
         return {"unit": None, "symbols": self.count}
 
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        shape = (2, self.item_size) if self.spelling else (2,)
+        return np.ones(shape, self.dtype)[: 1 + closing]
+
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(ItemKind):
     """Each item is a row of `count` numbers; a target that is missing is not a number."""
 
     count: int
 
     @property
     def item_size(self) -> int:
-        """Numbers of an item."""
         return self.count
 
-    @property
-    def dtype(self) -> "np.dtype[Any]":
-        """The type of a number."""
-        return np.dtype(np.float32)
-
-    def facts(self) -> dict[str, Any]:
-        """What clients are told."""
-        return {"numbers": self.count}
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        return np.zeros((PLACEHOLDER_STEPS, self.count), self.dtype)
 
 
 @dataclass(frozen=True)
@@ -67,9 +125,16 @@ class Series(Numbers):
     quantiles: tuple[float, ...] = ()  # that a forecast gives beside the mean
     forced: float = 1.0  # share of the training in which true values are fed back
 
+    @property
+    def series(self) -> "Series":
+        return self
+
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        return np.zeros((self.steps, self.count), self.dtype)
+
 
 @dataclass(frozen=True)
-class Pixels:
+class Pixels(ItemKind):
     """Each item is a picture: so many channels of rows of pixels, each from 0 to 255.
 
     A row has `frames` of them at most: one, unless it is a video.
@@ -80,6 +145,12 @@ class Pixels:
     width: int
     frames: int = 1
 
+    dtype = np.uint8
+
+    @property
+    def pixels(self) -> "Pixels":
+        return self
+
     @property
     def count(self) -> int:
         """Numbers in an item."""
@@ -87,17 +158,10 @@ class Pixels:
 
     @property
     def item_size(self) -> int:
-        """Numbers of an item."""
         return self.count
 
-    @property
-    def dtype(self) -> "np.dtype[Any]":
-        """The type of a pixel."""
-        return np.dtype(np.uint8)
-
-    def facts(self) -> dict[str, Any]:
-        """What clients are told."""
-        return {"numbers": self.count}
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        return np.full((1, self.count), 255, self.dtype)
 
 
 Items = Symbols | Numbers | Pixels
