@@ -24,13 +24,14 @@ __all__ = ["check_columns", "items_per_row", "outline", "plan", "preset_kinds"]
 
 FILL_SHARE = 0.85  # of a batch of rows that differ in length; a stream leaves nothing empty
 PLACE = "configuration"
-UNKNOWN = ColumnStatistics(0.0, 0.0, 0.0, 0, 0, 0)
+UNKNOWN = ColumnStatistics(1.0, 1.0, 0.0, 1, 1, 1)  # a column that is not yet read
 
 
 def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") -> Config:
     """The whole configuration: automatic choices, and the user's own laid over them."""
-    overrides, own = _complete(overrides, preset)
-    situation = _situation(overrides, own, facts, preset)
+    overrides = _complete(overrides, preset)
+    situation = _situation(overrides, facts, preset)
+    own = _own_columns(overrides)
     chosen = _columns(situation, own)
     situation = _after_reading(situation, merge(chosen, own))
     for defaults in (_model(situation), _search(situation), _reader(situation)):
@@ -48,9 +49,8 @@ def outline(overrides: Mapping[str, Any], *, preset: str = "auto", stream: bool 
 
     It says nothing of the model, and of training and search holds the user's options alone.
     """
-    overrides, own = _complete(overrides, preset)
-    facts = Facts(1, UNKNOWN, UNKNOWN, stream=stream)
-    situation = _situation(overrides, own, facts, preset)
+    overrides = _complete(overrides, preset)
+    situation = _situation(overrides, Facts(1, UNKNOWN, UNKNOWN, stream=stream), preset)
     data = situation.source.data_defaults(situation)
     settled = {name: value for name, value in overrides.items() if name != "model"}
     return validate(merge({"data": data}, settled), place=PLACE)
@@ -93,12 +93,15 @@ def preset_kinds(preset: str, begun: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _complete(overrides: Mapping[str, Any], preset: str) -> tuple[Overrides, Overrides]:
-    """The user's options with what their target implies, and those of the columns alone."""
+def _complete(overrides: Mapping[str, Any], preset: str) -> Overrides:
+    """The user's options, with what follows from them for the columns."""
     if preset not in PRESETS:
         raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
-    overrides = _target_class(overrides).complete(overrides)
-    return overrides, {name: overrides[name] for name in ("source", "target") if name in overrides}
+    return _target_class(overrides).complete(overrides)
+
+
+def _own_columns(overrides: Mapping[str, Any]) -> Overrides:
+    return {name: overrides[name] for name in ("source", "target") if name in overrides}
 
 
 def _target_class(overrides: Mapping[str, Any]) -> type[TargetOptions]:
@@ -108,11 +111,9 @@ def _target_class(overrides: Mapping[str, Any]) -> type[TargetOptions]:
     return dict(TARGETS).get(kind, TargetOptions) if isinstance(kind, str) else TargetOptions
 
 
-def _situation(
-    overrides: Mapping[str, Any], own: Overrides, facts: Facts, preset: str
-) -> Situation:
+def _situation(overrides: Mapping[str, Any], facts: Facts, preset: str) -> Situation:
     """The columns as they are asked for, which must go together."""
-    asked = validate(own, place=PLACE)
+    asked = validate(_own_columns(overrides), place=PLACE)
     asked.source.check_target(asked.target)
     asked.target.check_source(asked.source)
     data = overrides.get("data", {})

@@ -40,14 +40,14 @@ class ItemKind:
         raise NotImplementedError
 
     @property
-    def storage_width(self) -> int:
-        """Numbers that a file holds for one item; 0 where it is a bare id."""
-        return self.item_size
+    def stored_dtype(self) -> "np.dtype[np.generic]":
+        """The smallest type that holds every number of a row, for files."""
+        return np.dtype(self.dtype)
 
     @property
-    def storage_dtype(self) -> "np.dtype[Any]":
-        """The type of those numbers."""
-        return np.dtype(self.dtype)
+    def stored_size(self) -> int:
+        """Numbers of an item in a file; 0 where it is an id alone."""
+        return self.item_size
 
     def facts(self) -> dict[str, Any]:
         """What clients are told."""
@@ -81,14 +81,17 @@ class Symbols(ItemKind):
         return 1 + self.spelling
 
     @property
-    def storage_width(self) -> int:
-        return self.item_size if self.spelling else 0
-
-    @property
-    def storage_dtype(self) -> "np.dtype[Any]":
+    def stored_dtype(self) -> "np.dtype[np.generic]":
+        """The smallest type that holds every id."""
         return np.dtype(np.uint16 if max(self.count, self.letters) <= 1 << 16 else np.int32)
 
+    @property
+    def stored_size(self) -> int:
+        """Ids of an item that is spelt; 0 where it is an id alone."""
+        return self.item_size if self.spelling else 0
+
     def facts(self) -> dict[str, Any]:
+        """What clients are told."""
         return {"unit": None, "symbols": self.count}
 
     def placeholder(self, *, closing: int = 0) -> np.ndarray:

@@ -128,7 +128,7 @@ def check_kinds(name: str, model: Predictor) -> None:
 
 def reads_files(model: Predictor) -> bool:
     """Whether inputs are files."""
-    return model.source.config.kind in ("picture", "sound")
+    return model.source.takes_uploads
 
 
 def check_input(given: str | list[str] | FileInput | SeriesInput, limits: ServingConfig) -> None:
@@ -169,7 +169,7 @@ def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:
     """Inputs that are texts or, where the model reads them, turns; the first other is an error."""
     found = []
     for number, given in enumerate(inputs, start=1):
-        turns = isinstance(given, list) and str(model.source.config.kind) == "turns"
+        turns = isinstance(given, list) and model.source.takes_turns
         if not turns and not isinstance(given, str):
             raise DataError(f"inputs, number {number}: is not a text, which this model reads")
         found.append(join_turns(given) if turns else given)
@@ -209,22 +209,9 @@ def describe_model(model: Predictor) -> dict[str, Any]:
     return {**fields, "search": model.describe_search()}
 
 
-def _field(field: Any) -> dict[str, Any]:
+def _field(field: Column) -> dict[str, Any]:
     """What a client needs to know of a field: its kind, sizes, and the names in it."""
-    kind, config, items = field.config.kind, field.config, field.items
-    facts: dict[str, Any] = {"kind": kind}
-    match kind:
-        case "picture":
-            return facts | {"height": config.height, "width": config.width}
-        case "sound":
-            return facts | {"rate": field.rate}
-        case "series":
-            return facts | {"columns": field.names, "steps": items.steps}
-        case "vector" | "number":
-            return facts | {"numbers": items.count}
-        case "gaps":
-            unit = field.text.config.unit
-            return facts | {"unit": unit, "symbols": items.count, "marker": config.marker}
-    labels = getattr(field, "labels", ())
-    facts |= {"unit": getattr(config, "unit", None), "symbols": items.count}
-    return facts | ({"labels": labels} if 0 < len(labels) <= MAX_LABELS else {})
+    facts = {"kind": field.config.kind, **field.facts()}
+    if not 0 < len(facts.get("labels", ())) <= MAX_LABELS:
+        facts.pop("labels", None)
+    return facts
