@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 
+from seqloom.runs.progress import Origin, Progress
 from tests.cli.support import Command
 from tests.run.support import PAIRS, last, options, write_pairs
 
@@ -40,7 +41,7 @@ def test_beginning_from_another_run(command: Command, tiny: Path, tmp_path: Path
     again = ("train", data, "--run", new, "--from", old, *few, "--set", "training.freeze=encoder")
     assert f"begins from {old}, step 2" in command(*again).err
     assert command(*again).code == 0
-    assert last(new).progress()["origin"] == f"{old}, step 2"
+    assert Progress.from_dict(last(new).progress()).origin == Origin(str(old), 2)
     assert f"begun from {old}, step 2" in command("describe", new).out
     wrong = command("train", data, "--run", tmp_path / "x", "--from", tmp_path / "none")
     assert wrong.code == 4

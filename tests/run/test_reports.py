@@ -14,11 +14,11 @@ from seqloom.api.report import report
 from seqloom.api.train import train
 from seqloom.config import merge
 from seqloom.prediction import MaskFiller
-from tests.run import test_gaps as gaps
 from tests.run import test_senses as senses
-from tests.run import test_series as series
 from tests.run.support import PAIRS, options
 from tests.run.test_senses import pictures_, sounds_, videos_
+from tests.tasks import test_blanks as gaps
+from tests.tasks import test_series as series
 
 __all__ = ["pictures_", "sounds_", "videos_"]
 

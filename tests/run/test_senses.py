@@ -10,7 +10,6 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from seqloom.api import check
 from seqloom.api.check import check_data
 from seqloom.api.describe import describe
 from seqloom.api.evaluate import evaluate
@@ -20,6 +19,7 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SoundField, Values, VideoField
 from seqloom.fields import file_fields as named
 from seqloom.nn.resnet import ResNet
+from seqloom.runs import data_check
 from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
@@ -294,7 +294,7 @@ def test_check_measures_some_files(videos: Path, monkeypatch: pytest.MonkeyPatch
     """From all over, and one at a time; every file is looked at once more, for its faults."""
     read = files_read(monkeypatch)
     monkeypatch.setattr(named, "CACHE_BYTES", 1)
-    monkeypatch.setattr(check, "MAX_MEASURED_FILES", 4)
+    monkeypatch.setattr(data_check, "MAX_MEASURED_FILES", 4)
     list(check_data(TrainingRequest(videos, options=video_options())))
     assert [Path(name).stem for name in read[:4]] == ["0", "5", "10", "15"]
     assert len(read) == 4 + 16

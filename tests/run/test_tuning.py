@@ -13,6 +13,7 @@ from seqloom.api.train import train
 from seqloom.errors import ConfigError, Interrupted, RunError
 from seqloom.fields import load_text
 from seqloom.runs.observer import Plan, SilentObserver
+from seqloom.runs.progress import Origin, Progress
 from seqloom.store import Checkpoint, RunDirectory
 from tests.run.support import PAIRS, Options, assert_same, at, interrupt, last, options, trained
 
@@ -52,7 +53,8 @@ def test_it_begins_with_the_weights_and_fields_of_the_other(old: Path, tmp_path:
     for side in ("source", "target"):
         fields = [load_text(path / "fields" / side) for path in (old, run)]
         assert fields[0].fingerprint == fields[1].fingerprint
-    assert steps(run)[0].progress()["origin"] == f"{old}, step {best(old)}"
+    origin = Progress.from_dict(steps(run)[0].progress()).origin
+    assert origin == Origin(str(old), best(old))
     (event,) = [each for each in RunDirectory(run).events() if each["event"] == "begun"]
     assert event == {"event": "begun", "step": 0, "from": f"{old}, step {best(old)}"}
     assert f"begun from {old}, step {best(old)}" in describe(run)

@@ -87,11 +87,11 @@ def sweep(
     halving = _Halving(Path(run), load_sweep_space(Path(space)), options or {}, tell)
     halving.save_space(Path(space))
 
-    def trained(trial: Trial, until: int) -> None:
+    def train_trial(trial: Trial, until: int) -> None:
         chosen = halving.options(trial)
         train(data, trial.run, valid=valid, model=model, options=chosen, until=until)
 
-    trials = halving.run_rungs(trained)
+    trials = halving.run_rungs(train_trial)
     picture = Path(run) / "sweep.png"
     draw_sweep([_trial_curve(each) for each in trials], picture, title=_title(trials[0]))
     return SweepResult(halving.space, trials, picture)
@@ -129,7 +129,7 @@ class _Halving:
         length = {"training": {"updates": rungs[-1][1]}}
         return merge(merge(chosen, length), parse_assignments(trial.assignments))
 
-    def run_rungs(self, trained: Callable[[Trial, int], None]) -> tuple[Trial, ...]:
+    def run_rungs(self, train_trial: Callable[[Trial, int], None]) -> tuple[Trial, ...]:
         """All trials, the best first, after as many rungs as the space has."""
         seed = self.common.get("seed", SEED)
         for rung, (count, updates) in enumerate(self.space.rungs, 1):
@@ -141,20 +141,20 @@ class _Halving:
                     self.trials.append(Trial(self.folder / f"trial-{number + 1:03}", setting))
                 trial = self.trials[number]
                 if rung == 1 or not trial.failure:
-                    self.trials[number] = self._run_trial(trial, updates, trained)
+                    self.trials[number] = self._run_trial(trial, updates, train_trial)
             self.trials.sort(key=_rank)
             if self.trials[0].failure:
                 raise ConfigError(f"no trial could be trained: {self.trials[0].failure}")
         return tuple(self.trials)
 
     def _run_trial(
-        self, trial: Trial, updates: int, trained: Callable[[Trial, int], None]
+        self, trial: Trial, updates: int, train_trial: Callable[[Trial, int], None]
     ) -> Trial:
         """The trial after so many updates, made now unless they were made before."""
         failure = _divergence(trial.run)
         try:
             if not failure and _progress(trial.run).step < updates:
-                trained(trial, updates)
+                train_trial(trial, updates)
         except (ConfigError, DivergedError) as error:
             failure = str(error)
         shown = " ".join(trial.assignments)

@@ -90,12 +90,15 @@ def train(
             held_out = None if valid is None else _as_rereadable(valid)
             request = TrainingRequest(_as_rereadable(data), held_out, model, options or {})
             request = request if base is None else _apply_base(Path(base), directory, request)
-            task = task_of_request(directory, request)
+            task, observer = task_of_request(directory, request), watch or SilentObserver()
+            draft = None
             if not directory.exists:
                 data_files(request.data)
+                draft = task.draft(request, observer)
             with directory.lock(), torch.random.fork_rng():
-                prepared = task.prepare(directory, request, watch or SilentObserver())
-                training = _Training(directory, prepared, watch or SilentObserver(), until)
+                prepared = task.prepare(directory, request, observer, draft=draft)
+                del draft  # its sample of the data is not needed any more
+                training = _Training(directory, prepared, observer, until)
                 stop.defer()
                 return training.run(stop, ranks)
 
@@ -141,7 +144,7 @@ class _Training:
         self.rest = min(until or prepared.config.training.updates, prepared.config.training.updates)
         self.config = prepared.config
         network = new_network(self.config, prepared.source, prepared.target)
-        self.held_out = self.task.held_out(prepared, deepcopy(network))
+        self.held_out = self.task.build_held_out(prepared, deepcopy(network))
         masking = self.task.masking(self.config, prepared.target)
         self.learner = Learner(self.config, network, prepared.train, masking)
         self.board: TensorBoardLog | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from seqloom.config import (
     Config,
@@ -59,8 +59,10 @@ from seqloom.training import check_forcing, check_precision, freeze
 __all__ = [
     "ConfigCheck",
     "PreparedData",
+    "RunDraft",
     "check_network",
     "check_same_data",
+    "draft_rows",
     "learn_fields",
     "prepare_rows",
     "resume_config",
@@ -70,6 +72,9 @@ __all__ = [
 CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on, ...
 FIXED = ("training.extend_vocabulary",)  # ... and of that, what is settled at its beginning
 ConfigCheck = Callable[[Config], None]
+"""Raises ConfigError where a run cannot be trained as configured."""
+
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True)
@@ -87,26 +92,44 @@ class PreparedData:
     )
 
 
+@dataclass(frozen=True)
+class RunDraft(Generic[Content]):
+    """A new run before anything of it is written: its configuration, and the data it follows."""
+
+    config: Config
+    content: Content
+
+
+def draft_rows(
+    request: TrainingRequest, watch: TrainingObserver, *, check: ConfigCheck
+) -> RunDraft[Survey]:
+    """Survey the rows and plan the run; `check` raises ConfigError where it cannot be trained."""
+    watch.on_message("reading the data")
+    found = request.survey()
+    config = request.plan(found.facts)
+    check(config)
+    return RunDraft(config, found)
+
+
 def prepare_rows(
     directory: RunDirectory,
     request: TrainingRequest,
     watch: TrainingObserver,
     *,
+    draft: RunDraft[Survey] | None,
     check: ConfigCheck,
 ) -> PreparedData:
     """Make or find a run's configuration and fields, and its rows in encoded form.
 
-    `check` raises ConfigError where a configuration cannot be learnt.
+    A new run follows its draft, where one was made before.
     """
     found: Survey | None = None
     base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings | None = None
     latest = directory.latest_checkpoint() if directory.exists else None
     if latest is None:
-        watch.on_message("reading the data")
-        found = request.survey()
-        config = request.plan(found.facts)
-        check(config)
-        config, fields = _new_fields(config, request, found, watch)
+        draft = draft or draft_rows(request, watch, check=check)
+        found = draft.content
+        config, fields = _new_fields(draft.config, request, found, watch)
         base = request.base or open_embeddings(config, fields, open_front_end(config.model.front))
         source, target = fields
         save_fields(directory, source, target)

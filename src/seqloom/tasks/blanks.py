@@ -102,7 +102,7 @@ class BlanksTask(Task[MaskFiller]):
         known = None if run is None else run.cache_directory / "train"
         return MaskFiller(config, source, target, network, known)
 
-    def held_out(self, prepared: PreparedData, network: Network) -> HeldOutBlanks:
+    def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOutBlanks:
         """The share of held-out tokens that are told right."""
         config, target = prepared.config, prepared.target
         model = self.predictor(config, prepared.source, target, network)

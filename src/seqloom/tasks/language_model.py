@@ -76,7 +76,7 @@ class LanguageModelTask(Task[TextPredictor]):
         """The network as a writer that continues beginnings."""
         return text_predictor(config, source, target, network, run=run)
 
-    def held_out(self, prepared: PreparedData, network: Network) -> HeldOut[TextPredictor]:
+    def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[TextPredictor]:
         """The loss of held-out texts."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
         return HeldOutTexts(prepared, model)

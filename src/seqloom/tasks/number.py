@@ -46,7 +46,7 @@ class NumberTask(Task[NumberPredictor]):
         known = None if run is None else run.cache_directory / "train"
         return NumberPredictor(config, source, target, network, known)
 
-    def held_out(self, prepared: PreparedData, network: Network) -> HeldOut[NumberPredictor]:
+    def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[NumberPredictor]:
         """Errors over all held-out rows."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
         return HeldOutOutputs(prepared, model, self)

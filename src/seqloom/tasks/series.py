@@ -18,7 +18,7 @@ from seqloom.model import Network
 from seqloom.prediction import Forecaster, Output
 from seqloom.runs.diagnosis import quantile_guess_loss
 from seqloom.runs.observer import TrainingObserver
-from seqloom.runs.prepare import PreparedData
+from seqloom.runs.prepare import PreparedData, RunDraft
 from seqloom.runs.request import TrainingRequest
 from seqloom.search import Search
 from seqloom.store import RunDirectory
@@ -30,7 +30,7 @@ from seqloom.tasks.report_rows import (
     Scale,
     open_held_out,
 )
-from seqloom.tasks.series_data import check_series, prepare_series
+from seqloom.tasks.series_data import ReportedTable, check_series, draft_series, prepare_series
 from seqloom.tasks.series_evaluation import HeldOutSeries, SeriesEvaluation, evaluate_series
 from seqloom.tasks.task import TASKS, Task
 from seqloom.tasks.views import attribution_views
@@ -48,11 +48,20 @@ class SeriesTask(Task[Forecaster]):
     digits = 4
     has_perplexity = False
 
+    def draft(self, request: TrainingRequest, watch: TrainingObserver) -> RunDraft[ReportedTable]:
+        """Read the series and plan a new run, before anything of it is written."""
+        return draft_series(request, watch, check=self.check_config)
+
     def prepare(
-        self, directory: RunDirectory, request: TrainingRequest, watch: TrainingObserver
+        self,
+        directory: RunDirectory,
+        request: TrainingRequest,
+        watch: TrainingObserver,
+        *,
+        draft: RunDraft[ReportedTable] | None = None,
     ) -> PreparedData:
         """Make or find a run's configuration, columns and scale, and its encoded windows."""
-        return prepare_series(directory, request, watch, check=self.check_config)
+        return prepare_series(directory, request, watch, draft=draft, check=self.check_config)
 
     def check_data(self, request: TrainingRequest) -> Iterator[str]:
         """What is in a series and what training would make of it, as lines of text."""
@@ -70,7 +79,7 @@ class SeriesTask(Task[Forecaster]):
         """The network as a forecaster."""
         return Forecaster(config, source, target, network)
 
-    def held_out(self, prepared: PreparedData, network: Network) -> HeldOutSeries:
+    def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOutSeries:
         """The errors of forecasts of held-out windows."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
         return HeldOutSeries(prepared, model)

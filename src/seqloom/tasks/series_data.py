@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from seqloom.runs.observer import TrainingObserver
 from seqloom.runs.prepare import (
     ConfigCheck,
     PreparedData,
+    RunDraft,
     check_same_data,
     resume_config,
     save_fields,
@@ -46,11 +47,28 @@ from seqloom.runs.prepare import (
 from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
 
-__all__ = ["check_series", "prepare_series", "series_fields"]
+__all__ = ["ReportedTable", "check_series", "draft_series", "prepare_series", "series_fields"]
 
 NO_TEXT = ColumnStatistics(50.0, 10.0, 9.0, 50, 10_000, 1_000)  # a series is planned by its rows
 
 Fields = tuple[SeriesField, SeriesField]
+
+
+class ReportedTable(NamedTuple):
+    """A table over time, and which of its rows cannot be used."""
+
+    table: SeriesTable
+    report: Report
+
+
+def draft_series(
+    request: TrainingRequest, watch: TrainingObserver, *, check: ConfigCheck
+) -> RunDraft[ReportedTable]:
+    """Read the series and plan the run."""
+    watch.on_message("reading the series")
+    report = Report()
+    config, table = _read_and_plan(request, report, check)
+    return RunDraft(config, ReportedTable(table, report))
 
 
 def prepare_series(
@@ -58,20 +76,22 @@ def prepare_series(
     request: TrainingRequest,
     watch: TrainingObserver,
     *,
+    draft: RunDraft[ReportedTable] | None,
     check: ConfigCheck,
 ) -> PreparedData:
     """Make or find a run's configuration, columns and scale, and its windows in encoded form."""
     latest = directory.latest_checkpoint() if directory.exists else None
-    reports = Report(), Report()
-    watch.on_message("reading the series")
+    reports = [Report(), Report()]
     if latest is None:
-        config, table = _read_and_plan(request, reports[0], check)
-        config, fields = _new_fields(config, request, table)
+        draft = draft or draft_series(request, watch, check=check)
+        table, reports[0] = draft.content
+        config, fields = _new_fields(draft.config, request, table)
         save_fields(directory, *fields)
         directory.create(dump(config))
     else:
         config = resume_config(directory, request, watch, check=check)
-        fields = series_pair(*load_fields(directory, config))
+        fields = cast(Fields, load_fields(directory, config))
+        watch.on_message("reading the series")
         table = _read(request.data, config, reports[0], fields)
     sides = _WindowSplits(directory, request, config, fields)
     train = sides.corpus("train", table)
@@ -119,29 +139,21 @@ def check_series(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[st
 
 def series_fields(table: SeriesTable, config: Config, learnt: range) -> Fields:
     """Source and target with the scale of the rows to learn from, and simple forecasts."""
-    if not isinstance(config.source, WindowConfig) or not isinstance(config.target, HorizonConfig):
-        raise ConfigError("a series is forecast from series: set source.kind and target.kind")
+    window, horizon = _columns(config)
     shape, columns = _shape(config), table.columns
     whole = np.where(table.usable[:, None], table.values, np.nan)[learnt.start : learnt.stop]
     if not np.isfinite(whole).any():
         raise DataError(f"{table.file}: no row is left to learn from; mend it")
-    source = SeriesField.from_rows(config.source, columns.all, whole)
-    target = SeriesField.from_rows(config.target, columns.targets, whole[:, : len(columns.targets)])
+    source = SeriesField.from_rows(window, columns.all, whole)
+    target = SeriesField.from_rows(horizon, columns.targets, whole[:, : len(columns.targets)])
     scaled = np.asarray(target.scale(whole[:, : len(columns.targets)]), np.float64)
     if len(scaled) < sum(shape):
         raise _too_short(table, len(scaled), shape)
     calendar = calendar_periods(table.clock.unit, table.clock.step)
-    season = config.target.season or find_season(scaled, shape.window, calendar=calendar)
+    season = horizon.season or find_season(scaled, shape.window, calendar=calendar)
     naive_error = tuple(seasonal_naive_error(scaled, min(season, shape.window)).tolist())
     past = SeriesBaseline(season, ridge(scaled, *shape), naive_error)
-    return source, SeriesField(config.target, target.names, (target.mean, target.spread), past)
-
-
-def series_pair(source: object, target: object) -> Fields:
-    """Two fields that must be series."""
-    if not isinstance(source, SeriesField) or not isinstance(target, SeriesField):
-        raise TypeError("a forecast has series on both sides")
-    return source, target
+    return source, SeriesField(horizon, target.names, (target.mean, target.spread), past)
 
 
 def _new_fields(
@@ -150,9 +162,8 @@ def _new_fields(
     """New fields, or those of the run that is begun from; the configuration that goes with them."""
     if request.base is None:
         return config, series_fields(table, config, _training_range(table, config, request))
-    return request.base.fine_tuning_config(config, request.options), series_pair(
-        *request.base.fields
-    )
+    fields = cast(Fields, request.base.fields)
+    return request.base.fine_tuning_config(config, request.options), fields
 
 
 def _training_range(table: SeriesTable, config: Config, request: TrainingRequest) -> range:
@@ -165,11 +176,9 @@ def _read_and_plan(
 ) -> tuple[Config, SeriesTable]:
     """The table, and the configuration that follows from its size."""
     likely = request.outline()
-    if not isinstance(likely.source, WindowConfig):
-        raise ConfigError("a series is forecast from series: leave source.kind out")
-    columns: SeriesColumns | WindowConfig = likely.source
+    columns: SeriesColumns | WindowConfig = _columns(likely)[0]
     if request.base is not None:
-        columns = SeriesColumns.of(*series_pair(*request.base.fields))
+        columns = SeriesColumns.of(*cast(Fields, request.base.fields))
     if likely.data.weight:
         raise ConfigError("--weight weighs rows of pairs, and a series has none: leave it out")
     table = read_series(request.data, likely.data, columns, report)
@@ -179,9 +188,15 @@ def _read_and_plan(
 
 
 def _shape(config: Config) -> WindowShape:
+    source, target = _columns(config)
+    return WindowShape(source.window, target.horizon)
+
+
+def _columns(config: Config) -> tuple[WindowConfig, HorizonConfig]:
+    """What is read and what is forecast; ConfigError where they are not both series."""
     if not isinstance(config.source, WindowConfig) or not isinstance(config.target, HorizonConfig):
         raise ConfigError("a series is forecast from series: set source.kind and target.kind")
-    return WindowShape(config.source.window, config.target.horizon)
+    return config.source, config.target
 
 
 def _read(data: Data, config: Config, report: Report, fields: Fields) -> SeriesTable:

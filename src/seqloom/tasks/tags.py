@@ -51,7 +51,7 @@ class TagsTask(Task[HeadPredictor]):
         known = None if run is None else run.cache_directory / "train"
         return HeadPredictor(config, source, target, network, known)
 
-    def held_out(self, prepared: PreparedData, network: Network) -> HeldOut[HeadPredictor]:
+    def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[HeadPredictor]:
         """The share of right tags over all held-out rows."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
         return HeldOutOutputs(prepared, model, self)

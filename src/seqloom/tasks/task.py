@@ -19,7 +19,13 @@ from seqloom.registry import Family
 from seqloom.runs.data_check import check_rows
 from seqloom.runs.held_out import AnyPredictor, HeldOut
 from seqloom.runs.observer import TrainingObserver
-from seqloom.runs.prepare import PreparedData, check_network, prepare_rows
+from seqloom.runs.prepare import (
+    PreparedData,
+    RunDraft,
+    check_network,
+    draft_rows,
+    prepare_rows,
+)
 from seqloom.runs.progress import Validation
 from seqloom.runs.request import TrainingRequest
 from seqloom.search import Search
@@ -64,11 +70,20 @@ class Task(ABC, Generic[AnyPredictor]):
         self.check_columns(config)
         check_network(config)
 
+    def draft(self, request: TrainingRequest, watch: TrainingObserver) -> RunDraft[Any]:
+        """Read the data and plan a new run, before anything of it is written."""
+        return draft_rows(request, watch, check=self.check_config)
+
     def prepare(
-        self, directory: RunDirectory, request: TrainingRequest, watch: TrainingObserver
+        self,
+        directory: RunDirectory,
+        request: TrainingRequest,
+        watch: TrainingObserver,
+        *,
+        draft: RunDraft[Any] | None = None,
     ) -> PreparedData:
         """Make or find a run's configuration, fields and encoded data."""
-        return prepare_rows(directory, request, watch, check=self.check_config)
+        return prepare_rows(directory, request, watch, draft=draft, check=self.check_config)
 
     def check_data(self, request: TrainingRequest) -> Iterator[str]:
         """What is in the data and what training would make of it, as lines of text."""
@@ -91,7 +106,7 @@ class Task(ABC, Generic[AnyPredictor]):
         """The network in use; with the final weights of a run, as fast as it can be."""
 
     @abstractmethod
-    def held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyPredictor]:
+    def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyPredictor]:
         """What measures weights on the held-out rows, in this network."""
 
     @abstractmethod

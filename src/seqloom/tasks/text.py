@@ -101,7 +101,7 @@ class TextTask(Task[TextPredictor]):
         """The network as a writer."""
         return text_predictor(config, source, target, network, run=run)
 
-    def held_out(self, prepared: PreparedData, network: Network) -> HeldOut[TextPredictor]:
+    def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[TextPredictor]:
         """The metrics of texts written for some held-out rows."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
         return HeldOutText(prepared, model, self, most=SAMPLED_ROWS)
