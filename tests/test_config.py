@@ -25,6 +25,7 @@ from seqloom.config import (
     load,
     merge,
     option_names,
+    option_rows,
     parse,
     parse_assignments,
     plan,
@@ -163,6 +164,56 @@ def test_option_names_are_unique_and_are_the_keys_of_the_written_file() -> None:
 
 def test_every_option_has_a_description() -> None:
     assert [name for name, text in described(Config) if not text] == []
+
+
+def defaults_of(
+    section: BaseModel, prefix: str = "", kind: str = ""
+) -> Iterator[tuple[str, str, Any]]:
+    """Every option of every kind with what an instance of its class has where nothing is set."""
+    for name, field in type(section).model_fields.items():
+        value, dotted = getattr(section, name), f"{prefix}{name}"
+        members = [each for mark in field.metadata if isinstance(mark, Choice)
+                   for each in mark.members()]  # fmt: skip
+        if members:
+            yield f"{dotted}.kind", kind, value.kind
+            for member, options in members:
+                yield from defaults_of(options.model_validate({}), f"{dotted}.", member)
+        elif isinstance(value, BaseModel):
+            yield from defaults_of(value, f"{dotted}.", kind)
+        elif name != "kind":
+            yield dotted, kind, value
+
+
+def test_each_row_of_the_manual_has_the_default_of_its_own_kind() -> None:
+    """One row for each kind and option, none left out and none twice."""
+    rows = [(row.name, row.kind, row.default) for row in option_rows()]
+    assert sorted(rows, key=repr) == sorted(set(defaults_of(Config())), key=repr)
+    told = {(name, kind): default for name, kind, default in rows}
+    assert len(told) == len(rows)
+    assert told["model.decoder.width", "recurrent"] == 512
+    assert told["model.decoder.width", "transformer"] == 256
+    assert told["training.optimizer.momentum", "muon"] == 0.95
+    assert told["training.optimizer.momentum", "sgd"] == 0.0
+
+
+OLD = """
+[target]
+kind = "gaps"
+marker = "?"
+
+[model.decoder]
+kind = "gaps"
+dropout = 0.3
+"""
+
+
+def test_a_configuration_of_an_earlier_release_is_read_in_todays_words() -> None:
+    """What 0.1.0 called gaps are blanks: in files, bare, and on the command line."""
+    assert read(OLD) == read(OLD.replace("gaps", "blanks"))
+    assert read(dump(read(OLD))) == read(OLD)
+    assert parse("target = 'gaps'", place="run") == {"target": "blanks"}
+    assert parse_assignments(["target.kind=gaps"]) == {"target": {"kind": "blanks"}}
+    assert parse("[data]\ntarget = 'gaps'", place="run") == {"data": {"target": "gaps"}}
 
 
 @pytest.mark.parametrize(

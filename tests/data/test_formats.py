@@ -15,7 +15,8 @@ from pyarrow import parquet
 
 from seqloom.config import DataConfig
 from seqloom.data import Reason, Report, read_rows
-from seqloom.data.readers.delimited import Record, csv_records
+from seqloom.data.readers import Record
+from seqloom.data.readers.csv import csv_records
 from seqloom.data.report import Fault
 from seqloom.errors import DataError
 from tests.data.support import Pairs, read, sentence

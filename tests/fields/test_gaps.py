@@ -1,5 +1,6 @@
 """S8, fill-in: gaps are marked, read as one token each, and filled in where they were."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,26 @@ def test_what_can_be_in_a_gap() -> None:
         blank = [n for n in range(len(SPECIAL_SYMBOLS), field.size) if not fillable[n]]
         assert len(blank) == barred
         assert all(not field.decode([token]).strip() for token in blank)
+
+
+OLD = """{"format": 1,
+"config": {"kind": "gaps", "marker": "?", "share": 0.15, "kept": 0.0, "replaced": 0.0},
+"symbols": ["a", "b"],
+"text": {"kind": "text", "unit": "character", "algorithm": "unigram", "size": 100, "min_count": 1,
+"normalize": "NFC", "lowercase": false, "spelling": 0},
+"sha256": "a9edbbf37f43f42f3a2b49b59a3699a72cc83ff4701d58027cf478d48786cb35"}
+"""
+
+
+def test_a_field_of_an_earlier_release_is_read(tmp_path: Path) -> None:
+    """0.1.0 wrote this file; its hash, which caches and ensembles go by, stays what it was."""
+    (tmp_path / "field.json").write_text(OLD, encoding="ascii")
+    field = load_field(tmp_path)
+    assert field.config == BlanksConfig(marker="?")
+    assert field.fingerprint == json.loads(OLD)["sha256"]
+    field.save(tmp_path / "again")
+    assert json.loads((tmp_path / "again" / "field.json").read_text())["config"]["kind"] == "blanks"
+    assert load_field(tmp_path / "again").fingerprint == field.fingerprint
 
 
 def test_a_saved_field_is_the_same(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -9,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqloom.config import (
+    COLUMNS,
+    SOURCES,
     ColumnConfig,
     LabelConfig,
     NoColumnConfig,
     NumberConfig,
+    SourceOptions,
     TagsConfig,
     TextConfig,
     VectorConfig,
@@ -23,12 +27,14 @@ from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields import (
     END,
     Field,
+    LabelField,
     Numbers,
     SeriesField,
     Symbols,
     TextField,
     learn_field,
     load_field,
+    placeholder_items,
 )
 
 CELLS: dict[str, tuple[ColumnConfig, list[str]]] = {
@@ -44,6 +50,47 @@ CELLS: dict[str, tuple[ColumnConfig, list[str]]] = {
 def learnt(name: str) -> Field:
     config, cells = CELLS[name]
     return learn_field(config, cells, seed=1)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_what_stands_for_a_column_is_made_of_the_same(name: str) -> None:
+    """Before there is data, a network can be built of items of the kind that there will be."""
+    field, placeholder = learnt(name), placeholder_items(CELLS[name][0])
+    assert type(placeholder) is type(field.items)
+    assert placeholder.dtype == field.items.dtype
+    assert (placeholder.item_size > 0) == (field.items.item_size > 0)
+
+
+class StarsConfig(SourceOptions):
+    """A kind of column of a user's own."""
+
+    kind: Literal["stars"] = "stars"
+
+
+class StarsField(LabelField):
+    """A cell is as many stars as it says."""
+
+
+def test_a_column_of_a_users_own_is_saved_with_its_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is loaded again where it is registered; elsewhere the module is named."""
+    for family in (SOURCES, COLUMNS):
+        monkeypatch.setattr(family, "_options", dict(family._options))
+        monkeypatch.setattr(family, "_parts", dict(family._parts))
+    SOURCES.options("stars")(StarsConfig)
+    COLUMNS.part("stars")(StarsField)
+    learn_field(StarsConfig(), ["*", "**"], seed=1).save(tmp_path)
+    again = load_field(tmp_path)
+    assert again.config == StarsConfig()
+    assert again.tokens(again.rows(["**"])[0]) == ["**"]
+    monkeypatch.delitem(SOURCES._options, "stars")
+    with pytest.raises(
+        RunError,
+        match=rf"field\.json: is a column of kind 'stars', which the module {__name__} registers: "
+        rf"import it first, on the command line with --import {__name__}$",
+    ):
+        load_field(tmp_path)
 
 
 @pytest.mark.parametrize("name", CELLS)

@@ -7,7 +7,8 @@ from typing import Literal
 import pytest
 
 from seqloom.config import TextConfig
-from seqloom.fields import UNK, TextField, subwords
+from seqloom.fields import UNK, TextField
+from seqloom.fields.tokenizers import subwords
 
 Algorithm = Literal["unigram", "bpe"]
 ALGORITHMS: tuple[Algorithm, ...] = ("unigram", "bpe")

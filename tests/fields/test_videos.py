@@ -13,8 +13,8 @@ from PIL import Image
 
 from seqloom.config import PictureConfig, VideoConfig
 from seqloom.fields import PictureField, Pixels, VideoField, load_field
-from seqloom.fields import frames as reading
-from seqloom.fields.frames import frame_indices
+from seqloom.fields.images import frames as reading
+from seqloom.fields.images.frames import frame_indices
 
 CONFIG = VideoConfig(height=6, width=8, frames=5)
 Clip = NDArray[np.uint8]

@@ -1,6 +1,7 @@
 """All options as rows: what the manual, `seqloom options` and errors that name a key go by."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -44,17 +45,23 @@ def choice_of(field: FieldInfo) -> Choice | None:
 
 
 def _rows(section: type[BaseModel], prefix: str, kind: str) -> Iterator[OptionRow]:
+    """The options of a section itself, and then those of the sections in it."""
+    nested: list[Iterator[OptionRow]] = []
     for name, field in section.model_fields.items():
         choice, dotted = choice_of(field), f"{prefix}{name}"
         if choice:
-            default = field.default.kind
-            yield OptionRow(f"{dotted}.kind", kind, default, choice.meaning)
-            for member, options in choice.members():
-                yield from _rows(options, f"{dotted}.", member)
+            nested.append(_choice_rows(choice, dotted, kind, field.default.kind))
         elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from _rows(field.annotation, f"{dotted}.", kind)
+            nested.append(_rows(field.annotation, f"{dotted}.", kind))
         elif name != "kind" or not issubclass(section, PartOptions):
             yield OptionRow(dotted, kind, field.default, _meaning(field))
+    yield from chain.from_iterable(nested)
+
+
+def _choice_rows(choice: Choice, dotted: str, kind: str, default: str) -> Iterator[OptionRow]:
+    yield OptionRow(f"{dotted}.kind", kind, default, choice.meaning)
+    for member, options in choice.members():
+        yield from _rows(options, f"{dotted}.", member)
 
 
 def _meaning(field: FieldInfo) -> str:

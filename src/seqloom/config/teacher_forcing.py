@@ -89,9 +89,7 @@ class ConstantForcingConfig(FreeRunningOptions):
     """Each step reads the label with the same probability, in every update."""
 
     kind: Literal["constant"] = "constant"
-    probability: Probability = Field(
-        0.75, description="constant: probability that a step reads the label"
-    )
+    probability: Probability = Field(0.75, description="probability that a step reads the label")
 
 
 class DecayForcingOptions(FreeRunningOptions):
@@ -99,12 +97,10 @@ class DecayForcingOptions(FreeRunningOptions):
 
     half: Count = Field(
         0,
-        description="linear, exponential, inverse-sigmoid: updates after which the label is read "
+        description="updates after which the label is read "
         "half of the time; 0 takes half of training.updates",
     )
-    least: Probability = Field(
-        0.0, description="linear, exponential, inverse-sigmoid: the lowest probability"
-    )
+    least: Probability = Field(0.0, description="the lowest probability")
 
 
 @FORCING.options("linear")

@@ -32,9 +32,9 @@ def one_or_several(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-BETAS = "adamw, adam, muon: decay factors of the running means of gradient and square"
-WEIGHT_DECAY = "adamw, muon: decoupled weight decay, for matrices"
-MOMENTUM = "sgd, muon: share of the last step that is made again; 0.95 for muon"
+BETAS = "decay factors of the running means of gradient and square"
+WEIGHT_DECAY = "decoupled weight decay, for matrices"
+MOMENTUM = "momentum coefficient"
 
 
 class OptimizerOptions(PartOptions):

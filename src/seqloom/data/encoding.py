@@ -17,16 +17,7 @@ from seqloom.config import DataConfig
 from seqloom.data.report import Fault, FileLocation, Reason, Report
 from seqloom.data.table import Data, Row, data_files
 from seqloom.errors import DataError
-from seqloom.fields import (
-    BlanksField,
-    Field,
-    FileField,
-    Numbers,
-    Pixels,
-    Symbols,
-    TagsField,
-    Values,
-)
+from seqloom.fields import Field, Values
 
 __all__ = [
     "FILES",
@@ -59,7 +50,7 @@ class Columns:
     @property
     def is_aligned(self) -> bool:
         """Whether each token of the source has an item of the target (S1.1)."""
-        return isinstance(self.target, TagsField | BlanksField)
+        return self.target.is_aligned
 
     @property
     def is_stream(self) -> bool:
@@ -99,7 +90,7 @@ def write_corpus(
         target = stack.enter_context(_ColumnWriter(directory / "target", columns.target))
         for row in _encode_rows(rows, columns):
             file = row.place.file
-            if isinstance(row, Fault):
+            if not isinstance(row, _EncodedRow):
                 _drop_row(row, columns.config, report)
                 continue
             source.add(row.source)
@@ -157,16 +148,8 @@ class _ColumnWriter:
 
     def __init__(self, stem: Path, field: Field) -> None:
         self._stem = stem
-        self.width = 0  # of an item that is several numbers
-        match field.items:
-            case Symbols(count, spelling, letters):
-                small = max(count, letters) <= 1 << 16
-                self._kind = np.dtype(np.uint16 if small else np.int32)
-                self.width = 1 + spelling if spelling else 0
-            case Numbers(count):
-                self._kind, self.width = np.dtype(np.float32), count
-            case Pixels() as pixels:
-                self._kind, self.width = np.dtype(np.uint8), pixels.count
+        self.width = field.items.item_size
+        self._kind = field.items.dtype
         self._rows: list[Values] = []
         self._held = self._count = self._items = 0
 
@@ -214,7 +197,7 @@ def _encode_rows(rows: Iterable[Row], columns: Columns) -> Iterator[_EncodedRow 
     Files come one by one, so that the content that was looked at for faults is still at hand.
     """
     stream = iter(rows)
-    named = isinstance(columns.source, FileField) or isinstance(columns.target, FileField)
+    named = columns.source.reads_files or columns.target.reads_files
     while some := list(islice(stream, 1 if named else CHUNK)):
         faults = [_fault(row, columns) for row in some]
         sound = [row for row, fault in zip(some, faults, strict=True) if fault is None]
@@ -272,7 +255,7 @@ def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterat
                 columns.target.rows([row.target]),
             )
             fitting = _fit_row(row, source, target, columns=columns)
-            fault = fitting if isinstance(fitting, Fault) else None
+            fault = None if isinstance(fitting, _EncodedRow) else fitting
         if fault is None:
             yield row
         else:

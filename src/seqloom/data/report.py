@@ -1,12 +1,30 @@
 """What was read and what was left out: places, reasons, and the tally of a pass over the data."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from seqloom.errors import DataError
 
-__all__ = ["DropCount", "Fault", "FileLocation", "Reason", "Report"]
+__all__ = [
+    "DropCount",
+    "Fault",
+    "FileLocation",
+    "Reason",
+    "Report",
+    "dispatch",
+    "expand_lines",
+    "expand_sound",
+    "first_fault",
+    "map_lines",
+    "map_sound",
+    "sound_items",
+    "split_faults",
+]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class FileLocation(NamedTuple):
@@ -68,6 +86,73 @@ class Fault(NamedTuple):
     def error(self) -> DataError:
         """The sentence that stops a strict reading."""
         return DataError(f"{self.place}: {self.message}, or pass --skip-bad")
+
+
+def map_sound(
+    items: Iterable[Item | Fault], change: Callable[[Item], Result | Fault]
+) -> Iterator[Result | Fault]:
+    """What `change` makes of each item; faults stay as they are."""
+    for item in items:
+        yield item if isinstance(item, Fault) else change(item)
+
+
+def expand_sound(
+    items: Iterable[Item | Fault], change: Callable[[Item], Iterable[Result | Fault]]
+) -> Iterator[Result | Fault]:
+    """All that `change` makes of each item; faults stay as they are."""
+    for item in items:
+        if isinstance(item, Fault):
+            yield item
+        else:
+            yield from change(item)
+
+
+def map_lines(
+    lines: Iterable[str | Fault], file: str, change: Callable[[str, FileLocation], Result | Fault]
+) -> Iterator[Result | Fault]:
+    """What `change` makes of each line of a file and its place; faults stay as they are."""
+    for number, line in enumerate(lines, 1):
+        yield line if isinstance(line, Fault) else change(line, FileLocation(file, number))
+
+
+def expand_lines(
+    lines: Iterable[str | Fault],
+    file: str,
+    change: Callable[[str, FileLocation], Iterable[Result | Fault]],
+) -> Iterator[Result | Fault]:
+    """All that `change` makes of each line of a file and its place; faults stay as they are."""
+    for number, line in enumerate(lines, 1):
+        if isinstance(line, Fault):
+            yield line
+        else:
+            yield from change(line, FileLocation(file, number))
+
+
+def dispatch(
+    items: Iterable[Item | Fault], take: Callable[[Item], None], refuse: Callable[[Fault], None]
+) -> None:
+    """Give each item to `take`, and each fault to `refuse`, in order."""
+    for item in items:
+        if isinstance(item, Fault):
+            refuse(item)
+        else:
+            take(item)
+
+
+def split_faults(items: Iterable[Item | Fault]) -> Iterator[tuple[Item | None, Fault | None]]:
+    """Each item, or None and the fault that stands in its place."""
+    for item in items:
+        yield (None, item) if isinstance(item, Fault) else (item, None)
+
+
+def sound_items(items: Iterable[Item | Fault]) -> Iterator[Item]:
+    """The items without the faults."""
+    return (item for item in items if not isinstance(item, Fault))
+
+
+def first_fault(items: Iterable[Item | Fault]) -> Fault | None:
+    """The first fault, if there is one."""
+    return next((item for item in items if isinstance(item, Fault)), None)
 
 
 @dataclass(frozen=True)

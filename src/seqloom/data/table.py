@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
-from seqloom.data.readers.conll import column_rows, conllu_rows
-from seqloom.data.readers.delimited import Record, csv_records, select_cells, tsv_records
+from seqloom.data.readers import FileReader, Record, reader_of
 from seqloom.data.readers.dialogs import turn_rows
-from seqloom.data.readers.gettext import po_rows
 from seqloom.data.readers.lines import check_file, count_lines, text_lines
-from seqloom.data.readers.structured import (
-    cell_text,
-    json_records,
-    number_text,
-    parquet_records,
-    turns_text,
+from seqloom.data.readers.structured import cell_text, number_text, turns_text
+from seqloom.data.report import (
+    Fault,
+    FileLocation,
+    Reason,
+    Report,
+    expand_sound,
+    first_fault,
+    map_lines,
+    map_sound,
 )
-from seqloom.data.readers.tmx import tmx_rows
-from seqloom.data.report import Fault, FileLocation, Reason, Report
 from seqloom.errors import DataError
 
 __all__ = [
@@ -47,13 +47,6 @@ Data = str | Path | Sequence[Sequence[Cell]]
 """`pairs.tsv`, or two parallel files as `train.de,train.en`, or rows in memory."""
 
 IN_MEMORY = "<pairs>"
-TAG_FORMATS = {
-    "conllu": conllu_rows,
-    **dict.fromkeys(("conll", "bio", "iob", "iob2", "tagged"), column_rows),
-}
-"""Endings of files with a word a line, and what reads them."""
-WHOLE_FILE_FORMATS = {"po": po_rows, "pot": po_rows, "tmx": tmx_rows}
-"""Endings of files that are read as a whole."""
 LINE_END = "\n"
 
 
@@ -127,12 +120,10 @@ def _sides(name: str) -> tuple[Path, ...]:
 
 def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
     """Each record as a row, or what is wrong with it."""
-    for record in _records(data, config):
-        parts = iter([record])
-        if config.turns and isinstance(record, Record):
-            parts = turn_rows(record, config)
-        for part in parts:
-            yield part if isinstance(part, Fault) else _check_record(part, config)
+    records = _records(data, config)
+    if config.turns:
+        records = expand_sound(records, partial(turn_rows, config=config))
+    return map_sound(records, partial(_check_record, config=config))
 
 
 def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
@@ -141,77 +132,34 @@ def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
         return _memory_records(data, ColumnSelection.of(config))
     if len(files) == 2:
         return _parallel(files[0], files[1], config)
-    return _table(files[0], config)
+    return reader_of(files[0]).records(files[0], config)
 
 
-def _table(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
-    """The records of one file, whose name tells its format; an unknown ending means TSV."""
-    file = str(path)
-    match _ending(path):
-        case ending if ending in TAG_FORMATS:
-            return _tag_records(path, config)
-        case "parquet":
-            return parquet_records(path, ColumnSelection.of(config))
-        case ending if ending in WHOLE_FILE_FORMATS:
-            return WHOLE_FILE_FORMATS[ending](
-                path, ColumnSelection.of(config), max_line=config.max_line
-            )
-        case "jsonl" | "ndjson" | "json":
-            lines = text_lines(path, max_line=config.max_line)
-            return json_records(lines, ColumnSelection.of(config), file)
-        case "txt" if not config.source or ColumnSelection.of(config).is_single_column:
-            return _lines(path, config)
-        case ending:
-            lines, comma = text_lines(path, max_line=config.max_line), ending == "csv"
-            cut = partial(csv_records, max_line=config.max_line) if comma else tsv_records
-            return select_cells(cut(lines, file), config, separator="," if comma else "\t")
+def _reader(data: Data) -> FileReader | None:
+    """What reads the data, if it is in a file."""
+    return reader_of(Path(data)) if isinstance(data, str | Path) else None
 
 
 def is_tagged(data: Data) -> bool:
     """Whether the data is a file with a word a line, each of which has its tags."""
-    return isinstance(data, str | Path) and _ending(Path(data)) in TAG_FORMATS
-
-
-def _tag_records(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
-    if config.weight:
-        raise DataError(f"{path}: has no column for weights; leave data.weight out")
-    lines = text_lines(path, max_line=config.max_line)
-    return TAG_FORMATS[_ending(path)](lines, ColumnSelection.of(config), str(path))
+    reader = _reader(data)
+    return reader is not None and reader.has_tags
 
 
 def is_stream(data: Data) -> bool:
     """Whether the data is a plain text file, whose lines are one stream unless told otherwise."""
-    return isinstance(data, str | Path) and _ending(Path(data)) == "txt" and "," not in str(data)
-
-
-def _ending(path: Path) -> str:
-    """What the name of a file says about its format."""
-    return path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    reader = _reader(data)
+    return reader is not None and reader.is_plain_text and "," not in str(data)
 
 
 def _stream(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
     """Each line of a text, be it blank, or row of a table, with the end of a line after it."""
     if not is_stream(data):
-        for row in _rows(data, config):
-            yield row if isinstance(row, Fault) else row._replace(target=f"{row.target}{LINE_END}")
-        return
+        rows = _rows(data, config)
+        return map_sound(rows, lambda row: row._replace(target=f"{row.target}{LINE_END}"))
     (path,) = data_files(data)
-    for number, line in enumerate(text_lines(path, max_line=config.max_line), 1):
-        if isinstance(line, Fault):
-            yield line
-        else:
-            yield Row("", f"{line}{LINE_END}", FileLocation(str(path), number))
-
-
-def _lines(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
-    """Each line of a text file as a target, and as its source if one is wanted; blank ones only
-    part what stands between them."""
-    texts = ColumnSelection.of(config).texts
-    for number, line in enumerate(text_lines(path, max_line=config.max_line), 1):
-        if isinstance(line, Fault):
-            yield line
-        elif line.strip():
-            yield Record(FileLocation(str(path), number), [line] * texts)
+    lines = text_lines(path, max_line=config.max_line)
+    return map_lines(lines, str(path), lambda line, place: Row("", f"{line}{LINE_END}", place))
 
 
 def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record | Fault]:
@@ -234,9 +182,10 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
     for number, texts in enumerate(zip_longest(*sides), 1):
         if None in texts:
             raise DataError(f"{first}: it or {second} changed while being read; start again")
-        faults = [text for text in texts if isinstance(text, Fault)]
-        place = FileLocation(names[order[0]], number)
-        yield faults[0] if faults else Record(place, [str(texts[index]) for index in order])
+        record = Record(
+            FileLocation(names[order[0]], number), [str(texts[index]) for index in order]
+        )
+        yield first_fault(texts) or record
 
 
 def _memory_records(rows: Sequence[Any], wanted: ColumnSelection) -> Iterator[Record | Fault]:

@@ -1,6 +1,8 @@
 """Columns of data as arrays of numbers and back."""
 
+from seqloom.config.columns import column_names
 from seqloom.fields.blanks import BlanksField, MarkedText
+from seqloom.fields.field_files import PersistentField, UploadLimits
 from seqloom.fields.file_fields import FileField
 from seqloom.fields.items import Items, Numbers, Pixels, Series, Symbols
 from seqloom.fields.labels import LabelField, TagsField
@@ -8,15 +10,21 @@ from seqloom.fields.no_source import NoField
 from seqloom.fields.numbers import NumberField, VectorField
 from seqloom.fields.pictures import PictureField
 from seqloom.fields.protocol import Field, Readable
-from seqloom.fields.registry import learn_field, learn_target, load_field, load_text
-from seqloom.fields.series import SeriesBaseline, SeriesField, column_names
+from seqloom.fields.registry import (
+    learn_field,
+    learn_target,
+    load_field,
+    load_text,
+    placeholder_items,
+)
+from seqloom.fields.series import SeriesBaseline, SeriesField
 from seqloom.fields.sounds import SoundField
 from seqloom.fields.specials import BLANK, EMPTY, END, SPECIAL_SYMBOLS, START, UNK
 from seqloom.fields.text import TextField
+from seqloom.fields.tokenizers.words import split_words
 from seqloom.fields.turns import TurnsField, join_turns, parse_list, split_turns
 from seqloom.fields.values import Values
 from seqloom.fields.videos import VideoField
-from seqloom.fields.words import split_words
 
 __all__ = [
     "BLANK",
@@ -34,6 +42,7 @@ __all__ = [
     "NoField",
     "NumberField",
     "Numbers",
+    "PersistentField",
     "PictureField",
     "Pixels",
     "Readable",
@@ -45,6 +54,7 @@ __all__ = [
     "TagsField",
     "TextField",
     "TurnsField",
+    "UploadLimits",
     "Values",
     "VectorField",
     "VideoField",
@@ -55,6 +65,7 @@ __all__ = [
     "load_field",
     "load_text",
     "parse_list",
+    "placeholder_items",
     "split_turns",
     "split_words",
 ]

@@ -1,20 +1,20 @@
 """Blanks of a text: a target of the source's own tokens, and inputs in which some are marked."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from seqloom.config.columns import BlanksConfig, TextConfig
-from seqloom.errors import RunError
+from seqloom.config.columns import COLUMNS, BlanksConfig, TextConfig
+from seqloom.errors import ConfigError, RunError
 from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Symbols
-from seqloom.fields.protocol import Values
+from seqloom.fields.protocol import Field, Values
 from seqloom.fields.specials import BLANK, END, SPECIAL_SYMBOLS
 from seqloom.fields.text import TextField
 
@@ -25,13 +25,33 @@ PLACEHOLDER = (
 )
 
 
+@COLUMNS.part("blanks")
 class BlanksField(PersistentField[BlanksConfig]):
     """A cell is a text; its row has the source's tokens, which nothing closes."""
+
+    is_aligned: ClassVar[bool] = True
+    takes_any_cell: ClassVar[bool] = True
 
     def __init__(self, config: BlanksConfig, text: TextField) -> None:
         """Use `beside` or `restore`."""
         self.config = config
         self.text = text
+
+    @classmethod
+    def learn_target(
+        cls, config: BlanksConfig, cells: Iterable[str], *, source: Field, seed: int
+    ) -> Self:
+        """The blanks of texts that are cut as the source's are."""
+        if not isinstance(source, TextField):
+            raise ConfigError(
+                f"a source of kind {source.config.kind} and blanks do not go together: blanks are "
+                "tokens of a text"
+            )
+        return cls.from_source(config, source)
+
+    def extend_target(self, cells: Sequence[str], *, source: Field) -> Self:
+        """The same blanks of texts that are cut as the source's are now."""
+        return self.learn_target(self.config, cells, source=source, seed=0)
 
     @classmethod
     def from_source(cls, config: BlanksConfig, source: TextField) -> Self:
@@ -48,6 +68,11 @@ class BlanksField(PersistentField[BlanksConfig]):
                 f"{directory / FACTS}: does not say how its text is cut; restore it from a copy"
             ) from None
         return cls(config, TextField.restore(cut, facts, directory))
+
+    @classmethod
+    def placeholder_items(cls, config: BlanksConfig) -> Symbols:
+        """Items of the kind that such a column has, before there is any data."""
+        return Symbols(8)
 
     @property
     def items(self) -> Symbols:
@@ -79,6 +104,10 @@ class BlanksField(PersistentField[BlanksConfig]):
     def tokens(self, row: Any) -> list[str]:
         """A readable form of each id."""
         return self.text.tokens(row)
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told: what a blank stands for, and how it is marked."""
+        return {**self.text.facts(), "marker": self.config.marker}
 
     def describe(self) -> str:
         """What a blank stands for, and how it is marked."""

@@ -3,21 +3,27 @@
 import hashlib
 import json
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from seqloom.config.section import Section
+from seqloom.config.columns import COLUMNS, ColumnOptions
+from seqloom.config.renames import original_values
 from seqloom.errors import RunError
+from seqloom.fields.items import Items
 from seqloom.fields.values import Values
+
+if TYPE_CHECKING:
+    from seqloom.fields.protocol import Field
 
 __all__ = [
     "FACTS",
     "MODEL",
     "FieldState",
     "PersistentField",
+    "UploadLimits",
     "digest",
     "read_facts",
     "read_file",
@@ -28,7 +34,7 @@ FACTS, MODEL = "field.json", "tokenizer.model"
 FORMAT = 1
 LARGEST_FILE = 64 * 2**20
 
-Kind = TypeVar("Kind", bound=Section)
+Kind = TypeVar("Kind", bound=ColumnOptions)
 
 
 class FieldState(NamedTuple):
@@ -38,14 +44,73 @@ class FieldState(NamedTuple):
     model: bytes = b""
 
 
+class UploadLimits(NamedTuple):
+    """What a file may have that was sent rather than named."""
+
+    pixels: int
+    seconds: float
+
+
 class PersistentField(Generic[Kind]):
-    """A field that is what its configuration and a few saved facts say, and nothing else."""
+    """A field that is what its configuration and a few saved facts say, and nothing else.
+
+    A kind of column derives its field from this, and says where it differs from the usual.
+    """
 
     config: Kind
     closing = 0  # items at the end of every row that are not in its cell
-    truncates_left = (
-        False  # whether what is oldest in a row is left out where there is too much of it
-    )
+    truncates_left = False  # whether the oldest is left out where there is too much of a row
+    is_text: ClassVar[bool] = False  # whether a cell is text that is cut into tokens
+    is_aligned: ClassVar[bool] = False  # whether each token of the source has an item of it
+    is_absent: ClassVar[bool] = False  # whether there is no such column, and cells are empty
+    reads_files: ClassVar[bool] = False  # whether cells name files
+    takes_turns: ClassVar[bool] = False  # whether an input may be a list of texts
+    takes_any_cell: ClassVar[bool] = False  # whether no cell can have a fault
+    needs_all_cells: ClassVar[bool] = False  # whether a sample is not enough to learn it from
+    length_unit: ClassVar[str] = ""  # of what a row has a length; empty where all are alike
+
+    @classmethod
+    def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
+        """A new field from the cells of a column."""
+        raise NotImplementedError
+
+    @classmethod
+    def learn_target(
+        cls, config: Kind, cells: Iterable[str], *, source: "Field", seed: int
+    ) -> Self:
+        """The same for a target, which may be made of what its source is made of."""
+        return cls.learn(config, cells, seed=seed)
+
+    @classmethod
+    def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:
+        """The field with these facts, whose other files lie in the directory."""
+        raise NotImplementedError
+
+    @classmethod
+    def placeholder_items(cls, config: Kind) -> Items:
+        """Items of the kind that such a column has, before there is any data."""
+        raise NotImplementedError
+
+    @property
+    def items(self) -> Items:
+        """What a row is made of."""
+        raise NotImplementedError
+
+    def extend(self, cells: Sequence[str]) -> Self:
+        """This field with what it lacks of these cells, where it can grow."""
+        return self
+
+    def extend_target(self, cells: Sequence[str], *, source: "Field") -> Self:
+        """The same for a target, given its source as it has grown."""
+        return self.extend(cells)
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told of the column, beside its kind."""
+        return self.items.facts()
+
+    def read_upload(self, content: bytes, limits: "UploadLimits") -> Values:
+        """The row of a file's content; DataError where it cannot be read or exceeds a limit."""
+        raise NotImplementedError
 
     @property
     def fingerprint(self) -> str:
@@ -66,12 +131,12 @@ class PersistentField(Generic[Kind]):
         return FieldState({})
 
 
-def digest(config: Section, saved: FieldState) -> str:
+def digest(config: ColumnOptions, saved: FieldState) -> str:
     """A hash of all that a field is."""
     return str(_with_digest(config, saved)["sha256"])
 
 
-def write_field(directory: Path, config: Section, saved: FieldState) -> None:
+def write_field(directory: Path, config: ColumnOptions, saved: FieldState) -> None:
     """Write the files of a field into a directory, which is made if it is not there."""
     text = json.dumps(_with_digest(config, saved), ensure_ascii=True, indent=0)
     try:
@@ -115,8 +180,16 @@ def read_file(path: Path) -> bytes:
         ) from None
 
 
-def _with_digest(config: Section, saved: FieldState) -> dict[str, Any]:
-    """What goes into the JSON file, with a hash over everything."""
+def _with_digest(config: ColumnOptions, saved: FieldState) -> dict[str, Any]:
+    """What goes into the JSON file, with a hash over everything.
+
+    The hash is over the words that values were first written in, so that none changes with them. A
+    kind that is not built in is recorded with its module.
+    """
     facts = {"format": FORMAT, "config": config.model_dump(mode="json"), **saved.facts}
-    content = json.dumps(facts, ensure_ascii=True, sort_keys=True).encode() + saved.model
-    return {**facts, "sha256": hashlib.sha256(content).hexdigest()}
+    original = {**facts, "config": original_values({"target": facts["config"]})["target"]}
+    content = json.dumps(original, ensure_ascii=True, sort_keys=True).encode() + saved.model
+    digest = {"sha256": hashlib.sha256(content).hexdigest()}
+    if COLUMNS.is_built_in(config.kind):
+        return {**facts, **digest}
+    return {**facts, "module": COLUMNS.module_of(config.kind), **digest}

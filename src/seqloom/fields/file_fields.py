@@ -5,11 +5,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
-from seqloom.config.section import Section
+from seqloom.config.columns import ColumnOptions
 from seqloom.errors import DataError
 from seqloom.fields.field_files import PersistentField
+from seqloom.fields.items import Items
 from seqloom.fields.values import Values
 
 __all__ = ["UPLOAD_NAME", "FileCache", "FileField"]
@@ -17,7 +18,7 @@ __all__ = ["UPLOAD_NAME", "FileCache", "FileField"]
 UPLOAD_NAME = "the file"  # what errors call one that was sent rather than named
 CACHE_BYTES = 128 * 2**20  # bytes of rows that are remembered
 
-Kind = TypeVar("Kind", bound=Section)
+Kind = TypeVar("Kind", bound=ColumnOptions)
 
 
 class _CachedRow(NamedTuple):
@@ -65,6 +66,8 @@ class FileCache:
 class FileField(PersistentField[Kind]):
     """A field whose cells name files: it says how one is read, and where one cannot be, why."""
 
+    reads_files: ClassVar[bool] = True
+
     def __init__(self, config: Kind) -> None:
         self.config = config
         self._recent = FileCache(self._row, CACHE_BYTES)
@@ -78,6 +81,11 @@ class FileField(PersistentField[Kind]):
     def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:
         """Nothing is saved beyond the configuration."""
         return cls(config)
+
+    @classmethod
+    def placeholder_items(cls, config: Kind) -> Items:
+        """Those that it has: nothing of a file's items depends on the data."""
+        return cls.learn(config, (), seed=0).items
 
     def fault(self, cell: str) -> str | None:
         """A file that is not there, or that is not what the column holds."""

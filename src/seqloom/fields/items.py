@@ -1,20 +1,15 @@
 """What the rows of a column are made of, as a model has to know it."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 __all__ = ["ItemKind", "Items", "Numbers", "Pixels", "Series", "Symbols"]
 
-PLACEHOLDER_STEPS = 50  # of a placeholder that may be of any length
-
 
 class ItemKind:
     """What every kind of item tells a model about itself."""
-
-    dtype: ClassVar[type[np.generic]] = np.float32
-    """Type of the numbers in an encoded row."""
 
     closing: ClassVar[int] = 0
     """Items that end every row and are no part of its content."""
@@ -34,15 +29,6 @@ class ItemKind:
         """The items themselves, if they are pictures."""
         return None
 
-    @property
-    def item_size(self) -> int:
-        """Numbers that encode one item."""
-        raise NotImplementedError
-
-    def placeholder(self, *, closing: int = 0) -> np.ndarray:
-        """An encoded row that stands for any other; `closing` of its items end the row."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class Symbols(ItemKind):
@@ -55,7 +41,6 @@ class Symbols(ItemKind):
     spelling: int = 0
     letters: int = 0
 
-    dtype = np.int32
     closing = 1
 
     @property
@@ -64,11 +49,17 @@ class Symbols(ItemKind):
 
     @property
     def item_size(self) -> int:
-        return 1 + self.spelling
+        """Numbers of an item; 0 where it is an id alone."""
+        return 1 + self.spelling if self.spelling else 0
 
-    def placeholder(self, *, closing: int = 0) -> np.ndarray:
-        shape = (2, self.item_size) if self.spelling else (2,)
-        return np.ones(shape, self.dtype)[: 1 + closing]
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """The smallest type that holds every id."""
+        return np.dtype(np.uint16 if max(self.count, self.letters) <= 1 << 16 else np.int32)
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told."""
+        return {"unit": None, "symbols": self.count}
 
 
 @dataclass(frozen=True)
@@ -79,10 +70,17 @@ class Numbers(ItemKind):
 
     @property
     def item_size(self) -> int:
+        """Numbers of an item."""
         return self.count
 
-    def placeholder(self, *, closing: int = 0) -> np.ndarray:
-        return np.zeros((PLACEHOLDER_STEPS, self.count), self.dtype)
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """The type of a number."""
+        return np.dtype(np.float32)
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told."""
+        return {"numbers": self.count}
 
 
 @dataclass(frozen=True)
@@ -101,9 +99,6 @@ class Series(Numbers):
     def series(self) -> "Series":
         return self
 
-    def placeholder(self, *, closing: int = 0) -> np.ndarray:
-        return np.zeros((self.steps, self.count), self.dtype)
-
 
 @dataclass(frozen=True)
 class Pixels(ItemKind):
@@ -117,8 +112,6 @@ class Pixels(ItemKind):
     width: int
     frames: int = 1
 
-    dtype = np.uint8
-
     @property
     def pixels(self) -> "Pixels":
         return self
@@ -130,10 +123,17 @@ class Pixels(ItemKind):
 
     @property
     def item_size(self) -> int:
+        """Numbers of an item."""
         return self.count
 
-    def placeholder(self, *, closing: int = 0) -> np.ndarray:
-        return np.full((1, self.count), 255, self.dtype)
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """The type of a pixel."""
+        return np.dtype(np.uint8)
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told."""
+        return {"numbers": self.count}
 
 
 Items = Symbols | Numbers | Pixels

@@ -4,11 +4,11 @@ import difflib
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from seqloom.config.columns import LabelConfig, TagsConfig
+from seqloom.config.columns import COLUMNS, LabelConfig, TagsConfig
 from seqloom.errors import DataError, RunError
 from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Symbols
@@ -57,6 +57,11 @@ class _LabelVocabularyField(PersistentField[Kind]):
             raise RunError(f"{directory / FACTS}: its labels are damaged; restore it from a copy")
         return cls(config, labels)
 
+    @classmethod
+    def placeholder_items(cls, config: Kind) -> Symbols:
+        """Items of the kind that such a column has, before there is any data."""
+        return Symbols(8)
+
     @property
     def items(self) -> Symbols:
         """The labels, and padding."""
@@ -88,6 +93,10 @@ class _LabelVocabularyField(PersistentField[Kind]):
         """The labels with spaces between them."""
         return " ".join(self.tokens(row))
 
+    def facts(self) -> dict[str, Any]:
+        """What clients are told: how many symbols there are, and the labels themselves."""
+        return {**super().facts(), "labels": self.labels}
+
     def describe(self) -> str:
         """How many labels there are."""
         return f"{self.config.kind.rstrip('s')}s, {len(self.labels):,} different"
@@ -100,16 +109,23 @@ class _LabelVocabularyField(PersistentField[Kind]):
         raise NotImplementedError
 
 
+@COLUMNS.part("label")
 class LabelField(_LabelVocabularyField[LabelConfig]):
     """A cell is one label; white space around it does not count."""
+
+    needs_all_cells: ClassVar[bool] = True
 
     @staticmethod
     def _split(cell: str) -> list[str]:
         return [cell.strip()]
 
 
+@COLUMNS.part("tags")
 class TagsField(_LabelVocabularyField[TagsConfig]):
     """A cell is a list of tags set apart by spaces, one for each token of the source."""
+
+    needs_all_cells: ClassVar[bool] = True
+    is_aligned: ClassVar[bool] = True
 
     @staticmethod
     def _split(cell: str) -> list[str]:

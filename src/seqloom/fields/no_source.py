@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from seqloom.config.columns import NoColumnConfig
+from seqloom.config.columns import COLUMNS, NoColumnConfig
 from seqloom.fields.field_files import PersistentField
 from seqloom.fields.items import Symbols
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS
@@ -15,8 +15,12 @@ from seqloom.fields.values import Values
 __all__ = ["NoField"]
 
 
+@COLUMNS.part("none")
 class NoField(PersistentField[NoColumnConfig]):
     """Every cell is empty, and its row is `<end>` alone."""
+
+    is_absent: ClassVar[bool] = True
+    takes_any_cell: ClassVar[bool] = True
 
     closing = 1  # `<end>`
 
@@ -32,6 +36,11 @@ class NoField(PersistentField[NoColumnConfig]):
     def restore(cls, config: NoColumnConfig, facts: Mapping[str, Any], directory: Path) -> Self:
         """Nothing is saved beyond the kind."""
         return cls(config)
+
+    @classmethod
+    def placeholder_items(cls, config: NoColumnConfig) -> Symbols:
+        """Items of the kind that such a column has, before there is any data."""
+        return Symbols(8)
 
     @property
     def items(self) -> Symbols:

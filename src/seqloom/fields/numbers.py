@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.config.columns import NumberConfig, VectorConfig
+from seqloom.config.columns import COLUMNS, NumberConfig, VectorConfig
 from seqloom.errors import DataError, RunError
 from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Numbers
@@ -71,6 +71,11 @@ class _NumericField(PersistentField[Kind]):
             raise RunError(f"{directory / FACTS}: its scale is damaged; restore it from a copy")
         return cls(config, mean, spread)
 
+    @classmethod
+    def placeholder_items(cls, config: Kind) -> Numbers:
+        """Items of the kind that such a column has, before there is any data."""
+        return Numbers(1)
+
     @property
     def items(self) -> Numbers:
         """As many numbers as a cell has."""
@@ -121,6 +126,7 @@ class _NumericField(PersistentField[Kind]):
         raise NotImplementedError
 
 
+@COLUMNS.part("number")
 class NumberField(_NumericField[NumberConfig]):
     """A cell is one number, with a decimal point and no thousands separators."""
 
@@ -133,6 +139,7 @@ class NumberField(_NumericField[NumberConfig]):
         return None if number is None else [number]
 
 
+@COLUMNS.part("vector")
 class VectorField(_NumericField[VectorConfig]):
     """A cell is a row of numbers, set apart by spaces or commas, or a JSON array."""
 

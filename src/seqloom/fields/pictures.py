@@ -3,15 +3,17 @@
 from io import BytesIO
 from typing import Any
 
-from seqloom.config.columns import PictureConfig
+from seqloom.config.columns import COLUMNS, PictureConfig
+from seqloom.fields.field_files import UploadLimits
 from seqloom.fields.file_fields import UPLOAD_NAME, FileField
+from seqloom.fields.images.pixels import UPLOAD_FORMATS, PictureFile, read_picture
 from seqloom.fields.items import Pixels
-from seqloom.fields.pixels import MOST_PIXELS, UPLOAD_FORMATS, PictureFile, read_picture
 from seqloom.fields.values import Values
 
 __all__ = ["PictureField"]
 
 
+@COLUMNS.part("picture")
 class PictureField(FileField[PictureConfig]):
     """A cell is the name of a picture file; its row is one item."""
 
@@ -20,11 +22,14 @@ class PictureField(FileField[PictureConfig]):
         """One picture."""
         return Pixels(3 if self.config.colour else 1, self.config.height, self.config.width)
 
-    def read_upload(self, content: bytes, *, pixels: int = MOST_PIXELS) -> Values:
+    def read_upload(self, content: bytes, limits: UploadLimits) -> Values:
         """The row of a file's content; DataError where it is no picture or has more pixels."""
-        return read_picture(
-            PictureFile(BytesIO(content), UPLOAD_NAME, pixels, UPLOAD_FORMATS), self.items
-        )[None]
+        file = PictureFile(BytesIO(content), UPLOAD_NAME, limits.pixels, UPLOAD_FORMATS)
+        return read_picture(file, self.items)[None]
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told: the size that pictures are brought to."""
+        return {"height": self.config.height, "width": self.config.width}
 
     def cell(self, row: Any) -> str:
         """What stands for a picture where only text can be shown."""

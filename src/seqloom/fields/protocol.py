@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from seqloom.config.columns import ColumnConfig
+from seqloom.fields.field_files import UploadLimits
 from seqloom.fields.items import Items
 from seqloom.fields.values import Values
 
@@ -44,6 +45,38 @@ class Field(Readable, Protocol):
         """What a row is made of."""
 
     @property
+    def is_text(self) -> bool:
+        """Whether a cell is text that is cut into tokens."""
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether each token of the source has an item of it."""
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is no such column, and cells are empty."""
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether cells name files."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether an input may be a list of texts."""
+
+    @property
+    def takes_any_cell(self) -> bool:
+        """Whether no cell can have a fault."""
+
+    @property
+    def needs_all_cells(self) -> bool:
+        """Whether a sample of the cells is not enough to learn it from."""
+
+    @property
+    def length_unit(self) -> str:
+        """Of what a row has a length; empty where all rows are alike."""
+
+    @property
     def truncates_left(self) -> bool:
         """Whether what is oldest in a row is left out where there is too much of it."""
 
@@ -56,6 +89,18 @@ class Field(Readable, Protocol):
 
     def tokens(self, row: Any) -> list[str]:
         """A readable form of each item of a row, for tables and the axes of pictures."""
+
+    def extend(self, cells: Sequence[str]) -> "Field":
+        """This field with what it lacks of these cells, where it can grow."""
+
+    def extend_target(self, cells: Sequence[str], *, source: "Field") -> "Field":
+        """The same for a target, given its source as it has grown."""
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told of the column, beside its kind."""
+
+    def read_upload(self, content: bytes, limits: UploadLimits) -> Values:
+        """The row of a file's content; DataError where it cannot be read or exceeds a limit."""
 
     def save(self, directory: Path) -> None:
         """Write the field's files into a directory, which is made if it is not there."""

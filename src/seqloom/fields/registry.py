@@ -1,71 +1,46 @@
-"""Which field belongs to which kind of column; the only place that asks."""
+"""Fields by the kind of their column: learnt from cells, and loaded from a run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from seqloom.config.columns import BlanksConfig, ColumnConfig, SourceConfig, TargetConfig
+from seqloom.config.columns import COLUMNS, SOURCES, TARGETS, ColumnOptions
+from seqloom.config.renames import rename_values
 from seqloom.errors import RunError
-from seqloom.fields.blanks import BlanksField
 from seqloom.fields.field_files import FACTS, read_facts
-from seqloom.fields.labels import LabelField, TagsField
-from seqloom.fields.no_source import NoField
-from seqloom.fields.numbers import NumberField, VectorField
-from seqloom.fields.pictures import PictureField
+from seqloom.fields.items import Items
 from seqloom.fields.protocol import Field
-from seqloom.fields.series import SeriesField
-from seqloom.fields.sounds import SoundField
 from seqloom.fields.text import TextField
-from seqloom.fields.turns import TurnsField
-from seqloom.fields.videos import VideoField
 
-__all__ = ["learn_field", "learn_target", "load_field", "load_text"]
-
-KINDS: dict[str, Any] = {
-    "text": TextField,
-    "turns": TurnsField,
-    "blanks": BlanksField,
-    "label": LabelField,
-    "tags": TagsField,
-    "number": NumberField,
-    "vector": VectorField,
-    "series": SeriesField,
-    "picture": PictureField,
-    "sound": SoundField,
-    "video": VideoField,
-    "none": NoField,
-}
-_SOURCES: TypeAdapter[ColumnConfig] = TypeAdapter(SourceConfig)
-_TARGETS: TypeAdapter[ColumnConfig] = TypeAdapter(TargetConfig)
+__all__ = ["learn_field", "learn_target", "load_field", "load_text", "placeholder_items"]
 
 
-def learn_field(config: ColumnConfig, cells: Iterable[str], *, seed: int) -> Field:
+def learn_field(config: ColumnOptions, cells: Iterable[str], *, seed: int) -> Field:
     """A new field from the cells of a column; the same cells and seed give the same."""
-    field: Field = KINDS[config.kind].learn(config, cells, seed=seed)
+    field: Field = COLUMNS.part_of(config.kind).learn(config, cells, seed=seed)
     return field
 
 
-def learn_target(config: ColumnConfig, cells: Iterable[str], *, source: Field, seed: int) -> Field:
+def learn_target(config: ColumnOptions, cells: Iterable[str], *, source: Field, seed: int) -> Field:
     """The same for a target, which may be made of what its source is made of."""
-    if isinstance(config, BlanksConfig) and isinstance(source, TextField):
-        return BlanksField.from_source(config, source)
-    return learn_field(config, cells, seed=seed)
+    part = COLUMNS.part_of(config.kind)
+    field: Field = part.learn_target(config, cells, source=source, seed=seed)
+    return field
+
+
+def placeholder_items(config: ColumnOptions) -> Items:
+    """Items of the kind that a column has, before there is any data."""
+    items: Items = COLUMNS.part_of(config.kind).placeholder_items(config)
+    return items
 
 
 def load_field(directory: Path) -> Field:
     """The field that was saved there; RunError where its files are not whole."""
     facts = read_facts(directory)
-    try:
-        config = _adapter(facts.get("config")).validate_python(facts.get("config"))
-    except ValidationError as error:
-        name = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise RunError(
-            f"{directory / FACTS}: its configuration is damaged at {name or 'the top'}; "
-            "restore it from a copy"
-        ) from None
-    field: Field = KINDS[config.kind].restore(config, facts, directory)
+    config = _options(facts, directory / FACTS)
+    field: Field = COLUMNS.part_of(config.kind).restore(config, facts, directory)
     if field.fingerprint != facts.get("sha256"):
         raise RunError(
             f"{directory / FACTS}: was changed after it was saved; restore it from a copy"
@@ -73,11 +48,34 @@ def load_field(directory: Path) -> Field:
     return field
 
 
-def _adapter(config: Any) -> TypeAdapter[ColumnConfig]:
-    """What knows the kind of a saved field; a series has other options as a target."""
-    table = config if isinstance(config, dict) else {}
-    written = table.get("kind") in ("blanks", "tags", "number") or "horizon" in table
-    return _TARGETS if written else _SOURCES
+def _options(facts: Mapping[str, Any], place: Path) -> ColumnOptions:
+    """The options of a saved field, whichever release wrote it."""
+    table = rename_values({"target": facts.get("config")})["target"]
+    kind = table.get("kind") if isinstance(table, Mapping) else None
+    known = [options for family in (SOURCES, TARGETS) for name, options in family if name == kind]
+    if not known:
+        raise _unknown_kind(kind, facts.get("module"), place)
+    fitting = (each for each in known if table.keys() <= each.model_fields.keys())
+    try:  # a series has other options as a target
+        return next(fitting, known[0]).model_validate(table)
+    except ValidationError as error:
+        name = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise _damaged(name, place) from None
+
+
+def _unknown_kind(kind: Any, module: Any, place: Path) -> RunError:
+    if not isinstance(kind, str) or not isinstance(module, str):
+        return _damaged("kind", place)
+    return RunError(
+        f"{place}: is a column of kind {kind!r}, which the module {module} registers: import it "
+        f"first, on the command line with --import {module}"
+    )
+
+
+def _damaged(name: str, place: Path) -> RunError:
+    return RunError(
+        f"{place}: its configuration is damaged at {name or 'the top'}; restore it from a copy"
+    )
 
 
 def load_text(directory: Path) -> TextField:

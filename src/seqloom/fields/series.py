@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.config.columns import HorizonConfig, SeriesConfig, WindowConfig
+from seqloom.config.columns import COLUMNS, SeriesConfig, column_names
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Series
@@ -35,6 +35,7 @@ class SeriesBaseline:
         return min(self.season, len(self.linear))
 
 
+@COLUMNS.part("series")
 class SeriesField(PersistentField[SeriesConfig]):
     """A step is a number from each column, less its mean, in units of its standard deviation."""
 
@@ -76,14 +77,27 @@ class SeriesField(PersistentField[SeriesConfig]):
             raise RunError(f"{directory / FACTS}: its scale is damaged; restore it from a copy")
         return cls(config, names, (mean, spread), past)
 
+    @classmethod
+    def placeholder_items(cls, config: SeriesConfig) -> Series:
+        """Items of the kind that such a column has, before there is any data."""
+        known = len(config.known_columns)
+        return Series(1 + known, config.steps, known=known, quantiles=config.quantiles)
+
     @property
     def items(self) -> Series:
         """As many numbers as there are columns, at each step."""
-        match self.config:
-            case WindowConfig(window=window, known=known):
-                return Series(len(self.names), window, known=len(column_names(known)))
-            case HorizonConfig(horizon=horizon, quantiles=quantiles, forced=forced):
-                return Series(len(self.names), horizon, quantiles=quantiles, forced=forced)
+        config = self.config
+        return Series(
+            len(self.names),
+            config.steps,
+            known=len(config.known_columns),
+            quantiles=config.quantiles,
+            forced=config.forced,
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told: the columns and the number of steps."""
+        return {"columns": self.names, "steps": self.items.steps}
 
     def fault(self, cell: str) -> str | None:
         """A cell whose steps are not so many finite numbers."""
@@ -129,11 +143,6 @@ class SeriesField(PersistentField[SeriesConfig]):
         return FieldState(
             facts if self.past is None else {**facts, "past": _baseline_facts(self.past)}
         )
-
-
-def column_names(given: str) -> list[str]:
-    """The names in a list that is set apart by commas."""
-    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def _baseline_facts(past: SeriesBaseline) -> dict[str, Any]:

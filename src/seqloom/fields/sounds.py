@@ -11,14 +11,14 @@ from functools import cached_property
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.config.columns import SoundConfig
+from seqloom.config.columns import COLUMNS, SoundConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.field_files import FieldState
+from seqloom.fields.field_files import FieldState, UploadLimits
 from seqloom.fields.file_fields import UPLOAD_NAME, FileField
 from seqloom.fields.items import Numbers
 from seqloom.fields.values import Values
@@ -38,8 +38,11 @@ UNKNOWN = "{} cannot be read as sound; give a WAV, FLAC or OGG file"
 Samples = NDArray[np.float32]
 
 
+@COLUMNS.part("sound")
 class SoundField(FileField[SoundConfig]):
     """A cell is the name of a sound file; its row is a frame every few milliseconds."""
+
+    length_unit: ClassVar[str] = "frames"
 
     def __init__(self, config: SoundConfig, rate: int) -> None:
         super().__init__(config)
@@ -66,11 +69,15 @@ class SoundField(FileField[SoundConfig]):
         """The bands of a frame."""
         return Numbers(self.config.bands)
 
-    def read_upload(self, content: bytes, *, seconds: float = LONGEST) -> Values:
+    def facts(self) -> dict[str, Any]:
+        """What clients are told: samples a second."""
+        return {"rate": self.rate}
+
+    def read_upload(self, content: bytes, limits: UploadLimits) -> Values:
         """The row of a file's content; DataError where it is no recording or lasts longer."""
         if not content.startswith(UPLOAD_SIGNATURES):
             raise DataError(UNKNOWN.format(UPLOAD_NAME))
-        return self._frames(*_samples(BytesIO(content), UPLOAD_NAME, longest=seconds))
+        return self._frames(*_samples(BytesIO(content), UPLOAD_NAME, longest=limits.seconds))
 
     def cell(self, row: Any) -> str:
         """What stands for a recording where only text can be shown."""

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from seqloom.config.columns import TextConfig
+from seqloom.config.columns import COLUMNS, TextConfig
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields.field_files import FACTS, MODEL, FieldState, PersistentField, read_file
 from seqloom.fields.items import Symbols
 from seqloom.fields.normalization import normalize
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
-from seqloom.fields.spelling import Spelling
-from seqloom.fields.subwords import SubwordTokenizer
 from seqloom.fields.tokenizers import (
     ByteTokenizer,
     CharacterTokenizer,
@@ -22,8 +20,10 @@ from seqloom.fields.tokenizers import (
     Tokenizer,
     split_symbols,
 )
+from seqloom.fields.tokenizers.spelling import Spelling
+from seqloom.fields.tokenizers.subwords import SubwordTokenizer
+from seqloom.fields.tokenizers.words import WordTokenizer
 from seqloom.fields.values import Values
-from seqloom.fields.words import WordTokenizer
 
 __all__ = ["TextField"]
 
@@ -38,8 +38,13 @@ _TOKENIZERS: dict[str, type[Tokenizer]] = {
 }
 
 
+@COLUMNS.part("text")
 class TextField(PersistentField[TextConfig]):
     """Text cut into the units of its configuration; it never changes once it is learnt."""
+
+    is_text: ClassVar[bool] = True
+    takes_any_cell: ClassVar[bool] = True
+    length_unit: ClassVar[str] = "tokens"
 
     closing = 1  # `<end>`
 
@@ -78,6 +83,11 @@ class TextField(PersistentField[TextConfig]):
     def size(self) -> int:
         """Number of ids, the four special ones included."""
         return self._tokenizer.size
+
+    @classmethod
+    def placeholder_items(cls, config: TextConfig) -> Symbols:
+        """Items of the kind that such a column has, before there is any data."""
+        return Symbols(8, config.spelling, 8)
 
     @property
     def items(self) -> Symbols:
@@ -126,6 +136,10 @@ class TextField(PersistentField[TextConfig]):
     def decode(self, ids: Sequence[int] | Values) -> str:
         """The text of the ids; `<empty>`, `<start>` and `<end>` are left out, `<unk>` is shown."""
         return self._tokenizer.decode([token for token in _integers(ids) if _is_text(token)])
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told: the unit, and how many symbols there are."""
+        return {**super().facts(), "unit": self.config.unit}
 
     def spellings(self) -> Iterator[tuple[int, str]]:
         """Each id that is not special, with its text as a list of words would have it; of subwords

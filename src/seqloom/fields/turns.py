@@ -7,15 +7,15 @@ the id that `<start>` has in a target, so no text can give it and no vocabulary 
 import json
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from seqloom.config.columns import TextConfig, TurnsConfig
+from seqloom.config.columns import COLUMNS, TextConfig
 from seqloom.fields.specials import START
-from seqloom.fields.spelling import Spelling
 from seqloom.fields.text import TextField
 from seqloom.fields.tokenizers import Ids, Tokenizer
+from seqloom.fields.tokenizers.spelling import Spelling
 from seqloom.fields.values import Values
 
 __all__ = ["TURN", "TurnsField", "join_turns", "parse_list", "split_turns"]
@@ -49,8 +49,12 @@ def _are_texts(found: list[Any]) -> bool:
     return all(isinstance(each, str) for each in found)
 
 
+@COLUMNS.part("turns")
 class TurnsField(TextField):
     """Texts in the order in which they were said; where there is no room for all, the newest."""
+
+    takes_turns: ClassVar[bool] = True
+    takes_any_cell: ClassVar[bool] = False
 
     truncates_left = True
 
@@ -60,7 +64,7 @@ class TurnsField(TextField):
         """Use `learn` or `restore`."""
         super().__init__(config, tokenizer, spelling)
         self._text = TextField(config, tokenizer, spelling)
-        self._most = config.most_turns if isinstance(config, TurnsConfig) else 0
+        self._most = config.newest_turns
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:

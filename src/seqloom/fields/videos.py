@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from seqloom.config.columns import VideoConfig
+from seqloom.config.columns import COLUMNS, VideoConfig
 from seqloom.fields.file_fields import FileField
-from seqloom.fields.frames import read_frames
+from seqloom.fields.images.frames import read_frames
 from seqloom.fields.items import Pixels
 from seqloom.fields.values import Values
 
 __all__ = ["VideoField"]
 
 
+@COLUMNS.part("video")
 class VideoField(FileField[VideoConfig]):
     """A cell names a video file, a folder of pictures or an array file; an item is a frame."""
 

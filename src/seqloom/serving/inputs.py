@@ -19,6 +19,7 @@ from seqloom.fields import (
     SoundField,
     Symbols,
     TurnsField,
+    UploadLimits,
     join_turns,
 )
 from seqloom.fields import Field as Column
@@ -174,11 +175,7 @@ def uploads(model: Predictor, inputs: Sequence[Any], limits: ServingConfig) -> l
 
 
 def _row(field: Column, content: bytes, limits: ServingConfig) -> Any:
-    if isinstance(field, PictureField):
-        return field.read_upload(content, pixels=limits.pixels)
-    if isinstance(field, SoundField):
-        return field.read_upload(content, seconds=limits.recording)
-    raise TypeError("no files are read here")
+    return field.read_upload(content, UploadLimits(limits.pixels, limits.recording))
 
 
 def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:

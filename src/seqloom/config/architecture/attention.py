@@ -73,11 +73,11 @@ class LocalAttentionConfig(AttentionOptions):
 
     kind: Literal["local"] = "local"
     centre: Literal["time", "predicted"] = Field(
-        "predicted", description="local: the middle of the window is the step itself, or predicted"
+        "predicted", description="the middle of the window is the step itself, or predicted"
     )
-    window: Count = Field(0, description="local: positions seen on each side of the middle")
+    window: Count = Field(0, description="positions seen on each side of the middle")
     gaussian: bool = Field(
-        True, description="local: favour the middle by a bell curve of half the window's width"
+        True, description="favour the middle by a bell curve of half the window's width"
     )
 
 

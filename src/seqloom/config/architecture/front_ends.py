@@ -69,11 +69,11 @@ class GridOptions(ConvolutionOptions):
 
     grid: Literal["cells", "columns", "one", "whole"] = Field(
         "cells",
-        description="picture, resnet: vectors of a picture, one for each cell, one a column, one "
+        description="vectors of a picture, one for each cell, one a column, one "
         "that is the mean of all cells, or one that is a map of all and so knows where each is",
     )
     frames: Literal["each", "mean"] = Field(
-        "each", description="picture, resnet: vectors of each frame of a video, or their mean"
+        "each", description="vectors of each frame of a video, or their mean"
     )
 
 

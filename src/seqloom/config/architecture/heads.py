@@ -33,7 +33,7 @@ class PooledOptions(HeadOptions):
 
     pool: Literal["code", "mean", "max"] = Field(
         "mean",
-        description="label, number: what is judged, the code, or the mean or maximum of all states",
+        description="what is judged, the code, or the mean or maximum of all states",
     )
     dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
 
@@ -74,6 +74,6 @@ class HorizonHeadConfig(HeadOptions):
     follows_columns: ClassVar[bool] = False  # a preset that writes forecasts step by step
     kind: Literal["horizon"] = "horizon"
     inner: Annotated[int, Field(ge=0, le=16_384)] = Field(
-        0, description="horizon: size of a layer between window and forecast; 0 is a linear model"
+        0, description="size of a layer between window and forecast; 0 is a linear model"
     )
     dropout: DropoutRate = Field(0.0, description="share of values left out at random in training")

@@ -45,14 +45,14 @@ class AppendedSinusoidsConfig(PositionsOptions):
     """Sines and cosines appended to token vectors."""
 
     kind: Literal["sinusoids-appended"] = "sinusoids-appended"
-    size: Width = Field(32, description="sinusoids-appended: an even number of values appended")
+    size: Width = Field(32, description="an even number of values appended")
 
 
 class LimitedPositionsOptions(PositionsOptions):
     """Positions that are told apart up to a limit."""
 
     most: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        512, description="one-hot, learned, joint: positions told apart; later ones share the last"
+        512, description="positions told apart; later ones share the last"
     )
 
 

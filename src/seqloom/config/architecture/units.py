@@ -38,7 +38,7 @@ class MatrixUnitOptions(UnitOptions):
 
     dropout: Share = Field(
         0.0,
-        description="lstm, gru, elman: share of the weights from state to state that are left out, "
+        description="share of the weights from state to state that are left out, "
         "others in every batch",
     )
 
@@ -56,10 +56,10 @@ class GruConfig(MatrixUnitOptions):
 
     kind: Literal["gru"] = "gru"
     reset: Literal["before", "after"] = Field(
-        "before", description="gru: the reset gate acts before or after the matrix product"
+        "before", description="the reset gate acts before or after the matrix product"
     )
     update: Literal["keep", "take"] = Field(
-        "keep", description="gru: what an open update gate does, keep the state or take the new one"
+        "keep", description="what an open update gate does, keep the state or take the new one"
     )
 
 
@@ -69,7 +69,7 @@ class ElmanConfig(MatrixUnitOptions):
 
     kind: Literal["elman"] = "elman"
     activation: Literal["tanh", "relu", "sigmoid", "identity"] = Field(
-        "tanh", description="elman: the function the sum goes through"
+        "tanh", description="the function the sum goes through"
     )
 
 

@@ -1,9 +1,5 @@
 """What a column may hold: a choice told apart by `kind`, from which the rest of a task follows."""
 
-import difflib
-from typing import Annotated
-
-from seqloom.config.choices import Choice
 from seqloom.config.columns.blanks import BlanksConfig, one_column
 from seqloom.config.columns.labels import LabelConfig, TagsConfig
 from seqloom.config.columns.media import PictureConfig, SoundConfig, VideoConfig
@@ -18,10 +14,14 @@ from seqloom.config.columns.options import (
     SourceOptions,
     TargetOptions,
 )
-from seqloom.config.columns.series import HorizonConfig, SeriesConfig, WindowConfig
+from seqloom.config.columns.series import HorizonConfig, SeriesConfig, WindowConfig, column_names
+from seqloom.config.columns.sides import (
+    ColumnConfig,
+    SourceConfig,
+    TargetConfig,
+    split_column,
+)
 from seqloom.config.columns.text import TextConfig, TurnsConfig
-from seqloom.config.renames import RENAMED_VALUES
-from seqloom.errors import ConfigError
 
 __all__ = [
     "COLUMNS",
@@ -48,30 +48,7 @@ __all__ = [
     "VectorConfig",
     "VideoConfig",
     "WindowConfig",
+    "column_names",
     "one_column",
     "split_column",
 ]
-
-SourceConfig = Annotated[SourceOptions, Choice(SOURCES, default="text")]
-"""Any kind of source that is registered."""
-TargetConfig = Annotated[TargetOptions, Choice(TARGETS, default="text")]
-"""Any kind of target that is registered."""
-ColumnConfig = ColumnOptions
-
-ALONE = ("none", "blanks")  # kinds that need no column of their own
-
-
-def split_column(given: str) -> tuple[str | None, str | None]:
-    """`COL`, `COL:KIND` or a bare `:KIND` as a column and a kind; what is not said is None.
-
-    `none` alone means that there is no such column, and `blanks` alone that it is the source's.
-    """
-    name, colon, kind = given.rpartition(":")
-    kind = RENAMED_VALUES["target"].get(kind, kind)
-    known = [*SOURCES.kinds(), *TARGETS.kinds()]
-    if (kind in ALONE and not colon) or (colon and kind in known):
-        return (name or None if colon else None), kind
-    near = difflib.get_close_matches(kind, known, n=1, cutoff=0.75) if colon else []
-    if near:
-        raise ConfigError(f"{given}: there is no kind {kind!r}; did you mean {near[0]!r}?")
-    return given, None

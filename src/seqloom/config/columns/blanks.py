@@ -37,17 +37,17 @@ class BlanksConfig(TargetOptions):
     kind: Literal["blanks"] = "blanks"
     marker: str = Field(
         "___",
-        description="blanks: what marks one in an input; one of equal characters may be drawn with "
+        description="what marks one in an input; one of equal characters may be drawn with "
         "any two or more of them; plain text after a backslash",
     )
     share: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.15, description="blanks: share of the tokens that are asked for in an update"
+        0.15, description="share of the tokens that are asked for in an update"
     )
     kept: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="blanks: share of those that are read as they are, ..."
+        0.0, description="share of those that are read as they are, ..."
     )
     replaced: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="blanks: ... and as another token; the rest is read as a blank"
+        0.0, description="... and as another token; the rest is read as a blank"
     )
 
     @classmethod

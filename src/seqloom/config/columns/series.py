@@ -1,7 +1,7 @@
 """Columns of numbers over time: the window that is read, and the horizon that is forecast."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ from seqloom.config.section import Count
 from seqloom.config.tables import Overrides
 from seqloom.errors import ConfigError
 
-__all__ = ["HorizonConfig", "SeriesConfig", "WindowConfig"]
+__all__ = ["HorizonConfig", "SeriesConfig", "WindowConfig", "column_names"]
 
 WINDOW = 336  # a fortnight of hours
 AUTOREGRESSIVE_WINDOW = 96  # where every step costs as much as the last
@@ -41,19 +41,26 @@ class HorizonConfig(TargetOptions):
 
     kind: Literal["series"] = "series"
     horizon: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        24, description="series: steps that are forecast"
+        24, description="steps that are forecast"
     )
     quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
-        (0.1, 0.9), description="series: shares of the outcomes below each edge of the bands"
+        (0.1, 0.9), description="shares of the outcomes below each edge of the bands"
     )
     season: Count = Field(
-        0, description="series: steps after which it repeats, for the naive forecast; 0 finds them"
+        0, description="steps after which it repeats, for the naive forecast; 0 finds them"
     )
     forced: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,
         description="series fed back: share of the batches in which each step reads the true value "
         "before it, and not the model's own (S6.3)",
     )
+
+    known_columns: ClassVar[tuple[str, ...]] = ()  # what is forecast is not known ahead
+
+    @property
+    def steps(self) -> int:
+        """Steps of a row."""
+        return self.horizon
 
     @classmethod
     def complete(cls, overrides: Mapping[str, Any]) -> Overrides:
@@ -87,11 +94,24 @@ class WindowConfig(SourceOptions):
 
     kind: Literal["series"] = "series"
     window: Annotated[int, Field(ge=2, le=65_536)] = Field(
-        336, description="series: steps that are read before a forecast"
+        336, description="steps that are read before a forecast"
     )
     known: str = Field(
-        "", description="series: columns known ahead of time, such as holidays, set apart by commas"
+        "", description="columns known ahead of time, such as holidays, set apart by commas"
     )
+
+    quantiles: ClassVar[tuple[float, ...]] = ()  # what is read has no bands, ...
+    forced: ClassVar[float] = 1.0  # ... and is true
+
+    @property
+    def steps(self) -> int:
+        """Steps of a row."""
+        return self.window
+
+    @property
+    def known_columns(self) -> list[str]:
+        """The columns that are known ahead of time."""
+        return column_names(self.known)
 
     def check_target(self, target: TargetOptions) -> None:
         """ConfigError where the target is no series."""
@@ -140,6 +160,11 @@ class WindowConfig(SourceOptions):
 
 
 SeriesConfig = WindowConfig | HorizonConfig
+
+
+def column_names(given: str) -> list[str]:
+    """The names in a list that is set apart by commas."""
+    return [name.strip() for name in given.split(",") if name.strip()]
 
 
 def _horizon(target: ColumnOptions) -> int:

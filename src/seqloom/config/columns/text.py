@@ -53,6 +53,11 @@ class TextConfig(SourceOptions, TargetOptions):
     )
 
     @property
+    def newest_turns(self) -> int:
+        """Turns that are read of a cell that has several; 0 reads all."""
+        return 0
+
+    @property
     def reads_letters(self) -> bool:
         """Whether the letters of each token are read beside it."""
         return self.spelling > 0
@@ -187,9 +192,14 @@ class TurnsConfig(TextConfig):
 
     kind: Literal["turns"] = "turns"  # type: ignore[assignment]
     most_turns: Count = Field(
-        0, description="turns: the newest that are read; 0 reads as many as data.max_source holds"
+        0, description="the newest that are read; 0 reads as many as data.max_source holds"
     )
 
     def data_defaults(self, situation: Situation) -> Overrides:
         """Cells are lists of turns."""
         return {"turns": True}
+
+    @property
+    def newest_turns(self) -> int:
+        """Turns that are read; 0 reads all that there is room for."""
+        return self.most_turns

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
-from seqloom.data.readers.delimited import Record
+from seqloom.data.readers.reader import Record
 from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.fields import join_turns, parse_list
 
@@ -36,9 +36,9 @@ def turn_rows(record: Record, config: DataConfig) -> Iterator[Record | Fault]:
     sources = cells[:end] if is_dialog(config) else cells[: end - 1]
     turns: list[Turn] = []
     for cell in sources:
-        found = _turns(cell, place)
-        if isinstance(found, Fault):
-            yield found
+        found, fault = _turns(cell, place)
+        if fault is not None:
+            yield fault
             return
         turns += found
     if not is_dialog(config):
@@ -77,20 +77,22 @@ def _why_none(turns: list[Turn], speaker: str) -> str:
     return "nobody replies in this dialog; a second speaker must say something"
 
 
-def _turns(cell: str, place: FileLocation) -> list[Turn] | Fault:
-    """The turns of a cell, or what is wrong with it."""
+def _turns(cell: str, place: FileLocation) -> tuple[list[Turn], Fault | None]:
+    """The turns of a cell, and what is wrong with it, if anything is."""
     found = parse_list(cell)
     if found is None:
-        return [Turn(cell)]
+        return [Turn(cell)], None
     turns: list[Turn] = []
     for number, each in enumerate(found, 1):
         turn = _turn(each)
         if turn is None:
-            return Fault(Reason.TURN, place, f"turn {number} is not text; write turns as {FORM}")
+            wrong = f"turn {number} is not text; write turns as {FORM}"
+            return [], Fault(Reason.TURN, place, wrong)
         if "\0" in turn.text:
-            return Fault(Reason.NUL, place, f"turn {number} holds a NUL character; remove it")
+            wrong = f"turn {number} holds a NUL character; remove it"
+            return [], Fault(Reason.NUL, place, wrong)
         turns.append(turn)
-    return turns
+    return turns, None
 
 
 def _turn(value: Any) -> Turn | None:

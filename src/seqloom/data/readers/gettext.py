@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
-from seqloom.data.readers.delimited import Record
 from seqloom.data.readers.lines import open_text, text_lines
-from seqloom.data.report import Fault, FileLocation, Reason
+from seqloom.data.readers.reader import READERS, FileReader, Record
+from seqloom.data.report import Fault, FileLocation, Reason, split_faults
 from seqloom.errors import DataError
 
 if TYPE_CHECKING:
     from babel.messages.catalog import Catalog, Message
 
-__all__ = ["MissingTranslation", "PoFile", "po_rows"]
+__all__ = ["MissingTranslation", "PoFile", "PoReader", "po_rows"]
 
 COLUMNS = ("msgid", "msgstr", "msgctxt")
 KEYWORD = r"msgctxt|msgid|msgid_plural|msgstr(?:\[\d\])?"
@@ -52,10 +53,10 @@ class PoFile:
         """All entries; DataError with the line where it is no PO file."""
         lines: list[str] = []
         faults: dict[int, Fault] = {}
-        for number, line in enumerate(text_lines(path, max_line=max_line)):
-            if isinstance(line, Fault):
-                faults[number] = line
-            lines.append(_check_line(line, FileLocation(str(path), number + 1)))
+        for number, (line, fault) in enumerate(split_faults(text_lines(path, max_line=max_line))):
+            if fault is not None:
+                faults[number] = fault
+            lines.append(_check_line(line or "", fault, FileLocation(str(path), number + 1)))
         return cls(path, lines, faults, _parse_catalog(path, lines))
 
     def messages(self) -> Iterator["Message"]:
@@ -131,6 +132,16 @@ class PoFile:
         return next(number for number in own if self.lines[number].startswith("msgstr")), end
 
 
+@READERS.part("po")
+@READERS.part("pot")
+class PoReader(FileReader):
+    """Reads PO files."""
+
+    def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+        """A row for each translated entry."""
+        return po_rows(path, ColumnSelection.of(config), max_line=config.max_line)
+
+
 def po_rows(path: Path, wanted: ColumnSelection, *, max_line: int) -> Iterator[Record | Fault]:
     """A row for each translated entry, and for each form of one with plurals.
 
@@ -171,15 +182,15 @@ def _forms(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, tuple | list) else (str(value or ""),)
 
 
-def _check_line(line: str | Fault, place: FileLocation) -> str:
+def _check_line(line: str, fault: Fault | None, place: FileLocation) -> str:
     """A line without the spaces around it; DataError unless it is a comment, blank, or a keyword
     and a text in quotes, as far as it can be read."""
-    text = (line if isinstance(line, str) else line.text or "").strip()
-    if text.startswith("#") or not (text or isinstance(line, Fault)):
+    text = (line if fault is None else fault.text or "").strip()
+    if text.startswith("#") or (not text and fault is None):
         return text
     found = LINE.fullmatch(text)
-    if found is None and isinstance(line, Fault):
-        raise DataError(f"{place}: {line.message}")
+    if found is None and fault is not None:
+        raise DataError(f"{place}: {fault.message}")
     if found is None:
         raise DataError(f'{place}: is no line of a PO file, such as msgid "text"; {CURE}')
     return " ".join(filter(None, found.groups()))

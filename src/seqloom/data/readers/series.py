@@ -17,9 +17,19 @@ from numpy.typing import NDArray
 
 from seqloom.config import DataConfig, WindowConfig
 from seqloom.data.columns import ColumnSelection
-from seqloom.data.readers.delimited import Record, csv_records, tsv_records
+from seqloom.data.readers.csv import csv_records
 from seqloom.data.readers.lines import text_lines
-from seqloom.data.report import Fault, FileLocation, Reason, Report
+from seqloom.data.readers.reader import Record, file_ending
+from seqloom.data.readers.tsv import tsv_records
+from seqloom.data.report import (
+    Fault,
+    FileLocation,
+    Reason,
+    Report,
+    dispatch,
+    sound_items,
+    split_faults,
+)
 from seqloom.data.table import Data, data_files, describe_data
 from seqloom.data.time_steps import HEAD, Clock, is_time_header, looks_like_time
 from seqloom.errors import DataError
@@ -100,9 +110,9 @@ def read_series(
     With `ahead`, rows at the end may lack what is not known ahead of time.
     """
     records = _records(data, config)
-    first = next(records, None)
-    if not isinstance(first, Record):
-        raise first.error() if first else DataError(f"{describe_data(data)}: is empty; add rows")
+    first, fault = next(split_faults(records), (None, None))
+    if first is None:
+        raise fault.error() if fault else DataError(f"{describe_data(data)}: is empty; add rows")
     names, rows = _header(first, records, config)
     found = (
         columns
@@ -110,8 +120,7 @@ def read_series(
         else _resolve_columns(names, rows, config, columns)
     )
     reading = _SeriesReader(names, _time(names, rows, config), found, config, report)
-    for row in rows:
-        reading.add(row)
+    dispatch(rows, reading.add, reading.add_fault)
     return reading.table(first.place.file, ahead=ahead)
 
 
@@ -123,7 +132,7 @@ def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
             for number, row in enumerate(data, 1)
         )
     (path, *more) = data_files(data)
-    ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    ending = file_ending(path)
     if more or ending not in ("csv", "tsv", "txt"):
         raise DataError(f"{data}: a series is read from one CSV or TSV file; save it as such")
     lines = text_lines(path, max_line=config.max_line)
@@ -177,7 +186,7 @@ def _time(names: list[str], rows: list[Record | Fault], config: DataConfig) -> i
 
 def _head(names: list[str], rows: list[Record | Fault]) -> list[list[str]]:
     """The first cells of each column, of rows that have them all."""
-    whole = (row.cells for row in rows if isinstance(row, Record) and len(row.cells) == len(names))
+    whole = (row.cells for row in sound_items(rows) if len(row.cells) == len(names))
     cells = list(islice(whole, HEAD))
     return [[row[number] for row in cells] for number in range(len(names))]
 
@@ -243,20 +252,23 @@ class _SeriesReader:
     def __post_init__(self) -> None:
         self._indices = [_find(name, self.names) for name in self.columns.all]
 
-    def add(self, row: Record | Fault) -> None:
+    def add(self, row: Record) -> None:
         """Take one more row in; what is wrong with it is kept until the end is known."""
-        number = len(self.values)
-        self.places.append(row.place)
-        values, time = [math.nan] * len(self._indices), ""
-        if isinstance(row, Fault):
-            self._add_fault(number, row)
-        elif len(row.cells) != len(self.names):
+        if len(row.cells) != len(self.names):
             message = f"expected {len(self.names)} columns, found {len(row.cells)}; mend the row"
-            self._add_fault(number, Fault(Reason.COLUMNS, row.place, message))
-        else:
-            values = [_number(row.cells[index]) for index in self._indices]
-            time = "" if self.time is None else row.cells[self.time]
-            self._check_values(number, row, values)
+            self.add_fault(Fault(Reason.COLUMNS, row.place, message))
+            return
+        values = [_number(row.cells[index]) for index in self._indices]
+        self._check_values(len(self.values), row, values)
+        self._append(row.place, "" if self.time is None else row.cells[self.time], values)
+
+    def add_fault(self, fault: Fault) -> None:
+        """Take in that a row cannot be read."""
+        self._add_fault(len(self.values), fault)
+        self._append(fault.place, "", [math.nan] * len(self._indices))
+
+    def _append(self, place: FileLocation, time: str, values: list[float]) -> None:
+        self.places.append(place)
         self.times.append(time)
         self.values.append(values)
 

@@ -8,17 +8,27 @@ from pathlib import Path
 from typing import Any
 from xml.sax import ContentHandler, SAXParseException
 
+from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
-from seqloom.data.readers.delimited import Record
 from seqloom.data.readers.lines import READ_ERRORS, open_text, read_error
-from seqloom.data.report import Fault, FileLocation, Reason
+from seqloom.data.readers.reader import READERS, FileReader, Record
+from seqloom.data.report import Fault, FileLocation, Reason, map_sound
 from seqloom.errors import DataError
 
-__all__ = ["tmx_rows"]
+__all__ = ["TmxReader", "tmx_rows"]
 
 CHUNK = 1 << 16
 SPACE = " \t\r\n"  # of XML
 CODES = ("bpt", "ept", "it", "ph", "ut")  # whose content is markup of another format
+
+
+@READERS.part("tmx")
+class TmxReader(FileReader):
+    """Reads TMX files."""
+
+    def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+        """A row for each unit that has the wanted languages."""
+        return tmx_rows(path, ColumnSelection.of(config), max_line=config.max_line)
 
 
 def tmx_rows(path: Path, wanted: ColumnSelection, *, max_line: int) -> Iterator[Record | Fault]:
@@ -27,26 +37,35 @@ def tmx_rows(path: Path, wanted: ColumnSelection, *, max_line: int) -> Iterator[
     A language is asked for as the file writes it (`en-GB`) or by its beginning (`en`), whatever the
     case; by position, as the first unit that has so many.
     """
-    units = _UnitHandler(str(path), max_line)
-    chosen: list[str] = []
-    languages: dict[str, None] = {}
-    found = False
-    for unit in _units(path, units):
-        if isinstance(unit, Fault):
-            yield unit
-            continue
-        chosen = chosen or _languages(wanted, list(unit.texts))
-        languages |= dict.fromkeys(unit.texts)
-        texts = [text for text in map(unit.text, chosen) if text is not None]
-        whole = len(texts) == len(wanted.columns)
-        found = found or whole
-        if whole:
-            yield Record(unit.place, texts)
-        else:
-            yield Fault(Reason.LANGUAGE, unit.place, "a language is missing; add it")
-    for language in [] if found else chosen:
-        if not any(_matches_language(language, each) for each in languages):
-            wanted.find(language, list(languages), str(path))
+    variants = _LanguageSelector(wanted)
+    yield from map_sound(_units(path, _UnitHandler(str(path), max_line)), variants.select)
+    variants.check(str(path))
+
+
+class _LanguageSelector:
+    """Picks the wanted languages of each unit, which the first unit settles."""
+
+    def __init__(self, wanted: ColumnSelection) -> None:
+        self._wanted = wanted
+        self._chosen: list[str] = []
+        self._languages: dict[str, None] = {}
+        self._found = False
+
+    def select(self, unit: "_TranslationUnit") -> Record | Fault:
+        """The texts of a unit, or the fault of one that lacks a language."""
+        self._chosen = self._chosen or _languages(self._wanted, list(unit.texts))
+        self._languages |= dict.fromkeys(unit.texts)
+        texts = [text for text in map(unit.text, self._chosen) if text is not None]
+        if len(texts) != len(self._wanted.columns):
+            return Fault(Reason.LANGUAGE, unit.place, "a language is missing; add it")
+        self._found = True
+        return Record(unit.place, texts)
+
+    def check(self, file: str) -> None:
+        """DataError where a language is in no unit."""
+        for language in [] if self._found else self._chosen:
+            if not any(_matches_language(language, each) for each in self._languages):
+                self._wanted.find(language, list(self._languages), file)
 
 
 class _TranslationUnit:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data.readers.lines import READ_ERRORS, check_file, open_binary, read_error, text_lines
-from seqloom.data.report import Fault
+from seqloom.data.report import split_faults
 from seqloom.errors import DataError
 
 __all__ = ["WordVectors", "read_vectors", "vectors_size", "write_vectors"]
@@ -155,11 +155,12 @@ def _parse_size(place: str, size: str) -> int:
 
 
 def _sound_lines(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(text_lines(path, max_line=LONGEST_LINE), 1):
-        if isinstance(line, Fault):
+    lines = split_faults(text_lines(path, max_line=LONGEST_LINE))
+    for number, (line, fault) in enumerate(lines, 1):
+        if line is None and fault is not None:
             cure = "name the file .bin if it is a binary one"
-            raise DataError(f"{line.place}: {line.message.partition(';')[0]}; {cure}")
-        yield f"{path}:{number}", line.rstrip(" ")
+            raise DataError(f"{fault.place}: {fault.message.partition(';')[0]}; {cure}")
+        yield f"{path}:{number}", (line or "").rstrip(" ")
 
 
 def _text_entries(path: Path, wanted: Collection[str] | None) -> Iterator[tuple[str, WordEntry]]:

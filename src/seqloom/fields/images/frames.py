@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.errors import ConfigError, DataError
+from seqloom.fields.images.pixels import MOST_PIXELS, PictureFile, fit_picture, read_picture
 from seqloom.fields.items import Pixels
-from seqloom.fields.pixels import MOST_PIXELS, PictureFile, fit_picture, read_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -19,7 +19,7 @@ from seqloom.config.columns import TextConfig
 from seqloom.errors import RunError
 from seqloom.fields.field_files import FieldState
 from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
-from seqloom.fields.tokenizers import (
+from seqloom.fields.tokenizers.tokenizer import (
     Ids,
     most_frequent,
     new_symbols,
@@ -27,7 +27,7 @@ from seqloom.fields.tokenizers import (
     prune_counts,
     visible,
 )
-from seqloom.fields.word_pattern import UNSPACED, word_pattern
+from seqloom.fields.tokenizers.word_pattern import UNSPACED, word_pattern
 
 __all__ = ["WordTokenizer", "split_words"]
 

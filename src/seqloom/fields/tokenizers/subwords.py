@@ -19,9 +19,9 @@ import numpy as np
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields.field_files import FieldState
-from seqloom.fields.piece_file import FIRST_PIECE, read_pieces
 from seqloom.fields.specials import EMPTY, END, SPECIAL_SYMBOLS, START, UNK
-from seqloom.fields.tokenizers import BYTE_CONTENTS, Ids
+from seqloom.fields.tokenizers.piece_file import FIRST_PIECE, read_pieces
+from seqloom.fields.tokenizers.tokenizer import BYTE_CONTENTS, Ids
 from seqloom.randomness import key
 
 __all__ = ["SubwordTokenizer"]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from seqloom.config.columns import TextConfig
 from seqloom.fields.field_files import FieldState
 from seqloom.fields.specials import EMPTY, END, START
-from seqloom.fields.tokenizers import CharacterTokenizer, split_symbols
+from seqloom.fields.tokenizers.tokenizer import CharacterTokenizer, split_symbols
 
 __all__ = ["Spelling"]
 

@@ -1,0 +1,118 @@
+"""CSV: quoted as spreadsheets do it.
+
+A quote opens a cell only at its start, `""` stands for one quote, a line end inside quotes is part
+of the text, and the place of a record is the line it starts on.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seqloom.config import DataConfig
+from seqloom.data.readers.delimited import row_record, select_cells
+from seqloom.data.readers.lines import text_lines
+from seqloom.data.readers.reader import READERS, FileReader, Record
+from seqloom.data.report import Fault, FileLocation, Reason
+from seqloom.errors import DataError
+
+__all__ = ["CsvReader", "csv_records"]
+
+
+@READERS.part("csv")
+class CsvReader(FileReader):
+    """Reads CSV files."""
+
+    def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+        """The wanted cells of each row."""
+        lines = text_lines(path, max_line=config.max_line)
+        records = csv_records(lines, str(path), max_line=config.max_line)
+        return select_cells(records, config, cure="put texts with commas in double quotes")
+
+
+def csv_records(
+    lines: Iterable[str | Fault], file: str, *, max_line: int
+) -> Iterator[Record | Fault]:
+    """One record for each row, which may take several lines; a quote left open is an error."""
+    row: _OpenRow | None = None
+    for number, line in enumerate(lines, 1):
+        if row is None and isinstance(line, str) and '"' not in line:
+            yield row_record(FileLocation(file, number), line.split(","))
+            continue
+        row = row or _OpenRow(FileLocation(file, number), max_line)
+        row.read(line)
+        if not row.in_quotes:
+            yield row.result()
+            row = None
+    if row is not None:
+        raise row.open_quote("never closed")
+
+
+@dataclass
+class _OpenRow:
+    """A CSV row while its lines come in; reading is linear in their length."""
+
+    place: FileLocation
+    max_line: int
+    length: int = 0
+    in_quotes: bool = False
+    cells: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    fault: Fault | None = None
+
+    def read(self, line: str | Fault) -> None:
+        """Take one more line in; a faulty one spoils the row but not the knowledge of its end."""
+        if isinstance(line, Fault):
+            if line.text is None:
+                raise DataError(f"{line.place}: {line.message}, or save the file as TSV")
+            self.fault = self.fault or line
+            line = line.text
+        self.length += len(line) + 1
+        if self.length > self.max_line + 1:
+            raise self.open_quote(f"not closed within {self.max_line:,} characters")
+        if self.in_quotes:
+            self.parts.append("\n")
+        position = 0
+        while position <= len(line):
+            position = (
+                self._read_quoted(line, position)
+                if self.in_quotes
+                else self._read_bare(line, position)
+            )
+
+    def result(self) -> Record | Fault:
+        """The finished row."""
+        return self.fault or row_record(self.place, self.cells)
+
+    def open_quote(self, how: str) -> DataError:
+        """A quote swallows what follows it, so no later row can be trusted."""
+        cure = "close it, double it, or save the file as TSV, where quotes are plain text"
+        return DataError(f"{self.place}: a quote in this row is {how}; {cure}")
+
+    def _read_bare(self, line: str, start: int) -> int:
+        """Read a cell from its start, or what follows a closing quote; the next position."""
+        if not self.parts and line.startswith('"', start):
+            self.in_quotes = True
+            self.parts.append("")
+            return start + 1
+        end = line.find(",", start)
+        end = len(line) if end < 0 else end
+        if self.parts and end > start:
+            message = "text follows a closing quote; double the quotes inside a text"
+            self.fault = self.fault or Fault(Reason.QUOTE, self.place, message)
+        self.parts.append(line[start:end])
+        self.cells.append("".join(self.parts))
+        self.parts = []
+        return end + 1
+
+    def _read_quoted(self, line: str, start: int) -> int:
+        """Read up to the closing quote, a doubled quote or the line's end; the next position."""
+        end = line.find('"', start)
+        if end < 0:
+            self.parts.append(line[start:])
+            return len(line) + 1
+        self.parts.append(line[start:end])
+        if line.startswith('"', end + 1):
+            self.parts.append('"')
+            return end + 2
+        self.in_quotes = False
+        return end + 1

@@ -1,0 +1,101 @@
+"""JSONL: an object or an array a line."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from seqloom.config import DataConfig
+from seqloom.data.columns import ColumnSelection
+from seqloom.data.readers.lines import text_lines
+from seqloom.data.readers.reader import READERS, FileReader, Record
+from seqloom.data.readers.structured import VALUE_KINDS, typed_record
+from seqloom.data.report import Fault, FileLocation, Reason, map_lines, map_sound
+from seqloom.errors import DataError
+
+__all__ = ["JsonReader", "json_records"]
+
+JsonRow = dict[str, Any] | list[Any]
+
+
+@READERS.part("jsonl")
+@READERS.part("ndjson")
+@READERS.part("json")
+class JsonReader(FileReader):
+    """Reads files with a JSON value a line."""
+
+    def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+        """The wanted values of each line."""
+        lines = text_lines(path, max_line=config.max_line)
+        return json_records(lines, ColumnSelection.of(config), str(path))
+
+
+def json_records(
+    lines: Iterable[str | Fault], wanted: ColumnSelection, file: str
+) -> Iterator[Record | Fault]:
+    """The wanted values of each line, an object or an array; positions in an object are those of
+    the first line's keys."""
+    pickers: list[_ValuePicker] = []
+
+    def pick(found: tuple[JsonRow, FileLocation]) -> Record | Fault:
+        if not pickers:
+            pickers.append(_ValuePicker(found[0], wanted, found[1]))
+        return pickers[0].pick(*found)
+
+    return map_sound(map_lines(lines, file, _parse), pick)
+
+
+class _ValuePicker:
+    """How to find the values, settled by the first row."""
+
+    def __init__(self, first: JsonRow, wanted: ColumnSelection, place: FileLocation) -> None:
+        self.width = len(first)
+        self.wanted = wanted
+        self.kind = type(first)
+        names = list(first) if isinstance(first, dict) else [""] * len(first)
+        if isinstance(first, list) and wanted.column_by_name is not None:
+            raise DataError(f"{place}: is an array, whose columns have no names; ask by position")
+        self.indices = wanted.find_all(names, place)
+        self.names = [names[index] for index in self.indices]
+
+    def pick(self, row: JsonRow, place: FileLocation) -> Record | Fault:
+        """The values of a row, or what is wrong with it."""
+        if type(row) is not self.kind:
+            message = f"is {VALUE_KINDS[type(row)]} where the first row is {VALUE_KINDS[self.kind]}"
+            return Fault(Reason.JSON, place, f"{message}; write all rows alike")
+        if isinstance(row, dict):
+            lacking = [name for name in self.names if name not in row]
+            if lacking:
+                message = f"there is no column {lacking[0]!r}; add it"
+                return Fault(Reason.MISSING, place, message)
+            return typed_record(place, self.names, [row[name] for name in self.names], self.wanted)
+        if len(row) != self.width:
+            message = f"expected {self.width} columns, found {len(row)}; write all rows alike"
+            return Fault(Reason.COLUMNS, place, message)
+        labels = [str(index + 1) for index in self.indices]
+        return typed_record(place, labels, [row[index] for index in self.indices], self.wanted)
+
+
+def _parse(line: str, place: FileLocation) -> tuple[JsonRow, FileLocation] | Fault:
+    if not line.strip():
+        return Fault(Reason.BLANK, place, "the line is blank; remove it")
+    try:
+        value = json.loads(line, object_pairs_hook=_unique_keys)
+    except json.JSONDecodeError as error:
+        message = f"is not valid JSON at character {error.pos + 1}"
+        return Fault(Reason.JSON, place, f"{message}; write one object or array a line")
+    except (ValueError, RecursionError) as error:
+        cause = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return Fault(Reason.JSON, place, f"is not usable JSON: {cause}; mend it")
+    if isinstance(value, dict | list):
+        return value, place
+    kind = VALUE_KINDS.get(type(value), "a string" if isinstance(value, str) else "a number")
+    message = f"is {kind}, not a row; write one object or array a line"
+    return Fault(Reason.JSON, place, message)
+
+
+def _unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(items)
+    if len(row) != len(items):
+        raise ValueError("a name appears twice in one object")
+    return row
