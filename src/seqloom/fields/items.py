@@ -8,11 +8,18 @@ import numpy as np
 __all__ = ["ItemKind", "Items", "Numbers", "Pixels", "Series", "Symbols"]
 
 
+DUMMY_STEPS = 50  # of a row that may be of any length
+
+
 class ItemKind:
     """What every kind of item tells a model about itself."""
 
     closing: ClassVar[int] = 0
     """Items that end every row and are no part of its content."""
+
+    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
+        """An encoded row that stands for any other; `closing` of its items end it."""
+        raise NotImplementedError
 
     @property
     def symbols(self) -> "Symbols | None":
@@ -43,6 +50,10 @@ class Symbols(ItemKind):
 
     closing = 1
 
+    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
+        shape = (2, self.item_size) if self.item_size else (2,)
+        return np.ones(shape, np.int32)[: 1 + closing]
+
     @property
     def symbols(self) -> "Symbols":
         return self
@@ -67,6 +78,9 @@ class Numbers(ItemKind):
     """Each item is a row of `count` numbers; a target that is missing is not a number."""
 
     count: int
+
+    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
+        return np.zeros((DUMMY_STEPS, self.count), np.float32)
 
     @property
     def item_size(self) -> int:
@@ -95,6 +109,9 @@ class Series(Numbers):
     quantiles: tuple[float, ...] = ()  # that a forecast gives beside the mean
     forced: float = 1.0  # share of the training in which true values are fed back
 
+    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
+        return np.zeros((self.steps, self.count), np.float32)
+
     @property
     def series(self) -> "Series":
         return self
@@ -111,6 +128,9 @@ class Pixels(ItemKind):
     height: int
     width: int
     frames: int = 1
+
+    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
+        return np.full((1, self.count), 255, np.uint8)
 
     @property
     def pixels(self) -> "Pixels":
