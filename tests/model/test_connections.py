@@ -1,11 +1,13 @@
 """S3.2, S4, S5: an edge is drawn exactly where a value is computed from another, in every form."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
 
 from seqloom.config import ModelConfig
-from seqloom.fields import END, Symbols
+from seqloom.fields import END, Numbers, Symbols
 from seqloom.model import SequenceModel, Source, build, unroll
 from seqloom.model.connections import STATES, Connections, NodeStep
 from tests.counts import count
@@ -154,3 +156,38 @@ def test_blocks_are_drawn_by_their_residual_steps() -> None:
     after = model_of(transformer({"norm": "after"}, {}), source_size=9, target_size=7)
     nodes = {node.name: node for node in after.connections().nodes}
     assert nodes["encoder.blocks.0.self-attention"].norm == "after"
+
+
+HEADS = [({"kind": "label", "pool": pool}, Symbols(5), 1) for pool in ("code", "mean", "max")] + [
+    ({"kind": "number"}, Numbers(1), 1),
+    ({"kind": "tags"}, Symbols(5), LENGTH),
+]
+
+
+@pytest.mark.parametrize(("head", "target", "steps"), HEADS)
+def test_a_head_is_drawn_with_what_it_reads(
+    head: dict[str, str], target: Symbols | Numbers, steps: int
+) -> None:
+    """Its outputs have gradients from exactly the states, or the code, that its edges come from."""
+    torch.manual_seed(4)
+    config = {**recurrent({}, {}).model_dump(), "decoder": head}
+    network = build(ModelConfig.model_validate(config), source=Symbols(9), target=target).double()
+    assert network.head is not None
+    memory = network.encoder.encode(Source(torch.tensor([[4, 5, 6, END]]), torch.tensor([LENGTH])))
+    assert memory.states is not None
+    assert memory.code is not None
+    states, code = memory.states.detach().requires_grad_(), memory.code[0].detach().requires_grad_()
+    outputs = network.head.eval()(replace(memory, states=states, code=(code,)))
+    found = set()
+    for step, output in enumerate(outputs.unbind(1)):
+        weighted = (output * torch.randn_like(output)).sum()
+        by_state, by_code = torch.autograd.grad(
+            weighted, (states, code), allow_unused=True, retain_graph=True
+        )
+        tails = [] if by_state is None else by_state[0].ne(0).any(1).nonzero().flatten().tolist()
+        found |= {((STATES, tail), ("head.output", step)) for tail in tails}
+        found |= {(("encoder.code", 0), ("head.output", step))} if by_code is not None else set()
+    edges = unroll(network.connections(), source=LENGTH, target=steps)
+    drawn = {edge for edge in edges if edge[1][0] == "head.output"}
+    assert found <= drawn
+    assert found == drawn or head.get("pool") == "max"  # the largest may be at few positions

@@ -68,11 +68,12 @@ class ConnectionNode:
     name: str
     kind: Literal["source", "input", "layer", "attention", "states", "code", "readout", "output"]
     norm: Literal["none", "first", "after"] = "none"  # where its layer norm is
+    once: bool = False  # one value for the whole source
 
     @property
     def sequence(self) -> Literal["source", "target", "single"]:
         """Over which steps there is such a value."""
-        if self.kind == "code":
+        if self.once:
             return "single"
         return "source" if self.name.startswith("encoder.") else "target"
 
@@ -118,7 +119,7 @@ class Connections:
     edges: tuple[Connection, ...] = ()
     order: ReadingOrder = FORWARD
 
-    def joined(self, other: "Connections") -> "Connections":
+    def merge(self, other: "Connections") -> "Connections":
         """The nodes and edges of both, with the reading order of this one."""
         return replace(self, nodes=self.nodes + other.nodes, edges=self.edges + other.edges)
 

@@ -51,7 +51,7 @@ def input_connections() -> Connections:
         ConnectionNode(SOURCE, "source"),
         ConnectionNode(INPUT, "input"),
         ConnectionNode(STATES, "states"),
-        ConnectionNode(CODE, "code"),
+        ConnectionNode(CODE, "code", once=True),
     )
     return Connections(nodes, (Connection(SOURCE, INPUT),))
 
@@ -97,8 +97,8 @@ class RecurrentEncoder(EncoderModule):
             prefix = "encoder" if branch == "whole" else f"encoder.{branch}"
             top = layer_names(prefix, stack.depth)[-1]
             ends = Connection(top, STATES, "up", BRANCH_STEPS[branch])
-            found = found.joined(layer_connections(stack, prefix, INPUT))
-            found = found.joined(Connections((), (ends, *final_connections(stack, prefix))))
+            found = found.merge(layer_connections(stack, prefix, INPUT))
+            found = found.merge(Connections((), (ends, *final_connections(stack, prefix))))
         return found
 
 
@@ -124,7 +124,7 @@ class VectorsEncoder(EncoderModule):
 
     def connections(self) -> Connections:
         edges = Connection(INPUT, STATES), Connection(INPUT, CODE, "pooling", "all")
-        return input_connections().joined(Connections((), edges))
+        return input_connections().merge(Connections((), edges))
 
 
 @ENCODERS.part("values")

@@ -83,7 +83,7 @@ class LastValueEncoder(WrappingEncoder):
 
     def connections(self) -> Connections:
         last = Connection(SOURCE, "encoder.input", "level", "tail-last")
-        return self.inner.connections().joined(Connections((), (last,)))
+        return self.inner.connections().merge(Connections((), (last,)))
 
 
 class ForecastHead(Head):

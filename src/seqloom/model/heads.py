@@ -107,7 +107,7 @@ class _PooledHead(Head):
         edge = Connection(STATES, OUTPUT, "pooling", "all")
         if self.pooling == "code":
             edge = Connection(CODE, OUTPUT, "pooling", "head-first")
-        return Connections((ConnectionNode(OUTPUT, "code"),), (edge,))
+        return Connections((ConnectionNode(OUTPUT, "output", once=True),), (edge,))
 
 
 class _LabelScores(Head):

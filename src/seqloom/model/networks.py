@@ -49,7 +49,7 @@ class SequenceModel(nn.Module):
 
     def connections(self) -> Connections:
         """The edges by which the network is drawn."""
-        return self.encoder.connections().joined(self.decoder.connections())
+        return self.encoder.connections().merge(self.decoder.connections())
 
 
 class HeadModel(nn.Module):
@@ -90,7 +90,7 @@ class HeadModel(nn.Module):
 
     def connections(self) -> Connections:
         """The edges by which the network is drawn."""
-        return self.encoder.connections().joined(self.head.connections())
+        return self.encoder.connections().merge(self.head.connections())
 
 
 Network = SequenceModel | HeadModel

@@ -90,7 +90,7 @@ class RecurrentDecoder(DecoderModule):
     @classmethod
     def build(cls, options: RecurrentDecoderConfig, sizes: DecoderSizes) -> "RecurrentDecoder":
         """The decoder in the form that its options give (S3.2)."""
-        wiring = _checked_wiring(options, sizes)
+        wiring = _check_wiring(options, sizes)
         code = sizes.source.code[1] if sizes.source.code else 0
         context = _context_sizes(wiring.attention, sizes.source)
         shown = [options.width, *context, *([code] if wiring.code_output else [])]
@@ -247,7 +247,7 @@ def _readout(
     return TanhCombiner(shown, options.width if sizes.model.one_hot else sizes.model.embedding)
 
 
-def _checked_wiring(options: RecurrentDecoderConfig, sizes: DecoderSizes) -> Wiring:
+def _check_wiring(options: RecurrentDecoderConfig, sizes: DecoderSizes) -> Wiring:
     """The wiring; ConfigError where it needs what encoder or target do not give."""
     if sizes.source.states is None:
         _check_without_source(options)

@@ -35,7 +35,7 @@ def decoder_connections(wiring: Wiring, first: InitialState, stack: RecurrentSta
     if not wiring.feedback:
         kept = tuple(edge for edge in layers.edges if edge.tail != INPUT)
         layers = Connections(layers.nodes, kept)
-    return layers.joined(Connections(tuple(nodes), tuple(edges)))
+    return layers.merge(Connections(tuple(nodes), tuple(edges)))
 
 
 def _input_edges(wiring: Wiring, lowest: str) -> list[Connection]:

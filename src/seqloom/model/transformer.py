@@ -100,8 +100,8 @@ class TransformerEncoder(EncoderModule):
         blocks = list(children_of(self.blocks, Block))
         inner, top = _block_connections(blocks, "encoder", "all")
         edges = Connection(top, STATES), Connection(STATES, CODE, "code", "tail-last")
-        found = input_connections().joined(inner).joined(Connections((), edges))
-        return found.joined(_position_connections(self.embed, blocks, "encoder"))
+        found = input_connections().merge(inner).merge(Connections((), edges))
+        return found.merge(_position_connections(self.embed, blocks, "encoder"))
 
 
 class DecoderCache(NamedTuple):
@@ -263,8 +263,8 @@ class TransformerDecoder(DecoderModule):
         ]
         if self.source == "read":
             edges.append(Connection(STATES, "decoder.input", "prefix", "prefix"))
-        found = Connections(nodes, tuple(edges)).joined(inner)
-        return found.joined(_position_connections(self.embed, blocks, "decoder"))
+        found = Connections(nodes, tuple(edges)).merge(inner)
+        return found.merge(_position_connections(self.embed, blocks, "decoder"))
 
 
 def _blocks(options: TransformerPart, positions: Positions, *, source: int | None) -> list[Block]:
@@ -325,7 +325,7 @@ def _block_connections(blocks: Sequence[Block], side: str, seen: Steps) -> tuple
             edges.append(Connection(below, names[0], "self-attention", seen))
         if block.cross is not None:
             edges.append(Connection(STATES, names[1], "attention", "all"))
-        found, below = found.joined(Connections(nodes, tuple(edges))), names[-1]
+        found, below = found.merge(Connections(nodes, tuple(edges))), names[-1]
     return found, below
 
 
