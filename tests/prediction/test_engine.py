@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.config import ModelConfig
-from seqloom.engine.decoder import DecoderEngine, fast_decoder
-from seqloom.engine.encoder import EncoderEngine, fast_encoder
-from seqloom.engine.packing import PackedMemory, pack_memory
+from seqloom.engine.torch_twin.decoder import DecoderEngine, fast_decoder
+from seqloom.engine.torch_twin.encoder import EncoderEngine, fast_encoder
+from seqloom.engine.torch_twin.packing import PackedMemory, pack_memory
 from seqloom.model import Decoder, DecoderModule, Features, Memory, SequenceModel, Source
 from seqloom.randomness import key
 from seqloom.search import (

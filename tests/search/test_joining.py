@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqloom.engine.decoder import DecoderEngine, fast_decoder
+from seqloom.engine.torch_twin.decoder import DecoderEngine, fast_decoder
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder, SequenceModel, Source
 from seqloom.model.ensemble import network_ensemble

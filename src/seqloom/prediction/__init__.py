@@ -1,7 +1,7 @@
 """Raw input to Output, with a finished model."""
 
-from seqloom.engine.decoder import fast_decoder
-from seqloom.engine.encoder import fast_encoder
+from seqloom.engine.torch_twin.decoder import fast_decoder
+from seqloom.engine.torch_twin.encoder import fast_encoder
 from seqloom.prediction.conversation import Conversation
 from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
 from seqloom.prediction.ensemble import ensemble

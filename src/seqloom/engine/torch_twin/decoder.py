@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.engine.cache import EngineState, KeyValueCache, SlotLayout, SourceKeyValues
-from seqloom.engine.packing import pack_memory
-from seqloom.engine.weights import (
+from seqloom.engine.torch_twin.cache import EngineState, KeyValueCache, SlotLayout, SourceKeyValues
+from seqloom.engine.torch_twin.packing import pack_memory
+from seqloom.engine.torch_twin.weights import (
     Affine,
     BlockWeights,
     is_supported,
