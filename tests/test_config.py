@@ -23,6 +23,7 @@ from seqloom.config import (
     Config,
     Facts,
     Overrides,
+    SearchConfig,
     TextConfig,
     dump,
     flatten,
@@ -37,9 +38,12 @@ from seqloom.config import (
     validate,
 )
 from seqloom.config.choices import Choice, NameOf
+from seqloom.config.searches import PartOption, field_options
 from seqloom.config.section import Positive, Width
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
+from seqloom.registry import Family
+from seqloom.search import RANKINGS, SEARCHES
 from tests.counts import count
 
 SENTENCES = ColumnStatistics(
@@ -88,6 +92,27 @@ def values_of(field: FieldInfo) -> st.SearchStrategy[Any]:
     return st.booleans() if field.annotation is bool else st.text(max_size=20)
 
 
+def tables_of_parts(family: Family[Any, Any]) -> st.SearchStrategy[Overrides]:
+    return st.one_of([tables_of_part(*each) for each in family if field_options(each[1])])
+
+
+def tables_of_part(kind: str, part: Any) -> st.SearchStrategy[Overrides]:
+    """A search or a ranking by its kind, with one of its options or more."""
+    first, *others = field_options(part)
+    values = {each.name: numbers_of(each) for each in (first, *others)}
+    return st.fixed_dictionaries(
+        {"kind": st.just(kind), first.name: values.pop(first.name)}, optional=values
+    )
+
+
+def numbers_of(option: PartOption) -> st.SearchStrategy[Any]:
+    """Everything within the bounds of an option."""
+    if option.type is int:
+        return st.integers(int(option.ge or 0), int(option.most))
+    low = option.gt if option.ge is None else option.ge
+    return st.floats(low, option.most, exclude_min=option.ge is None)
+
+
 def members_of(kind: Any) -> st.SearchStrategy[list[Any]]:
     """Lists of names or of sizes, or pairs of shares."""
     if get_origin(kind) is Literal:
@@ -100,6 +125,8 @@ def members_of(kind: Any) -> st.SearchStrategy[list[Any]]:
 def tables_of(section: type[BaseModel]) -> st.SearchStrategy[Overrides]:
     """Partial tables of a section, always with the `kind` that tells unions apart."""
     values = {name: values_of(field) for name, field in section.model_fields.items()}
+    if section is SearchConfig:
+        values |= {"method": tables_of_parts(SEARCHES), "ranking": tables_of_parts(RANKINGS)}
     kind = {"kind": values.pop("kind")} if "kind" in values else {}
     return st.fixed_dictionaries(kind, optional=values)
 

@@ -7,6 +7,7 @@ all read the same list.
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import partial
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -166,13 +167,5 @@ def _check_table(family: Family[Any, Any], value: str | dict[str, Any]) -> str |
     return {"kind": str(kind), **checked.given} if checked.given else str(kind)
 
 
-def _check_search(value: str | dict[str, Any]) -> str | dict[str, Any]:
-    return _check_table(SEARCHES, value)
-
-
-def _check_ranking(value: str | dict[str, Any]) -> str | dict[str, Any]:
-    return _check_table(RANKINGS, value)
-
-
-SearchTable = Annotated[str | dict[str, Any], AfterValidator(_check_search)]
-RankingTable = Annotated[str | dict[str, Any], AfterValidator(_check_ranking)]
+SearchTable = Annotated[str | dict[str, Any], AfterValidator(partial(_check_table, SEARCHES))]
+RankingTable = Annotated[str | dict[str, Any], AfterValidator(partial(_check_table, RANKINGS))]
