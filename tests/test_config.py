@@ -1,7 +1,9 @@
 """One list of options: what is written is what is read, and what cannot be read says why."""
 
 import random
+import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -15,6 +17,8 @@ from pydantic.fields import FieldInfo
 
 from seqloom.config import (
     PRESETS,
+    SOURCES,
+    TARGETS,
     ColumnStatistics,
     Config,
     Facts,
@@ -26,6 +30,7 @@ from seqloom.config import (
     merge,
     option_names,
     option_rows,
+    outline,
     parse,
     parse_assignments,
     plan,
@@ -363,6 +368,24 @@ def test_a_plan_keeps_every_choice_of_the_user(overrides: Overrides, preset: str
         return
     chosen = dict(leaves(plan(overrides, FACTS, preset=preset).model_dump(mode="json")))
     assert {name: chosen[name] for name, _ in leaves(overrides)} == dict(leaves(overrides))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_an_outline_reads_rows_as_the_plan_will(preset: str) -> None:
+    """All that decides which rows there are is known before any is read."""
+    sources = [{"kind": kind} for kind in SOURCES.kinds()]
+    for source, target in product(sources, TARGETS.kinds()):
+        overrides = {"source": source, "target": target, "seed": 7}
+        try:
+            config = plan(overrides, FACTS, preset=preset)
+        except ConfigError as error:
+            with pytest.raises(ConfigError, match=f"^{re.escape(str(error))}$"):
+                outline(overrides, preset=preset)
+            continue
+        outlined = outline(overrides, preset=preset)
+        assert (outlined.data, outlined.seed) == (config.data, 7)
+        assert outlined.source.kind == config.source.kind
+        assert outlined.target.kind == config.target.kind
 
 
 @pytest.mark.parametrize("preset", PRESETS)

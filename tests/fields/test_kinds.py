@@ -57,8 +57,8 @@ def test_what_stands_for_a_column_is_made_of_the_same(name: str) -> None:
     """Before there is data, a network can be built of items of the kind that there will be."""
     field, placeholder = learnt(name), placeholder_items(CELLS[name][0])
     assert type(placeholder) is type(field.items)
-    assert placeholder.dtype == field.items.dtype
-    assert (placeholder.item_size > 0) == (field.items.item_size > 0)
+    assert placeholder.stored_dtype == field.items.stored_dtype
+    assert (placeholder.stored_size > 0) == (field.items.stored_size > 0)
 
 
 class StarsConfig(SourceOptions):

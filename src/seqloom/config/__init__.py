@@ -99,7 +99,7 @@ from seqloom.config.columns import (
 )
 from seqloom.config.facts import ColumnStatistics, Facts
 from seqloom.config.listing import OptionRow, option_names, option_rows
-from seqloom.config.planning import check_columns, items_per_row, plan, preset_kinds
+from seqloom.config.planning import check_columns, items_per_row, outline, plan, preset_kinds
 from seqloom.config.presets import PRESETS
 from seqloom.config.schema import Config, DataConfig, SearchConfig
 from seqloom.config.serialization import (
@@ -268,6 +268,7 @@ __all__ = [
     "one_column",
     "option_names",
     "option_rows",
+    "outline",
     "parse",
     "parse_assignments",
     "plan",

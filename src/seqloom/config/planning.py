@@ -12,7 +12,7 @@ from seqloom.config.architecture.decoders import DECODERS
 from seqloom.config.architecture.encoders import ENCODERS
 from seqloom.config.architecture.heads import HEADS
 from seqloom.config.columns import TARGETS, Situation, TargetOptions
-from seqloom.config.facts import Facts
+from seqloom.config.facts import ColumnStatistics, Facts
 from seqloom.config.presets import PRESETS, preset_model
 from seqloom.config.schema import Config
 from seqloom.config.serialization import validate
@@ -20,19 +20,18 @@ from seqloom.config.tables import Overrides, leaves, merge
 from seqloom.config.training import AdamWConfig
 from seqloom.errors import ConfigError
 
-__all__ = ["check_columns", "items_per_row", "plan", "preset_kinds"]
+__all__ = ["check_columns", "items_per_row", "outline", "plan", "preset_kinds"]
 
 FILL_SHARE = 0.85  # of a batch of rows that differ in length; a stream leaves nothing empty
 PLACE = "configuration"
+UNKNOWN = ColumnStatistics(1.0, 1.0, 0.0, 1, 1, 1)  # a column that is not yet read
 
 
 def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") -> Config:
     """The whole configuration: automatic choices, and the user's own laid over them."""
-    if preset not in PRESETS:
-        raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
-    overrides = _target_class(overrides).complete(overrides)
-    own: Overrides = {name: overrides[name] for name in ("source", "target") if name in overrides}
-    situation = _situation(overrides, own, facts, preset)
+    overrides = _complete(overrides, preset)
+    situation = _situation(overrides, facts, preset)
+    own = _own_columns(overrides)
     chosen = _columns(situation, own)
     situation = _after_reading(situation, merge(chosen, own))
     for defaults in (_model(situation), _search(situation), _reader(situation)):
@@ -43,6 +42,18 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
         chosen = merge(chosen, situation.target.stream_defaults(situation))
     chosen = merge(chosen, {"training": _training_section(situation, chosen, overrides)})
     return _validate_config(merge(chosen, overrides))
+
+
+def outline(overrides: Mapping[str, Any], *, preset: str = "auto", stream: bool = False) -> Config:
+    """What options tell before any data is read: the columns, how rows are read, and the seed.
+
+    It says nothing of the model, and of training and search holds the user's options alone.
+    """
+    overrides = _complete(overrides, preset)
+    situation = _situation(overrides, Facts(1, UNKNOWN, UNKNOWN, stream=stream), preset)
+    data = situation.source.data_defaults(situation)
+    settled = {name: value for name, value in overrides.items() if name != "model"}
+    return validate(merge({"data": data}, settled), place=PLACE)
 
 
 def check_columns(config: Config) -> None:
@@ -82,6 +93,17 @@ def preset_kinds(preset: str, begun: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def _complete(overrides: Mapping[str, Any], preset: str) -> Overrides:
+    """The user's options, with what follows from them for the columns."""
+    if preset not in PRESETS:
+        raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
+    return _target_class(overrides).complete(overrides)
+
+
+def _own_columns(overrides: Mapping[str, Any]) -> Overrides:
+    return {name: overrides[name] for name in ("source", "target") if name in overrides}
+
+
 def _target_class(overrides: Mapping[str, Any]) -> type[TargetOptions]:
     """The kind of target that is asked for; what is wrong with it is found out later."""
     target = overrides.get("target", "text")
@@ -89,11 +111,9 @@ def _target_class(overrides: Mapping[str, Any]) -> type[TargetOptions]:
     return dict(TARGETS).get(kind, TargetOptions) if isinstance(kind, str) else TargetOptions
 
 
-def _situation(
-    overrides: Mapping[str, Any], own: Overrides, facts: Facts, preset: str
-) -> Situation:
+def _situation(overrides: Mapping[str, Any], facts: Facts, preset: str) -> Situation:
     """The columns as they are asked for, which must go together."""
-    asked = validate(own, place=PLACE)
+    asked = validate(_own_columns(overrides), place=PLACE)
     asked.source.check_target(asked.target)
     asked.target.check_source(asked.source)
     data = overrides.get("data", {})

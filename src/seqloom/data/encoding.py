@@ -148,8 +148,8 @@ class _ColumnWriter:
 
     def __init__(self, stem: Path, field: Field) -> None:
         self._stem = stem
-        self.width = field.items.item_size
-        self._kind = field.items.dtype
+        self.width = field.items.stored_size
+        self._kind = field.items.stored_dtype
         self._rows: list[Values] = []
         self._held = self._count = self._items = 0
 

@@ -15,6 +15,7 @@ from seqloom.fields.registry import (
     learn_target,
     load_field,
     load_text,
+    needs_all_cells,
     placeholder_items,
 )
 from seqloom.fields.series import SeriesBaseline, SeriesField
@@ -64,6 +65,7 @@ __all__ = [
     "learn_target",
     "load_field",
     "load_text",
+    "needs_all_cells",
     "parse_list",
     "placeholder_items",
     "split_turns",

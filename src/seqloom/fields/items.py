@@ -7,19 +7,17 @@ import numpy as np
 
 __all__ = ["ItemKind", "Items", "Numbers", "Pixels", "Series", "Symbols"]
 
-
-DUMMY_STEPS = 50  # of a row that may be of any length
+PLACEHOLDER_STEPS = 50  # of a placeholder that may be of any length
 
 
 class ItemKind:
     """What every kind of item tells a model about itself."""
 
+    dtype: ClassVar[type[np.generic]] = np.float32
+    """Type of the numbers in an encoded row."""
+
     closing: ClassVar[int] = 0
     """Items that end every row and are no part of its content."""
-
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
-        """An encoded row that stands for any other; `closing` of its items end it."""
-        raise NotImplementedError
 
     @property
     def symbols(self) -> "Symbols | None":
@@ -36,6 +34,29 @@ class ItemKind:
         """The items themselves, if they are pictures."""
         return None
 
+    @property
+    def item_size(self) -> int:
+        """Numbers that encode one item."""
+        raise NotImplementedError
+
+    @property
+    def stored_dtype(self) -> "np.dtype[np.generic]":
+        """The smallest type that holds every number of a row, for files."""
+        return np.dtype(self.dtype)
+
+    @property
+    def stored_size(self) -> int:
+        """Numbers of an item in a file; 0 where it is an id alone."""
+        return self.item_size
+
+    def facts(self) -> dict[str, Any]:
+        """What clients are told."""
+        return {"numbers": self.item_size}
+
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        """An encoded row that stands for any other; `closing` of its items end the row."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Symbols(ItemKind):
@@ -48,11 +69,8 @@ class Symbols(ItemKind):
     spelling: int = 0
     letters: int = 0
 
+    dtype = np.int32
     closing = 1
-
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
-        shape = (2, self.item_size) if self.item_size else (2,)
-        return np.ones(shape, np.int32)[: 1 + closing]
 
     @property
     def symbols(self) -> "Symbols":
@@ -60,17 +78,25 @@ class Symbols(ItemKind):
 
     @property
     def item_size(self) -> int:
-        """Numbers of an item; 0 where it is an id alone."""
-        return 1 + self.spelling if self.spelling else 0
+        return 1 + self.spelling
 
     @property
-    def dtype(self) -> "np.dtype[Any]":
+    def stored_dtype(self) -> "np.dtype[np.generic]":
         """The smallest type that holds every id."""
         return np.dtype(np.uint16 if max(self.count, self.letters) <= 1 << 16 else np.int32)
+
+    @property
+    def stored_size(self) -> int:
+        """Ids of an item that is spelt; 0 where it is an id alone."""
+        return self.item_size if self.spelling else 0
 
     def facts(self) -> dict[str, Any]:
         """What clients are told."""
         return {"unit": None, "symbols": self.count}
+
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        shape = (2, self.item_size) if self.spelling else (2,)
+        return np.ones(shape, self.dtype)[: 1 + closing]
 
 
 @dataclass(frozen=True)
@@ -79,22 +105,12 @@ class Numbers(ItemKind):
 
     count: int
 
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
-        return np.zeros((DUMMY_STEPS, self.count), np.float32)
-
     @property
     def item_size(self) -> int:
-        """Numbers of an item."""
         return self.count
 
-    @property
-    def dtype(self) -> "np.dtype[Any]":
-        """The type of a number."""
-        return np.dtype(np.float32)
-
-    def facts(self) -> dict[str, Any]:
-        """What clients are told."""
-        return {"numbers": self.count}
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        return np.zeros((PLACEHOLDER_STEPS, self.count), self.dtype)
 
 
 @dataclass(frozen=True)
@@ -109,12 +125,12 @@ class Series(Numbers):
     quantiles: tuple[float, ...] = ()  # that a forecast gives beside the mean
     forced: float = 1.0  # share of the training in which true values are fed back
 
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
-        return np.zeros((self.steps, self.count), np.float32)
-
     @property
     def series(self) -> "Series":
         return self
+
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        return np.zeros((self.steps, self.count), self.dtype)
 
 
 @dataclass(frozen=True)
@@ -129,8 +145,7 @@ class Pixels(ItemKind):
     width: int
     frames: int = 1
 
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
-        return np.full((1, self.count), 255, np.uint8)
+    dtype = np.uint8
 
     @property
     def pixels(self) -> "Pixels":
@@ -143,17 +158,10 @@ class Pixels(ItemKind):
 
     @property
     def item_size(self) -> int:
-        """Numbers of an item."""
         return self.count
 
-    @property
-    def dtype(self) -> "np.dtype[Any]":
-        """The type of a pixel."""
-        return np.dtype(np.uint8)
-
-    def facts(self) -> dict[str, Any]:
-        """What clients are told."""
-        return {"numbers": self.count}
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        return np.full((1, self.count), 255, self.dtype)
 
 
 Items = Symbols | Numbers | Pixels

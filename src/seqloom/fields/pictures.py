@@ -1,7 +1,7 @@
 """A column of pictures, each brought to one size (S3.4)."""
 
 from io import BytesIO
-from typing import Any
+from typing import Any, ClassVar
 
 from seqloom.config.columns import COLUMNS, PictureConfig
 from seqloom.fields.field_files import UploadLimits
@@ -16,6 +16,8 @@ __all__ = ["PictureField"]
 @COLUMNS.part("picture")
 class PictureField(FileField[PictureConfig]):
     """A cell is the name of a picture file; its row is one item."""
+
+    takes_uploads: ClassVar[bool] = True
 
     @property
     def items(self) -> Pixels:

@@ -19,6 +19,18 @@ class Readable(Protocol):
     def closing(self) -> int:
         """Items at the end of every row that are not in its cell: `<end>`, or none."""
 
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is no such column, and cells are empty."""
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether cells name files."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether an input may be a list of texts."""
+
     def fault(self, cell: str) -> str | None:
         """What is wrong with a cell and how to mend it, if anything is."""
 
@@ -53,16 +65,8 @@ class Field(Readable, Protocol):
         """Whether each token of the source has an item of it."""
 
     @property
-    def is_absent(self) -> bool:
-        """Whether there is no such column, and cells are empty."""
-
-    @property
-    def reads_files(self) -> bool:
-        """Whether cells name files."""
-
-    @property
-    def takes_turns(self) -> bool:
-        """Whether an input may be a list of texts."""
+    def takes_uploads(self) -> bool:
+        """Whether a file may be sent rather than named."""
 
     @property
     def takes_any_cell(self) -> bool:

@@ -14,7 +14,14 @@ from seqloom.fields.items import Items
 from seqloom.fields.protocol import Field
 from seqloom.fields.text import TextField
 
-__all__ = ["learn_field", "learn_target", "load_field", "load_text", "placeholder_items"]
+__all__ = [
+    "learn_field",
+    "learn_target",
+    "load_field",
+    "load_text",
+    "needs_all_cells",
+    "placeholder_items",
+]
 
 
 def learn_field(config: ColumnOptions, cells: Iterable[str], *, seed: int) -> Field:
@@ -34,6 +41,11 @@ def placeholder_items(config: ColumnOptions) -> Items:
     """Items of the kind that a column has, before there is any data."""
     items: Items = COLUMNS.part_of(config.kind).placeholder_items(config)
     return items
+
+
+def needs_all_cells(kind: str) -> bool:
+    """Whether a sample of a column's cells is not enough to learn its field from."""
+    return bool(COLUMNS.part_of(kind).needs_all_cells)
 
 
 def load_field(directory: Path) -> Field:

@@ -42,6 +42,7 @@ Samples = NDArray[np.float32]
 class SoundField(FileField[SoundConfig]):
     """A cell is the name of a sound file; its row is a frame every few milliseconds."""
 
+    takes_uploads: ClassVar[bool] = True
     length_unit: ClassVar[str] = "frames"
 
     def __init__(self, config: SoundConfig, rate: int) -> None:

@@ -13,10 +13,7 @@ from seqloom.errors import ConfigError, DataError, InputError, SeqloomError
 from seqloom.fields import (
     EMPTY,
     Field,
-    FileField,
-    NoField,
     Readable,
-    TurnsField,
     Values,
     join_turns,
 )
@@ -97,7 +94,7 @@ class InputReader(NamedTuple):
         """The next group; files are read one by one, so that each is while it is at hand."""
         cells: list[str] = []
         encoded: list[EncodedInput] = []
-        fault, most, total = None, 1 if isinstance(self.field, FileField) else size, 0
+        fault, most, total = None, 1 if self.field.reads_files else size, 0
         while fault is None and len(cells) < size and total < held:
             some, fault = self._valid_cells(pending, most, line + len(cells))
             read = self._encode_cells(some, len(cells))
@@ -132,7 +129,7 @@ class InputReader(NamedTuple):
         return cells, None
 
     def _join_turns(self, given: Sequence[str]) -> str:
-        if not isinstance(self.field, TurnsField):
+        if not self.field.takes_turns:
             raise ConfigError(
                 f"a list of turns is given, and the source is {self.field.describe()}: give texts"
             )
@@ -147,7 +144,7 @@ class InputReader(NamedTuple):
         ]
 
     def _is_present(self, cell: str) -> bool:
-        return bool(cell.strip()) or isinstance(self.field, NoField)
+        return bool(cell.strip()) or self.field.is_absent
 
 
 def check_cells(side: str, cells: Sequence[str], field: Field) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from seqloom.config import Config, Overrides, flatten, merge, validate
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields import BlanksField, Field, TextField
+from seqloom.fields import Field
 from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
 from seqloom.runs.weights import weights
 from seqloom.store import RunDirectory
@@ -70,12 +70,10 @@ class PretrainedRun:
         """Its fields with what the new rows have and they lack; one object where they are one."""
         sources, targets = ([row[side] for row in sample] for side in (0, 1))
         if self.source is self.target:
-            both = _extend_field(self.source, [*sources, *targets])
+            both = self.source.extend([*sources, *targets])
             return both, both
-        source = _extend_field(self.source, sources)
-        if isinstance(self.target, BlanksField) and isinstance(source, TextField):
-            return source, BlanksField.from_source(self.target.config, source)
-        return source, _extend_field(self.target, targets)
+        source = self.source.extend(sources)
+        return source, self.target.extend_target(targets, source=source)
 
     def initial_weights(self, network: nn.Module) -> dict[str, Tensor]:
         """Its weights for a network that may have more symbols; new ones stay as they are there.
@@ -95,11 +93,6 @@ class PretrainedRun:
                 )
             new[tuple(slice(size) for size in old.shape)] = old
         return grown
-
-
-def _extend_field(field: Field, cells: Sequence[str]) -> Field:
-    """The field with new symbols, where it is one of text."""
-    return field.extend(cells) if isinstance(field, TextField) else field
 
 
 def _holds(large: Sequence[int], small: Sequence[int]) -> bool:

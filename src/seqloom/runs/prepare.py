@@ -6,20 +6,9 @@ from itertools import chain
 from typing import Any, Literal
 
 from seqloom.config import (
-    ColumnConfig,
     ColumnStatistics,
     Config,
     Facts,
-    HorizonConfig,
-    LabelConfig,
-    NumberConfig,
-    PictureConfig,
-    SoundConfig,
-    TagsConfig,
-    TextConfig,
-    VectorConfig,
-    VideoConfig,
-    WindowConfig,
     check_columns,
     check_names,
     dump,
@@ -48,13 +37,10 @@ from seqloom.data import (
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import (
     Field,
-    Items,
-    Numbers,
-    Series,
-    Symbols,
-    column_names,
     learn_field,
     learn_target,
+    needs_all_cells,
+    placeholder_items,
 )
 from seqloom.model import build
 from seqloom.runs.contents import load_config, load_fields
@@ -221,8 +207,8 @@ def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Fiel
 def _cells(side: Literal[0, 1], config: Config, data: Data, found: Survey) -> Iterable[str]:
     """What a column is learnt from; rows that cannot be used are passed by, since the survey has
     told of them."""
-    labelled = isinstance((config.source, config.target)[side], LabelConfig | TagsConfig)
-    if not labelled or len(found.sample) == found.facts.rows:
+    kind = (config.source, config.target)[side].kind
+    if not needs_all_cells(kind) or len(found.sample) == found.facts.rows:
         return [row[side] for row in found.sample]
     lenient = config.data.model_copy(update={"skip_bad": True})
     return (row[side] for row in read_rows(data, lenient, Report()))
@@ -281,8 +267,8 @@ def _check_model(config: Config) -> None:
     with meta_device():
         network = build(
             config.model,
-            source=_placeholder_items(config.source),
-            target=_placeholder_items(config.target),
+            source=placeholder_items(config.source),
+            target=placeholder_items(config.target),
         )
         freeze(network, config.training.freeze)
         freeze_pretrained(network, config.model)
@@ -290,24 +276,6 @@ def _check_model(config: Config) -> None:
     check_precision(config.training)
     check_tensorboard(config.training)
     check_device(config.training)
-
-
-def _placeholder_items(column: ColumnConfig) -> Items:
-    """Items of the kind that a column has."""
-    match column:
-        case WindowConfig(window=window, known=known):
-            ahead = len(column_names(known))
-            return Series(1 + ahead, window, known=ahead)
-        case HorizonConfig(horizon=horizon, quantiles=quantiles):
-            return Series(1, horizon, quantiles=quantiles)
-        case NumberConfig() | VectorConfig():
-            return Numbers(1)
-        case PictureConfig() | SoundConfig() | VideoConfig():
-            return learn_field(column, (), seed=0).items
-        case TextConfig(spelling=spelling):
-            return Symbols(8, spelling, 8)
-        case _:
-            return Symbols(8)
 
 
 def _new_fields(

@@ -12,17 +12,11 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from seqloom.config import ServingConfig
 from seqloom.data import SeriesTable
 from seqloom.errors import ConfigError, DataError, LimitError
+from seqloom.fields import Field as Column
 from seqloom.fields import (
-    BlanksField,
-    PictureField,
-    SeriesField,
-    SoundField,
-    Symbols,
-    TurnsField,
     UploadLimits,
     join_turns,
 )
-from seqloom.fields import Field as Column
 from seqloom.prediction import (
     EncodedInput,
     Forecaster,
@@ -46,7 +40,6 @@ __all__ = [
     "uploads",
 ]
 
-FILES = (PictureField, SoundField)
 KINDS = (
     "text",
     "turns",
@@ -141,7 +134,7 @@ def check_kinds(name: str, model: Predictor) -> None:
 
 def reads_files(model: Predictor) -> bool:
     """Whether inputs are files."""
-    return isinstance(model.source, FILES)
+    return model.source.takes_uploads
 
 
 def check_input(given: str | list[str] | FileInput | SeriesInput, limits: ServingConfig) -> None:
@@ -182,7 +175,7 @@ def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:
     """Inputs that are texts or, where the model reads them, turns; the first other is an error."""
     found = []
     for number, given in enumerate(inputs, start=1):
-        turns = isinstance(given, list) and isinstance(model.source, TurnsField)
+        turns = isinstance(given, list) and model.source.takes_turns
         if not turns and not isinstance(given, str):
             raise DataError(f"inputs, number {number}: is not a text, which this model reads")
         found.append(join_turns(given) if turns else given)
@@ -229,17 +222,7 @@ def _search(model: TextPredictor) -> dict[str, Any]:
 
 
 def _field(field: Column) -> dict[str, Any]:
-    facts: dict[str, Any] = {"kind": field.config.kind}
-    if isinstance(field, PictureField):
-        return facts | {"height": field.config.height, "width": field.config.width}
-    if isinstance(field, SoundField):
-        return facts | {"rate": field.rate}
-    if isinstance(field, SeriesField):
-        return facts | {"columns": field.names, "steps": field.items.steps}
-    if isinstance(field.items, Symbols):
-        facts |= {"unit": getattr(field.config, "unit", None), "symbols": field.items.count}
-        if isinstance(field, BlanksField):
-            return facts | {"unit": field.text.config.unit, "marker": field.config.marker}
-        labels = getattr(field, "labels", ())
-        return facts | ({"labels": labels} if 0 < len(labels) <= MAX_LABELS else {})
-    return facts | {"numbers": field.items.count}
+    facts = {"kind": field.config.kind, **field.facts()}
+    if not 0 < len(facts.get("labels", ())) <= MAX_LABELS:
+        facts.pop("labels", None)
+    return facts
