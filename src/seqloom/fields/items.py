@@ -7,7 +7,7 @@ import numpy as np
 
 __all__ = ["ItemKind", "Items", "Numbers", "Pixels", "Series", "Symbols"]
 
-DUMMY_STEPS = 50  # of a placeholder that may be of any length
+PLACEHOLDER_STEPS = 50  # of a placeholder that may be of any length
 
 
 class ItemKind:
@@ -53,7 +53,7 @@ class ItemKind:
         """What clients are told."""
         return {"numbers": self.item_size}
 
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
         """An encoded row that stands for any other; `closing` of its items end the row."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class Symbols(ItemKind):
         """What clients are told."""
         return {"unit": None, "symbols": self.count}
 
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
         shape = (2, self.item_size) if self.spelling else (2,)
         return np.ones(shape, self.dtype)[: 1 + closing]
 
@@ -109,8 +109,8 @@ class Numbers(ItemKind):
     def item_size(self) -> int:
         return self.count
 
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
-        return np.zeros((DUMMY_STEPS, self.count), self.dtype)
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
+        return np.zeros((PLACEHOLDER_STEPS, self.count), self.dtype)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Series(Numbers):
     def series(self) -> "Series":
         return self
 
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
         return np.zeros((self.steps, self.count), self.dtype)
 
 
@@ -160,7 +160,7 @@ class Pixels(ItemKind):
     def item_size(self) -> int:
         return self.count
 
-    def dummy_row(self, *, closing: int = 0) -> np.ndarray:
+    def placeholder(self, *, closing: int = 0) -> np.ndarray:
         return np.full((1, self.count), 255, self.dtype)
 
 
