@@ -7,7 +7,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqloom.engine.torch_twin.packing import PackedMemory, Packing
-from seqloom.engine.torch_twin.weights import BlockWeights, is_supported, norm_function, padding_bias
+from seqloom.engine.torch_twin.weights import (
+    BlockWeights,
+    is_supported,
+    norm_function,
+    padding_bias,
+)
 from seqloom.model import Encoder, Source
 from seqloom.model.transformer import TransformerEncoder
 from seqloom.nn.modules import children_of
