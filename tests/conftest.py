@@ -20,7 +20,7 @@ install_import_hook(
         "seqloom.model",
         "seqloom.search",
         "seqloom.training",
-        "seqloom.prediction.engine",
+        "seqloom.engine.torch_twin",
     ],
     "beartype.beartype",
 )

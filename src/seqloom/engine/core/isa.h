@@ -1,0 +1,13 @@
+/* All kernels in one instruction set; included once by each isa_*.c after its vectors. */
+#include "functions.h"
+#include "gemm.h"
+#include "rows.h"
+#include "attention.h"
+#include "ranking.h"
+
+#define SL_KERNELS(label)                                                                   \
+    {                                                                                       \
+        .name = label, .quantise = quantise, .products = products, .multiply = multiply,    \
+        .rank = rank, .normalise = normalise, .gate = gate, .softmax = softmax,             \
+        .attend = attend, .attend_path = attend_path, .recur = recur,                       \
+    }

@@ -1,0 +1,73 @@
+/* The kernels that every instruction set has its own form of. */
+#ifndef SL_KERNELS_H
+#define SL_KERNELS_H
+
+#include "seqloom.h"
+
+/* Rows that are multiplied: as floats, or as bytes of which 128 is 0 with a scale for each row. */
+typedef struct {
+    int rows;
+    const float *values;
+    long stride;
+    const uint8_t *bytes;
+    long byte_stride;
+    const float *scales;
+} sl_inputs;
+
+typedef struct {
+    float *values;
+    long stride;
+    int activation;
+    int add; /* to what is there */
+} sl_outputs;
+
+/* Keys and values of one head: keys (size, room), values (count, size) in rows of value_stride. */
+typedef struct {
+    const float *keys, *values;
+    long value_stride;
+    int size, count, room;
+} sl_head;
+
+/* The likeliest outputs of each row, in order, and the logarithm of the sum of all exponentials.
+ * `sums` and `references` are room for rows * 16 and rows values. */
+typedef struct {
+    int count;
+    float *best;
+    int32_t *where;
+    float *norms;
+    const int32_t *closed; /* columns that are never chosen, in order */
+    int closed_count;
+    int end; /* column that some rows may not choose */
+    const uint8_t *endless; /* which rows, if any */
+    float *sums, *references;
+} sl_ranking;
+
+typedef struct {
+    const char *name;
+    void (*quantise)(const float *values, long stride, int rows, int width, uint8_t *bytes,
+                     long byte_stride, float *scales);
+    void (*products)(const sl_matrix *matrix, const sl_inputs *inputs, int32_t *sums);
+    void (*multiply)(const sl_matrix *matrix, const sl_inputs *inputs, const sl_outputs *outputs);
+    void (*rank)(const sl_matrix *matrix, const sl_inputs *inputs, const sl_ranking *ranking);
+    void (*normalise)(const sl_norm *norm, const float *values, long stride, int rows, float *out,
+                      long out_stride);
+    void (*gate)(float *values, long stride, int rows, int width);
+    void (*softmax)(float *scores, int count, int room);
+    void (*attend)(const sl_head *head, const float *queries, long stride, int rows, float *weights,
+                   float *out, long out_stride);
+    void (*attend_path)(const float *query, const float *const *cells, long offset, int count,
+                        int heads, int size, float *weights, float *out);
+    void (*recur)(const float *sums, const float *before, int width, float *cell, float *hidden);
+} sl_kernels;
+
+extern const sl_kernels sl_kernels_plain;
+extern const sl_kernels sl_kernels_avx2;
+extern const sl_kernels sl_kernels_avx2_vnni;
+extern const sl_kernels sl_kernels_avx512;
+extern const sl_kernels sl_kernels_neon;
+
+const sl_kernels *sl_kernels_chosen(void);
+
+static inline long sl_aligned(long count) { return (count + SL_BLOCK - 1) / SL_BLOCK * SL_BLOCK; }
+
+#endif

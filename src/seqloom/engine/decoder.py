@@ -1,0 +1,231 @@
+"""A compiled decoder under the protocol that every search drives."""
+
+from ctypes import addressof
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from seqloom.engine.from_network import Features, Memory
+from seqloom.engine.library import SourceStructure, StepStructure, address, core
+from seqloom.engine.matrices import BLOCK, round_up
+from seqloom.engine.stacks import PackedStack
+from seqloom.engine.workspace import EntryPool, Workspaces, check
+
+__all__ = ["CompiledDecoder", "CompiledState"]
+
+ROOMY = 4_096  # entries of a pool below which it is not worth looking for those nobody sees
+
+
+@dataclass(frozen=True)
+class PreparedSource:
+    """The keys and values of a sentence in every block, and where its real positions are."""
+
+    structure: SourceStructure
+    memory: np.ndarray
+    columns: np.ndarray
+
+
+@dataclass(frozen=True)
+class CompiledState:
+    """Where a compiled decoder stands: a path is a list of entries of a pool.
+
+    Entries are only ever added, so that states may share a pool and go on independently.
+    """
+
+    entries: Int[np.ndarray, "R C"]
+    counts: Int[np.ndarray, "R"]  # tokens that each path has read
+    pool: EntryPool
+    sources: tuple[PreparedSource, ...]  # of each sentence; none where there is no source
+    sentences: int
+    width: int  # source positions, padding among them
+    trace: bool = False
+
+    def select(
+        self, rows: Int[Tensor, "R2"], sentences: Int[Tensor, "B2"] | None = None
+    ) -> "CompiledState":
+        """The state of these rows, in this order; `sentences` says which stay, if not all do."""
+        chosen = rows.numpy()
+        moved = replace(self, entries=self.entries[chosen], counts=self.counts[chosen])
+        if sentences is None:
+            return moved
+        sources = tuple(self.sources[i] for i in sentences.tolist()) if self.sources else ()
+        return replace(moved, sources=sources, sentences=len(sentences))
+
+    def join(self, other: "CompiledState") -> "CompiledState":
+        """These sentences and then those of another state, with equally many paths each."""
+        if other.pool is not self.pool:
+            other = other.moved(self.pool)
+        room = max(self.entries.shape[1], other.entries.shape[1])
+        both = [_widened(state.entries, room) for state in (self, other)]
+        return replace(
+            self,
+            entries=np.concatenate(both),
+            counts=np.concatenate([self.counts, other.counts]),
+            sources=self.sources + other.sources,
+            sentences=self.sentences + other.sentences,
+            width=max(self.width, other.width),
+        )
+
+    @property
+    def seen(self) -> Bool[np.ndarray, "R C"]:
+        """Which places of the lists of entries are filled."""
+        return np.arange(self.entries.shape[1]) < self.counts[:, None]
+
+    def moved(self, pool: EntryPool) -> "CompiledState":
+        """The same with copies, in another pool, of what its paths see."""
+        seen = self.seen
+        alive, where = np.unique(self.entries[seen], return_inverse=True)
+        entries = np.zeros_like(self.entries)
+        entries[seen] = pool.copy(self.pool, alive)[where]
+        return replace(self, entries=entries, pool=pool)
+
+    def compact(self) -> "CompiledState":
+        """The same in a pool of its own, where most of the present one is seen by no path."""
+        used = self.pool.used
+        if used < ROOMY or used < 4 * len(np.unique(self.entries[self.seen])):
+            return self
+        return self.moved(self.pool.fresh())
+
+
+def _widened(entries: np.ndarray, room: int) -> np.ndarray:
+    wider = np.zeros((len(entries), room), dtype=np.int32)
+    wider[:, : entries.shape[1]] = entries
+    return wider
+
+
+class CompiledDecoder:
+    """A decoder whose steps are calls of the core; its weights do not follow training."""
+
+    def __init__(self, stack: PackedStack) -> None:
+        self.stack = stack
+        self._spaces = Workspaces()
+        heads = stack.arrays.heads
+        self._sizes = len(stack.blocks), heads.count * heads.room
+
+    def start(self, memory: Memory, *, trace: bool = False) -> CompiledState:
+        rows = memory.sentences
+        sources: tuple[PreparedSource, ...] = ()
+        width = 0
+        if self.stack.sources is not None:
+            if memory.states is None or memory.mask is None:
+                raise TypeError("a Transformer decoder needs the encoder's states")
+            sources, width = self._prepare(memory.states, memory.mask), memory.mask.shape[1]
+        return CompiledState(
+            np.zeros((rows, 0), dtype=np.int32),
+            np.zeros(rows, dtype=np.int32),
+            EntryPool(*self._sizes),
+            sources,
+            rows,
+            width,
+            trace,
+        )
+
+    def read(
+        self, inputs: Int[Tensor, "R T"], state: CompiledState
+    ) -> tuple[Features, CompiledState]:
+        state = state.compact()
+        (rows, steps), paths = inputs.shape, len(inputs) // state.sentences
+        tokens = inputs.numpy().astype(np.int32).ravel()
+        self._check_tokens(tokens)
+        after = _grown(state, steps)
+        at = (state.counts[:, None] + np.arange(steps, dtype=np.int32)).ravel()
+        seen = at + 1
+        first = after.entries.ctypes.data + np.arange(rows) * after.entries.strides[0]
+        lists = np.repeat(first, steps).astype(np.uint64)
+        sources = None
+        if state.sources:
+            pointers = [addressof(source.structure) for source in state.sources]
+            sources = np.repeat(np.array(pointers, dtype=np.uint64), paths * steps)
+        attention = None
+        if state.trace and state.sources:
+            attention = np.zeros((rows * steps, max(1, state.width)), dtype=np.float32)
+        step = StepStructure(
+            rows * steps,
+            *map(address, (tokens, at, seen, lists, sources)),
+            state.pool.handle,
+            address(attention),
+            0 if attention is None else attention.shape[1],
+        )
+        hidden = np.empty((rows * steps, self.stack.stride), dtype=np.float32)
+        whole = self.stack.structure(int(seen.max()))
+        check(core().sl_read(whole, self._spaces.handle, step, address(hidden)))
+        made = torch.from_numpy(hidden[:, : self.stack.arrays.width]).unflatten(0, (rows, steps))
+        if attention is None:
+            return Features(made), after
+        shown = torch.from_numpy(_spread(attention, state, paths * steps))
+        return Features(made, shown.view(rows, steps, -1)), after
+
+    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
+        output = self.stack.output
+        if output is None:
+            raise TypeError("this stack has no output layer")
+        flat = hidden.detach().reshape(-1, hidden.shape[-1])
+        rows = np.zeros((len(flat), self.stack.stride), dtype=np.float32)
+        rows[:, : flat.shape[1]] = flat.numpy()
+        logits = np.empty((len(flat), round_up(output.outputs, BLOCK)), dtype=np.float32)
+        whole = self.stack.structure(1)
+        check(
+            core().sl_write(whole, self._spaces.handle, address(rows), len(rows), address(logits))
+        )
+        made = torch.from_numpy(logits)[:, : output.outputs].contiguous()
+        return made.view(*hidden.shape[:-1], -1)
+
+    def _check_tokens(self, tokens: np.ndarray) -> None:
+        most = len(self.stack.vectors)
+        if len(tokens) and not (int(tokens.min()) >= 0 and int(tokens.max()) < most):
+            raise IndexError(f"a token is not one of the {most:,} that the model knows")
+
+    def _prepare(
+        self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]
+    ) -> tuple[PreparedSource, ...]:
+        """What the paths of each sentence will look at."""
+        sources = self.stack.sources
+        real, whole = mask.numpy(), self.stack.structure(1)
+        if sources is None:
+            return ()
+        rows = np.zeros((int(real.sum()), round_up(sources.inputs, BLOCK)), dtype=np.float32)
+        rows[:, : states.shape[2]] = states.detach().numpy()[real]
+        lengths = real.sum(axis=1).astype(np.int32)
+        structures = (SourceStructure * len(lengths))()
+        memories = []
+        for structure, length in zip(structures, lengths, strict=True):
+            size = core().sl_source_size(whole, int(length))
+            memories.append(np.empty(size, dtype=np.float32))
+            structure.keys = address(memories[-1])
+        check(
+            core().sl_prepare(
+                whole,
+                self._spaces.handle,
+                address(rows),
+                address(lengths),
+                len(lengths),
+                structures,
+            )
+        )
+        return tuple(
+            PreparedSource(structure, memory, np.flatnonzero(row))
+            for structure, memory, row in zip(structures, memories, real, strict=True)
+        )
+
+
+def _grown(state: CompiledState, steps: int) -> CompiledState:
+    """The state with entries for so many more tokens of each path."""
+    rows = len(state.counts)
+    room = max(state.entries.shape[1], int(state.counts.max()) + steps)
+    entries = _widened(state.entries, room)
+    new = state.pool.take(rows * steps).reshape(rows, steps)
+    places = state.counts[:, None] + np.arange(steps)
+    entries[np.arange(rows)[:, None], places] = new
+    return replace(state, entries=entries, counts=state.counts + np.int32(steps))
+
+
+def _spread(attention: np.ndarray, state: CompiledState, rows: int) -> np.ndarray:
+    """Weights of real positions, put where these are among the padding."""
+    spread = np.zeros_like(attention)
+    for number, source in enumerate(state.sources):
+        mine = slice(number * rows, (number + 1) * rows)
+        spread[mine, source.columns] = attention[mine, : len(source.columns)]
+    return spread

@@ -1,0 +1,290 @@
+"""The compiled core through ctypes: where it is, what its structures are, and why there is none."""
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import POINTER, c_char_p, c_float, c_int, c_int32, c_int64, c_void_p
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqloom.engine.builder import LIBRARY
+
+__all__ = [
+    "BlockStructure",
+    "FoundStructure",
+    "MatrixStructure",
+    "NormStructure",
+    "SearchStructure",
+    "SourceStructure",
+    "StackStructure",
+    "StepStructure",
+    "TaskStructure",
+    "address",
+    "core",
+    "core_or_none",
+    "instruction_set",
+    "instruction_sets",
+    "missing_reason",
+]
+
+PLACE = "SEQLOOM_ENGINE_LIBRARY"  # a library in place of the one that was installed
+WISHED = "SEQLOOM_INSTRUCTIONS"  # the instruction set to use in place of the best
+
+
+class Structure(ctypes.Structure):
+    """A structure that keeps alive what its pointers lead to."""
+
+    kept: Any = None
+
+
+class MatrixStructure(Structure):
+    """sl_matrix."""
+
+    _fields_ = [
+        ("kind", c_int32),
+        ("inputs", c_int32),
+        ("outputs", c_int32),
+        ("reserved", c_int32),
+        ("weights", c_void_p),
+        ("scales", c_void_p),
+        ("offsets", c_void_p),
+        ("bias", c_void_p),
+    ]
+
+
+class NormStructure(Structure):
+    """sl_norm."""
+
+    _fields_ = [("gain", c_void_p), ("bias", c_void_p), ("epsilon", c_float), ("width", c_int32)]
+
+
+class BlockStructure(Structure):
+    """sl_block."""
+
+    _fields_ = [
+        ("norms", NormStructure * 3),
+        ("project", MatrixStructure),
+        ("combine", MatrixStructure),
+        ("query", MatrixStructure),
+        ("merge", MatrixStructure),
+        ("widen", MatrixStructure),
+        ("narrow", MatrixStructure),
+    ]
+
+
+class StackStructure(Structure):
+    """sl_stack."""
+
+    _fields_ = [
+        ("width", c_int32),
+        ("heads", c_int32),
+        ("head", c_int32),
+        ("layers", c_int32),
+        ("norm_first", c_int32),
+        ("activation", c_int32),
+        ("vocabulary", c_int32),
+        ("positions", c_int32),
+        ("crossing", c_int32),
+        ("source_heads", c_int32),
+        ("source_head", c_int32),
+        ("turned", c_int32),
+        ("joint", c_int32),
+        ("recurrent", c_int32),
+        ("reserved", c_int32),
+        ("vectors", c_void_p),
+        ("places", c_void_p),
+        ("angles", c_void_p),
+        ("blocks", POINTER(BlockStructure)),
+        ("norm", NormStructure),
+        ("mix", MatrixStructure),
+        ("sources", MatrixStructure),
+        ("output", MatrixStructure),
+    ]
+
+
+class SourceStructure(Structure):
+    """sl_source."""
+
+    _fields_ = [("count", c_int32), ("room", c_int32), ("keys", c_void_p), ("values", c_void_p)]
+
+
+class StepStructure(Structure):
+    """sl_step."""
+
+    _fields_ = [
+        ("rows", c_int32),
+        ("tokens", c_void_p),
+        ("positions", c_void_p),
+        ("counts", c_void_p),
+        ("paths", c_void_p),
+        ("sources", c_void_p),
+        ("pool", c_void_p),
+        ("attention", c_void_p),
+        ("attention_stride", c_int64),
+    ]
+
+
+class SearchStructure(Structure):
+    """sl_search."""
+
+    _fields_ = [
+        ("kind", c_int32),
+        ("width", c_int32),
+        ("n_best", c_int32),
+        ("enough", c_int32),
+        ("first", c_int32),
+        ("power", c_float),
+        ("gnmt", c_float),
+        ("reward", c_float),
+        ("start", c_int32),
+        ("end", c_int32),
+        ("forbidden_count", c_int32),
+        ("forbidden", c_void_p),
+    ]
+
+
+class TaskStructure(Structure):
+    """sl_task."""
+
+    _fields_ = [
+        ("sentences", c_int32),
+        ("steps", c_int32),
+        ("tokens", c_void_p),
+        ("starts", c_void_p),
+        ("lengths", c_void_p),
+        ("longest", c_void_p),
+        ("shortest", c_void_p),
+        ("words", c_void_p),
+        ("word_starts", c_void_p),
+        ("output_rows", c_void_p),
+    ]
+
+
+class FoundStructure(Structure):
+    """sl_found."""
+
+    _fields_ = [
+        ("counts", c_void_p),
+        ("tokens", c_void_p),
+        ("scores", c_void_p),
+        ("lengths", c_void_p),
+        ("finished", c_void_p),
+        ("ranks", c_void_p),
+    ]
+
+
+Matrix = POINTER(MatrixStructure)
+Stack = POINTER(StackStructure)
+FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "sl_choose": (c_int, [c_char_p]),
+    "sl_chosen": (c_char_p, []),
+    "sl_supported": (c_char_p, []),
+    "sl_pack_float32": (None, [c_void_p, c_int32, c_int32, c_void_p]),
+    "sl_quantise_columns": (None, [c_void_p, c_int32, c_int32, c_void_p, c_void_p, c_void_p]),
+    "sl_pack_bytes": (None, [c_void_p, c_void_p, c_int32, c_int32, c_void_p]),
+    "sl_quantise": (None, [c_void_p, c_int32, c_int32, c_void_p, c_void_p]),
+    "sl_products": (None, [Matrix, c_void_p, c_int32, c_void_p]),
+    "sl_multiply": (None, [Matrix, c_void_p, c_int32, c_void_p, c_int32, c_int32]),
+    "sl_normalise": (None, [POINTER(NormStructure), c_void_p, c_int32, c_void_p]),
+    "sl_softmax": (None, [c_void_p, c_int32, c_int32, c_int32]),
+    "sl_best": (None, [Matrix, c_void_p, c_int32, c_int32, c_void_p, c_void_p, c_void_p]),
+    "sl_workspace_new": (c_void_p, []),
+    "sl_workspace_free": (None, [c_void_p]),
+    "sl_pool_new": (c_void_p, [c_int32, c_int32]),
+    "sl_pool_free": (None, [c_void_p]),
+    "sl_pool_take": (c_int32, [c_void_p, c_int32, c_void_p]),
+    "sl_pool_used": (c_int32, [c_void_p]),
+    "sl_pool_copy": (c_int32, [c_void_p, c_void_p, c_int32, c_void_p, c_void_p]),
+    "sl_encode": (c_int, [Stack, c_void_p, c_void_p, c_void_p, c_int32, c_void_p]),
+    "sl_source_size": (c_int64, [Stack, c_int32]),
+    "sl_prepare": (c_int, [Stack, c_void_p, c_void_p, c_void_p, c_int32, c_void_p]),
+    "sl_read": (c_int, [Stack, c_void_p, POINTER(StepStructure), c_void_p]),
+    "sl_write": (c_int, [Stack, c_void_p, c_void_p, c_int32, c_void_p]),
+    "sl_search_all": (
+        c_int,
+        [
+            Stack,
+            Stack,
+            POINTER(SearchStructure),
+            POINTER(TaskStructure),
+            POINTER(FoundStructure),
+            c_int32,
+            c_int32,
+        ],
+    ),
+}
+
+
+@lru_cache(maxsize=1)
+def _loaded() -> tuple[ctypes.CDLL | None, str]:
+    """The library, or None and the reason, in a sentence."""
+    place = Path(os.environ.get(PLACE) or LIBRARY)
+    if not place.is_file():
+        return None, (
+            "the compiled engine was not built, so Seqloom runs on torch: install a C compiler and "
+            "install Seqloom again"
+        )
+    try:
+        library = ctypes.CDLL(str(place))
+        for name, (result, arguments) in FUNCTIONS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+    except (OSError, AttributeError) as error:
+        return None, f"the compiled engine cannot be loaded, so Seqloom runs on torch: {error}"
+    wished = os.environ.get(WISHED)
+    if wished and library.sl_choose(wished.encode()):
+        known = library.sl_supported().decode().replace(" ", ", ")
+        return None, (
+            f"{WISHED} = {wished!r} is no instruction set of this processor, so Seqloom runs on "
+            f"torch: choose one of {known}"
+        )
+    return library, ""
+
+
+def core_or_none() -> ctypes.CDLL | None:
+    """The compiled core, if there is one that this processor can run."""
+    return _loaded()[0]
+
+
+def core() -> ctypes.CDLL:
+    """The compiled core; RuntimeError where there is none."""
+    library, reason = _loaded()
+    if library is None:
+        raise RuntimeError(reason)
+    return library
+
+
+def missing_reason() -> str:
+    """Why there is no compiled core, in a sentence, or nothing."""
+    return _loaded()[1]
+
+
+def instruction_sets() -> list[str]:
+    """The instruction sets of this processor that the core has kernels for, the best first."""
+    names: str = core().sl_supported().decode()
+    return names.split()
+
+
+@contextmanager
+def instruction_set(name: str) -> Iterator[None]:
+    """Use the kernels of another instruction set for a while; for tests and measurements."""
+    before: bytes = core().sl_chosen()
+    if core().sl_choose(name.encode()):
+        raise ValueError(f"this processor has no instruction set named {name!r}")
+    try:
+        yield
+    finally:
+        core().sl_choose(before)
+
+
+def address(array: np.ndarray | None) -> int | None:
+    """Where an array's values lie; it must be in C's order."""
+    if array is None:
+        return None
+    if not array.flags.c_contiguous:
+        raise ValueError("an array that is handed to the core must be in one piece")
+    return int(array.ctypes.data)

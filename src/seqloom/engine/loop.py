@@ -1,0 +1,185 @@
+"""Whole searches inside the core: sources in, outputs out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seqloom.engine.from_network import DivergedError, Hypothesis, Limits, Plan
+from seqloom.engine.library import (
+    FoundStructure,
+    SearchStructure,
+    TaskStructure,
+    address,
+    core,
+)
+from seqloom.engine.stacks import PackedStack
+from seqloom.engine.workspace import check
+
+__all__ = ["SearchLoop", "WordLists"]
+
+TOGETHER = 120  # rows that a thread reads at once: their hidden values stay in its cache
+NOT_A_NUMBER = 2  # what the core says of probabilities
+
+
+@dataclass(frozen=True)
+class WordLists:
+    """The symbols that each sentence may write, in order, one sentence after the other."""
+
+    words: np.ndarray  # int32
+    starts: np.ndarray  # int32, one more than there are sentences
+
+    def take(self, order: np.ndarray) -> "WordLists":
+        """The same for sentences in another order."""
+        parts = [self.words[self.starts[i] : self.starts[i + 1]] for i in order]
+        starts = np.cumsum([0, *map(len, parts)], dtype=np.int32)
+        return WordLists(np.concatenate(parts), starts)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the core writes its results to."""
+
+    counts: np.ndarray
+    tokens: np.ndarray
+    scores: np.ndarray
+    lengths: np.ndarray
+    finished: np.ndarray
+    ranks: np.ndarray
+
+    @classmethod
+    def room_for(cls, sentences: int, n_best: int, steps: int) -> "Found":
+        outputs = sentences, n_best
+        return cls(
+            np.zeros(sentences, dtype=np.int32),
+            np.zeros((*outputs, steps), dtype=np.int32),
+            np.zeros((*outputs, steps), dtype=np.float32),
+            np.zeros(outputs, dtype=np.int32),
+            np.zeros(outputs, dtype=np.int32),
+            np.zeros(outputs, dtype=np.float32),
+        )
+
+    def structure(self) -> FoundStructure:
+        return FoundStructure(*(address(array) for array in vars(self).values()))
+
+    def outputs(self, sentence: int) -> list[Hypothesis]:
+        """The outputs of a sentence, best first."""
+        found = []
+        for number in range(int(self.counts[sentence])):
+            length = int(self.lengths[sentence, number])
+            finished = bool(self.finished[sentence, number])
+            found.append(
+                Hypothesis(
+                    tuple(self.tokens[sentence, number, : length - finished].tolist()),
+                    tuple(self.scores[sentence, number, :length].tolist()),
+                    finished,
+                    float(self.ranks[sentence, number]),
+                )
+            )
+        return found
+
+
+class SearchLoop:
+    """Encodes and searches rows of token ids on so many threads.
+
+    `together` sentences are searched at once by a thread; others take the places of those that
+    are done.
+    """
+
+    def __init__(
+        self,
+        encoder: PackedStack,
+        decoder: PackedStack,
+        *,
+        threads: int = 1,
+        together: int | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.decoder = decoder
+        self.threads = threads
+        self.together = together
+
+    def run(
+        self,
+        rows: Sequence[np.ndarray],
+        plan: Plan,
+        limits: Limits,
+        *,
+        words: WordLists | None = None,
+    ) -> list[list[Hypothesis]]:
+        """The outputs of each row, best first; with `words`, of these symbols alone."""
+        if not rows:
+            return []
+        order = np.argsort([-len(row) for row in rows], kind="stable")  # the longest come first
+        steps = int(limits.longest.max())
+        found = Found.room_for(len(rows), plan.n_best, steps)
+        forbidden = np.array(sorted(limits.forbidden), dtype=np.int32)
+        task = _task(rows, order, limits)
+        if words is not None:
+            _limit_words(task, words.take(order), self.decoder)
+        _check_tokens(task.kept[0], len(self.encoder.vectors))
+        status = core().sl_search_all(
+            self.encoder.structure(len(rows[order[0]])),
+            self.decoder.structure(steps),
+            _search(plan, limits, forbidden),
+            task,
+            found.structure(),
+            self.threads,
+            self.together or max(1, TOGETHER // plan.width),
+        )
+        if status == NOT_A_NUMBER:
+            raise DivergedError(
+                "the model gives probabilities that are not numbers; train it again"
+            )
+        check(status)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return [found.outputs(int(number)) for number in place]
+
+
+def _task(rows: Sequence[np.ndarray], order: np.ndarray, limits: Limits) -> TaskStructure:
+    """The rows in this order, as the core takes them."""
+    lengths = np.array([len(rows[i]) for i in order], dtype=np.int32)
+    tokens = np.concatenate([rows[i] for i in order]).astype(np.int32)
+    starts = np.cumsum(lengths, dtype=np.int32) - lengths
+    longest = limits.longest.numpy()[order].astype(np.int32)
+    shortest = None
+    if limits.shortest is not None:
+        shortest = limits.shortest.numpy()[order].astype(np.int32)
+    arrays = tokens, starts, lengths, longest, shortest
+    task = TaskStructure(len(rows), int(longest.max()), *map(address, arrays))
+    task.kept = arrays
+    return task
+
+
+def _limit_words(task: TaskStructure, words: WordLists, decoder: PackedStack) -> None:
+    """Let each sentence use its own words alone."""
+    if decoder.output is None:
+        raise TypeError("this stack has no output layer")
+    _check_tokens(words.words, decoder.output.outputs)
+    task.words, task.word_starts = address(words.words), address(words.starts)
+    task.output_rows = address(decoder.output.rows)
+    task.kept = (*task.kept, words)
+
+
+def _check_tokens(tokens: np.ndarray, most: int) -> None:
+    if int(tokens.min()) < 0 or int(tokens.max()) >= most:
+        raise IndexError(f"a token is not one of the {most:,} that the model knows")
+
+
+def _search(plan: Plan, limits: Limits, forbidden: np.ndarray) -> SearchStructure:
+    ranking = plan.ranking
+    return SearchStructure(
+        plan.kind,
+        plan.width,
+        plan.n_best,
+        plan.enough,
+        plan.first,
+        ranking.power,
+        ranking.gnmt,
+        ranking.reward,
+        limits.start,
+        limits.end,
+        len(forbidden),
+        address(forbidden),
+    )

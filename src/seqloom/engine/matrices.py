@@ -1,0 +1,112 @@
+"""Linear maps and norms as the core's kernels take them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from seqloom.engine.library import MatrixStructure, NormStructure, address, core
+
+__all__ = ["BLOCK", "LANES", "Matrix", "Norm", "Precision", "pad_to", "round_up"]
+
+BLOCK = 64  # columns of a packed matrix, and what rows of values are filled up to
+LANES = 16  # what widths and heads are filled up to
+
+Precision = Literal["float32", "int8"]
+KINDS: dict[Precision, int] = {"float32": 0, "int8": 1}
+
+
+def round_up(count: int, whole: int = LANES) -> int:
+    """The next multiple of `whole`."""
+    return -(-count // whole) * whole
+
+
+def pad_to(array: np.ndarray, *sizes: int) -> np.ndarray:
+    """The array as float32, filled up with zeros to these sizes."""
+    padded = np.zeros(sizes, dtype=np.float32)
+    padded[tuple(slice(size) for size in array.shape)] = array
+    return padded
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A packed linear map from `inputs` to `outputs` values."""
+
+    precision: Precision
+    inputs: int
+    outputs: int
+    weights: np.ndarray
+    bias: np.ndarray
+    scales: np.ndarray | None = None
+    offsets: np.ndarray | None = None
+    rows: np.ndarray | None = (
+        None  # the same before it was packed, where shortlists are cut from it
+    )
+
+    @classmethod
+    def pack(
+        cls,
+        weights: np.ndarray,
+        bias: np.ndarray | None = None,
+        *,
+        precision: Precision = "float32",
+        missing: float = 0.0,
+        keep_rows: bool = False,
+    ) -> "Matrix":
+        """Pack weights (outputs, inputs), inputs being a multiple of 16.
+
+        `missing` is the bias of the columns that fill up the last block.
+        """
+        outputs, inputs = weights.shape
+        if inputs % LANES:
+            raise ValueError(f"{inputs} inputs are not a multiple of {LANES}")
+        room = round_up(outputs, BLOCK)
+        whole = np.full(room, missing, dtype=np.float32)
+        whole[:outputs] = 0.0 if bias is None else bias
+        plain = np.ascontiguousarray(weights, dtype=np.float32)
+        if precision == "float32":
+            packed = np.empty((room, inputs), dtype=np.float32)
+            core().sl_pack_float32(address(plain), outputs, inputs, address(packed))
+            kept = plain if keep_rows else None
+            return cls(precision, inputs, outputs, packed, whole, rows=kept)
+        scales, offsets = np.zeros(room, dtype=np.float32), np.zeros(room, dtype=np.int32)
+        bytes_ = np.empty((outputs, inputs), dtype=np.int8)
+        packed = np.empty((room, inputs), dtype=np.int8)
+        core().sl_quantise_columns(
+            address(plain), outputs, inputs, address(bytes_), address(scales), address(offsets)
+        )
+        core().sl_pack_bytes(address(bytes_), None, outputs, inputs, address(packed))
+        rows = bytes_ if keep_rows else None
+        return cls(precision, inputs, outputs, packed, whole, scales, offsets, rows)
+
+    def structure(self) -> MatrixStructure:
+        """The same for the core, as long as this lives."""
+        return MatrixStructure(
+            KINDS[self.precision],
+            self.inputs,
+            self.outputs,
+            0,
+            address(self.weights),
+            address(self.scales),
+            address(self.offsets),
+            address(self.bias),
+        )
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A layer norm of `width` values, filled up to whole blocks."""
+
+    gain: np.ndarray
+    bias: np.ndarray
+    epsilon: float
+    width: int
+
+    @classmethod
+    def of(cls, gain: np.ndarray, bias: np.ndarray, epsilon: float) -> "Norm":
+        room = round_up(len(gain), BLOCK)
+        return cls(pad_to(gain, room), pad_to(bias, room), epsilon, len(gain))
+
+    def structure(self) -> NormStructure:
+        """The same for the core, as long as this lives."""
+        return NormStructure(address(self.gain), address(self.bias), self.epsilon, self.width)

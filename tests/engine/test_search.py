@@ -1,0 +1,197 @@
+"""Whole searches inside the core: the outputs and scores of the searches in Python."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from seqloom.engine.from_network import Plan, decoder_arrays, encoder_arrays, plan_of
+from seqloom.engine.library import instruction_set, instruction_sets
+from seqloom.engine.loop import SearchLoop
+from seqloom.engine.matrices import Precision
+from seqloom.engine.stacks import PackedStack
+from seqloom.errors import DivergedError
+from seqloom.fields import END
+from seqloom.model import SequenceModel, Source
+from seqloom.search import (
+    PER_TOKEN,
+    Beam,
+    Exact,
+    Greedy,
+    Hypothesis,
+    Limits,
+    NoRepeat,
+    PatientBeam,
+    Ranking,
+    Search,
+    run_to_end,
+)
+from tests.engine.models import VOCABULARY, small_model
+
+KINDS = [
+    "plain sinusoids",
+    "after learned",
+    "bias none",
+    "gated joint",
+    "sizes rotary",
+    "ssru sinusoids",
+]
+SEARCHES: list[Search] = [
+    Greedy(),
+    Beam(1, PER_TOKEN),
+    Beam(4, PER_TOKEN, n_best=3),
+    Beam(3, Ranking(), first=True),
+    Beam(40, Ranking(gnmt=0.6, reward=0.3), n_best=7),
+    Beam(5, Ranking(power=0.5, reward=-0.2), n_best=2),
+    PatientBeam(4, PER_TOKEN, n_best=3),
+    PatientBeam(5, PER_TOKEN, patience=0.5),
+    PatientBeam(30, Ranking(), n_best=12, patience=2.0),
+]
+
+
+def stacks(
+    model: SequenceModel, precision: Precision = "float32"
+) -> tuple[PackedStack, PackedStack]:
+    """Both sides of a model in the core."""
+    encoder, decoder = encoder_arrays(model.encoder), decoder_arrays(model.decoder)
+    assert not isinstance(encoder, str)
+    assert not isinstance(decoder, str)
+    return PackedStack.of(encoder, precision), PackedStack.of(decoder, precision)
+
+
+def rows_of(source: Source) -> list[np.ndarray]:
+    pairs = zip(source.values, source.lengths.tolist(), strict=True)
+    return [row[:length].numpy() for row, length in pairs]
+
+
+def plan(search: Search, limits: Limits) -> Plan:
+    found = plan_of(search, limits)
+    assert found is not None
+    return found
+
+
+def assert_same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert [each.tokens for each in ours] == [each.tokens for each in theirs]
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.finished == other.finished
+            assert one.token_scores == pytest.approx(other.token_scores, abs=1e-4)
+            assert one.rank_score == pytest.approx(other.rank_score, abs=1e-4)
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+@pytest.mark.parametrize("name", KINDS)
+@torch.no_grad()
+def test_outputs_are_those_of_the_searches_in_python(name: str, search: Search) -> None:
+    """Tokens, scores, ranks and order, for outputs that end and outputs that are cut off
+    (RELIABILITY C2)."""
+    model, source = small_model(name, 9)
+    for longest in (torch.arange(1, 10), torch.full((9,), 14)):
+        limits = Limits(longest)
+        expected = run_to_end(
+            search, model.decoder, model.decoder.start(model.encoder.encode(source)), limits
+        )
+        found = SearchLoop(*stacks(model)).run(rows_of(source), plan(search, limits), limits)
+        assert_same(found, expected)
+
+
+@pytest.mark.parametrize(
+    "search", [Greedy(), Beam(3, PER_TOKEN, n_best=2), PatientBeam(3)], ids=str
+)
+@torch.no_grad()
+def test_outputs_have_their_shortest_length(search: Search) -> None:
+    """S7.5: `<end>` is not written before an output is long enough."""
+    model, source = small_model("plain sinusoids", 6)
+    limits = Limits(torch.full((6,), 9), shortest=torch.tensor([1, 2, 4, 6, 8, 9]))
+    start = model.decoder.start(model.encoder.encode(source))
+    expected = run_to_end(search, model.decoder, start, limits)
+    assert_same(
+        SearchLoop(*stacks(model)).run(rows_of(source), plan(search, limits), limits), expected
+    )
+
+
+@torch.no_grad()
+def test_a_wide_beam_finds_what_brute_force_finds() -> None:
+    """RELIABILITY C1: with room for every path, the best of all outputs, scored one by one."""
+    model, source = small_model("plain sinusoids", 2)
+    longest, forbidden = 4, (0, 1, 2)
+    words = [token for token in range(VOCABULARY) if token not in (*forbidden, END)]
+    limits = Limits(torch.full((2,), longest), forbidden=forbidden)
+    found = SearchLoop(*stacks(model)).run(
+        rows_of(source), plan(Beam(40, n_best=5), limits), limits
+    )
+    memory = model.encoder.encode(source)
+    for number, outputs in enumerate(found):
+        scores = {}
+        for length in range(longest):
+            for output in product(words, repeat=length):
+                state = model.decoder.start(memory).select(
+                    torch.tensor([number]), torch.tensor([number])
+                )
+                features, _ = model.decoder.read(torch.tensor([[2, *output]]), state)
+                logs = model.decoder.write(features.hidden)[0].log_softmax(-1)
+                total = sum(logs[i, token] for i, token in enumerate((*output, END)))
+                scores[output] = float(total) / (length + 1)
+        expected = sorted(scores, key=lambda output: -scores[output])[:5]
+        assert [output.tokens for output in outputs] == expected
+        ranks = [output.rank_score for output in outputs]
+        assert ranks == pytest.approx([scores[output] for output in expected], abs=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@torch.no_grad()
+def test_threads_batch_mates_and_order_change_nothing(precision: Precision) -> None:
+    """A sentence has the same output, to the bit, however many are searched together and in
+    whatever order; sentences that come and go included."""
+    model, source = small_model("plain sinusoids", 23)
+    packed, rows = stacks(model, precision), rows_of(source)
+    longest = torch.randint(1, 12, (23,))
+    search = PatientBeam(3, n_best=2)
+    limits = Limits(longest)
+    expected = SearchLoop(*packed).run(rows, plan(search, limits), limits)
+    for threads, together in ((1, 1), (3, 4), (2, 7)):
+        order = torch.randperm(23)
+        shuffled = Limits(longest[order])
+        loop = SearchLoop(*packed, threads=threads, together=together)
+        found = loop.run([rows[i] for i in order], plan(search, shuffled), shuffled)
+        assert found == [expected[i] for i in order]
+
+
+@torch.no_grad()
+def test_bytes_give_the_same_outputs_in_every_instruction_set() -> None:
+    """Sums of bytes are exact, so that scores differ by float32's last digits alone."""
+    model, source = small_model("plain sinusoids", 12)
+    packed, limits = stacks(model, "int8"), Limits(torch.full((12,), 8))
+    every = []
+    for name in instruction_sets():
+        with instruction_set(name):
+            every.append(SearchLoop(*packed).run(rows_of(source), plan(Beam(3), limits), limits))
+    for found in every[1:]:
+        assert_same(found, every[0])
+
+
+@torch.no_grad()
+def test_probabilities_that_are_no_numbers_are_an_error() -> None:
+    """A bias of NaN cannot be packed; hidden values that overflow are told by the core."""
+    model, source = small_model("plain sinusoids", 2)
+    parameters = dict(model.named_parameters())
+    parameters["decoder.norm.weight"].mul_(1e38)
+    parameters["decoder.output.matrix.table"].mul_(1e38)
+    limits = Limits(torch.full((2,), 3))
+    packed = stacks(model)
+    with pytest.raises(DivergedError, match="not numbers"):
+        SearchLoop(*packed).run(rows_of(source), plan(Greedy(), limits), limits)
+    parameters["decoder.norm.weight"].fill_(torch.nan)
+    with pytest.raises(DivergedError, match="weights are not all numbers"):
+        stacks(model)
+
+
+def test_what_the_core_has_no_loop_for_is_left_to_python() -> None:
+    """Rules, notes, coverage and other searches."""
+    longest = torch.tensor([3])
+    assert plan_of(Exact(), Limits(longest)) is None
+    assert plan_of(Beam(2, Ranking(coverage=0.1)), Limits(longest)) is None
+    assert plan_of(Greedy(), Limits(longest, n_alternatives=2)) is None
+    assert plan_of(Greedy(), Limits(longest, rules=(NoRepeat(2),))) is None

@@ -1,0 +1,140 @@
+"""Shortlists: IBM model 1 as its equations say, and searches among each sentence's own symbols."""
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from seqloom.engine.library import instruction_set, instruction_sets
+from seqloom.engine.loop import SearchLoop, WordLists
+from seqloom.engine.matrices import Precision
+from seqloom.engine.shortlist import Pair, Shortlist, translation_probabilities
+from seqloom.fields import END
+from seqloom.model import Decoder, Features, Memory
+from seqloom.search import Beam, Greedy, Limits, PatientBeam, Search, run_to_end
+from tests.engine.models import VOCABULARY, compiled, compiled_encoder, small_model
+from tests.engine.test_search import assert_same, plan, rows_of, stacks
+
+SEARCHES: list[Search] = [Greedy(), Beam(3, n_best=2), PatientBeam(4, n_best=2)]
+
+
+def drawn_pairs(count: int, *, seed: int) -> list[Pair]:
+    """Pairs over 6 source symbols whose translations are they themselves plus 4, mostly."""
+    random = np.random.default_rng(seed)
+    pairs = []
+    for _ in range(count):
+        source = random.integers(0, 6, random.integers(1, 6))
+        target = np.where(random.random(len(source)) < 0.9, source + 4, random.integers(4, 12))
+        pairs.append((source, random.permutation(target)))
+    return pairs
+
+
+def by_hand(pairs: list[Pair], rounds: int) -> dict[tuple[int, int], float]:
+    """Brown et al. 1993, model 1, in plain dictionaries; source 6 is the empty word."""
+    likely: dict[tuple[int, int], float] = defaultdict(lambda: 1.0)
+    for _ in range(rounds):
+        counts: dict[tuple[int, int], float] = defaultdict(float)
+        totals: dict[int, float] = defaultdict(float)
+        for source, target in pairs:
+            words = [*source.tolist(), 6]
+            for to in target.tolist():
+                whole = sum(likely[word, to] for word in words)
+                for word in words:
+                    counts[word, to] += likely[word, to] / whole
+                    totals[word] += likely[word, to] / whole
+        likely = defaultdict(float, {(s, t): n / totals[s] for (s, t), n in counts.items()})
+    return dict(likely)
+
+
+@pytest.mark.parametrize("links", [40, 4_000_000])
+def test_model_1_is_that_of_its_equations(links: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many links are held at once."""
+    monkeypatch.setattr("seqloom.engine.shortlist.LINKS", links)
+    pairs = drawn_pairs(30, seed=1)
+    found = translation_probabilities(pairs, sources=6, targets=12, rounds=3)
+    expected = by_hand(pairs, 3)
+    named = {(int(k // 12), int(k % 12)): v for k, v in zip(found.keys, found.values, strict=True)}
+    assert named == pytest.approx(expected)
+
+
+def test_translations_are_found() -> None:
+    """The likeliest symbol of each source symbol is its translation, and a list that has it
+    misses only what was drawn at random."""
+    shortlist = Shortlist.learn(drawn_pairs(400, seed=2), (6, 12), best=1, frequent=0, rounds=8)
+    assert shortlist.words.tolist() == [4, 5, 6, 7, 8, 9]
+    missed = shortlist.missed(drawn_pairs(400, seed=3))
+    assert 0.02 < missed.tokens < 0.1
+    assert missed.sentences >= missed.tokens
+    everything = Shortlist.learn(drawn_pairs(400, seed=2), (6, 12), best=12, frequent=12)
+    assert everything.missed(drawn_pairs(99, seed=3))[:2] == (0, 0)
+
+
+def test_lists_hold_what_is_always_needed_and_what_is_asked_for() -> None:
+    """Special symbols, frequent ones, translations, constraints; in order and once each."""
+    words, starts = np.array([9, 7, 8], dtype=np.int32), np.array([0, 1, 1, 3])
+    shortlist = Shortlist(words, starts, np.array([0, 3, 5], dtype=np.int32), 12)
+    rows = [np.array([0, 2, 0]), np.array([1])]
+    lists = shortlist.for_rows(rows, needed=[[5, 11], []])
+    assert lists.words.tolist() == [0, 3, 5, 7, 8, 9, 11, 0, 3, 5]
+    assert lists.starts.tolist() == [0, 7, 10]
+    assert lists.take(np.array([1, 0])).words.tolist() == [0, 3, 5, 0, 3, 5, 7, 8, 9, 11]
+
+
+class Narrowed:
+    """A decoder that knows only some symbols."""
+
+    def __init__(self, decoder: Decoder[Any], words: np.ndarray) -> None:
+        self._decoder = decoder
+        self._closed = torch.ones(VOCABULARY, dtype=torch.bool)
+        self._closed[torch.from_numpy(words).long()] = False
+
+    def start(self, memory: Memory, *, trace: bool = False) -> Any:
+        return self._decoder.start(memory, trace=trace)
+
+    def read(self, inputs: Tensor, state: Any) -> tuple[Features, Any]:
+        return self._decoder.read(inputs, state)
+
+    def write(self, hidden: Tensor) -> Tensor:
+        return self._decoder.write(hidden).masked_fill(self._closed, -torch.inf)
+
+
+@pytest.mark.parametrize("instructions", instruction_sets())
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+@torch.no_grad()
+def test_a_sentence_is_searched_among_its_own_symbols(
+    search: Search, precision: Precision, instructions: str
+) -> None:
+    """Outputs and scores are those of a model that knows no other symbols, whatever the batch."""
+    model, source = small_model("plain sinusoids", 5)
+    rows, packed = rows_of(source), stacks(model, precision)
+    mine = [[0, END, 5], [END, 4], [1, 2, END, 4, 5], [2, END, 5], [0, 1, 2, 3, 4, 5]]
+    words = WordLists(
+        np.concatenate(mine).astype(np.int32),
+        np.cumsum([0, *map(len, mine)], dtype=np.int32),
+    )
+    limits = Limits(torch.full((5,), 6), shortest=torch.tensor([1, 3, 2, 1, 1]))
+    with instruction_set(instructions):
+        found = SearchLoop(*packed, together=3).run(rows, plan(search, limits), limits, words=words)
+        encoder, decoder = compiled_encoder(model.encoder), compiled(model.decoder)
+        encoder.stack, decoder.stack = packed
+        for number, row in enumerate(rows):
+            one = Limits(limits.longest[:1], shortest=torch.tensor([int([1, 3, 2, 1, 1][number])]))
+            alone = source._replace(
+                values=torch.from_numpy(row)[None], lengths=source.lengths[number : number + 1]
+            )
+            narrowed = Narrowed(decoder, np.array(mine[number]))
+            state = narrowed.start(encoder.encode(alone))
+            expected = run_to_end(search, narrowed, state, one)
+            assert_same(found[number : number + 1], expected)
+
+
+def test_symbols_that_are_none_are_refused() -> None:
+    model, source = small_model("plain sinusoids", 1)
+    limits = Limits(torch.tensor([3]))
+    words = WordLists(np.array([3, VOCABULARY], np.int32), np.array([0, 2], np.int32))
+    with pytest.raises(IndexError, match="is not one of the 6"):
+        SearchLoop(*stacks(model)).run(rows_of(source), plan(Greedy(), limits), limits, words=words)
