@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from seqloom.documents.document import DocumentSource, Patch, Segment, Slot
 from seqloom.documents.inline import InlineContent, Role
-from seqloom.documents.markup import escape_markup, normalize_space
+from seqloom.documents.markup import collapse_space, escape_markup
 from seqloom.documents.xml_tree import XmlElement, element_parts
 
 __all__ = ["BilingualUnit", "SourceElement"]
@@ -35,8 +35,7 @@ class SourceElement:
         text = self.source.text
         before = text[self.element.opening.end : content.start]
         after = text[content.end : self.element.closing.start]
-        said = translation if self.keeps_space else normalize_space(translation)
-        return f"{before}{self._write(content, said, patch)}{after}"
+        return f"{before}{self._write(content, translation, patch)}{after}"
 
     def _write(self, content: InlineContent, said: str, patch: Patch) -> str:
         parts = content.parts
@@ -46,7 +45,8 @@ class SourceElement:
             return f"<![CDATA[{safe}]]>"
 
         def escape(piece: str) -> str:
-            return escape_markup(piece, spellings=content.spellings)
+            spaced = piece if self.keeps_space else collapse_space(piece)
+            return escape_markup(spaced, spellings=content.spellings)
 
         return content.render(said, patch, escape=escape)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from seqloom.documents.document import DocumentSource, Patch, Segment, Slot
 from seqloom.documents.inline import InlineContent, InlinePart, Role
-from seqloom.documents.markup import normalize_space, text_parts
+from seqloom.documents.markup import collapse_space, text_parts
 from seqloom.documents.wrapping import balance_lines
 
 __all__ = ["CueSyntax", "TextLine", "cue_slots", "text_blocks"]
@@ -75,9 +75,9 @@ class _CueWriter:
 
     def __call__(self, translation: str, patch: Patch) -> str:
         def escape(text: str) -> str:
-            return self.syntax.escape(text, self.content.spellings)
+            return self.syntax.escape(collapse_space(text), self.content.spellings)
 
-        text = self.content.render(normalize_space(translation), patch, escape=escape)
+        text = self.content.render(translation, patch, escape=escape)
         return self.newline.join(balance_lines(text, count=self.count)) if self.count > 1 else text
 
 

@@ -118,6 +118,7 @@ class InlineContent:
 
     def render(self, translation: str, patch: Patch, *, escape: Callable[[str], str]) -> str:
         """A translation as source: its codes from the source, its text escaped."""
+        translation = translation.strip(" \t\r\n\f")
         writer = _Writer(self, patch)
         position = 0
         for found in self.pattern.finditer(translation) if self.pattern else ():
@@ -140,7 +141,7 @@ class _Writer:
         for part in content.parts:
             if part.is_code:
                 self._left[part.raw].append(part)
-        self._closers = {part.name: part for part in content.parts if part.role is Role.CLOSE}
+        self._closers = _closers(content.parts)
 
     def code(self, raw: str) -> None:
         """The next code of this spelling; nothing if there is none left, or nothing to close."""
@@ -148,26 +149,38 @@ class _Writer:
             return
         part = self._left[raw].popleft()
         if part.role is Role.CLOSE:
-            self._close(part.name)
+            self._close(part)
             return
-        self.pieces.append(self._patch(part.start, part.end))
+        self._add(part)
         if part.role is Role.OPEN:
             self._open.append(part)
 
     def close_all(self) -> None:
         """Close what is still open."""
         while self._open:
-            self._close(self._open[-1].name)
+            self._add(self._closers[self._open.pop()])
 
-    def _close(self, name: str) -> None:
-        if not any(part.name == name for part in self._open):
+    def _close(self, closer: InlinePart) -> None:
+        """Close the innermost element of a name, and first all that is open in it."""
+        if not any(part.name == closer.name for part in self._open):
             return
-        while True:
-            inner = self._open.pop().name
-            closer = self._closers[inner]
-            self.pieces.append(self._patch(closer.start, closer.end))
-            if inner == name:
-                return
+        while (inner := self._open.pop()).name != closer.name:
+            self._add(self._closers[inner])
+        self._add(closer)
+
+    def _add(self, part: InlinePart) -> None:
+        self.pieces.append(self._patch(part.start, part.end))
+
+
+def _closers(parts: Sequence[InlinePart]) -> dict[InlinePart, InlinePart]:
+    """What closes each part that opens, of parts that are paired."""
+    found, waiting = {}, []
+    for part in parts:
+        if part.role is Role.OPEN:
+            waiting.append(part)
+        elif part.role is Role.CLOSE:
+            found[waiting.pop()] = part
+    return found
 
 
 def _pair(parts: Sequence[InlinePart]) -> list[InlinePart]:

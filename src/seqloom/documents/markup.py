@@ -14,8 +14,8 @@ __all__ = [
     "AttributeValue",
     "MarkupToken",
     "TokenKind",
+    "collapse_space",
     "escape_markup",
-    "normalize_space",
     "text_parts",
 ]
 
@@ -111,9 +111,9 @@ def _decode_xml(reference: str) -> str | None:
     return XML_ENTITIES.get(reference)
 
 
-def normalize_space(text: str) -> str:
-    """A text with single spaces and none around it, as formats read it that ignore line ends."""
-    return SPACE.sub(" ", text).strip(" ")
+def collapse_space(text: str) -> str:
+    """A text with single spaces, as formats read it that ignore line ends."""
+    return SPACE.sub(" ", text)
 
 
 def escape_markup(text: str, *, spellings: dict[str, str], quote: str = "") -> str:

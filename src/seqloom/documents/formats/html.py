@@ -25,8 +25,8 @@ from seqloom.documents.markup import (
     AttributeValue,
     MarkupToken,
     TokenKind,
+    collapse_space,
     escape_markup,
-    normalize_space,
     text_parts,
 )
 
@@ -186,9 +186,9 @@ def _is_read(token: MarkupToken, name: str) -> bool:
 def _slot(source: DocumentSource, content: InlineContent) -> Slot:
     def write(translation: str, patch: Patch) -> str:
         def escape(text: str) -> str:
-            return escape_markup(text, spellings=content.spellings)
+            return escape_markup(collapse_space(text), spellings=content.spellings)
 
-        return content.render(normalize_space(translation), patch, escape=escape)
+        return content.render(translation, patch, escape=escape)
 
     segment = Segment(content.text, source.place(content.start), codes=content.codes)
     return Slot(segment, content.start, content.end, write, content.text)
@@ -201,7 +201,7 @@ def _attribute_slot(source: DocumentSource, value: AttributeValue) -> Slot | Non
         return None
 
     def write(translation: str, _: Patch) -> str:
-        text = normalize_space(translation)
+        text = collapse_space(translation).strip(" ")
         written = escape_markup(text, spellings=content.spellings, quote=value.quote or '"')
         return written if value.quote else f'"{written}"'
 

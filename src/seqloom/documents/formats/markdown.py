@@ -19,7 +19,7 @@ from seqloom.documents.document import (
 from seqloom.documents.formats.html import html_slots
 from seqloom.documents.inline import InlineContent
 from seqloom.documents.markdown_inline import MarkdownInline, Stretch
-from seqloom.documents.markup import normalize_space
+from seqloom.documents.markup import collapse_space
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -150,7 +150,7 @@ class _MarkdownWriter:
         self.table = str.maketrans(spellings | ({"|": "\\|"} if cell else {}))
 
     def __call__(self, translation: str, patch: Patch) -> str:
-        text = self.content.render(normalize_space(translation), patch, escape=self._escape)
+        text = self.content.render(translation, patch, escape=self._escape)
         if self.opens_line and BLOCK_START.match(text):
             text = f"\\{text}"
         elif self.opens_line and NUMBERED.match(text):
@@ -158,7 +158,7 @@ class _MarkdownWriter:
         return CLOSING.sub(r"\\\1", text)
 
     def _escape(self, text: str) -> str:
-        return text.translate(self.table)
+        return collapse_space(text).translate(self.table)
 
 
 def _front_matter(lines: list[str]) -> int:

@@ -11,7 +11,7 @@ from seqloom.documents.document import (
     Segment,
     Slot,
 )
-from seqloom.documents.markup import normalize_space
+from seqloom.documents.markup import collapse_space
 from seqloom.documents.wrapping import wrap_text
 
 __all__ = ["PlainTextFormat"]
@@ -31,7 +31,7 @@ class PlainTextFormat(DocumentFormat):
         for lines in _paragraphs(source.text):
             start, end = lines[0][0], lines[-1][1]
             raw = source.text[start:end]
-            text = normalize_space(" ".join(source.text[low:high] for low, high in lines))
+            text = collapse_space(" ".join(source.text[low:high] for low, high in lines))
             if any(character.isalpha() for character in text):
                 segment = Segment(text, source.place(start))
                 write = _Rewrap(raw, source.newline(start, end))
