@@ -170,9 +170,9 @@ def test_babel_reads_what_was_written() -> None:
                 continue
             now = after.get(message.id, message.context)
             assert now is not None
-            if isinstance(message.string, str):
+            if isinstance(message.id, str):
                 assert now.string == (message.string or message.id)
-            elif not any(message.string):
+            elif not any(message.string or ()):
                 singular, plural = message.id
                 assert now.string == (singular, plural, plural)
             assert now.fuzzy or message.string == now.string

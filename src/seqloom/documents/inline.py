@@ -6,7 +6,7 @@ codes nest, and everything else is text.
 """
 
 import re
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -68,12 +68,12 @@ class InlineContent:
     def trim(cls, parts: Sequence[InlinePart]) -> "InlineContent | None":
         """The content of a paragraph, or None if there is no text in it, or none that can be told
         from its codes."""
-        inner = deque(_pair(parts))
-        while inner and _drop_edge(inner):
-            pass
+        paired = _pair(parts)
+        first, last = _trimmed(paired)
+        inner = tuple(paired[first : last + 1])
         if not any(part.role is Role.TEXT for part in inner):
             return None
-        return _unambiguous(cls(tuple(inner)))
+        return _unambiguous(cls(inner))
 
     @property
     def start(self) -> int:
@@ -201,29 +201,21 @@ def _pair(parts: Sequence[InlinePart]) -> list[InlinePart]:
     return paired
 
 
-def _drop_edge(parts: deque[InlinePart]) -> bool:
-    """Take off a space or code that only surrounds the rest; whether there was one."""
-    if parts[0].role in (Role.SPACE, Role.ALONE):
-        parts.popleft()
-        return True
-    if parts[-1].role in (Role.SPACE, Role.ALONE):
-        parts.pop()
-        return True
-    if parts[0].role is Role.OPEN and _partner(parts) == len(parts) - 1:
-        parts.popleft()
-        parts.pop()
-        return True
-    return False
-
-
-def _partner(parts: Sequence[InlinePart]) -> int:
-    """The index of what closes the first part; codes are paired, so that nesting is a count."""
-    depth = 0
-    for index, part in enumerate(parts):
-        depth += (part.role is Role.OPEN) - (part.role is Role.CLOSE)
-        if depth == 0:
-            return index
-    return -1
+def _trimmed(parts: Sequence[InlinePart]) -> tuple[int, int]:
+    """The first and the last part that do not only surround the rest."""
+    closers = {part.start: closer.start for part, closer in _closers(parts).items()}
+    around = (Role.SPACE, Role.ALONE)
+    first, last = 0, len(parts) - 1
+    while first <= last:
+        if parts[first].role in around:
+            first += 1
+        elif parts[last].role in around:
+            last -= 1
+        elif closers.get(parts[first].start) == parts[last].start:
+            first, last = first + 1, last - 1
+        else:
+            break
+    return first, last
 
 
 def _unambiguous(content: InlineContent) -> InlineContent | None:
@@ -262,9 +254,11 @@ def _reads_right(content: InlineContent) -> bool:
     """Whether the codes that are found in the text are those that are in it."""
     if content.pattern is None:
         return True
-    found = Counter(match.span() for match in content.pattern.finditer(content.text))
-    position, spans = 0, Counter[tuple[int, int]]()
+    found = [match.span() for match in content.pattern.finditer(content.text)]
+    position, spans = 0, []
     for part in content.parts:
-        spans[position, position + len(part.seen)] += part.is_code
-        position += len(part.seen)
-    return found == +spans
+        end = position + len(part.seen)
+        if part.is_code:
+            spans.append((position, end))
+        position = end
+    return found == spans

@@ -14,7 +14,7 @@ __all__ = ["MarkdownInline", "Stretch"]
 
 PUNCTUATION = r"!-/:-@\[-`{-~"
 TOKEN = re.compile(
-    rf"""(?P<alone>(?P<ticks>`+)(?:.*?[^`])(?P=ticks)(?!`)
+    rf"""(?P<alone>(?P<ticks>`++)(?:.*?[^`])(?P=ticks)(?!`)
         |<[A-Za-z][A-Za-z0-9+.-]{{1,31}}:[^\s<>]*>|<[^\s<>@]+@[^\s<>]+>
         |<!--.*?-->
         |\[\^[^\]\s]+\]:?

@@ -83,20 +83,26 @@ class ProtectedText:
 
     def restore(self, output: str) -> Restored:
         """A model's output with the stand-ins put back; spaces and case in them may differ."""
+        pieces: list[str] = []
         seen: set[int] = set()
-
-        def put_back(found: re.Match[str]) -> str:
-            stand_in = self._numbers.get(int(found["number"]))
-            if stand_in is None:
-                return found[0]
-            seen.add(int(found["number"]))
-            before = "" if stand_in.before else found["before"]
-            after = "" if stand_in.after else found["after"]
-            return f"{before}{stand_in.original}{after}"
-
-        text = self._pattern.sub(put_back, output) if self._numbers else output
+        position = 0
+        for found in self._pattern.finditer(output):
+            number = int(found["number"])
+            if number in self._numbers:
+                stand_in = self._numbers[number]
+                between = output[position : found.start()]
+                pieces += [_without_last_space(between) if stand_in.before else between]
+                pieces.append(stand_in.original)
+                position = found.end()
+                position += stand_in.after and output[position : position + 1].isspace()
+                seen.add(number)
+        text = "".join([*pieces, output[position:]])
         lost = [each.original for number, each in self._numbers.items() if number not in seen]
         return Restored(text, [*lost, *_missing(self.copies, text)])
+
+
+def _without_last_space(text: str) -> str:
+    return text[:-1] if text[-1:].isspace() else text
 
 
 def protect(
@@ -109,6 +115,7 @@ def protect(
     taken = {int(found["number"]) for found in pattern.finditer(text)}
     numbers = (number for number in count(options.first) if number not in taken)
     writer = _StandInWriter(options.stand_in)
+    starts = {find.start for find in finds}
     position, copies = 0, []
     for find in finds:
         writer.add(text[position : find.start])
@@ -118,9 +125,8 @@ def protect(
             writer.add(original, mask="A")
         else:
             follows = find.end < len(text) and text[find.end].isalnum()
-            touching = any(find.end == other.start for other in finds)
             mask = ")" if find.kind == MARKUP else "A"
-            writer.stand_in(next(numbers), original, pad=follows or touching, mask=mask)
+            writer.stand_in(next(numbers), original, pad=follows or find.end in starts, mask=mask)
         position = find.end
     writer.add(text[position:])
     return writer.protected(copies, pattern)
@@ -159,12 +165,12 @@ class _StandInWriter:
 
 
 def _pattern(form: str) -> re.Pattern[str]:
-    """A stand-in with the spaces around it, however a model spaces and cases it."""
+    """A stand-in, however a model spaces and cases it."""
     left, right = ("".join(rf"{re.escape(c)}\s*" for c in side) for side in form.split("{}"))
     right = right.removesuffix(r"\s*")
     gap = r"\s*" if right else ""
     number = r"(?<![0-9])(?P<number>[0-9]{1,9})(?![0-9])"
-    return re.compile(rf"(?P<before>\s?){left}{number}{gap}{right}(?P<after>\s?)", re.IGNORECASE)
+    return re.compile(rf"{left}{number}{gap}{right}", re.IGNORECASE)
 
 
 def _finds(text: str, codes: Sequence[str], options: ProtectionOptions) -> Iterator[_Find]:
