@@ -1,0 +1,229 @@
+"""A document: the texts in it that are translated, and everything else byte for byte.
+
+A format finds slots: stretches of the source that a translation replaces. What lies outside a slot
+whose translation differs is copied from the source, so nothing else can change.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar
+
+from seqloom.documents.encoding import TextEncoding, decode_bytes
+from seqloom.errors import ConfigError, DataError
+from seqloom.registry import Family
+
+__all__ = [
+    "DOCUMENT_FORMATS",
+    "Document",
+    "DocumentFormat",
+    "DocumentOptions",
+    "DocumentSource",
+    "Patch",
+    "Segment",
+    "SideEdit",
+    "Slot",
+    "open_document",
+]
+
+NEWLINE = re.compile(r"\r\n|\r|\n")
+Patch = Callable[[int, int], str]
+
+
+@dataclass(frozen=True)
+class DocumentOptions:
+    """How a document is read and filled in.
+
+    `replace` also offers the segments of XLIFF, PO and TMX that have a translation. The languages
+    choose the variants of a TMX file and are `de` or `de-AT`.
+    """
+
+    format: str | None = None  # by the ending of the name
+    encoding: str | None = None  # as the file declares, or UTF-8
+    replace: bool = False
+    source_language: str | None = None
+    target_language: str | None = None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A text to translate; `codes` are the tags in it that must come back, in order."""
+
+    text: str
+    place: str  # file:line
+    name: str = ""  # the id or context that the file gives it
+    codes: tuple[str, ...] = ()
+    translation: str | None = None  # what a bilingual file has for it
+
+
+@dataclass(frozen=True)
+class SideEdit:
+    """A change that goes with a translation, such as a flag."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a segment's translation goes: `write` makes the text that replaces start to end.
+
+    `write` gets the translation and a function that gives any stretch of the source with the
+    translations inside it. A translation equal to `current` changes nothing.
+    """
+
+    segment: Segment
+    start: int
+    end: int
+    write: Callable[[str, Patch], str]
+    current: str | None
+    side: SideEdit | None = None
+
+
+@dataclass(frozen=True)
+class DocumentSource:
+    """The text of a document, its name and its lines."""
+
+    name: str
+    text: str
+    encoding: TextEncoding
+    options: DocumentOptions
+
+    @cached_property
+    def line_starts(self) -> list[int]:
+        """Where each line starts; lines end with LF, CR LF or CR."""
+        return [0, *(found.end() for found in NEWLINE.finditer(self.text))]
+
+    def line(self, offset: int) -> int:
+        """The number, from 1, of the line that an offset lies in."""
+        return bisect_right(self.line_starts, offset)
+
+    def place(self, offset: int) -> str:
+        """The name of the file and the line."""
+        return f"{self.name}:{self.line(offset)}"
+
+    def error(self, offset: int, message: str) -> DataError:
+        """An error at a place; the message says what is wrong and what to do."""
+        return DataError(f"{self.place(offset)}: {message}")
+
+    def newline(self, start: int = 0, end: int | None = None) -> str:
+        """The line ending that a stretch uses, or the document, or LF."""
+        found = NEWLINE.search(self.text, start, len(self.text) if end is None else end)
+        found = found or NEWLINE.search(self.text)
+        return found[0] if found else "\n"
+
+
+class DocumentFormat(ABC):
+    """A kind of document: the endings of its names, and where its translatable texts are."""
+
+    endings: ClassVar[tuple[str, ...]]
+    references: ClassVar[bool] = False  # whether &#8364; stands for a character
+
+    def declared_encoding(self, data: bytes) -> str | None:
+        """The encoding that the bytes name themselves, if they do."""
+        return None
+
+    @abstractmethod
+    def slots(self, source: DocumentSource) -> Iterable[Slot]:
+        """The slots of a document; DataError with the place where it is malformed."""
+
+
+DOCUMENT_FORMATS: Family[DocumentOptions, type[DocumentFormat]] = Family(
+    "document format", home="seqloom.documents.formats"
+)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document that can be written with other texts."""
+
+    source: DocumentSource
+    slots: tuple[Slot, ...]
+    references: bool
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The texts to translate, in the order of the document."""
+        return [slot.segment for slot in self.slots]
+
+    def with_translations(self, translations: Sequence[str]) -> bytes:
+        """The document with a translation for each segment.
+
+        A blank translation leaves its segment as it is, and so does one equal to what is there.
+        """
+        if len(translations) != len(self.slots):
+            raise ValueError(f"{len(self.slots)} segments need as many, not {len(translations)}")
+        chosen = [
+            (slot, translation)
+            for slot, translation in zip(self.slots, translations, strict=True)
+            if translation.strip() and translation != slot.current
+        ]
+        edits = _Edits(self.source.text, chosen)
+        text = edits.patched(0, len(self.source.text))
+        encoding, name = self.source.encoding, self.source.name
+        return encoding.encode(text, name, references=self.references)
+
+
+class _Edits:
+    """Changes of a text in the order of their places; one may lie inside another."""
+
+    def __init__(self, text: str, chosen: Sequence[tuple[Slot, str]]) -> None:
+        self.text = text
+        sides = {slot.side for slot, _ in chosen if slot.side is not None}
+        edits: list[tuple[int, int, Callable[[], str]]] = [
+            (side.start, side.end, partial(str, side.text)) for side in sides
+        ]
+        edits += [
+            (slot.start, slot.end, partial(slot.write, said, self.patched)) for slot, said in chosen
+        ]
+        self.edits = sorted(edits, key=lambda edit: (edit[0], -edit[1]))
+        self.starts = [edit[0] for edit in self.edits]
+
+    def patched(self, start: int, end: int) -> str:
+        """A stretch of the text with the changes that lie inside it."""
+        pieces, position = [], start
+        first, last = bisect_left(self.starts, start), bisect_right(self.starts, end)
+        for low, high, write in self.edits[first:last]:
+            if position <= low and high <= end:
+                pieces += [self.text[position:low], write()]
+                position = high
+        return "".join([*pieces, self.text[position:end]])
+
+
+def open_document(data: bytes, name: str, *, options: DocumentOptions | None = None) -> Document:
+    """Read a document by the format that its name or the options say.
+
+    DataError names the place where it is malformed, ConfigError an unknown format.
+    """
+    options = options or DocumentOptions()
+    kind = options.format or _format_of(name)
+    format_ = DOCUMENT_FORMATS.part_of(kind)()
+    declared = options.encoding or format_.declared_encoding(data)
+    text, encoding = decode_bytes(data, name, declared=declared)
+    source = DocumentSource(name, text, encoding, options)
+    slots = sorted(format_.slots(source), key=lambda slot: (slot.start, -slot.end))
+    return Document(source, tuple(slots), format_.references)
+
+
+def _format_of(name: str) -> str:
+    """The format that claims the ending of a name."""
+    known = {
+        ending: kind for kind in _formats() for ending in DOCUMENT_FORMATS.part_of(kind).endings
+    }
+    found = next((ending for ending in known if name.lower().endswith(ending)), None)
+    if found is None:
+        raise ConfigError(
+            f"{name}: no document format has this ending; name the file with one of "
+            f"{', '.join(known)}, or choose one of {', '.join(_formats())} as its format"
+        )
+    return known[found]
+
+
+def _formats() -> list[str]:
+    import seqloom.documents.formats  # noqa: F401  registers the built-in formats
+
+    return DOCUMENT_FORMATS.kinds()

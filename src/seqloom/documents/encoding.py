@@ -1,0 +1,67 @@
+"""Bytes of a document as text and back, so that text that did not change is the same bytes."""
+
+import codecs
+from dataclasses import dataclass
+
+from seqloom.errors import DataError
+
+__all__ = ["TextEncoding", "decode_bytes"]
+
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+CURE = "save the file as UTF-8, or name its encoding with DocumentOptions(encoding=...)"
+
+
+@dataclass(frozen=True)
+class TextEncoding:
+    """How the characters of a file are stored: a codec, and a byte order mark or nothing."""
+
+    codec: str
+    mark: bytes = b""
+
+    @property
+    def is_unicode(self) -> bool:
+        """Whether every character can be written."""
+        return codecs.lookup(self.codec).name.startswith("utf")
+
+    def encode(self, text: str, name: str, *, references: bool) -> bytes:
+        """The bytes of a text; with `references`, a character that the encoding lacks becomes
+        `&#8364;`, without, it is a DataError."""
+        try:
+            errors = "xmlcharrefreplace" if references else "strict"
+            return self.mark + text.encode(self.codec, errors)
+        except UnicodeEncodeError as error:
+            character = text[error.start]
+            raise DataError(
+                f"{name}: the translation has {character!r} (U+{ord(character):04X}), which "
+                f"{self.codec} cannot write; save the document as UTF-8 first"
+            ) from None
+
+
+def decode_bytes(data: bytes, name: str, *, declared: str | None) -> tuple[str, TextEncoding]:
+    """The text of a file and how it is stored; a byte order mark counts more than `declared`,
+    and UTF-8 is assumed without either. DataError where the bytes cannot be read and written."""
+    mark, codec = next(
+        ((mark, codec) for mark, codec in BYTE_ORDER_MARKS if data.startswith(mark)),
+        (b"", declared or "utf-8"),
+    )
+    body = data[len(mark) :]
+    try:
+        text = body.decode(codec)
+    except LookupError:
+        raise DataError(f"{name}: the encoding {codec!r} is unknown; {CURE}") from None
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{name}:{line}: byte 0x{body[error.start]:02X} cannot be read as {codec}; {CURE}"
+        ) from None
+    except UnicodeError as error:
+        raise DataError(f"{name}: cannot be read as {codec} ({error}); {CURE}") from None
+    if text.encode(codec, "replace") != body:
+        raise DataError(f"{name}: {codec} stores the same text in several ways; {CURE}")
+    return text, TextEncoding(codec, mark)

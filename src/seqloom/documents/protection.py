@@ -1,0 +1,206 @@
+"""What must not be translated: taken out of a text before a model, and put back after it.
+
+Tags, placeholders, addresses, codes, numbers and a user's own terms become stand-ins, short forms
+that a model is likely to copy, or stay as they are and are only looked for afterwards. Whatever
+does not come back is reported.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+from seqloom.documents.protected_kinds import PATTERNS, term_pattern
+from seqloom.errors import ConfigError
+
+__all__ = ["ProtectedText", "ProtectionOptions", "Restored", "protect"]
+
+MARKUP = "markup"
+TERM = "term"
+ALL = (MARKUP, TERM, *(kind for kind in PATTERNS if kind != MARKUP))
+
+
+@dataclass(frozen=True)
+class ProtectionOptions:
+    """What is protected and how.
+
+    `stand_in` has `{}` where its number goes. `copied` kinds stay as they are, for models that copy
+    them; `ignored` kinds are not protected. `terms` are words that stay, in their very spelling.
+    """
+
+    stand_in: str = "⟦{}⟧"
+    first: int = 0
+    copied: frozenset[str] = frozenset({"number"})
+    ignored: frozenset[str] = frozenset()
+    terms: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.stand_in.count("{}") != 1 or re.search(r"\d", self.stand_in):
+            raise ConfigError(
+                f"the stand-in {self.stand_in!r} needs {{}} once, where its number goes, and no "
+                "digits of its own: choose one such as 'X{}X'"
+            )
+        for kind in sorted(self.copied | self.ignored):
+            if kind not in ALL:
+                raise ConfigError(f"nothing protected is a {kind!r}: choose of {', '.join(ALL)}")
+
+
+class Restored(NamedTuple):
+    """A text with what was protected put back, and what is missing from it."""
+
+    text: str
+    lost: list[str]
+
+
+class _Find(NamedTuple):
+    """Something to protect in a text."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class _StandIn(NamedTuple):
+    """What a stand-in stands for, and whether a space was put before and after it."""
+
+    original: str
+    before: bool
+    after: bool
+
+
+@dataclass(frozen=True)
+class ProtectedText:
+    """A text for a model, and what its stand-ins stand for."""
+
+    text: str
+    shape: str  # the same with letters and brackets for stand-ins, to find sentences in
+    stand_ins: dict[str, str]
+    copies: tuple[str, ...]
+    _numbers: dict[int, _StandIn]
+    _pattern: re.Pattern[str]
+
+    def restore(self, output: str) -> Restored:
+        """A model's output with the stand-ins put back; spaces and case in them may differ."""
+        pieces: list[str] = []
+        seen: set[int] = set()
+        position = 0
+        for found in self._pattern.finditer(output):
+            number = int(found["number"])
+            if number in self._numbers:
+                stand_in = self._numbers[number]
+                between = output[position : found.start()]
+                pieces += [_without_last_space(between) if stand_in.before else between]
+                pieces.append(stand_in.original)
+                position = found.end()
+                position += stand_in.after and output[position : position + 1].isspace()
+                seen.add(number)
+        text = "".join([*pieces, output[position:]])
+        lost = [each.original for number, each in self._numbers.items() if number not in seen]
+        return Restored(text, [*lost, *_missing(self.copies, text)])
+
+
+def _without_last_space(text: str) -> str:
+    return text[:-1] if text[-1:].isspace() else text
+
+
+def protect(
+    text: str, *, codes: Sequence[str] = (), options: ProtectionOptions | None = None
+) -> ProtectedText:
+    """Replace what must stay by stand-ins; `codes` are a segment's own tags."""
+    options = options or ProtectionOptions()
+    finds = list(_finds(text, codes, options))
+    pattern = _pattern(options.stand_in)
+    taken = {int(found["number"]) for found in pattern.finditer(text)}
+    numbers = (number for number in count(options.first) if number not in taken)
+    writer = _StandInWriter(options.stand_in)
+    starts = {find.start for find in finds}
+    position, copies = 0, []
+    for find in finds:
+        writer.add(text[position : find.start])
+        original = text[find.start : find.end]
+        if find.kind in options.copied:
+            copies.append(original)
+            writer.add(original, mask="A")
+        else:
+            follows = find.end < len(text) and text[find.end].isalnum()
+            mask = ")" if find.kind == MARKUP else "A"
+            writer.stand_in(next(numbers), original, pad=follows or find.end in starts, mask=mask)
+        position = find.end
+    writer.add(text[position:])
+    return writer.protected(copies, pattern)
+
+
+class _StandInWriter:
+    """Puts a text with stand-ins together."""
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+        self.loose = form[0].isalnum() or form[-1].isalnum() or form == "{}"
+        self.texts: list[str] = []
+        self.shapes: list[str] = []
+        self.numbers: dict[int, _StandIn] = {}
+
+    def add(self, text: str, *, mask: str | None = None) -> None:
+        """Text as it is."""
+        self.texts.append(text)
+        self.shapes.append(text if mask is None else mask * len(text))
+
+    def stand_in(self, number: int, original: str, *, pad: bool, mask: str) -> None:
+        """A stand-in; one of letters or digits is kept apart from words."""
+        last = next((text[-1] for text in reversed(self.texts) if text), " ")
+        before = self.loose and last.isalnum()
+        after = self.loose and pad
+        self.numbers[number] = _StandIn(original, before, after)
+        self.add(" " * before)
+        self.add(self.form.format(number), mask=mask)
+        self.add(" " * after)
+
+    def protected(self, copies: list[str], pattern: re.Pattern[str]) -> ProtectedText:
+        """The whole."""
+        stand_ins = {self.form.format(n): each.original for n, each in self.numbers.items()}
+        texts, shapes = "".join(self.texts), "".join(self.shapes)
+        return ProtectedText(texts, shapes, stand_ins, tuple(copies), self.numbers, pattern)
+
+
+def _pattern(form: str) -> re.Pattern[str]:
+    """A stand-in, however a model spaces and cases it."""
+    left, right = ("".join(rf"{re.escape(c)}\s*" for c in side) for side in form.split("{}"))
+    right = right.removesuffix(r"\s*")
+    gap = r"\s*" if right else ""
+    number = r"(?<![0-9])(?P<number>[0-9]{1,9})(?![0-9])"
+    return re.compile(rf"{left}{number}{gap}{right}", re.IGNORECASE)
+
+
+def _finds(text: str, codes: Sequence[str], options: ProtectionOptions) -> Iterator[_Find]:
+    """What to protect, in order; where two overlap, the kind that comes first in ALL wins."""
+    patterns = {**PATTERNS, TERM: term_pattern(options.terms)}
+    taken = bytearray(len(text))
+    found: list[_Find] = []
+    for kind in ("code", *ALL):
+        pattern = _code_pattern(codes) if kind == "code" else patterns[kind]
+        name = MARKUP if kind == "code" else kind
+        if pattern is None or (name in options.ignored and kind != "code"):
+            continue
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if start < end and not any(taken[start:end]):
+                taken[start:end] = b"\1" * (end - start)
+                found.append(_Find(start, end, name))
+    return iter(sorted(found))
+
+
+def _code_pattern(codes: Sequence[str]) -> re.Pattern[str] | None:
+    longest_first = sorted(set(codes), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))) if codes else None
+
+
+def _missing(copies: Sequence[str], text: str) -> Iterator[str]:
+    """The copies that a text has fewer of than it should; separators in numbers may differ."""
+    for copy, needed in Counter(copies).items():
+        digits = re.findall(r"\d+", copy)
+        number = PATTERNS["number"].fullmatch(copy)
+        core = r"[^\w]{0,2}".join(digits) if number and digits else re.escape(copy)
+        there = len(re.findall(rf"(?<!\d){core}(?!\d)" if number else core, text))
+        yield from [copy] * max(0, needed - there)
