@@ -18,6 +18,7 @@ ROOMS = [
     "config",
     "fields",
     "data",
+    "documents",
     "datasets",
     "nn",
     "model",
