@@ -26,8 +26,8 @@ from scale import WARM_UP, Meter
 
 from seqloom.api.train import train
 from seqloom.runs.observer import ValidationSample
+from seqloom.runs.processes.workers import cores
 from seqloom.runs.progress import Validation
-from seqloom.runs.workers import cores
 
 RATE = 5e-4
 AIMS = {"transformer": 1.4, "lstm": 1.3}

@@ -17,7 +17,7 @@ import torch
 from seqloom.api.train import TrainingResult
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
-from seqloom.runs.torchrun_environment import TorchrunEnvironment, torchrun_environment
+from seqloom.runs.processes.torchrun_environment import TorchrunEnvironment, torchrun_environment
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.run.nursery import ROOT, Nursery, nursery

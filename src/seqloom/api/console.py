@@ -11,8 +11,8 @@ from rich.text import Text
 
 from seqloom.config import ColumnConfig, Config
 from seqloom.runs.observer import Plan, ValidationSample
+from seqloom.runs.processes.torchrun_environment import torchrun_environment
 from seqloom.runs.progress import Validation
-from seqloom.runs.torchrun_environment import torchrun_environment
 from seqloom.tasks import Task, task_of
 from seqloom.training import Update
 

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from seqloom.api.load import load
-from seqloom.runs.contents import best_step
+from seqloom.runs.contents import best_step, load_config
 from seqloom.runs.parameter_table import parameter_lines
 from seqloom.runs.progress import Progress, Validation
 from seqloom.store import RunDirectory
 from seqloom.tasks import task_of
 
-__all__ = ["describe"]
+__all__ = ["describe", "example_command"]
 
 
 def describe(run: str | Path) -> list[str]:
@@ -31,6 +31,12 @@ def describe(run: str | Path) -> list[str]:
         for each in progress.validations
     ]
     return lines
+
+
+def example_command(run: Path, data: str) -> str:
+    """The command that uses a finished run, which was trained on this data."""
+    config = load_config(RunDirectory(run))
+    return task_of(config).example_command(config, run, data)
 
 
 def _exposure_gap(validation: Validation) -> str:

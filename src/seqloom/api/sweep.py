@@ -18,8 +18,8 @@ from seqloom.data import Data
 from seqloom.drawing.sweep import TrialCurve, draw_sweep
 from seqloom.errors import ConfigError, DivergedError, RunError
 from seqloom.runs.contents import load_config
+from seqloom.runs.processes.torchrun_environment import torchrun_environment
 from seqloom.runs.progress import Monitor, Progress, Validation
-from seqloom.runs.torchrun_environment import torchrun_environment
 from seqloom.store import RunDirectory
 from seqloom.store.durable import run_errors
 

@@ -22,13 +22,13 @@ from seqloom.runs.observer import Plan, SilentObserver, TrainingObserver
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.pretrained_embeddings import PretrainedEmbeddings
 from seqloom.runs.pretrained_front_end import PretrainedFrontEnd
+from seqloom.runs.processes.signals import StopRequest, stop_signals
+from seqloom.runs.processes.torchrun import LeaderMessage, follow, join_ranks, lead
+from seqloom.runs.processes.torchrun_environment import torchrun_environment
+from seqloom.runs.processes.workers import cores, local_workers, threads
 from seqloom.runs.progress import Progress, Validation, surroundings
 from seqloom.runs.request import TrainingRequest
-from seqloom.runs.signals import StopRequest, stop_signals
 from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
-from seqloom.runs.torchrun import LeaderMessage, follow, join_ranks, lead
-from seqloom.runs.torchrun_environment import torchrun_environment
-from seqloom.runs.workers import cores, local_workers, threads
 from seqloom.store import RunDirectory, average_tensors
 from seqloom.tasks import open_learner, task_of, task_of_request
 from seqloom.training import Ranks, Update

@@ -149,6 +149,7 @@ def train(
 ) -> None:
     """Train a model; on an existing DIR, go on with it. Ctrl-C saves."""
     from seqloom.api.console import Console
+    from seqloom.api.describe import example_command
     from seqloom.api.train import train as run_train
     from seqloom.config import load, merge
 
@@ -168,17 +169,7 @@ def train(
             watch=console,
         )
     if console.speaks:
-        print(f"\nTry it:  {_example_command(run, data)}")
-
-
-def _example_command(run: Path, data: str) -> str:
-    """The command that uses a finished run."""
-    from seqloom.runs.contents import load_config
-    from seqloom.store import RunDirectory
-    from seqloom.tasks import task_of
-
-    config = load_config(RunDirectory(run))
-    return task_of(config).example_command(config, run, data)
+        print(f"\nTry it:  {example_command(run, data)}")
 
 
 @command
@@ -289,7 +280,7 @@ def data(
 @app.command(hidden=True)
 def worker(run: RunArgument, meeting: Path, rank: int, world: int) -> None:
     """Be a further worker of a run that another process trains."""
-    from seqloom.runs.workers import work
+    from seqloom.runs.processes.workers import work
     from seqloom.store import RunDirectory
     from seqloom.tasks import open_learner
 

@@ -24,8 +24,8 @@ from seqloom.errors import DataError
 from seqloom.fields import Field, FileField, Items, NoField, Numbers, Pixels, Symbols, TextField
 from seqloom.model import Source, build
 from seqloom.runs.prepare import ConfigCheck, learn_fields
+from seqloom.runs.processes.workers import worker_count
 from seqloom.runs.request import TrainingRequest
-from seqloom.runs.workers import worker_count
 from seqloom.training import Example, Optimizer, Portion, fit
 
 __all__ = ["check_rows"]

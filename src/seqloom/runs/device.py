@@ -4,7 +4,7 @@ import torch
 
 from seqloom.config import TrainingConfig
 from seqloom.errors import ConfigError
-from seqloom.runs.torchrun_environment import torchrun_environment
+from seqloom.runs.processes.torchrun_environment import torchrun_environment
 
 __all__ = ["check_device", "learning_device"]
 

@@ -21,7 +21,7 @@ from seqloom.config import TrainingConfig
 from seqloom.errors import Interrupted, RunError, SeqloomError
 from seqloom.runs.device import learning_device
 from seqloom.runs.learner import Learner
-from seqloom.runs.signals import SIGNALS, StopRequest
+from seqloom.runs.processes.signals import SIGNALS, StopRequest
 from seqloom.store import RunDirectory
 from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
@@ -87,7 +87,7 @@ def _start_worker(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
     It is out of reach of the terminal's signals, and ends when its standard input does.
     """
-    here = Path(__file__).parents[2]
+    here = Path(__file__).parents[3]
     paths = [str(here), *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "seqloom", "worker", "--", *arguments],

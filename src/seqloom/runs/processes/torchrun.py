@@ -12,8 +12,8 @@ import torch
 
 from seqloom.errors import RunError, SeqloomError
 from seqloom.runs.learner import Learner
-from seqloom.runs.signals import StopRequest
-from seqloom.runs.torchrun_environment import TorchrunEnvironment
+from seqloom.runs.processes.signals import StopRequest
+from seqloom.runs.processes.torchrun_environment import TorchrunEnvironment
 from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
 __all__ = ["LeaderMessage", "follow", "join_ranks", "lead"]

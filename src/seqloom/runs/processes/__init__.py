@@ -1,0 +1,1 @@
+"""The processes of a run: local workers, ranks of torchrun, and the signals that stop them."""
