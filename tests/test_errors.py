@@ -12,6 +12,7 @@ EXIT_CODES = {
     "ConfigError": 2,
     "DataError": 3,
     "InputError": 3,
+    "RowError": 3,
     "RunError": 4,
     "DivergedError": 5,
     "LimitError": 6,
@@ -41,5 +42,5 @@ def test_the_drawing_names_every_error_with_its_code() -> None:
 
 def test_a_request_that_is_wrong_is_the_clients_fault_and_the_rest_the_servers() -> None:
     faults = {name: each.http_status // 100 for name, each in error_classes().items()}
-    asked_wrongly = {"ConfigError", "DataError", "InputError", "LimitError"}
+    asked_wrongly = {"ConfigError", "DataError", "InputError", "LimitError", "RowError"}
     assert faults == {name: 4 if name in asked_wrongly else 5 for name in faults}

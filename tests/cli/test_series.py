@@ -54,12 +54,12 @@ def test_baselines_are_always_told(place: Path, command: Command) -> None:
     """Beside the model's errors, which say that they are standardised; each column on demand."""
     told = command("evaluate", place / "r", place / "a.csv", "--by-variate").out
     assert "seasonal naive" in told
-    assert "linear (ridge): MSE" in told
+    assert "linear (ridge): R²" in told
     assert "standardised|windows:47" in told
     assert "wave: MSE" in told
     found = json.loads(command("evaluate", place / "r", place / "a.csv", "--json").out)
-    assert [each["name"] for each in found["scores"]] == ["MSE", "MAE", "R²"]
-    assert set(found["variates"][0]) == {"name", "mse", "mae", "mae_own"}
+    assert [each["name"] for each in found["scores"]] == ["R²", "MSE", "MAE", "MASE", "sMAPE"]
+    assert set(found["variates"][0]) == {"name", "mse", "mae", "mae_own", "mase", "smape"}
 
 
 def test_check_says_what_is_in_a_series(place: Path, command: Command) -> None:

@@ -78,10 +78,12 @@ class Kind:
         return self.data.rpartition(",")[2]
 
 
-def _in_one_line(name: str, *, bad: bytes, reason: Reason, sentence: str, text: bool) -> Kind:
-    """A TSV file of three lines whose second is bad; `text` says it still is a line of text."""
-    line = bad.decode() if text else ""
-    lines = ["ein Haus\ta house", line, "ein Hund\ta dog"]
+def _in_one_line(
+    name: str, *, bad: bytes, reason: Reason, sentence: str, source: str | None = None
+) -> Kind:
+    """A TSV file of three lines whose second is bad; `source` is what can be read of it all the
+    same, if anything can."""
+    lines = ["ein Haus", source or "", "ein Hund"]
     dropped = {reason: (1, "pairs.tsv:2")}
     return Kind(
         name,
@@ -90,9 +92,9 @@ def _in_one_line(name: str, *, bad: bytes, reason: Reason, sentence: str, text: 
         strict=Rows(GOOD[:1], sentence=f"pairs.tsv:2: {sentence}{SKIP}"),
         skip=Rows(GOOD, dropped),
         lines_strict=Lines(lines)
-        if text
+        if source is not None
         else Lines(lines[:1], sentence=f"pairs.tsv:2: {sentence}{SKIP}"),
-        lines_skip=None if text else Lines(lines, dropped),
+        lines_skip=None if source is not None else Lines(lines, dropped),
     )
 
 
@@ -119,7 +121,7 @@ def _of_archive(name: str, packed: bytes, *, kept: int, what: str) -> Kind:
         "pairs.tsv.gz",
         strict=Rows(GOOD[:kept], sentence=sentence),
         skip=None,
-        lines_strict=Lines(["ein Haus\ta house", "ein Hund\ta dog"][:kept], sentence=sentence),
+        lines_strict=Lines(["ein Haus", "ein Hund"][:kept], sentence=sentence),
     )
 
 
@@ -144,7 +146,6 @@ KINDS = [
         "header only",
         b"source\ttarget\n",
         "pairs.tsv: holds a header and no rows; add rows below it",
-        lines=Lines(["source\ttarget"]),
     ),
     _of_file(
         "UTF-16",
@@ -163,56 +164,51 @@ KINDS = [
         reason=Reason.ENCODING,
         sentence="byte 6 of the line (0xE4) is not UTF-8; "
         "convert the file, for example with iconv -f LATIN1 -t UTF-8",
-        text=False,
     ),
     _in_one_line(
         "NUL byte",
         bad=b"der B\0r\tthe bear",
         reason=Reason.NUL,
         sentence="byte 6 of the line is NUL, which no text holds; remove it",
-        text=False,
     ),
     _in_one_line(
         "line too long",
         bad=b"der " + b"sehr " * 20 + b"kleine\tthe little one",
         reason=Reason.LONG_LINE,
         sentence="the line is longer than 60 bytes; split it, raise data.max_line",
-        text=False,
     ),
     _in_one_line(
         "too many columns",
         bad=b"der Hut\tthe hat\tle chapeau",
         reason=Reason.COLUMNS,
         sentence="expected 2 columns, found 3; write tabs inside a text as spaces",
-        text=True,
     ),
     _in_one_line(
         "too few columns",
         bad=b"der Hut the hat",
         reason=Reason.COLUMNS,
         sentence="expected 2 columns, found 1; write tabs inside a text as spaces",
-        text=True,
     ),
     _in_one_line(
         "blank line",
         bad=b"",
         reason=Reason.BLANK,
         sentence="the line is blank; remove it",
-        text=True,
+        source="",
     ),
     _in_one_line(
         "empty source",
         bad=b" \tthe hat",
         reason=Reason.EMPTY_SOURCE,
         sentence="the source is empty; fill it in",
-        text=True,
+        source=" ",
     ),
     _in_one_line(
         "empty target",
         bad=b"der Hut\t",
         reason=Reason.EMPTY_TARGET,
         sentence="the target is empty; fill it in",
-        text=True,
+        source="der Hut",
     ),
     _of_archive("gzip cut off", _CUT, kept=1, what="cut off"),
     _of_archive("gzip damaged", _FLIPPED, kept=2, what="damaged"),
@@ -237,7 +233,11 @@ KINDS = [
             "close it, double it, or save the file as TSV, where quotes are plain text",
         ),
         skip=None,
-        lines_strict=Lines(["ein Haus,a house", 'der Hut,"the hat', "ein Hund,a dog"]),
+        lines_strict=Lines(
+            ["ein Haus"],
+            sentence="pairs.csv:2: a quote in this row is never closed; "
+            "close it, double it, or save the file as TSV, where quotes are plain text",
+        ),
     ),
     Kind(
         "not JSON",
@@ -249,7 +249,12 @@ KINDS = [
             f"write one object or array a line{SKIP}",
         ),
         skip=Rows(GOOD, {Reason.JSON: (1, "pairs.jsonl:2")}),
-        lines_strict=Lines(['["ein Haus", "a house"]', '["der Hut", ', '["ein Hund", "a dog"]']),
+        lines_strict=Lines(
+            ["ein Haus"],
+            sentence="pairs.jsonl:2: is not valid JSON at character 13; "
+            f"write one object or array a line{SKIP}",
+        ),
+        lines_skip=Lines(["ein Haus", "", "ein Hund"], {Reason.JSON: (1, "pairs.jsonl:2")}),
     ),
     Kind(
         "not text",
@@ -261,7 +266,7 @@ KINDS = [
             f"put it in quotes{SKIP}",
         ),
         skip=Rows(GOOD[:1], {Reason.TYPE: (1, "pairs.jsonl:2")}),
-        lines_strict=Lines(['{"s": "ein Haus", "t": "a house"}', '{"s": "drei", "t": true}']),
+        lines_strict=Lines(["ein Haus", "drei"]),
         columns=("s", "t"),
     ),
 ]

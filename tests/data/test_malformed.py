@@ -11,17 +11,17 @@ from seqloom.config import TextConfig
 from seqloom.data import (
     Columns,
     Corpus,
+    InputFile,
     Reason,
     Report,
     Row,
     Survey,
-    read_lines,
     read_rows,
     survey,
 )
 from seqloom.errors import DataError
 from seqloom.fields import TextField
-from tests.data.kinds import KINDS, MAX_LINE, Kind, Lines, Rows
+from tests.data.kinds import KINDS, Kind, Lines, Rows
 
 pytestmark = pytest.mark.faults
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.replace(" ", "-"))
@@ -56,7 +56,8 @@ def rows_of(kind: Kind, *, skip_bad: bool) -> Rows:
 
 def lines_of(kind: Kind, report: Report | None) -> Lines:
     lines: list[str] = []
-    sentence = taken(read_lines(Path(kind.input), max_line=MAX_LINE, report=report), lines)
+    config = kind.config(skip_bad=False)
+    sentence = taken(InputFile(Path(kind.input), config, report).cells(), lines)
     return Lines(lines, dropped(report) if report else {}, sentence)
 
 

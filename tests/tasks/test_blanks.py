@@ -92,7 +92,7 @@ def test_a_tiny_text_is_learnt_perfectly(learnt: Path) -> None:
     found = evaluated(model, TEXTS)
     assert found.scores[0].name == "accuracy"
     assert found.scores[0].value == 100
-    assert found.scores[0].signature == "rows:25|gaps:200"
+    assert found.scores[0].signature == "rows:25|blanks:200"
     assert found.baselines["two-sided bigrams"].value < 75
     outputs = model.predict(["red and ___ but old or old .", "", r"\___  and new but ___ or red ."])
     assert [output.text for output in outputs] == [
@@ -295,18 +295,18 @@ def test_a_column_of_any_table_will_do(tmp_path: Path) -> None:
     settings = merge(chosen(updates=2), {"data": {"source": "note"}})
     train(str(table), tmp_path / "run", options=settings)
     model = filler(tmp_path / "run")
-    assert evaluated(model, str(table)).scores[0].signature == "rows:25|gaps:200"
+    assert evaluated(model, str(table)).scores[0].signature == "rows:25|blanks:200"
     other = tmp_path / "other.tsv"
     other.write_text("".join(f"{text}\t{n}\n" for n, text in enumerate(TEXTS)))
     found = evaluated(model, str(other), options={"data": {"source": "1"}})
-    assert found.scores[0].signature == "rows:25|gaps:200"
+    assert found.scores[0].signature == "rows:25|blanks:200"
 
 
 def test_unknown_words_are_never_right(learnt: Path) -> None:
     """They count among what is asked for, and have no perplexity."""
     model = filler(learnt)
     found = evaluated(model, ["red and red but purple or purple ."])
-    assert found.scores[0].signature == "rows:1|gaps:8"
+    assert found.scores[0].signature == "rows:1|blanks:8"
     assert found.scores[0].value <= 75
     assert found.scores[1].signature == "rows:1|tokens:6"
     assert found.baselines["two-sided bigrams"].value <= 75

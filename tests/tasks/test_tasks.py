@@ -45,7 +45,7 @@ RUNS: dict[str, tuple[Data, dict[str, Any]]] = {
         small("tags", source={"kind": "text", "unit": "symbol", "spelling": 0}),
     ),
     "number": ([(a, f"{n}") for n, (a, _) in enumerate(PAIRS)], small("number")),
-    "gaps": (TEXTS, small("gaps", source={"kind": "text", "unit": "character"})),
+    "blanks": (TEXTS, small("blanks", source={"kind": "text", "unit": "character"})),
     "series": (
         SERIES,
         {

@@ -287,15 +287,15 @@ def _blocks(options: TransformerPart, positions: Positions, *, source: int | Non
 
 
 def _embedding(options: TransformerPart, vectors: Vectors, place: str) -> PositionalEmbedding:
+    head = options.head_size or options.width // options.heads
+    part: type[Positions] = POSITIONS.part_of(options.positions.kind)
+    sizes = PositionSizes(vectors.width, options.width, head, place)
+    positions = part.build(options.positions, sizes)
     if not options.head_size and options.width % options.heads:
         raise ConfigError(
             f"{place}: {options.heads} heads do not divide a width of {options.width}; change one "
             f"of them, or set {place}.head_size, the size of one"
         )
-    head = options.head_size or options.width // options.heads
-    part: type[Positions] = POSITIONS.part_of(options.positions.kind)
-    sizes = PositionSizes(vectors.width, options.width, head, place)
-    positions = part.build(options.positions, sizes)
     width = positions.width(vectors.width)
     if width != options.width:
         raise ConfigError(

@@ -268,7 +268,7 @@ class NetworkSummary:
 
 def network_summary(network: Network) -> NetworkSummary:
     """What a picture of a network has to know."""
-    writes = hasattr(network, "decoder")
+    writes = network.decoder is not None
     sides = {}
     if not any(find_parts(network.encoder, NoEncoder)):
         layers = tuple(_layers(network, "encoder"))
@@ -295,7 +295,7 @@ def _vectors_label(network: Network, side: str) -> str:
     own = [part for name, part in network.named_modules() if side_of(name) == side]
     if any(_answer({Embedding: True, OneHot: True}, part) for part in own):
         return "token vectors"
-    if side == "decoder" and hasattr(network, "decoder"):
+    if side == "decoder" and network.decoder is not None:
         return "token vectors"
     numbers = any(_answer({IdentityVectors: True}, part) for part in own)
     return "numbers" if numbers else "vectors of numbers"
