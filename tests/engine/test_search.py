@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from seqloom.engine.from_network import Plan, decoder_arrays, encoder_arrays, plan_of
+from seqloom.engine.from_network import SearchPlan, decoder_arrays, encoder_arrays, plan_of
 from seqloom.engine.library import instruction_set, instruction_sets
 from seqloom.engine.loop import SearchLoop
 from seqloom.engine.matrices import Precision
@@ -65,7 +65,7 @@ def rows_of(source: Source) -> list[np.ndarray]:
     return [row[:length].numpy() for row, length in pairs]
 
 
-def plan(search: Search, limits: Limits) -> Plan:
+def plan(search: Search, limits: Limits) -> SearchPlan:
     found = plan_of(search, limits)
     assert found is not None
     return found

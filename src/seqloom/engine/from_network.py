@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.engine.matrices import Norm
-from seqloom.engine.stacks import Affine, BlockArrays, Heads, StackArrays
+from seqloom.engine.stacks import AffineArrays, BlockArrays, Heads, StackArrays
 from seqloom.errors import DivergedError
 from seqloom.model import Decoder, Encoder, Features, Memory, Source
 from seqloom.model.transformer import PositionalEmbedding, TransformerDecoder, TransformerEncoder
@@ -33,8 +33,8 @@ __all__ = [
     "Hypothesis",
     "Limits",
     "Memory",
-    "Plan",
     "Search",
+    "SearchPlan",
     "Source",
     "decoder_arrays",
     "encoder_arrays",
@@ -55,17 +55,17 @@ def _array(tensor: Tensor) -> np.ndarray:
     return values
 
 
-def _affine(linear: nn.Linear) -> Affine:
-    return Affine(_array(linear.weight), None if linear.bias is None else _array(linear.bias))
+def _affine(linear: nn.Linear) -> AffineArrays:
+    return AffineArrays(_array(linear.weight), None if linear.bias is None else _array(linear.bias))
 
 
-def _cut(linear: nn.Linear, *sizes: int) -> tuple[Affine, ...]:
+def _cut(linear: nn.Linear, *sizes: int) -> tuple[AffineArrays, ...]:
     """The map of each of several groups of outputs."""
     whole = _affine(linear)
     ends = np.cumsum(sizes)[:-1]
     weights = np.split(whole.weights, ends)
     biases = [None] * len(sizes) if whole.bias is None else np.split(whole.bias, ends)
-    return tuple(Affine(*part) for part in zip(weights, biases, strict=True))
+    return tuple(AffineArrays(*part) for part in zip(weights, biases, strict=True))
 
 
 def _norm(module: nn.Module) -> Norm | None:
@@ -97,7 +97,7 @@ def decoder_arrays(decoder: Decoder[Any]) -> StackArrays | str:
         return "a decoder that reads the source before it writes"
     layer = decoder.output
     bias = None if layer.bias is None else _array(layer.bias)
-    output = Affine(_array(layer.matrix.table), bias)
+    output = AffineArrays(_array(layer.matrix.table), bias)
     try:
         return _stack(decoder.embed, list(children_of(decoder.blocks, Block)), decoder.norm, output)
     except Unfit as reason:
@@ -105,7 +105,7 @@ def decoder_arrays(decoder: Decoder[Any]) -> StackArrays | str:
 
 
 def _stack(
-    embed: PositionalEmbedding, blocks: list[Block], norm: nn.Module, output: Affine | None
+    embed: PositionalEmbedding, blocks: list[Block], norm: nn.Module, output: AffineArrays | None
 ) -> StackArrays:
     first = blocks[0]
     heads, turn = _heads(first.attention, first.width)
@@ -133,7 +133,7 @@ def _stack(
 
 def _placed(
     vectors: Embedding, positions: Positions
-) -> tuple[np.ndarray, Callable[[int], np.ndarray], Affine | None]:
+) -> tuple[np.ndarray, Callable[[int], np.ndarray], AffineArrays | None]:
     """Token vectors, what is added to them at each position, and what the sum is mapped by."""
     table = vectors.table.detach() * vectors.factor
     if isinstance(positions, JointPositions):
@@ -196,17 +196,19 @@ def _block(block: Block, heads: Heads) -> BlockArrays:
     )
 
 
-def _mixing(mixing: Mixing, width: int, heads: Heads) -> tuple[tuple[Affine, ...], Affine | None]:
+def _mixing(
+    mixing: Mixing, width: int, heads: Heads
+) -> tuple[tuple[AffineArrays, ...], AffineArrays | None]:
     """The maps of queries, keys and values, and of what attention finds; or those of a unit."""
     if isinstance(mixing, Recurrence) and isinstance(mixing.unit, Ssru):
         gate, content = _cut(mixing.unit.project, width, width)
         bias = mixing.unit.bias
-        return (Affine(gate.weights, None if bias is None else _array(bias)), content), None
+        return (AffineArrays(gate.weights, None if bias is None else _array(bias)), content), None
     if isinstance(mixing, SelfAttention):
         keys, values = heads.count * heads.key, heads.count * heads.value
         query, key, value = _cut(mixing.project, keys, keys, values)
         return (query, key, value), _affine(mixing.combine)
-    same = Affine(np.eye(width, dtype=np.float32))
+    same = AffineArrays(np.eye(width, dtype=np.float32))
     return (same.scaled(math.sqrt(width)), same, same), same  # whose products are x·x
 
 
@@ -223,7 +225,7 @@ def _activation(block: Block) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """A search as the core carries it out."""
 
     kind: int
@@ -234,15 +236,19 @@ class Plan:
     ranking: Ranking = Ranking()  # noqa: RUF009  (it is frozen)
 
 
-def plan_of(search: Search, limits: Limits) -> Plan | None:
+def plan_of(search: Search, limits: Limits) -> SearchPlan | None:
     """How the core carries out a search, or None where Python has to, step by step."""
     if limits.prefix or limits.required or limits.rules or limits.n_alternatives:
         return None
     match search:
         case Greedy():
-            return Plan(GREEDY)
+            return SearchPlan(GREEDY)
         case Beam(ranking=Ranking(coverage=0.0) as ranking, patience=None):
-            return Plan(BEAM, search.width, search.n_best, first=search.first, ranking=ranking)
+            return SearchPlan(
+                BEAM, search.width, search.n_best, first=search.first, ranking=ranking
+            )
         case PatientBeam(ranking=Ranking(coverage=0.0) as ranking):
-            return Plan(PATIENT, search.width, search.n_best, search.max_finished, ranking=ranking)
+            return SearchPlan(
+                PATIENT, search.width, search.n_best, search.max_finished, ranking=ranking
+            )
     return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqloom.engine.from_network import DivergedError, Hypothesis, Limits, Plan
+from seqloom.engine.from_network import DivergedError, Hypothesis, Limits, SearchPlan
 from seqloom.engine.library import (
     FoundStructure,
     SearchStructure,
@@ -102,7 +102,7 @@ class SearchLoop:
     def run(
         self,
         rows: Sequence[np.ndarray],
-        plan: Plan,
+        plan: SearchPlan,
         limits: Limits,
         *,
         words: WordLists | None = None,
@@ -167,7 +167,7 @@ def _check_tokens(tokens: np.ndarray, most: int) -> None:
         raise IndexError(f"a token is not one of the {most:,} that the model knows")
 
 
-def _search(plan: Plan, limits: Limits, forbidden: np.ndarray) -> SearchStructure:
+def _search(plan: SearchPlan, limits: Limits, forbidden: np.ndarray) -> SearchStructure:
     ranking = plan.ranking
     return SearchStructure(
         plan.kind,

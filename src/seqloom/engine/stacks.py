@@ -12,22 +12,22 @@ import numpy as np
 from seqloom.engine.library import BlockStructure, NormStructure, StackStructure, address
 from seqloom.engine.matrices import BLOCK, Matrix, Norm, Precision, pad_to, round_up
 
-__all__ = ["ACTIVATIONS", "Affine", "BlockArrays", "Heads", "PackedStack", "StackArrays"]
+__all__ = ["ACTIVATIONS", "AffineArrays", "BlockArrays", "Heads", "PackedStack", "StackArrays"]
 
 ACTIVATIONS = {"identity": 0, "relu": 1, "gelu": 2, "gated": 3}
 FEWEST = 256  # positions that there are vectors for at first
 
 
 @dataclass(frozen=True)
-class Affine:
+class AffineArrays:
     """Weights (outputs, inputs) and bias of a linear map."""
 
     weights: np.ndarray
     bias: np.ndarray | None = None
 
-    def scaled(self, factor: float) -> "Affine":
+    def scaled(self, factor: float) -> "AffineArrays":
         bias = None if self.bias is None else self.bias * factor
-        return Affine(self.weights * factor, bias)
+        return AffineArrays(self.weights * factor, bias)
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ class BlockArrays:
     """
 
     norms: Sequence[Norm]  # as many as there are steps
-    project: Sequence[Affine]
-    combine: Affine | None
-    widen: Affine
-    narrow: Affine
-    query: Affine | None = (
+    project: Sequence[AffineArrays]
+    combine: AffineArrays | None
+    widen: AffineArrays
+    narrow: AffineArrays
+    query: AffineArrays | None = (
         None  # with `sources`, keys and values, and `merge`: a look at the source
     )
-    sources: tuple[Affine, Affine] | None = None
-    merge: Affine | None = None
+    sources: tuple[AffineArrays, AffineArrays] | None = None
+    merge: AffineArrays | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,9 @@ class StackArrays:
     blocks: Sequence[BlockArrays]
     norm: Norm | None
     angles: Callable[[int], np.ndarray] | None = None  # (P, key): sines and cosines, where turned
-    mix: Affine | None = None  # of joint positions: what the positive part of the sum is mapped by
+    mix: AffineArrays | None = (
+        None  # of joint positions: what the positive part of the sum is mapped by
+    )
     source_heads: Heads | None = None  # of attention to the source
 
     @property
@@ -85,42 +87,42 @@ class StackArrays:
         """Whether a recurrent unit takes the place of self-attention."""
         return self.blocks[0].combine is None
 
-    output: Affine | None = None
+    output: AffineArrays | None = None
 
 
-def _by_heads(part: Affine, heads: Heads, size: int, inputs: int) -> Affine:
+def _by_heads(part: AffineArrays, heads: Heads, size: int, inputs: int) -> AffineArrays:
     """A map to heads, each filled up."""
     weights = part.weights.reshape(heads.count, size, -1)
     bias = None
     if part.bias is not None:
         bias = pad_to(part.bias.reshape(heads.count, size), heads.count, heads.room).ravel()
     full = pad_to(weights, heads.count, heads.room, round_up(inputs))
-    return Affine(full.reshape(heads.count * heads.room, -1), bias)
+    return AffineArrays(full.reshape(heads.count * heads.room, -1), bias)
 
 
-def _from_heads(part: Affine, heads: Heads) -> Affine:
+def _from_heads(part: AffineArrays, heads: Heads) -> AffineArrays:
     """A map from heads, each filled up."""
     outputs = len(part.weights)
     weights = part.weights.reshape(outputs, heads.count, heads.value)
     full = pad_to(weights, round_up(outputs), heads.count, heads.room)
-    return Affine(full.reshape(len(full), -1), _filled(part.bias, len(full)))
+    return AffineArrays(full.reshape(len(full), -1), _filled(part.bias, len(full)))
 
 
-def _plain(part: Affine, outputs: int, inputs: int) -> Affine:
-    return Affine(pad_to(part.weights, outputs, inputs), _filled(part.bias, outputs))
+def _plain(part: AffineArrays, outputs: int, inputs: int) -> AffineArrays:
+    return AffineArrays(pad_to(part.weights, outputs, inputs), _filled(part.bias, outputs))
 
 
 def _filled(bias: np.ndarray | None, room: int) -> np.ndarray | None:
     return None if bias is None else pad_to(bias, room)
 
 
-def _side_by_side(parts: Sequence[Affine]) -> Affine:
+def _side_by_side(parts: Sequence[AffineArrays]) -> AffineArrays:
     """Several maps of the same inputs as one."""
     bias = None
     if any(part.bias is not None for part in parts):
         each = [np.zeros(len(p.weights), np.float32) if p.bias is None else p.bias for p in parts]
         bias = np.concatenate(each)
-    return Affine(np.concatenate([part.weights for part in parts]), bias)
+    return AffineArrays(np.concatenate([part.weights for part in parts]), bias)
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class PackedBlock:
         return BlockStructure(norms=(NormStructure * 3)(*norms), **parts)
 
 
-def _mixing(block: BlockArrays, stack: StackArrays) -> dict[str, Affine]:
+def _mixing(block: BlockArrays, stack: StackArrays) -> dict[str, AffineArrays]:
     """The maps by which positions meet."""
     heads, width = stack.heads, round_up(stack.width)
     if block.combine is None:
@@ -171,14 +173,14 @@ def _mixing(block: BlockArrays, stack: StackArrays) -> dict[str, Affine]:
     return {"project": _side_by_side(parts), "combine": _from_heads(block.combine, heads)}
 
 
-def _widened(block: BlockArrays, stack: StackArrays) -> Affine:
+def _widened(block: BlockArrays, stack: StackArrays) -> AffineArrays:
     """The first map of the inner network; of a gated one, both halves filled up."""
     inner, width = round_up(block.narrow.weights.shape[1]), round_up(stack.width)
     if stack.activation != "gated":
         return _plain(block.widen, inner, width)
     weights = np.split(block.widen.weights, 2)
     biases = [None, None] if block.widen.bias is None else np.split(block.widen.bias, 2)
-    halves = [Affine(*half) for half in zip(weights, biases, strict=True)]
+    halves = [AffineArrays(*half) for half in zip(weights, biases, strict=True)]
     return _side_by_side([_plain(half, inner, width) for half in halves])
 
 
