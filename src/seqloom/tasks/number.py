@@ -1,80 +1,40 @@
 """Numbers: regression by a head on the encoder."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from seqloom.config import Config
-from seqloom.data import Corpus, Data
+from seqloom.data import Corpus
 from seqloom.explain.compute.explained_output import Cell, ExplainedNumber
 from seqloom.explain.compute.media import group_features
 from seqloom.fields import Field
 from seqloom.fields.numbers import read_number
-from seqloom.model import Network
 from seqloom.prediction import NumberPredictor, Output
 from seqloom.runs.diagnosis import number_guess_loss
-from seqloom.runs.held_out import HeldOut
-from seqloom.runs.prepare import PreparedData
-from seqloom.search import Search
-from seqloom.store import RunDirectory
-from seqloom.tasks.evaluation import Evaluation
-from seqloom.tasks.outputs import HeldOutOutputs, encode_sources, evaluate_outputs, refuse_output
+from seqloom.tasks.head_task import HeadTask
+from seqloom.tasks.outputs import encode_sources, refuse_output
 from seqloom.tasks.report_rows import HeldOutRow, ReportRows, Scale, output_rows, source_length
-from seqloom.tasks.task import TASKS, Task
+from seqloom.tasks.task import TASKS
 
 __all__ = ["NUMBER", "NumberTask"]
 
 SCALE = Scale("off by", digits=3, top=None, lower_is_better=True)
 
 
-class NumberTask(Task[NumberPredictor]):
+class NumberTask(HeadTask[NumberPredictor]):
     """A target of numbers."""
 
     kind = "number"
+    plural = "numbers"
+    predictor_class = NumberPredictor
     digits = 3
     has_perplexity = False
-
-    def predictor(
-        self,
-        config: Config,
-        source: Any,
-        target: Any,
-        network: Any,
-        *,
-        run: RunDirectory | None = None,
-    ) -> NumberPredictor:
-        """The network as a regression."""
-        known = None if run is None else run.cache_directory / "train"
-        return NumberPredictor(config, source, target, network, known)
-
-    def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[NumberPredictor]:
-        """Errors over all held-out rows."""
-        model = self.predictor(prepared.config, prepared.source, prepared.target, network)
-        return HeldOutOutputs(prepared, model, self)
 
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
         """The squared error of guessing the mean."""
         return number_guess_loss(train, valid)
 
-    def describe(self, config: Config) -> str:
-        """What a model does."""
-        return "a model of numbers judges"
-
     def describe_loss(self, loss: float) -> str:
         """The loss as what it is."""
         return f"squared error {loss:.4f}"
-
-    def evaluate(
-        self,
-        model: NumberPredictor,
-        data: Data,
-        *,
-        options: Mapping[str, Any] | None = None,
-        search: Search | None = None,
-        lowercase: bool = False,
-    ) -> Evaluation:
-        """The errors of the numbers, and those of baselines."""
-        self.check_evaluation(model.config, search, lowercase=lowercase)
-        return evaluate_outputs(self, model, data, options)
 
     def report_rows(self, model: NumberPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
         """Each row with its number, judged by its distance from the right one."""
