@@ -26,7 +26,7 @@ from seqloom.model import build
 from seqloom.runs.diagnosis import diagnose
 from seqloom.runs.progress import Validation
 from seqloom.tasks import Evaluation
-from tests.data.kinds import KINDS
+from tests.data.malformed import KINDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]

@@ -11,7 +11,7 @@ import pytest
 import seqloom
 from seqloom.api.load import load_text_predictor
 from tests.cli.support import Command
-from tests.run.finished import make_run
+from tests.runs.finished import make_run
 
 DIALOGS = [(["ab", "b", "c", "ca", "abc", "b"],), (["c", "ca", "ab", "a"],), (["b", "c"],)] * 4
 

@@ -9,8 +9,8 @@ import tomli_w
 import seqloom
 from seqloom.cli.app import app
 from tests.cli.support import Command
-from tests.run.finished import make_run
-from tests.run.support import PAIRS, options, write_pairs
+from tests.runs.finished import make_run
+from tests.runs.support import PAIRS, options, write_pairs
 
 ALL = [
     "check",

@@ -10,7 +10,7 @@ from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.errors import ConfigError, RunError
 from tests.cli.support import Command
-from tests.run.support import PAIRS, at, history, interrupt, options, trained
+from tests.runs.support import PAIRS, at, history, interrupt, options, trained
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ from seqloom.api.load import load
 from seqloom.errors import RunError, SeqloomError
 from seqloom.randomness import key
 from tests.counts import count
-from tests.run.finished import make_run
-from tests.run.support import last
+from tests.runs.finished import make_run
+from tests.runs.support import last
 
 pytestmark = pytest.mark.faults
 Mutation = Callable[[bytes, random.Random], bytes]

@@ -12,7 +12,7 @@ from seqloom import datasets as builtin
 from seqloom.demos import demo
 from seqloom.demos.demo import DEMOS
 from tests.cli.support import Command
-from tests.run.support import options
+from tests.runs.support import options
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Command
-from tests.run.finished import make_run
+from tests.runs.finished import make_run
 
 pytest.importorskip("ctranslate2", reason="needs ctranslate2; pip install 'seqloom[export]'")
 

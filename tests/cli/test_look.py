@@ -16,8 +16,8 @@ from seqloom.fields import Values
 from seqloom.prediction import Output, TextPredictor
 from tests.cli.support import Command
 from tests.explain.browser import browser, complaints
-from tests.run.finished import make_run
-from tests.run.support import PAIRS, options
+from tests.runs.finished import make_run
+from tests.runs.support import PAIRS, options
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ import tomli_w
 
 from seqloom.data import Corpus
 from tests.cli.support import Command
-from tests.data.kinds import KINDS, MAX_LINE, Kind
-from tests.run.finished import make_run
-from tests.run.support import options
+from tests.data.malformed import KINDS, MAX_LINE, Kind
+from tests.runs.finished import make_run
+from tests.runs.support import options
 
 pytestmark = pytest.mark.faults
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.replace(" ", "-"))

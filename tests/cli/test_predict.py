@@ -22,8 +22,8 @@ from seqloom.search import (
     StochasticBeam,
 )
 from tests.cli.support import Command
-from tests.run.finished import make_run
-from tests.run.support import PAIRS, options
+from tests.runs.finished import make_run
+from tests.runs.support import PAIRS, options
 
 SOURCES = ["aei", "bfk", "", "cgl"]
 LINES = "".join(f"{source}\n" for source in SOURCES).encode()

@@ -8,8 +8,8 @@ import pytest
 from seqloom.api.load import load_text_predictor
 from seqloom.api.search_errors import search_errors
 from tests.cli.support import Command
-from tests.run.finished import make_run
-from tests.run.support import PAIRS, write_pairs
+from tests.runs.finished import make_run
+from tests.runs.support import PAIRS, write_pairs
 
 
 @pytest.fixture(scope="module")

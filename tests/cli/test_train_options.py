@@ -7,7 +7,7 @@ import tomli_w
 
 from seqloom.runs.progress import Origin, Progress
 from tests.cli.support import Command
-from tests.run.support import PAIRS, last, options, write_pairs
+from tests.runs.support import PAIRS, last, options, write_pairs
 
 
 @pytest.fixture

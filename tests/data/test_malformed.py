@@ -21,7 +21,7 @@ from seqloom.data import (
 )
 from seqloom.errors import DataError
 from seqloom.fields import TextField
-from tests.data.kinds import KINDS, Kind, Lines, Rows
+from tests.data.malformed import KINDS, Kind, Lines, Rows
 
 pytestmark = pytest.mark.faults
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.replace(" ", "-"))

@@ -18,7 +18,7 @@ import pytest
 from seqloom.serving.app import application
 from tests.counts import count
 from tests.prediction.untrained import SOURCES
-from tests.run.finished import make_run
+from tests.runs.finished import make_run
 from tests.serving.kinds import series
 from tests.serving.support import Served, serving
 from tests.serving.wrapped import POISON, endless, poisoned, slow, slow_forecaster

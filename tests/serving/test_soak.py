@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.counts import count
-from tests.run.finished import make_run
+from tests.runs.finished import make_run
 from tests.serving.support import Served
 
 pytestmark = pytest.mark.faults

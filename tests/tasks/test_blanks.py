@@ -28,7 +28,7 @@ from seqloom.search import Greedy
 from seqloom.tasks import BLANKS, Evaluation, task_of_options
 from seqloom.training import Example, measure
 from seqloom.training.loss import backward
-from tests.run.support import assert_same, options, sitting
+from tests.runs.support import assert_same, options, sitting
 
 WORDS = ("red", "green", "blue", "old", "new")
 TEXTS = [f"{a} and {a} but {b} or {b} ." for a, b in product(WORDS, WORDS)]

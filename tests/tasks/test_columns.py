@@ -20,7 +20,7 @@ from seqloom.config import merge
 from seqloom.errors import ConfigError, DataError
 from seqloom.prediction import HeadPredictor, TextPredictor
 from seqloom.runs.request import TrainingRequest
-from tests.run.support import assert_same, options, sitting
+from tests.runs.support import assert_same, options, sitting
 
 WORDS = ("red", "green", "blue", "old", "new")
 TEXTS = [f"{a} {b} {c}" for a in WORDS for b in WORDS for c in WORDS]

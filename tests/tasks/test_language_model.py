@@ -18,7 +18,7 @@ from seqloom.prediction import TextPredictor
 from seqloom.runs.observer import Plan, SilentObserver
 from seqloom.search import Greedy, Sample
 from seqloom.tasks import Evaluation
-from tests.run.support import Watching, assert_same, at, interrupt, last, tensors
+from tests.runs.support import Watching, assert_same, at, interrupt, last, tensors
 
 LINES = [f"{a} {b} said {c}" for a in ("he", "she", "one") for b in ("so", "to") for c in "abcde"]
 TEXT = "\n".join(line if number % 5 else "" for number, line in enumerate(LINES * 3))

@@ -18,7 +18,7 @@ from seqloom.fields import SeriesField
 from seqloom.prediction import Forecaster
 from seqloom.runs.request import TrainingRequest
 from seqloom.tasks.series_evaluation import SeriesEvaluation
-from tests.run.support import assert_same, at, interrupt
+from tests.runs.support import assert_same, at, interrupt
 
 ROWS = 260
 SMALL: dict[str, Any] = {

@@ -20,7 +20,7 @@ from seqloom.prediction import Output
 from seqloom.runs.progress import Origin, Progress
 from seqloom.tasks import LANGUAGE_MODEL, TASKS, TEXT, task_of
 from tests.explain.kinds import KINDS, case
-from tests.run.support import PAIRS, options
+from tests.runs.support import PAIRS, options
 
 TEXTS = ["".join(pair) for pair in PAIRS]
 SERIES = "time,load\n" + "".join(f"{2000 + n},{math.sin(n):.3f}\n" for n in range(120))

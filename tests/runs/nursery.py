@@ -68,7 +68,7 @@ def nursery(folder: Path) -> Iterator[Nursery]:
     """Start one, and end it."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.run.nursery"],
+        [sys.executable, "-m", "tests.runs.nursery"],
         cwd=ROOT,
         env=environment,
         stdin=subprocess.PIPE,

@@ -7,7 +7,7 @@ from babel.messages.pofile import read_po
 
 import seqloom
 from tests.cli.support import Command
-from tests.run.finished import make_run
+from tests.runs.finished import make_run
 
 FILE = """msgid ""
 msgstr ""

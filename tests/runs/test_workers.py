@@ -12,8 +12,8 @@ import tomli_w
 from seqloom.api.train import train
 from seqloom.errors import DivergedError, RunError
 from seqloom.training import Update
-from tests.run.nursery import Ended, Nursery, nursery
-from tests.run.support import (
+from tests.runs.nursery import Ended, Nursery, nursery
+from tests.runs.support import (
     PAIRS,
     Options,
     Watching,

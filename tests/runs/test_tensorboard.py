@@ -8,7 +8,7 @@ import pytest
 from seqloom.api.train import train
 from seqloom.errors import ConfigError
 from seqloom.store import RunDirectory
-from tests.run.support import PAIRS, history, options, sitting, trained
+from tests.runs.support import PAIRS, history, options, sitting, trained
 
 Figures = dict[str, list[tuple[int, float]]]
 

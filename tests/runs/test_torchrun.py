@@ -20,8 +20,8 @@ from seqloom.randomness import key
 from seqloom.runs.processes.torchrun_environment import TorchrunEnvironment, torchrun_environment
 from seqloom.store import RunDirectory
 from tests.counts import count
-from tests.run.nursery import ROOT, Nursery, nursery
-from tests.run.support import assert_same, history, last, options, tensors, trained, write_pairs
+from tests.runs.nursery import ROOT, Nursery, nursery
+from tests.runs.support import assert_same, history, last, options, tensors, trained, write_pairs
 
 pytestmark = pytest.mark.faults
 UNEVEN: dict[str, Any] = {
@@ -102,9 +102,9 @@ def test_what_is_wrong_is_said_once(started: Nursery, tmp_path: Path) -> None:
 
 
 def torchrun(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Two ranks of `tests.run.launched`, started once more if one is lost."""
+    """Two ranks of `tests.runs.torchrun_rank`, started once more if one is lost."""
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    elastic = ["--max-restarts", "1", "-m", "tests.run.launched", "--", *arguments]
+    elastic = ["--max-restarts", "1", "-m", "tests.runs.torchrun_rank", "--", *arguments]
     loopback = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     return subprocess.run(
         [sys.executable, *launcher, "--local-addr", "127.0.0.1", *elastic],

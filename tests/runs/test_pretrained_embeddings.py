@@ -19,7 +19,7 @@ from seqloom.model import token_table
 from seqloom.runs.learner import new_network
 from seqloom.runs.observer import SilentObserver
 from seqloom.store import RunDirectory
-from tests.run.support import PAIRS, Crash, assert_same, at, crash, last, options, tensors
+from tests.runs.support import PAIRS, Crash, assert_same, at, crash, last, options, tensors
 
 ANIMALS, COLOURS = ("cat", "dog", "cow", "pig"), ("red", "blue", "green", "pink")
 SIDES = [

@@ -12,7 +12,7 @@ from seqloom.api.train import train
 from seqloom.runs.observer import Plan, SilentObserver
 from seqloom.store import RunDirectory
 from tests.counts import count
-from tests.run.support import (
+from tests.runs.support import (
     PAIRS,
     PRESETS,
     Crash,

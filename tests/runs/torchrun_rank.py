@@ -1,6 +1,6 @@
 """`seqloom` as torchrun starts it, with a fault in its first attempt (RELIABILITY A9).
 
-    torchrun ... -m tests.run.launched -- OPERATION VICTIM train ...
+    torchrun ... -m tests.runs.torchrun_rank -- OPERATION VICTIM train ...
 
 Before durable operation number OPERATION the first rank kills itself, or the `other` rank.
 """

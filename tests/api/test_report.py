@@ -14,9 +14,9 @@ from seqloom.api.report import report
 from seqloom.api.train import train
 from seqloom.config import merge
 from seqloom.prediction import MaskFiller
-from tests.run import test_senses as senses
-from tests.run.support import PAIRS, options
-from tests.run.test_senses import pictures_, sounds_, videos_
+from tests.runs import test_media as senses
+from tests.runs.support import PAIRS, options
+from tests.runs.test_media import pictures_, sounds_, videos_
 from tests.tasks import test_blanks as gaps
 from tests.tasks import test_series as series
 

@@ -19,7 +19,7 @@ from seqloom.runs import learner
 from seqloom.store import RunDirectory
 from seqloom.training import Update
 from tests.counts import count
-from tests.run.support import (
+from tests.runs.support import (
     PAIRS,
     PRESETS,
     Crash,

@@ -6,8 +6,8 @@ from seqloom.api.load import load_text_predictor
 from seqloom.api.search_errors import Result, compare, search_errors
 from seqloom.prediction import TextPredictor
 from seqloom.search import PLAIN, Beam, Exact
-from tests.run.finished import make_run
-from tests.run.support import PAIRS
+from tests.runs.finished import make_run
+from tests.runs.support import PAIRS
 
 ROWS = PAIRS[::7]
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from seqloom.api.train import train
-from tests.run.support import PAIRS, options
+from tests.runs.support import PAIRS, options
 
 __all__ = ["make_run"]
 

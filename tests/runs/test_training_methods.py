@@ -11,7 +11,16 @@ from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.runs.progress import Progress, Validation
 from seqloom.store import RunDirectory
-from tests.run.support import PAIRS, Options, Watching, assert_same, last, options, sitting, trained
+from tests.runs.support import (
+    PAIRS,
+    Options,
+    Watching,
+    assert_same,
+    last,
+    options,
+    sitting,
+    trained,
+)
 
 UPDATES = 7
 METHODS: dict[str, Options] = {

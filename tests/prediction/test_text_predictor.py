@@ -14,8 +14,8 @@ from seqloom.api.load import load_text_predictor
 from seqloom.errors import ConfigError
 from seqloom.prediction import Output, TextPredictor
 from tests.counts import count
-from tests.run.finished import make_run
-from tests.run.support import PAIRS, PRESETS
+from tests.runs.finished import make_run
+from tests.runs.support import PAIRS, PRESETS
 
 SOURCES = [source for source, _ in PAIRS]
 

@@ -10,7 +10,7 @@ from seqloom.api.sweep_sampler import assignments, next_setting
 from seqloom.api.train import train
 from seqloom.config import Range, SweepSpace, load_sweep_space
 from seqloom.errors import ConfigError
-from tests.run.support import PAIRS, Crash, assert_same, options
+from tests.runs.support import PAIRS, Crash, assert_same, options
 
 SPACE = """
 trials = 4

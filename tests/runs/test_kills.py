@@ -13,8 +13,8 @@ import tomli_w
 from seqloom.randomness import key
 from seqloom.store import RunDirectory
 from tests.counts import count
-from tests.run.nursery import Ended, Nursery, nursery
-from tests.run.support import PRESETS, assert_same, history, last, options, write_pairs
+from tests.runs.nursery import Ended, Nursery, nursery
+from tests.runs.support import PRESETS, assert_same, history, last, options, write_pairs
 
 pytestmark = pytest.mark.faults
 KILLED = -signal.SIGKILL

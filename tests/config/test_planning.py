@@ -14,7 +14,7 @@ from seqloom.config import (
     plan,
 )
 from seqloom.data import survey
-from tests.run.support import PAIRS
+from tests.runs.support import PAIRS
 
 NAMES = ColumnStatistics(
     characters=9.0,

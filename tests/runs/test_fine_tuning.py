@@ -15,7 +15,7 @@ from seqloom.fields import load_text
 from seqloom.runs.observer import Plan, SilentObserver
 from seqloom.runs.progress import Origin, Progress
 from seqloom.store import Checkpoint, RunDirectory
-from tests.run.support import PAIRS, Options, assert_same, at, interrupt, last, options, trained
+from tests.runs.support import PAIRS, Options, assert_same, at, interrupt, last, options, trained
 
 FEW = PAIRS[:24]
 NEW = [(f"{source}é", f"é{target}") for source, target in PAIRS[:24]]

@@ -15,7 +15,7 @@ from seqloom.runs.diagnosis import diagnose, symbol_guess_loss
 from seqloom.runs.observer import SilentObserver
 from seqloom.runs.progress import Monitor, Validation
 from seqloom.store import RunDirectory
-from tests.run.support import PAIRS, history, last, options, trained
+from tests.runs.support import PAIRS, history, last, options, trained
 
 GOOD = Validation(10, loss=0.5, metric=90.0, training=0.7, outputs=9)
 

@@ -12,7 +12,7 @@ from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.errors import ConfigError
 from seqloom.training import Update
-from tests.run.support import (
+from tests.runs.support import (
     PAIRS,
     Options,
     Watching,
