@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src"
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src"
 MODULES = sorted(SOURCE.rglob("*.py"))
 # The rooms of docs/architecture.md: a module imports only from its own row and those before it.
 ROOMS = [
@@ -268,3 +269,22 @@ def test_only_declared_names_are_imported() -> None:
         if name not in offers[module]
     ]
     assert strangers == []
+
+
+def test_tests_mirror_the_packages() -> None:
+    """A folder of tests is named after the package that it tests, but for the users' own parts."""
+    folders = {path.name for path in TESTS.iterdir() if any(path.glob("*.py"))}
+    packages = {path.name for path in (SOURCE / "seqloom").iterdir() if path.is_dir()}
+    assert folders - packages <= {"extending"}
+
+
+def test_shared_cases_are_not_in_tests() -> None:
+    """What two tests need is in a module of its own: no test is imported from another."""
+    found = []
+    for path in sorted(TESTS.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests"):
+                names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+                if any(name.startswith("test_") for name in names):
+                    found.append(f"{path.relative_to(TESTS)}: {ast.unparse(node)}")
+    assert not found

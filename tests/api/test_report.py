@@ -14,21 +14,20 @@ from seqloom.api.report import report
 from seqloom.api.train import train
 from seqloom.config import merge
 from seqloom.prediction import MaskFiller
-from tests.runs import test_media as senses
+from tests.runs import media_runs as media
+from tests.runs.media_runs import pictures_, sounds_, videos_
 from tests.runs.support import PAIRS, options
-from tests.runs.test_media import pictures_, sounds_, videos_
-from tests.tasks import test_blanks as gaps
-from tests.tasks import test_series as series
+from tests.tasks import blank_texts, wave_series
 
 __all__ = ["pictures_", "sounds_", "videos_"]
 
 FRONT = {"kind": "picture", "widths": [4]}
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
-    "pictures described": ("pictures", senses.options("text", front=FRONT)),
-    "pictures judged": ("pictures", senses.options("label", front=FRONT)),
-    "sound written down": ("sounds", senses.sound_options()),
-    "videos described": ("videos", senses.video_options()),
-    "videos judged": ("videos", senses.video_options("label")),
+    "pictures described": ("pictures", media.options("text", front=FRONT)),
+    "pictures judged": ("pictures", media.options("label", front=FRONT)),
+    "sound written down": ("sounds", media.sound_options()),
+    "videos described": ("videos", media.video_options()),
+    "videos judged": ("videos", media.video_options("label")),
 }
 
 
@@ -63,19 +62,19 @@ def test_sources_are_cut_as_in_use(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("preset", gaps.KINDS)
+@pytest.mark.parametrize("preset", blank_texts.KINDS)
 def test_texts_with_gaps_have_a_report(preset: str, tmp_path: Path) -> None:
     """The scores are those of evaluate, and rows are judged by the tokens that are told right."""
-    train(gaps.TEXTS, tmp_path / "run", options=gaps.chosen(preset, updates=20))
-    made = report(tmp_path / "run", data=gaps.TEXTS[:6])
+    train(blank_texts.TEXTS, tmp_path / "run", options=blank_texts.chosen(preset, updates=20))
+    made = report(tmp_path / "run", data=blank_texts.TEXTS[:6])
     model = load(tmp_path / "run")
     assert isinstance(model, MaskFiller)
-    found = evaluate(model, gaps.TEXTS[:6]).scores
+    found = evaluate(model, blank_texts.TEXTS[:6]).scores
     assert [each.name for each in made.scores] == [each.name for each in found]
     assert [each.value for each in made.scores] == pytest.approx([each.value for each in found])
     shares = [each.quality for each in made.report_rows]
     assert np.mean(shares) == pytest.approx(found[0].value)  # as all rows are of one length
-    assert [each.reference for each in made.report_rows] == gaps.TEXTS[:6]
+    assert [each.reference for each in made.report_rows] == blank_texts.TEXTS[:6]
     assert len(made.views) == 3
     assert all("___" in json.dumps(each.as_dict()) for each in made.views)
     assert "told right, %" in report(tmp_path / "run").page()
@@ -84,8 +83,10 @@ def test_texts_with_gaps_have_a_report(preset: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("preset", ["auto", "gru"])
 def test_forecasts_of_the_held_out_windows_are_shown(preset: str, tmp_path: Path) -> None:
     """Both kinds of decoder; the scores are those of evaluate on the same rows."""
-    data = series.write(tmp_path / "a.csv", noise=0.1)
-    chosen = series.SMALL if preset == "auto" else merge(series.SMALL, series.STEPPED)
+    data = wave_series.write(tmp_path / "a.csv", noise=0.1)
+    chosen = (
+        wave_series.SMALL if preset == "auto" else merge(wave_series.SMALL, wave_series.STEPPED)
+    )
     train(data, tmp_path / "run", model=preset, options=chosen)
     made = report(tmp_path / "run", data=data)
     wanted = evaluate(load(tmp_path / "run"), data).scores[0]

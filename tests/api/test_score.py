@@ -12,7 +12,7 @@ from seqloom.api.score import score_rows
 from seqloom.api.train import train
 from seqloom.errors import DataError
 from tests.prediction.untrained import untrained
-from tests.tasks.test_columns import TASKS, chosen
+from tests.tasks.column_pairs import TASKS, chosen
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from seqloom.engine.decoder import CompiledDecoder
 from seqloom.engine.library import instruction_sets
 from seqloom.search import Beam, Exact, Limits, PatientBeam, run_to_end
 from tests.engine.models import small_model
-from tests.engine.test_search import assert_same, rows_of
+from tests.engine.support import assert_same, rows_of
 
 SRC = Path(__file__).parents[2] / "src"
 LOAD = "from seqloom.engine.library import *; print(core_or_none() is not None, missing_reason())"

@@ -16,7 +16,7 @@ from seqloom.fields import END
 from seqloom.model import Decoder, Features, Memory
 from seqloom.search import Beam, Greedy, Limits, PatientBeam, Search, run_to_end
 from tests.engine.models import VOCABULARY, compiled, compiled_encoder, small_model
-from tests.engine.test_search import assert_same, plan, rows_of, stacks
+from tests.engine.support import assert_same, plan, rows_of, stacks
 
 SEARCHES: list[Search] = [Greedy(), Beam(3, n_best=2), PatientBeam(4, n_best=2)]
 

@@ -1,13 +1,10 @@
 """Pictures, sound and videos from files to outputs (S3.4, S3.5; RELIABILITY, data)."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import soundfile  # type: ignore[import-untyped]
 import torch
-from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from seqloom.api.check import check_data
@@ -23,16 +20,18 @@ from seqloom.runs import data_check
 from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
+from tests.runs.media_runs import (
+    SIZE,
+    options,
+    pictures_,
+    sound_options,
+    sounds_,
+    video_options,
+    videos_,
+)
 
-QUICK: dict[str, Any] = {
-    "updates": 4, "validate_every": 4, "workers": 1, "curves": False, "batch_rows": 8,
-}  # fmt: skip
-SMALL: dict[str, Any] = {
-    "embedding": 8,
-    "decoder": {"kind": "transformer", "width": 8, "inner": 16, "heads": 2, "layers": 1},
-}
-SIZE = {"kind": "picture", "height": 8, "width": 8, "colour": False}
-NAMES = ("dark", "light")
+__all__ = ["pictures_", "sounds_", "videos_"]
+
 CONVOLUTIONS = "encoder.front.convolutions."
 
 
@@ -42,28 +41,6 @@ def tensors(run: Path, step: int | None = None) -> dict[str, torch.Tensor]:
     if step is None:
         return model_weights(best_step(directory))
     return next(each for each in directory.checkpoints() if each.number == step).load("model")
-
-
-@pytest.fixture(name="pictures")
-def pictures_(tmp_path: Path) -> Path:
-    """Sixteen pictures, dark ones and light ones."""
-    chance = np.random.default_rng(1)
-    rows = []
-    for number in range(16):
-        light = number % 2
-        pixels = chance.integers(0, 100, (8, 8)) + 150 * light
-        Image.fromarray(pixels.astype(np.uint8)).save(tmp_path / f"{number}.png")
-        rows.append(f"{number}.png\t{NAMES[light]}\n")
-    (tmp_path / "rows.tsv").write_text("".join(rows))
-    return tmp_path / "rows.tsv"
-
-
-def options(target: str, *, front: dict[str, Any], **training: Any) -> dict[str, Any]:
-    model = {"front": front} if target == "label" else {**SMALL, "front": front}
-    return {
-        "source": SIZE, "target": {"kind": target}, "model": model,
-        "training": {**QUICK, **training}, "data": {"valid_share": 0.25},
-    }  # fmt: skip
 
 
 @pytest.fixture(name="classifier")
@@ -134,33 +111,6 @@ def test_published_weights_load(pictures: Path, tmp_path: Path) -> None:
     assert load_file(tmp_path / "resnet18.safetensors").keys() >= weights.keys()
 
 
-@pytest.fixture(name="sounds")
-def sounds_(tmp_path: Path) -> Path:
-    """Sixteen tones, high ones and low ones, of different lengths."""
-    rows = []
-    for number in range(16):
-        high = number % 2
-        samples = np.sin(np.arange(1_000 + 100 * number) * (0.3 + high))
-        soundfile.write(tmp_path / f"{number}.wav", samples, 8_000)
-        rows.append(f"{number}.wav\t{('low', 'high')[high]}\n")
-    (tmp_path / "sounds.tsv").write_text("".join(rows))
-    return tmp_path / "sounds.tsv"
-
-
-def sound_options(**training: Any) -> dict[str, Any]:
-    return {
-        "source": {"kind": "sound", "bands": 8},
-        "model": {
-            "embedding": 8,
-            "front": {"kind": "sound", "width": 8},
-            "encoder": {"width": 8, "layers": 1},
-            "decoder": {"width": 8},
-        },
-        "training": {**QUICK, **training},
-        "data": {"valid_share": 0.25},
-    }
-
-
 def test_sound_is_written_down_by_a_recurrent_model(sounds: Path, tmp_path: Path) -> None:
     """The plan for sound; the rate is that of the files, and the scores tell the errors."""
     run = train(sounds, tmp_path / "run", options=sound_options())
@@ -200,36 +150,6 @@ def test_a_bad_file_is_named_with_its_row(sounds: Path, tmp_path: Path) -> None:
     left["data"] = {"valid_share": 0.25, "skip_bad": True}
     train(sounds, tmp_path / "other", options=left)
     assert evaluate(load(tmp_path / "other"), sounds, options=left).report.kept == 15
-
-
-@pytest.fixture(name="videos")
-def videos_(tmp_path: Path) -> Path:
-    """Sixteen clips of a few frames, rising ones and falling ones."""
-    rows = []
-    for number in range(16):
-        falls = number % 2
-        levels = np.arange(2 + number % 4, dtype=np.uint8) * 40 + 10
-        frames = np.broadcast_to(levels[:, None, None], (len(levels), 8, 8))
-        np.save(tmp_path / f"{number}.npy", frames[::-1] if falls else frames)
-        rows.append(f"{number}.npy\t{('it rises', 'it falls')[falls]}\n")
-    (tmp_path / "videos.tsv").write_text("".join(rows))
-    return tmp_path / "videos.tsv"
-
-
-def video_options(target: str = "text", **data: Any) -> dict[str, Any]:
-    block = {"kind": "transformer", "width": 8, "inner": 16, "heads": 2, "layers": 1}
-    return {
-        "source": {"kind": "video", "height": 8, "width": 8, "frames": 4},
-        "target": {"kind": target},
-        "model": {
-            "embedding": 8,
-            "front": {"widths": [4]},
-            "encoder": block,
-            **({"decoder": block} if target == "text" else {}),
-        },
-        "training": QUICK,
-        "data": {"valid_share": 0.25, **data},
-    }
 
 
 @pytest.mark.parametrize("target", ["text", "label"])

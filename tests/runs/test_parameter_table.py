@@ -8,9 +8,9 @@ from seqloom.fields import Symbols
 from seqloom.model import build_sequence_model
 from seqloom.runs.parameter_table import parameter_lines
 from tests.counts import count
+from tests.model.forecast_models import MODELS as FORECASTS
+from tests.model.forecast_models import model as forecaster
 from tests.model.models import VARIANTS
-from tests.model.test_forecast import MODELS as FORECASTS
-from tests.model.test_forecast import model as forecaster
 
 
 def lines_of(config: ModelConfig, *, size: int) -> list[tuple[int, str]]:

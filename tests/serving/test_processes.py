@@ -12,8 +12,8 @@ from seqloom.prediction import ContinuousBatch, PendingInput, PredictionRequest,
 from seqloom.search import Beam, MinimumRisk, Sample, Search
 from seqloom.serving.processes import Decoding, Process, ProcessLost, RemoteDecoding, fork_processes
 from tests.prediction.untrained import SOURCES, untrained
+from tests.serving.searches import assert_same, each_search
 from tests.serving.support import Served, serving
-from tests.serving.test_api import assert_same, each_search
 
 MODEL = untrained("transformer")
 BEAM = Beam(3)

@@ -2,7 +2,6 @@
 
 import json
 import math
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,27 +27,8 @@ from seqloom.search import Greedy
 from seqloom.tasks import BLANKS, Evaluation, task_of_options
 from seqloom.training import Example, measure
 from seqloom.training.loss import backward
-from tests.runs.support import assert_same, options, sitting
-
-WORDS = ("red", "green", "blue", "old", "new")
-TEXTS = [f"{a} and {a} but {b} or {b} ." for a, b in product(WORDS, WORDS)]
-"""Every word follows from the others, and none from its neighbours."""
-
-KINDS = ("lstm", "transformer")
-
-
-def chosen(preset: str = "lstm", **training: Any) -> dict[str, Any]:
-    """The smallest model of gaps."""
-    base = options(preset, dropout=0.0, **training)
-    encoder = {**base["model"]["encoder"], "width": 16}
-    if preset == "lstm":
-        encoder["direction"] = "around"
-    return {
-        **base,
-        "source": {"unit": "symbol"},
-        "target": {"kind": "blanks"},
-        "model": {"embedding": 16, "encoder": encoder, "decoder": {"dropout": 0.0}},
-    }
+from tests.runs.support import assert_same, sitting
+from tests.tasks.blank_texts import KINDS, TEXTS, WORDS, chosen
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -3,7 +3,6 @@
 import math
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,34 +18,7 @@ from seqloom.prediction import Forecaster
 from seqloom.runs.request import TrainingRequest
 from seqloom.tasks.series_evaluation import SeriesEvaluation
 from tests.runs.support import assert_same, at, interrupt
-
-ROWS = 260
-SMALL: dict[str, Any] = {
-    "target": {"kind": "series", "horizon": 4},
-    "source": {"window": 12},
-    "training": {"updates": 40, "validate_every": 20, "curves": False, "batch_rows": 16},
-}
-STEPPED = {
-    "target": {"forced": 0.5},
-    "model": {
-        "embedding": 8,
-        "encoder": {"width": 8, "layers": 1},
-        "decoder": {"width": 8, "layers": 1},
-    },
-}
-
-
-def write(path: Path, rows: int = ROWS, *, noise: float = 0.0) -> Path:
-    """Two waves, one the shift of the other, hour by hour: a linear series without noise."""
-    generator = np.random.default_rng(5)
-    lines = ["date,a,b"]
-    for number in range(rows):
-        angle = 2 * math.pi * number / 8
-        extra = noise * generator.normal(size=2)
-        a, b = 100 + 10 * math.sin(angle) + extra[0], -3 + 0.1 * math.cos(angle) + extra[1]
-        lines.append(f"2026-01-{1 + number // 24:02d} {number % 24:02d}:00,{a:.9f},{b:.9f}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+from tests.tasks.wave_series import ROWS, SMALL, STEPPED, write
 
 
 def forecaster(run: Path) -> Forecaster:

@@ -27,8 +27,8 @@ from seqloom.training.loss import Example, backward, measure
 from seqloom.training.teacher_forcing import ScheduledSampling, gumbel_noise
 from tests.model.models import NAMED, model_of
 from tests.search.stubs import even_chances
+from tests.training.loss_cases import assert_equal, example, gradients
 from tests.training.support import training
-from tests.training.test_loss import assert_equal, example, gradients
 
 SIZES = {"source_size": 9, "target_size": 11}
 STEPPED = ("lstm form e", "gru form d", "elman form b", "dot global fed", "ssru alone")

@@ -7,12 +7,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.fields import EMPTY, END, START
+from seqloom.fields import EMPTY, START
 from seqloom.model import SequenceModel
 from seqloom.training.loss import CHUNK, Example, Sums, backward, measure, row_log_probabilities
-from tests.model.models import NAMED, model_of, sources
+from tests.model.models import NAMED, model_of
+from tests.training.loss_cases import (
+    SOURCE_SIZE,
+    TARGET_SIZE,
+    assert_equal,
+    assert_sums,
+    example,
+    gradients,
+)
 
-SOURCE_SIZE, TARGET_SIZE = 9, 11
 NAMES = ("lstm form e", "gru form d", "dot global fed", "plain sinusoids", "ssru sinusoids")
 KINDS = [NAMED[name] for name in NAMES]
 
@@ -29,16 +36,6 @@ def setting(request: pytest.FixtureRequest) -> Setting:
     torch.manual_seed(1)
     model = model_of(request.param, source_size=SOURCE_SIZE, target_size=TARGET_SIZE)
     return Setting(model, example(sentences=90, longest=30))
-
-
-def example(*, sentences: int, longest: int) -> Example:
-    """Targets of one token to `longest`, `<end>` among them, the longest of them that long."""
-    lengths = torch.randint(1, longest + 1, (sentences, 1))
-    lengths[0] = longest
-    steps = torch.arange(longest)
-    target = torch.randint(END + 1, TARGET_SIZE, (sentences, longest))
-    target = target.masked_fill(steps == lengths - 1, END).masked_fill(steps >= lengths, EMPTY)
-    return Example(sources(sentences, size=SOURCE_SIZE), target)
 
 
 def logits(model: SequenceModel, batch: Example) -> Tensor:
@@ -58,24 +55,6 @@ def plain(model: SequenceModel, batch: Example, smoothing: float) -> Tensor:
         label_smoothing=smoothing,
         reduction="sum",
     )
-
-
-def gradients(model: SequenceModel) -> dict[str, Tensor]:
-    """The gradient of every parameter; then there are none."""
-    found = {
-        name: torch.zeros_like(each) if each.grad is None else each.grad.clone()
-        for name, each in model.named_parameters()
-    }
-    model.zero_grad()
-    return found
-
-
-def assert_sums(actual: Sums, expected: Sums) -> None:
-    assert actual == pytest.approx(expected, rel=1e-12)
-
-
-def assert_equal(actual: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_loss_and_gradients_are_those_of_plain_cross_entropy(setting: Setting) -> None:

@@ -22,7 +22,7 @@ from seqloom.training.streams import (
     stream_tensors,
     without_source,
 )
-from tests.training.test_loss import assert_equal, gradients
+from tests.training.loss_cases import assert_equal, gradients
 
 RECURRENT = {"kind": "recurrent", "width": 6, "layers": 2, "attention": "none", "dropout": 0.0}
 DECODERS = {

@@ -20,7 +20,7 @@ from seqloom.training import (
 )
 from seqloom.training.loss import backward
 from tests.model.models import NAMED, model_of
-from tests.training.test_loss import assert_equal, assert_sums, example, gradients
+from tests.training.loss_cases import assert_equal, assert_sums, example, gradients
 
 NAMES = (
     "lstm form e",
