@@ -137,7 +137,7 @@ def test_labels_by_hand() -> None:
     assert [row.tolist() for row in field.rows(["so so", "bad ", "good"])] == [[3], [1], [2]]
     assert field.cell([3]) == "so so"
     assert field.fault("goood") == (
-        "the label 'goood' was never seen in training; did you mean 'good'?"
+        "the label 'goood' was never seen in training; write 'good' if that is meant"
     )
     assert field.fault("x") == (
         "the label 'x' was never seen in training; the labels are bad, good, so so"

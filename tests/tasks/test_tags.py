@@ -56,18 +56,20 @@ def test_unknown_words_are_tagged_by_their_letters(tagger: Path) -> None:
 
 
 def test_rows_that_do_not_fit_are_named_or_counted(tagger: Path, tmp_path: Path) -> None:
-    """RELIABILITY B1: a strange tag and a misaligned row, each with its place and its cure."""
+    """RELIABILITY B1: a strange tag is an error, and a misaligned row is told with its place and
+    its cure."""
     model = load(tagger)
     path = tmp_path / "test.tsv"
-    path.write_text("badly\tADV\nbadly\tADW\nbadly mapful\tADV\n")
+    path.write_text("badly\tADV\nbadly\tADW\nbadly mapful\tADW\n")
     with pytest.raises(DataError) as caught:
         evaluate(model, path)
     assert str(caught.value) == (
-        f"{path}:2: target: the label 'ADW' was never seen in training; did you mean 'ADV'?, or "
+        f"{path}:3: the source has 2 tokens and the target 1 tags; give each token one tag, or "
         "pass --skip-bad"
     )
     found = evaluate(model, path, options={"data": {"skip_bad": True}})
-    assert (found.report.kept, found.report.total_dropped) == (1, 2)
+    assert (found.report.kept, found.report.total_dropped) == (2, 1)
+    assert found.report.unseen == {"ADW": 1}, "of the rows that count"
     path.write_text("badly\tADV\nbadly mapful\tADV\n")
     with pytest.raises(DataError, match=r"tsv:2: the source has 2 tokens and the target 1 tags"):
         evaluate(model, path)

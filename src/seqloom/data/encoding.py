@@ -46,6 +46,7 @@ class Columns:
     source: Field
     target: Field
     config: DataConfig
+    held_out: bool = False  # whether rows are judged, so that labels may be new
 
     @property
     def is_aligned(self) -> bool:
@@ -88,7 +89,7 @@ def write_corpus(
     with ExitStack() as stack:
         source = stack.enter_context(_ColumnWriter(directory / "source", columns.source))
         target = stack.enter_context(_ColumnWriter(directory / "target", columns.target))
-        for row in _encode_rows(rows, columns):
+        for row in _encode_rows(rows, columns, report):
             file = row.place.file
             if not isinstance(row, _EncodedRow):
                 _drop_row(row, columns.config, report)
@@ -191,7 +192,9 @@ class _ColumnWriter:
         self._rows, self._held = [], 0
 
 
-def _encode_rows(rows: Iterable[Row], columns: Columns) -> Iterator[_EncodedRow | Fault]:
+def _encode_rows(
+    rows: Iterable[Row], columns: Columns, report: Report
+) -> Iterator[_EncodedRow | Fault]:
     """Rows as numbers, some hundreds of them in memory at a time; or what is wrong with each.
 
     Files come one by one, so that the content that was looked at for faults is still at hand.
@@ -204,17 +207,29 @@ def _encode_rows(rows: Iterable[Row], columns: Columns) -> Iterator[_EncodedRow 
         sources = iter(columns.source.rows([row.source for row in sound]))
         targets = iter(columns.target.rows([row.target for row in sound]))
         for row, fault in zip(some, faults, strict=True):
-            yield fault or _fit_row(row, next(sources), next(targets), columns=columns)
+            fitting = fault or _fit_row(row, next(sources), next(targets), columns=columns)
+            if isinstance(fitting, _EncodedRow):
+                _count_unseen(row, columns, report)
+            yield fitting
 
 
 def _fault(row: Row, columns: Columns) -> Fault | None:
-    """What a field cannot take of a row, if anything."""
+    """What a field cannot take of a row, if anything; held-out rows may have labels that training
+    did not have."""
     sides = (columns.source, row.source), (columns.target, row.target)
     for name, (field, cell) in zip(SIDES, sides, strict=True):
         wrong = field.fault(cell)
-        if wrong is not None:
+        judged = columns.held_out and name == "target"
+        if wrong is not None and not (judged and field.unseen(cell)):
             return Fault(Reason.VALUE, row.place, f"{name}: {wrong}")
     return None
+
+
+def _count_unseen(row: Row, columns: Columns, report: Report) -> None:
+    """Count the labels of a held-out row that training did not have."""
+    if columns.held_out:
+        report.unseen.update(columns.target.unseen(row.target))
+        report.unseen_name = columns.target.config.kind.rstrip("s")
 
 
 def _fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> _EncodedRow | Fault:
@@ -257,6 +272,7 @@ def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterat
             fitting = _fit_row(row, source, target, columns=columns)
             fault = None if isinstance(fitting, _EncodedRow) else fitting
         if fault is None:
+            _count_unseen(row, columns, report)
             yield row
         else:
             _drop_row(fault, columns.config, report)

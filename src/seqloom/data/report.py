@@ -1,5 +1,6 @@
 """What was read and what was left out: places, reasons, and the tally of a pass over the data."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,6 +26,8 @@ __all__ = [
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+SHOWN = 5  # labels named in a line
 
 
 class FileLocation(NamedTuple):
@@ -169,6 +172,9 @@ class Report:
 
     kept: int = 0
     dropped: dict[Reason, DropCount] = field(default_factory=dict)
+    unseen: Counter[str] = field(default_factory=Counter)
+    """Labels or tags of held-out rows that training did not have, and how often each comes."""
+    unseen_name: str = "label"
 
     @property
     def total_dropped(self) -> int:
@@ -189,9 +195,33 @@ class Report:
 
     def lines(self) -> list[str]:
         """The tally in words, one reason a line, the costliest first."""
-        ranked = sorted(self.dropped.items(), key=lambda item: (-item[1].count, item[0]))
         return [
             f"rows kept: {self.kept:,}",
             f"rows dropped: {self.total_dropped:,}",
-            *(f"  {each.count:,} × {reason}, first at {each.first}" for reason, each in ranked),
+            *(f"  {reason}" for reason in self._reasons()),
         ]
+
+    def count_line(self) -> str:
+        """The rows that count and, where there are any, those that do not and why, in one line."""
+        left_out = "; ".join(self._reasons())
+        rows = f"{self.kept:,} row{'s' * (self.kept != 1)}"
+        return f"{rows}; {self.total_dropped:,} not counted: {left_out}" if left_out else rows
+
+    def unseen_line(self) -> str:
+        """The labels that training did not have, in a sentence; empty where there are none."""
+        if not self.unseen:
+            return ""
+        kinds, total = len(self.unseen), self.unseen.total()
+        named = ", ".join(f"{name} ({count:,})" for name, count in self.unseen.most_common(SHOWN))
+        return (
+            f"{kinds:,} {self.unseen_name}{'s' * (kinds > 1)} of the held-out rows "
+            f"{'are' if kinds > 1 else 'is'} not in the training data, so {total:,} "
+            f"{'cases count' if total > 1 else 'case counts'} as wrong: {named}"
+            + ", ..."
+            * (kinds > SHOWN)
+        )
+
+    def _reasons(self) -> list[str]:
+        """How many rows each reason cost, the costliest first."""
+        ranked = sorted(self.dropped.items(), key=lambda item: (-item[1].count, item[0]))
+        return [f"{each.count:,} × {reason}, first at {each.first}" for reason, each in ranked]

@@ -97,6 +97,10 @@ class PersistentField(Generic[Kind]):
         """What a row is made of."""
         raise NotImplementedError
 
+    def unseen(self, cell: str) -> list[str]:
+        """Labels of a cell that the training data did not have, where a column holds labels."""
+        return []
+
     def extend(self, cells: Sequence[str]) -> Self:
         """This field with what it lacks of these cells, where it can grow."""
         return self

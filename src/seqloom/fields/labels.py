@@ -12,7 +12,7 @@ from seqloom.config.columns import COLUMNS, LabelConfig, TagsConfig
 from seqloom.errors import DataError, RunError
 from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Symbols
-from seqloom.fields.specials import EMPTY, SPECIAL_SYMBOLS
+from seqloom.fields.specials import EMPTY
 from seqloom.fields.tokenizers import split_symbols
 from seqloom.fields.values import Values
 
@@ -20,6 +20,7 @@ __all__ = ["LabelField", "TagsField"]
 
 MOST_LABELS = 100_000
 MOST_LISTED = 5  # labels in a message
+UNSEEN = "<unseen>"  # any label that the training data did not have
 
 Kind = TypeVar("Kind", LabelConfig, TagsConfig)
 
@@ -69,24 +70,29 @@ class _LabelVocabularyField(PersistentField[Kind]):
 
     def fault(self, cell: str) -> str | None:
         """A label that was not in the training data, with those that were."""
-        strange = next((label for label in self._split(cell) if label not in self._ids), None)
-        if strange is None:
+        if not (unseen := self.unseen(cell)):
             return None
+        strange = unseen[0]
         near = difflib.get_close_matches(strange, self.labels, n=1)
         known = ", ".join(self.labels[:MOST_LISTED]) + ", ..." * (len(self.labels) > MOST_LISTED)
-        cure = f"did you mean {near[0]!r}?" if near else f"the labels are {known}"
+        cure = f"write {near[0]!r} if that is meant" if near else f"the labels are {known}"
         return f"the label {reprlib.repr(strange)} was never seen in training; {cure}"
 
+    def unseen(self, cell: str) -> list[str]:
+        """The labels of a cell that were not in the training data."""
+        return [label for label in self._split(cell) if label not in self._ids]
+
     def rows(self, cells: Sequence[str]) -> list[Values]:
-        """The ids of each cell's labels."""
+        """The ids of each cell's labels; one that is unseen counts as padding, and so not at all in
+        a loss."""
         return [
-            np.array([self._ids[label] for label in self._split(cell)], dtype=np.int32)
+            np.array([self._ids.get(label, EMPTY) for label in self._split(cell)], dtype=np.int32)
             for cell in cells
         ]
 
     def tokens(self, row: Any) -> list[str]:
         """The labels of these ids."""
-        names = (SPECIAL_SYMBOLS[EMPTY], *self.labels)
+        names = (UNSEEN, *self.labels)
         return [names[number] for number in row]
 
     def cell(self, row: Any) -> str:

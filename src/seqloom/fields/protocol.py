@@ -94,6 +94,9 @@ class Field(Readable, Protocol):
     def tokens(self, row: Any) -> list[str]:
         """A readable form of each item of a row, for tables and the axes of pictures."""
 
+    def unseen(self, cell: str) -> list[str]:
+        """Labels of a cell that the training data did not have, where a column holds labels."""
+
     def extend(self, cells: Sequence[str]) -> "Field":
         """This field with what it lacks of these cells, where it can grow."""
 

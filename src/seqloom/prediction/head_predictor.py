@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import inf, nan
 from typing import Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import Field, NumberField, Values
+from seqloom.fields import EMPTY, Field, NumberField, Values
 from seqloom.model import HeadModel
 from seqloom.model.ensemble import head_ensemble
 from seqloom.prediction.image_grid import dummy_input
@@ -21,7 +21,6 @@ from seqloom.prediction.inputs import (
     Input,
     InputGroup,
     batch_by_length,
-    check_cells,
     pad_batch,
 )
 from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
@@ -75,8 +74,8 @@ class HeadPredictor(Predictor):
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:
-        """The log-probability of each label, or of the tags, of inputs that are encoded."""
-        check_cells("target", outputs, self.target)
+        """The log-probability of each label, or of the tags, of inputs that are encoded; −∞ where
+        one was not in the training data."""
         targets = self.target.rows(outputs)
         results: dict[int, ScoredOutput] = {}
         for each, judged in self._head_outputs(encoded):
@@ -86,7 +85,8 @@ class HeadPredictor(Predictor):
                     f"pair {each.number + 1}: {len(judged):,} tokens that are read and "
                     f"{len(ids):,} tags; give each token one tag"
                 )
-            found = judged.log_softmax(-1)[torch.arange(len(ids)), ids - 1].tolist()
+            likely = judged.log_softmax(-1)[torch.arange(len(ids)), ids - 1]
+            found = likely.masked_fill(ids == EMPTY, -inf).tolist()
             names = self.target.tokens(targets[each.number])
             results[each.number] = ScoredOutput(sum(found), tuple(map(Token, names, found)))
         return [results[number] for number in range(len(outputs))]

@@ -73,7 +73,7 @@ class MaskFiller(HeadPredictor):
         """What tells the tokens."""
         return self.network.filling_head
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
+    def score_held_out(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
         """The log-probability of each token of a text from all others; source and target are the
         same text (S7.4)."""
         for number, (source, target) in enumerate(pairs, 1):

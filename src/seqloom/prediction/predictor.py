@@ -99,6 +99,12 @@ class Predictor(ABC):
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
         """The log-probability of each given output, token by token (S7.4)."""
+        check_cells("target", [target for _, target in pairs], self.target)
+        return self.score_held_out(pairs)
+
+    def score_held_out(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
+        """The same for rows that are judged; labels that training did not have have probability
+        0."""
         check_cells("source", [source for source, _ in pairs], self.source)
         reader = self.input_reader
         rows = self.source.rows([source for source, _ in pairs])
@@ -113,7 +119,7 @@ class Predictor(ABC):
 
     def score_lines(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
         """The same for consecutive rows of a file; a stream of text is read on from row to row."""
-        return self.score(pairs)
+        return self.score_held_out(pairs)
 
     def scoring_positions(self, outputs: Sequence[str]) -> int:
         """Positions that are read to score these outputs, beside those of their inputs."""

@@ -121,7 +121,7 @@ class TextPredictor(Predictor):
         """The log-probability of each output; the lines of a stream are read as one text."""
         if self.is_stream:
             return self.score_text([target for _, target in pairs])
-        return self.score(pairs)
+        return self.score_held_out(pairs)
 
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]

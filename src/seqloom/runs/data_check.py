@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from seqloom.config import Config, merge
 from seqloom.data import (
     Columns,
+    Data,
     Report,
     Survey,
     describe_data,
@@ -53,9 +54,10 @@ def check_rows(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[str]
     yield from _choices(config)
     fields = learn_fields(config, request.data, found)
     yield from _trial(config, found, fields)
-    unfit = _unusable_rows(request, config, fields)
-    yield from unfit.lines()[2:]
-    lost += unfit.defect_count
+    for unfit in _unusable_rows(request, config, fields):
+        yield from unfit.lines()[2:]
+        yield from filter(None, [unfit.unseen_line()])
+        lost += unfit.defect_count
     if lost and not config.data.skip_bad:
         raise DataError(
             f"{describe_data(request.data)}: {lost:,} rows cannot be used; mend them, or pass "
@@ -85,16 +87,23 @@ def _part(name: str, part: BaseModel) -> str:
     return f"{options['kind']} {name}{size}"
 
 
-def _unusable_rows(request: TrainingRequest, config: Config, fields: tuple[Field, Field]) -> Report:
-    """The rows that can be read and yet not be taken by the fields, or that are not aligned."""
-    report = Report()
+def _unusable_rows(
+    request: TrainingRequest, config: Config, fields: tuple[Field, Field]
+) -> Iterator[Report]:
+    """The rows that can be read and yet not be taken by the fields, or that are not aligned: those
+    to learn from, then those held out."""
     if all(isinstance(field, TextField | NoField) for field in fields):
-        return report
-    lenient = config.data.model_copy(update={"skip_bad": True})
-    rows = read_rows(request.data, lenient, Report())
-    for _ in usable_rows(rows, Columns(*fields, lenient), report):
-        pass
-    return report
+        return
+    data: Data | None
+    for data, held_out in ((request.data, False), (request.valid, True)):
+        if data is None:
+            continue
+        update = {"skip_bad": True, **({"weight": ""} if held_out else {})}
+        lenient = config.data.model_copy(update=update)
+        report, columns = Report(), Columns(*fields, lenient, held_out)
+        for _ in usable_rows(read_rows(data, lenient, Report()), columns, report):
+            pass
+        yield report
 
 
 def _trial(config: Config, found: Survey, fields: tuple[Field, Field]) -> Iterator[str]:

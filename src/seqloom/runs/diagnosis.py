@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data import Corpus
+from seqloom.fields.specials import EMPTY
 from seqloom.runs.progress import Validation
 
 __all__ = [
@@ -68,7 +69,8 @@ def symbol_guess_loss(train: Corpus, valid: Corpus, count: int) -> float:
     among those of the training targets."""
     learnt, asked = (_count_symbols(each.targets, count) for each in (train, valid))
     learnt += 1.0
-    return float(-(asked * np.log(learnt / learnt.sum())).sum() / asked.sum())
+    asked[EMPTY] = 0.0  # labels that training did not have
+    return float(-(asked * np.log(learnt / learnt.sum())).sum() / max(1.0, asked.sum()))
 
 
 def number_guess_loss(train: Corpus, valid: Corpus) -> float:

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from torch import Tensor
 
 from seqloom.data import batches_by_length
+from seqloom.fields import EMPTY
 from seqloom.metrics import Score
 from seqloom.prediction import Predictor
 from seqloom.runs.learner import example
@@ -38,6 +39,8 @@ class HeldOut(Generic[AnyPredictor]):
         self.training = prepared.config.training
         self.model = model
         model.network.eval()
+        is_symbol = model.target.items.symbols is not None
+        self._unseen = int((self.rows.targets == EMPTY).sum()) if is_symbol else 0
 
     def set_weights(self, tensors: Mapping[str, Tensor]) -> None:
         """Use these weights from now on."""
@@ -49,12 +52,13 @@ class HeldOut(Generic[AnyPredictor]):
         return Measurement(self.row_loss())
 
     def row_loss(self, freedom: ScheduledSampling | None = None) -> float:
-        """The loss per item of the target of the weights in use."""
+        """The loss per item of the target of the weights in use; labels that training did not have
+        are no part of it."""
         negative = 0.0
         for rows in batches_by_length(self.rows.lengths, tokens=self.training.batch_tokens):
             batch = example(self.rows.batch(rows), freedom=freedom)
             negative += measure(self.model.network, batch, smoothing=0.0).negative_log_probability
-        return negative / int(self.rows.lengths.target.sum())
+        return negative / max(1, int(self.rows.lengths.target.sum()) - self._unseen)
 
     def samples(self) -> list[ValidationSample]:
         """Rows spread over all of them and what the model makes of each, where that is shown."""

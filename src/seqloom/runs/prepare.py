@@ -145,6 +145,7 @@ def prepare_rows(
     for corpus in (train, valid):
         check_ctc_lengths(config, corpus)
     notes = [line for report in reports if report.total_dropped for line in report.lines()]
+    notes += [line for report in reports if (line := report.unseen_line())]
     return PreparedData(config, source, target, train, valid, tuple(notes), base)
 
 
@@ -215,7 +216,7 @@ class _RowSplits:
         if side == "valid" and request.valid is not None:
             data = request.valid
             unweighed = columns.config.model_copy(update={"weight": ""})
-            columns = replace(columns, config=unweighed)
+            columns = replace(columns, config=unweighed, held_out=True)
         mark = fingerprint(data, columns, side, self.seed, request.valid is None)
         corpus = Corpus.reuse(place, mark)
         if corpus is not None:

@@ -21,6 +21,7 @@ from seqloom.prediction import (
     ScoredOutput,
     TextPredictor,
 )
+from seqloom.prediction.inputs import check_cells
 from seqloom.serving.inputs import (
     Input,
     check_kinds,
@@ -183,6 +184,7 @@ class Service:
         read = model.scoring_positions(targets)
         self._check_reading("pairs", read, "send fewer pairs or shorter texts")
         if reads_files(model):
+            check_cells("target", targets, model.target)
             encoded = uploads(model, sources, self.limits)
             return lambda: model.score_encoded(encoded, targets)
         pairs = list(zip(texts(model, sources), targets, strict=True))

@@ -46,14 +46,20 @@ class Evaluation(EvaluationResult):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        found = {"rows": self.report.kept, "scores": [score.as_dict() for score in self.scores]}
+        found = {
+            "rows": self.report.kept,
+            "not_counted": {str(why): each.count for why, each in self.report.dropped.items()},
+            "unseen": dict(self.report.unseen),
+            "scores": [score.as_dict() for score in self.scores],
+        }
         if self.baselines:
             found["baselines"] = {name: each.as_dict() for name, each in self.baselines.items()}
         return found
 
     def lines(self) -> list[str]:
         """A line for each metric, and one for what each baseline reaches."""
-        rows = self.report.lines() if self.report.total_dropped else [f"{self.report.kept:,} rows"]
+        unseen = self.report.unseen_line()
+        rows = [self.report.count_line(), *([unseen] if unseen else [])]
         beside = [f"{name}: {score}" for name, score in self.baselines.items()]
         beside += [self.note] if self.note else []
         return [*rows, *self.score_lines(), *(["", "baselines", *beside] if beside else [])]

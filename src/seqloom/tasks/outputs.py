@@ -1,5 +1,6 @@
 """What tasks share whose outputs are compared with references: text, label, tags, number."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -80,11 +81,13 @@ class HeldOutOutputs(HeldOut[AnyPredictor]):
 def score_groups(model: Predictor, rows: Pairs) -> Iterator[ScoredOutput]:
     """The log-probability of each target, some rows at a time."""
     for start in range(0, len(rows), GROUP):
-        yield from model.score(rows[start : start + GROUP])
+        yield from model.score_held_out(rows[start : start + GROUP])
 
 
 def perplexity_score(scored: Sequence[ScoredOutput]) -> Score:
-    """The perplexity of given outputs."""
+    """The perplexity of given outputs; labels that training did not have are no part of it, since
+    no number would be."""
+    scored = [each for each in scored if each.log_probability > -math.inf] or scored
     counts = [len(each.tokens) for each in scored]
     return perplexity([each.log_probability for each in scored], counts)
 

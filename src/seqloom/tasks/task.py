@@ -124,11 +124,13 @@ class Task(ABC, Generic[AnyPredictor]):
         options: Mapping[str, Any] | None,
         report: Report,
     ) -> Iterator[Row]:
-        """Rows read as the run's own data was, without weights, unless options say otherwise."""
-        own = merge(model.config.model_dump(mode="json"), {"data": {"weight": ""}})
+        """Rows to be judged, in the run's own columns; how bad rows were treated in training, and
+        weights, count only where options say so here."""
+        reading = {"weight": "", "skip_bad": False}
+        own = merge(model.config.model_dump(mode="json"), {"data": reading})
         tables = merge(own, self.data_options(options or {}))
         config: DataConfig = validate(tables, place="options").data
-        columns = Columns(model.source, model.target, config)
+        columns = Columns(model.source, model.target, config, held_out=True)
         return usable_rows(read_rows(data, config, report), columns, report)
 
     @abstractmethod
