@@ -8,12 +8,13 @@ PIP := $(BIN)/python -m pip --quiet --quiet --no-input --disable-pip-version-che
 # A package index that fails for a moment can look like a conflict of versions, so each step is tried twice.
 INSTALL = $(PIP) install --constraint constraints.txt $(1) || { sleep 5; $(PIP) install --constraint constraints.txt $(1); }
 
-.PHONY: help demo test check install clean
+.PHONY: help demo test check docs install clean
 
 help:
 	@echo "make demo    train on built-in data and show what was learnt (NAME=dates for the second demo)"
 	@echo "make test    run the tests"
 	@echo "make check   run format, lint, types and tests, as a change must pass them"
+	@echo "make docs    build these pages into a searchable offline site, build/site"
 	@echo "make clean   remove .venv and caches"
 
 demo: $(STAMP)
@@ -24,6 +25,10 @@ test: $(STAMP)
 
 check: $(STAMP)
 	@scripts/check
+
+docs: $(STAMP)
+	@$(call INSTALL,--editable '.[docs]')
+	@$(BIN)/python scripts/site
 
 install: $(STAMP)
 

@@ -1,4 +1,4 @@
-"""Writes docs/results.md, the tables of docs/search.md and README.md, from bench/results/*.json.
+"""Writes docs/results.md, the tables of docs/searches.md and README.md, from bench/results/*.json.
 
 Nothing there is typed by hand.
 """
@@ -350,7 +350,7 @@ def main() -> None:
     found = RESULTS / "search.json"
     if found.exists():
         tables = search_tables(json.loads(found.read_text()))
-        write_between(MARKS, tables, ROOT / "docs" / "search.md")
+        write_between(MARKS, tables, ROOT / "docs" / "searches.md")
 
 
 if __name__ == "__main__":

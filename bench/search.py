@@ -6,7 +6,7 @@ The model is that of bench/decode.py, trained first as far as it is not, unless 
 BLEU and chrF are those of test_2016_flickr, or its first N sentences, cased, with 95 % intervals;
 speed is that of one pass over it after a short warm-up. Search errors are counted on the shortest
 sentences, `--proved` of them, since proofs for long ones take too long. With all sentences the
-result is kept in bench/results/search.json, and docs/search.md has its tables made anew.
+result is kept in bench/results/search.json, and docs/searches.md has its tables made anew.
 """
 
 import argparse
