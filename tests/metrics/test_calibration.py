@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve  # type: ignore[import-untyped]
 
-from seqloom.drawing.reliability import draw_reliability
+from seqloom.drawing.results.reliability import draw_reliability
 from seqloom.errors import DataError
 from seqloom.metrics import Predictions, Reliability, Score, score_all
 

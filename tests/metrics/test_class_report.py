@@ -12,7 +12,7 @@ from sklearn.metrics import (  # type: ignore[import-untyped]
     precision_recall_fscore_support,
 )
 
-from seqloom.drawing.confusion import draw_confusion
+from seqloom.drawing.results.confusion import draw_confusion
 from seqloom.metrics import ConfusionMatrix, Predictions, label_report, target_scores
 
 pairs = st.lists(

@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
@@ -44,6 +46,15 @@ class EvaluationOptions(OptionGroup):
             "--by-variate", help="series: the errors of each column too", rich_help_panel=TOLD
         ),
     ] = False
+    pictures: Annotated[
+        Path | None,
+        typer.Option(
+            "--pictures",
+            metavar="DIR",
+            help="draw confusions and calibration, or errors by steps ahead, as PNG files there",
+            rich_help_panel=TOLD,
+        ),
+    ] = None
     as_json: JsonOption = False
 
 
@@ -70,6 +81,9 @@ def evaluate(
     found, lines = evaluation.as_dict(), evaluation.lines()
     if wanted.by_variate:
         lines += evaluation.variate_lines()
+    lines += evaluation.detail_lines(get_terminal_size().columns)
+    if wanted.pictures is not None:
+        lines += ["", *map(str, evaluation.write_pictures(wanted.pictures))]
     if writer and widest:
         errors = search_errors(writer, data, widest=widest, options=options)
         found["search_errors"] = errors.as_dict()

@@ -15,7 +15,16 @@ from seqloom.drawing.image_files import Drawing, write_bytes
 from seqloom.drawing.page import page
 from seqloom.errors import ConfigError
 
-__all__ = ["View", "drawing_of", "page_of", "text_details", "text_of", "write"]
+__all__ = [
+    "View",
+    "drawing_of",
+    "fragment_of",
+    "has_drawing",
+    "page_of",
+    "text_details",
+    "text_of",
+    "write",
+]
 
 ENDINGS = (".png", ".svg", ".html", ".json")
 
@@ -42,8 +51,19 @@ def drawing_of(view: View) -> Drawing:
 
 @singledispatch
 def page_of(view: View, title: str) -> str:
-    """A view as a whole HTML file: its picture with the text below it, unless it has its own."""
-    return page(title, [f"<figure>{drawing_of(view).svg()}</figure>", text_details(view)])
+    """A view as a whole HTML file, unless it has its own."""
+    return page(title, [fragment_of(view)])
+
+
+@singledispatch
+def fragment_of(view: View) -> str:
+    """A view as a part of a page: its picture with the text below it, unless it has its own."""
+    return f"<figure>{drawing_of(view).svg()}</figure>\n{text_details(view)}"
+
+
+def has_drawing(view: View) -> bool:
+    """Whether a picture of the view can be drawn."""
+    return drawing_of.dispatch(type(view)) is not drawing_of.dispatch(object)
 
 
 def text_details(view: View) -> str:

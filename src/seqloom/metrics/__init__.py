@@ -4,6 +4,7 @@ from seqloom.metrics.calibration import CalibrationError, Reliability
 from seqloom.metrics.class_report import ClassReport, ClassScore, label_report, span_report
 from seqloom.metrics.confusion import ConfusionMatrix
 from seqloom.metrics.edit_rates import WordErrorRate, edit_distance
+from seqloom.metrics.forecast_tables import ColumnErrors, StepErrors
 from seqloom.metrics.forecasts import (
     ErrorTable,
     ForecastErrors,
@@ -42,6 +43,7 @@ __all__ = [
     "CalibrationError",
     "ClassReport",
     "ClassScore",
+    "ColumnErrors",
     "ConfusionMatrix",
     "Direction",
     "ErrorTable",
@@ -57,6 +59,7 @@ __all__ = [
     "SeriesScale",
     "Span",
     "SpanF1",
+    "StepErrors",
     "SumMetric",
     "TagScheme",
     "WordErrorRate",

@@ -12,9 +12,10 @@ from seqloom.drawing.curves import Curves, fill_curves
 from seqloom.drawing.forecast import fill_forecast
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.page import page, section, table
-from seqloom.drawing.views import View, drawing_of
+from seqloom.drawing.views import View, drawing_of, fragment_of
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast
+from seqloom.tasks.breakdown import Breakdown, breakdown_dicts
 from seqloom.tasks.report_rows import CHRF, ForecastResults, HeldOutResults, ReportRow, Scale
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class RunReport:
     repeat: tuple[str, ...]  # commands
     scale: Scale = CHRF
     views_heading: str = "Attention of three examples"  # what the looks show
+    breakdowns: tuple[Breakdown, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -50,6 +52,7 @@ class RunReport:
             "facts": dict(self.facts),
             "parts": [{"parameters": count, "part": name} for count, name in self.parts],
             "scores": [score.as_dict() for score in self.scores],
+            **breakdown_dicts(self.breakdowns),
             "judged_by": self.scale.name,
             "rows": [{**asdict(each), "source": str(each.source)} for each in self.report_rows],
             "lengths": [
@@ -90,6 +93,7 @@ class RunReport:
                 section("Model", table(("parameters", "part"), self.parts, numbers=(0,))),
                 section("Learning curves", _figure(self._curves())),
                 section("Held-out results", self._results()),
+                *(section(each.heading, fragment_of(each.view)) for each in self.breakdowns),
                 *self._examples(),
                 section(self.views_heading, *self._views_html()),
                 section("How to repeat it", *self._repeat()),
@@ -164,10 +168,9 @@ class RunReport:
 
 @dataclass(frozen=True, eq=False)
 class ForecastReport(RunReport):
-    """The same of a run that forecasts: its best and its worst window, and errors by step."""
+    """The same of a run that forecasts: its best and its worst window."""
 
     forecasts: tuple[Forecast, ...] = ()  # from the best to the worst
-    by_step: tuple[float, ...] = ()
     windows: int = 0
 
     @property
@@ -175,16 +178,11 @@ class ForecastReport(RunReport):
         """How many windows were forecast."""
         return self.windows
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {**super().as_dict(), "error_by_step": list(self.by_step)}
-
     def _examples(self) -> list[str]:
         best, worst = self.forecasts[0], self.forecasts[-1]
         return [
             section("Best example", _figure(_forecast(best))),
             section("Worst example", _figure(_forecast(worst))),
-            section("Steps ahead against error", _figure(Drawing((), partial(_fill_steps, self)))),
         ]
 
 
@@ -197,18 +195,6 @@ PAGES: dict[str, type[RunReport]] = {
 
 def _forecast(forecast: Forecast) -> Drawing:
     return Drawing(forecast.columns, lambda figure, _: fill_forecast(figure, forecast))
-
-
-def _fill_steps(report: ForecastReport, figure: "Figure", _labels: Sequence[str]) -> None:
-    """The mean error of each step ahead."""
-    figure.set_size_inches(6.4, 2.8)
-    axes = figure.add_subplot()
-    steps = range(1, len(report.by_step) + 1)
-    axes.plot(steps, report.by_step, color="#c8641e", marker="o" if len(steps) < 40 else "")
-    axes.set_ylim(0, 1.08 * (max(report.by_step) or 1.0))
-    axes.set_xlabel("steps ahead")
-    axes.set_ylabel("mean |error|, standardised")
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _figure(drawing: Drawing) -> str:

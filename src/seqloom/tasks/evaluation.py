@@ -9,6 +9,7 @@ from typing import Any
 from seqloom.data import Report
 from seqloom.errors import ConfigError, RunError
 from seqloom.metrics import Score
+from seqloom.tasks.breakdown import Breakdown, breakdown_dicts, breakdown_lines, write_pictures
 
 __all__ = ["Evaluation", "EvaluationResult", "with_baselines"]
 
@@ -19,6 +20,7 @@ class EvaluationResult(ABC):
 
     report: Report
     scores: tuple[Score, ...]
+    breakdowns: tuple[Breakdown, ...] = field(default=(), kw_only=True)
 
     @abstractmethod
     def as_dict(self) -> dict[str, Any]:
@@ -32,9 +34,24 @@ class EvaluationResult(ABC):
         """A line for each column that is forecast; ConfigError where none is."""
         raise ConfigError("--by-variate is for series, and this run's target is not one")
 
+    def detail_lines(self, width: int = 80) -> list[str]:
+        """What stands behind the scores, for people: by class, by confidence, by column and step,
+        whatever the target has."""
+        return breakdown_lines(self.breakdowns, width)
+
+    def write_pictures(self, folder: Path) -> list[Path]:
+        """The same as pictures, in this folder; ConfigError where there is nothing to draw."""
+        paths = write_pictures(self.breakdowns, folder)
+        if not paths:
+            raise ConfigError(
+                f"--pictures {folder}: results of such targets have no pictures; leave it out"
+            )
+        return paths
+
     def score_lines(self) -> list[str]:
         """A line for each metric, with its 95 % interval and how it was computed."""
-        return [f"{score!s:<32} {score.signature}" for score in self.scores]
+        width = max(32, *(len(str(score)) for score in self.scores))
+        return [f"{score!s:<{width}} {score.signature}" for score in self.scores]
 
 
 @dataclass(frozen=True)
@@ -54,7 +71,7 @@ class Evaluation(EvaluationResult):
         }
         if self.baselines:
             found["baselines"] = {name: each.as_dict() for name, each in self.baselines.items()}
-        return found
+        return {**found, **breakdown_dicts(self.breakdowns)}
 
     def lines(self) -> list[str]:
         """A line for each metric, and one for what each baseline reaches."""

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqloom.data import Corpus
 from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
-from seqloom.fields import Field
+from seqloom.metrics import score_all
 from seqloom.prediction import HeadPredictor, Output
-from seqloom.runs.diagnosis import symbol_guess_loss
-from seqloom.tasks.head_task import HeadTask
+from seqloom.tasks.class_task import ClassTask
 from seqloom.tasks.outputs import (
     encode_sources,
     explain_labels,
@@ -23,27 +21,24 @@ __all__ = ["LABEL", "LabelTask"]
 SCALE = Scale("p of the right label, %")
 
 
-class LabelTask(HeadTask[HeadPredictor]):
+class LabelTask(ClassTask):
     """A target of labels."""
 
     kind = "label"
     plural = "labels"
-
-    def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
-        """The loss of guessing by how common each label is."""
-        return symbol_guess_loss(train, valid, target.items.count)
 
     def report_rows(self, model: HeadPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
         """Each row with its label, judged by the probability of the right one."""
         encoded, references = encode_sources(model, held), [row.target for row in held]
         outputs = model.predict_rows([each.values for each in encoded])
         scored = model.score_encoded(encoded, references)
-        scores = self.metrics([each.text for each in outputs], references)
+        compared = self.predictions(outputs, references)
         right = [100 * float(np.exp(each.log_probability)) for each in scored]
         counted, length = source_length(model)
         rows = output_rows(model, held, outputs, lambda number, *_: right[number], length=length)
-        all_scores = (*scores, perplexity_score(scored))
-        return ReportRows(SCALE._replace(length=counted), rows, all_scores)
+        scores = (*score_all(compared), perplexity_score(scored))
+        breakdowns = self.breakdowns(model, compared)
+        return ReportRows(SCALE._replace(length=counted), rows, scores, breakdowns)
 
     def explain(
         self, model: HeadPredictor, cell: Cell, output: Output | str | None = None

@@ -11,7 +11,7 @@ from seqloom.data import Data, Report, even_indices
 from seqloom.errors import ConfigError, DataError
 from seqloom.explain.compute.explained_output import Cell, ExplainedLabels
 from seqloom.explain.compute.media import group_features
-from seqloom.metrics import Score, perplexity
+from seqloom.metrics import Score, perplexity, score_all
 from seqloom.prediction import HeadPredictor, Output, Predictor, ScoredOutput
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.runs.held_out import AnyPredictor, HeldOut, Measurement
@@ -104,12 +104,13 @@ def evaluate_outputs(
     """The metrics of what a head gives, its perplexity if it has one, and what baselines reach."""
     report = Report()
     rows = [(row.source, row.target) for row in task.data_rows(model, data, options, report)]
-    outputs = [output.text for output in model.predict(source for source, _ in rows)]
-    scores = task.metrics(outputs, [target for _, target in rows])
+    outputs = list(model.predict(source for source, _ in rows))
+    compared = task.predictions(outputs, [target for _, target in rows])
+    scores = score_all(compared)
     if task.has_perplexity:
         scores.append(perplexity_score(list(score_groups(model, rows))))
     return with_baselines(
-        Evaluation(report, tuple(scores)),
+        Evaluation(report, tuple(scores), breakdowns=task.breakdowns(model, compared)),
         model.training_rows,
         lambda place: _baseline_scores(task, model, rows, place),
     )

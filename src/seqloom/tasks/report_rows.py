@@ -15,6 +15,7 @@ from seqloom.fields import Field, Pixels, Values
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast, Output, Predictor
 from seqloom.store import RunDirectory
+from seqloom.tasks.breakdown import Breakdown
 
 __all__ = [
     "CHRF",
@@ -80,6 +81,7 @@ class ReportRows:
     scale: Scale
     rows: tuple[ReportRow, ...]
     scores: tuple[Score, ...]
+    breakdowns: tuple[Breakdown, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,7 @@ class HeldOutResults:
     views_heading: str
     scale: Scale
     report_rows: tuple[ReportRow, ...] = ()
+    breakdowns: tuple[Breakdown, ...] = ()
 
     def as_fields(self) -> Mapping[str, Any]:
         """The values by name."""
@@ -106,7 +109,6 @@ class ForecastResults(HeldOutResults):
     layout: ClassVar[str] = "forecasts"
 
     forecasts: tuple[Forecast, ...] = ()  # from the best to the worst
-    by_step: tuple[float, ...] = ()
     windows: int = 0
 
 

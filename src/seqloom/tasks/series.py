@@ -13,7 +13,7 @@ from seqloom.drawing.views import View
 from seqloom.errors import DataError
 from seqloom.explain.compute.explained_output import Cell, ExplainedForecast
 from seqloom.explain.compute.media import group_features
-from seqloom.metrics import ForecastErrors, SeriesScale, score_all
+from seqloom.metrics import ColumnErrors, ForecastErrors, SeriesScale, StepErrors, score_all
 from seqloom.model import Network
 from seqloom.prediction import Forecaster, Output
 from seqloom.runs.diagnosis import quantile_guess_loss
@@ -22,6 +22,7 @@ from seqloom.runs.prepare import PreparedData, RunDraft
 from seqloom.runs.request import TrainingRequest
 from seqloom.search import Search
 from seqloom.store import RunDirectory
+from seqloom.tasks.breakdown import forecast_breakdowns
 from seqloom.tasks.outputs import refuse_output
 from seqloom.tasks.report_rows import (
     ForecastResults,
@@ -135,8 +136,10 @@ class SeriesTask(Task[Forecaster]):
             views_heading=heading,
             scale=SCALE,
             forecasts=tuple(ends),
-            by_step=tuple(off.mean(axis=(0, 2)).tolist()),
             windows=len(pasts),
+            breakdowns=forecast_breakdowns(
+                ColumnErrors.of(errors, model.target), StepErrors.of(errors)
+            ),
         )
 
     def report_rows(self, model: Forecaster, held: Sequence[HeldOutRow]) -> ReportRows:

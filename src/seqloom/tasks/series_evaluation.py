@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from seqloom.data import Data, Report, SeriesTable, Windows, find_windows, sourc
 from seqloom.drawing.forecast import draw_forecast
 from seqloom.errors import DataError
 from seqloom.metrics import (
+    ColumnErrors,
     ForecastErrors,
     Score,
     SeriesScale,
+    StepErrors,
     linear_forecast,
     score_all,
     seasonal_naive,
@@ -25,9 +27,10 @@ from seqloom.prediction import Forecaster
 from seqloom.runs.held_out import HeldOut, Measurement
 from seqloom.runs.observer import ValidationSample
 from seqloom.runs.progress import Progress, Validation
+from seqloom.tasks.breakdown import forecast_breakdowns
 from seqloom.tasks.evaluation import EvaluationResult
 
-__all__ = ["HeldOutSeries", "SeriesEvaluation", "Variate", "evaluate_series"]
+__all__ = ["HeldOutSeries", "SeriesEvaluation", "evaluate_series"]
 
 PICTURE = "forecast.png"
 GROUP = 512  # windows forecast together
@@ -35,30 +38,12 @@ SAMPLED_WINDOWS = 2_000  # that are forecast at a validation
 
 
 @dataclass(frozen=True)
-class Variate:
-    """How one column is forecast: standardised, and in its own units."""
-
-    name: str
-    mse: float
-    mae: float
-    mae_own: float
-    mase: float  # NaN where the training rows have no naive error
-    smape: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; MASE only where it is known."""
-        found = asdict(self)
-        if math.isnan(self.mase):
-            del found["mase"]
-        return found
-
-
-@dataclass(frozen=True)
 class SeriesEvaluation(EvaluationResult):
     """How a model forecasts a table, and how two simple forecasts do."""
 
     baselines: Mapping[str, tuple[Score, ...]]
-    variates: tuple[Variate, ...]
+    columns: ColumnErrors
+    steps: StepErrors
     place: str  # which rows were forecast
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,7 +56,8 @@ class SeriesEvaluation(EvaluationResult):
                 name: [score.as_dict() for score in scores]
                 for name, scores in self.baselines.items()
             },
-            "variates": [each.as_dict() for each in self.variates],
+            "variates": self.columns.as_dict()["rows"],
+            "steps": self.steps.as_dict()["rows"],
         }
 
     def lines(self) -> list[str]:
@@ -88,7 +74,7 @@ class SeriesEvaluation(EvaluationResult):
             f"{each.name}: MSE {each.mse:.4f}, MAE {each.mae:.4f} standardised; MAE "
             f"{each.mae_own:.4g} in its own units, sMAPE {each.smape:.1f}"
             + (f", MASE {each.mase:.3f}" if not math.isnan(each.mase) else "")
-            for each in self.variates
+            for each in self.columns.rows
         ]
 
 
@@ -120,9 +106,10 @@ def evaluate_series(
     season = model.target.past.naive_period if model.target.past else 1
     names = {"naive": f"seasonal naive (season of {season:,})", "linear": "linear (ridge)"}
     baselines = {words: tuple(scores[name]) for name, words in names.items() if name in scores}
-    return SeriesEvaluation(
-        report, tuple(scores["model"]), baselines, _variates(model, errors["model"]), place
-    )
+    columns, steps = ColumnErrors.of(errors["model"], model.target), StepErrors.of(errors["model"])
+    breakdowns = forecast_breakdowns(columns, steps)
+    own = tuple(scores["model"])
+    return SeriesEvaluation(report, own, baselines, columns, steps, place, breakdowns=breakdowns)
 
 
 def _all_errors(
@@ -156,15 +143,6 @@ def _baseline_forecasts(
         return {}
     naive = seasonal_naive(pasts, past.naive_period, horizon)
     return {"naive": naive, "linear": linear_forecast(pasts, past.linear)}
-
-
-def _variates(model: Forecaster, errors: ForecastErrors) -> tuple[Variate, ...]:
-    table = errors.by_column()
-    columns = zip(model.target.names, *table, model.target.spread, strict=True)
-    return tuple(
-        Variate(name, float(mse), float(mae), float(mae * spread), float(mase), float(smape))
-        for name, mse, mae, mase, smape, spread in columns
-    )
 
 
 class HeldOutSeries(HeldOut[Forecaster]):

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqloom.data import Corpus
 from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
-from seqloom.fields import Field
 from seqloom.fields.tokenizers import split_symbols
+from seqloom.metrics import score_all
 from seqloom.prediction import HeadPredictor, Output
-from seqloom.runs.diagnosis import symbol_guess_loss
-from seqloom.tasks.head_task import HeadTask
+from seqloom.tasks.class_task import ClassTask
 from seqloom.tasks.outputs import (
     encode_sources,
     explain_labels,
@@ -24,25 +22,23 @@ __all__ = ["TAGS", "TagsTask"]
 SCALE = Scale("tags right, %")
 
 
-class TagsTask(HeadTask[HeadPredictor]):
+class TagsTask(ClassTask):
     """A target of tags, aligned with the tokens of the source."""
 
     kind = "tags"
     plural = "tags"
 
-    def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
-        """The loss of guessing by how common each tag is."""
-        return symbol_guess_loss(train, valid, target.items.count)
-
     def report_rows(self, model: HeadPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
         """Each row with its tags, judged by the share of right ones."""
         encoded, references = encode_sources(model, held), [row.target for row in held]
         outputs = model.predict_rows([each.values for each in encoded])
-        scores = self.metrics([each.text for each in outputs], references)
-        scores.append(perplexity_score(model.score_encoded(encoded, references)))
+        compared = self.predictions(outputs, references)
+        perplexity = perplexity_score(model.score_encoded(encoded, references))
         counted, length = source_length(model)
         rows = output_rows(model, held, outputs, _tag_accuracy, length=length)
-        return ReportRows(SCALE._replace(length=counted), rows, tuple(scores))
+        scores = (*score_all(compared), perplexity)
+        breakdowns = self.breakdowns(model, compared)
+        return ReportRows(SCALE._replace(length=counted), rows, scores, breakdowns)
 
     def explain(
         self, model: HeadPredictor, cell: Cell, output: Output | str | None = None

@@ -12,7 +12,7 @@ from seqloom.drawing.views import View
 from seqloom.errors import ConfigError
 from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
 from seqloom.fields import Field
-from seqloom.metrics import Score, target_scores
+from seqloom.metrics import Predictions, Score, target_scores
 from seqloom.model import Network
 from seqloom.prediction import Output
 from seqloom.registry import Family
@@ -30,6 +30,7 @@ from seqloom.runs.progress import Validation
 from seqloom.runs.request import TrainingRequest
 from seqloom.search import Search
 from seqloom.store import RunDirectory
+from seqloom.tasks.breakdown import Breakdown
 from seqloom.tasks.evaluation import EvaluationResult
 from seqloom.tasks.report_rows import (
     HeldOutResults,
@@ -173,6 +174,14 @@ class Task(ABC, Generic[AnyPredictor]):
         """The metrics of outputs, the leading one first; without a seed they have no intervals."""
         return target_scores(self.kind, outputs, references, lowercase=lowercase, seed=seed)
 
+    def predictions(self, outputs: Sequence[Output], references: Sequence[str]) -> Predictions:
+        """Outputs beside their references, as metrics compare them."""
+        return Predictions(self.kind, [each.text for each in outputs], references)
+
+    def breakdowns(self, model: AnyPredictor, data: Predictions) -> tuple[Breakdown, ...]:
+        """What stands behind the scores of these outputs, where that says more."""
+        return ()
+
     def describe_loss(self, loss: float) -> str:
         """A held-out loss in the unit that readers know."""
         return f"perplexity {math.exp(min(loss, MAX_LOSS)):.2f}"
@@ -193,7 +202,9 @@ class Task(ABC, Generic[AnyPredictor]):
             held = encode_held_out(model, rows, most=most)
         made = self.report_rows(model, held)
         heading, views = self.views(model, self.cells(model, held))
-        return HeldOutResults(made.scores, views, heading, made.scale, made.rows)
+        return HeldOutResults(
+            made.scores, views, heading, made.scale, made.rows, breakdowns=made.breakdowns
+        )
 
     @abstractmethod
     def report_rows(self, model: AnyPredictor, held: Sequence[HeldOutRow]) -> ReportRows:

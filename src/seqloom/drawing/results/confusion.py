@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom.drawing.image_files import Drawing
+from seqloom.drawing.views import drawing_of, text_of
 from seqloom.metrics import ConfusionMatrix
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ LONGEST = 24  # characters of a label
 DARK = 0.3  # share from which on numbers are white
 
 
+@text_of.register
+def confusion_text(matrix: ConfusionMatrix, width: int = 80) -> str:
+    """The matrix, or its confusions as a list where it is wider than the terminal."""
+    return matrix.text(width)
+
+
+@drawing_of.register
 def draw_confusion(matrix: ConfusionMatrix) -> Drawing:
     """Rows are references, columns outputs; the shade is the root of the share of the row, which
     lets rare confusions be seen, and the number the count. Beyond sixty labels the rarest are drawn

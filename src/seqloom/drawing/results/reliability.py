@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom.drawing.image_files import Drawing
+from seqloom.drawing.views import drawing_of, text_of
 from seqloom.metrics import Reliability
 
 if TYPE_CHECKING:
@@ -15,6 +16,13 @@ __all__ = ["draw_reliability"]
 BLUE, ORANGE, GREY = "#1f5fa8", "#c8641e", "#6b6b6b"
 
 
+@text_of.register
+def reliability_text(reliability: Reliability, width: int = 80) -> str:
+    """A line for each bin that has outputs."""
+    return reliability.text(width)
+
+
+@drawing_of.register
 def draw_reliability(reliability: Reliability) -> Drawing:
     """Accuracy against confidence, bin by bin, over how many outputs each bin has."""
     return Drawing((), lambda figure, _: _fill(figure, reliability))

@@ -1,0 +1,8 @@
+"""Text, pictures and tables of what metrics compute.
+
+Importing a module here registers it with `text_of`, `drawing_of` and `fragment_of`.
+"""
+
+from seqloom.drawing.results import class_table, confusion, forecast_errors, reliability
+
+__all__ = ["class_table", "confusion", "forecast_errors", "reliability"]
