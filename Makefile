@@ -8,13 +8,14 @@ PIP := $(BIN)/python -m pip --quiet --quiet --no-input --disable-pip-version-che
 # A package index that fails for a moment can look like a conflict of versions, so each step is tried twice.
 INSTALL = $(PIP) install --constraint constraints.txt $(1) || { sleep 5; $(PIP) install --constraint constraints.txt $(1); }
 
-.PHONY: help demo test check docs install clean
+.PHONY: help demo test check docs dist install clean
 
 help:
 	@echo "make demo    train on built-in data and show what was learnt (NAME=dates for the second demo)"
 	@echo "make test    run the tests"
 	@echo "make check   run format, lint, types and tests, as a change must pass them"
 	@echo "make docs    build these pages into a searchable offline site, build/site"
+	@echo "make dist    build the wheel, the source archive and an SBOM (CycloneDX) into dist"
 	@echo "make clean   remove .venv and caches"
 
 demo: $(STAMP)
@@ -29,6 +30,14 @@ check: $(STAMP)
 docs: $(STAMP)
 	@$(call INSTALL,--editable '.[docs]')
 	@$(BIN)/python scripts/site
+
+dist: $(STAMP)
+	@$(call INSTALL,--editable '.[dist]')
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist . >/dev/null
+	@$(BIN)/python scripts/licenses > dist/licenses.txt
+	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible --output-file dist/sbom.cdx.json $(BIN)/python
+	@ls dist
 
 install: $(STAMP)
 
