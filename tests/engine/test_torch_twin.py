@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.config import ModelConfig
+from seqloom.engine.selection import Engine
 from seqloom.engine.torch_twin.decoder import DecoderEngine, fast_decoder
 from seqloom.engine.torch_twin.encoder import EncoderEngine, fast_encoder
 from seqloom.engine.torch_twin.packing import PackedMemory, pack_memory
@@ -282,7 +283,7 @@ def test_every_search_gives_the_same(search: Search) -> None:
     (RELIABILITY C2)."""
     plain = untrained("transformer", seed=3)
     engine, reader = fast_decoder(plain.network.decoder), fast_encoder(plain.network.encoder)
-    fitted = replace(plain, decoder_engine=engine, encoder_engine=reader)
+    fitted = replace(plain, engine=Engine(reader, engine))
     expected = plain.predict(SOURCES * 3, search=search, attention=True)
     found = fitted.predict(SOURCES * 3, search=search, attention=True)
     for ours, theirs in zip(found, expected, strict=True):

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from seqloom.data import SeriesTable
+from seqloom.engine.selection import Engine
 from seqloom.model import Features, Memory, Source
 from seqloom.prediction import Forecast, Forecaster, TextPredictor
 from tests.prediction.untrained import untrained
@@ -77,7 +78,7 @@ def slow(seconds: float, **search: Any) -> tuple[TextPredictor, Slow]:
         )
         model = replace(model, config=config)
     decoder = Slow(model, seconds)
-    return replace(model, decoder_engine=decoder), decoder
+    return replace(model, engine=Engine(model.encoder, decoder)), decoder
 
 
 def endless(seconds: float) -> tuple[TextPredictor, Slow]:
@@ -88,4 +89,4 @@ def endless(seconds: float) -> tuple[TextPredictor, Slow]:
 def poisoned() -> TextPredictor:
     """A model that fails on some inputs."""
     model = untrained("transformer")
-    return replace(model, encoder_engine=Poisoned(model))
+    return replace(model, engine=Engine(Poisoned(model), model.decoder))

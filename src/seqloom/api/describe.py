@@ -22,6 +22,7 @@ def describe(run: str | Path) -> list[str]:
     lines += [f"begun from {progress.origin}"] if progress.origin else []
     for side, column in (("source", model.source), ("target", model.target)):
         lines.append(f"{side}: {column.describe()}")
+    lines.append(f"engine: {model.describe_engine()}")
     lines += ["", "parameters by part"]
     lines += parameter_lines(model.network)
     lines += ["", "held-out results"]

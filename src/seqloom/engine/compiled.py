@@ -1,10 +1,12 @@
 """From a network to its compiled form, or to the reason why there is none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from seqloom.engine.decoder import CompiledDecoder
 from seqloom.engine.encoder import CompiledEncoder
@@ -14,6 +16,7 @@ from seqloom.engine.from_network import (
     Hypothesis,
     Limits,
     Search,
+    Source,
     decoder_arrays,
     encoder_arrays,
     plan_of,
@@ -24,6 +27,8 @@ from seqloom.engine.matrices import Precision
 from seqloom.engine.stacks import PackedStack
 
 __all__ = ["CompiledModel", "compile_decoder", "compile_encoder", "compile_model"]
+
+ATTENDED = 32  # sentences whose outputs are read once more together
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,64 @@ class CompiledModel:
         limits: Limits,
         *,
         words: WordLists | None = None,
+        threads: int | None = None,
     ) -> list[list[Hypothesis]] | None:
         """The outputs of each source, or None where the search has to go step by step.
 
-        Outputs have no attention and no alternatives: where these are wanted, drive the decoder.
+        Outputs have no alternatives, and no attention until `attend` adds it.
         """
         plan = plan_of(search, limits)
         if plan is None:
             return None
-        loop = SearchLoop(self.encoder.stack, self.decoder.stack, threads=self.threads)
+        stacks = self.encoder.stack, self.decoder.stack
+        loop = SearchLoop(*stacks, threads=threads or self.threads)
         return loop.run(rows, plan, limits, words=words)
+
+    def attend(
+        self, rows: Sequence[np.ndarray], found: Sequence[list[Hypothesis]], limits: Limits
+    ) -> list[list[Hypothesis]]:
+        """The same outputs with their attention, for which they are read once more."""
+        attended: list[list[Hypothesis]] = []
+        for first in range(0, len(rows), ATTENDED):
+            some, outputs = rows[first : first + ATTENDED], found[first : first + ATTENDED]
+            attention = self._attention(some, outputs, limits.start)  # (B, K, T, S)
+            attended += [
+                [
+                    _with_attention(each, weights)
+                    for each, weights in zip(mine, theirs, strict=False)
+                ]
+                for mine, theirs in zip(outputs, attention, strict=True)
+            ]
+        return attended
+
+    def _attention(
+        self, rows: Sequence[np.ndarray], found: Sequence[list[Hypothesis]], start: int
+    ) -> Tensor:
+        """Of each step of each output; of sentences with fewer outputs, the last are repeated."""
+        count = max(map(len, found))
+        outputs = [each for mine in found for each in (*mine, *mine[-1:] * (count - len(mine)))]
+        inputs = np.zeros((len(outputs), max(len(each.token_scores) for each in outputs)), np.int64)
+        for row, each in zip(inputs, outputs, strict=True):
+            read = (start, *each.tokens)[: len(each.token_scores)]
+            row[: len(read)] = read
+        lengths = torch.tensor([len(row) for row in rows])
+        values = np.zeros((len(rows), int(lengths.max())), np.int64)
+        for row, items in zip(values, rows, strict=True):
+            row[: len(items)] = items
+        state = self.decoder.start(
+            self.encoder.encode(Source(torch.from_numpy(values), lengths)), trace=True
+        )
+        state = state.select(torch.arange(len(rows)).repeat_interleave(count))
+        features, _ = self.decoder.read(torch.from_numpy(inputs), state)
+        if features.attention is None:
+            return torch.zeros(len(rows), count, inputs.shape[1], 0)
+        return features.attention.view(len(rows), count, *features.attention.shape[1:])
+
+
+def _with_attention(output: Hypothesis, weights: Tensor) -> Hypothesis:
+    if not weights.shape[1]:
+        return output
+    return replace(output, attention=weights[: len(output.token_scores)])
 
 
 def compile_encoder(encoder: Encoder, *, precision: Precision = "float32") -> CompiledEncoder | str:

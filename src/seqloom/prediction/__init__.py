@@ -1,7 +1,5 @@
 """Raw input to Output, with a finished model."""
 
-from seqloom.engine.torch_twin.decoder import fast_decoder
-from seqloom.engine.torch_twin.encoder import fast_encoder
 from seqloom.prediction.conversation import Conversation
 from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
 from seqloom.prediction.ensemble import ensemble
@@ -53,8 +51,6 @@ __all__ = [
     "batch_key",
     "dummy_input",
     "ensemble",
-    "fast_decoder",
-    "fast_encoder",
     "grid_shape",
     "picture_grid",
 ]

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 
-from seqloom.config import Config
+from seqloom.config import Config, SearchConfig
 from seqloom.fields import TextField
 from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.prediction.inputs import EncodedInput, pad_batch
@@ -27,7 +27,7 @@ from seqloom.search import (
     stable_tokens,
 )
 
-__all__ = ["ContinuousBatch", "PendingInput", "batch_key"]
+__all__ = ["ContinuousBatch", "DecodingModel", "PendingInput", "batch_key", "limits_for"]
 
 Tag = TypeVar("Tag", bound=Hashable)
 
@@ -82,6 +82,19 @@ def batch_key(asked: DecodingRequest) -> Hashable | None:
         constraints.rules,
         constraints.n_alternatives,
     )
+
+
+def limits_for(inputs: Sequence[PendingInput[Tag]], options: SearchConfig) -> Limits:
+    """What outputs may be, for inputs that may be decoded together."""
+    groups = groupby(inputs, key=lambda each: each.request.constraints)
+    return reduce(Limits.join, (_group_limits(list(group), options) for _, group in groups))
+
+
+def _group_limits(group: Sequence[PendingInput[Tag]], options: SearchConfig) -> Limits:
+    """Of inputs that have the same constraints."""
+    lengths = torch.tensor([len(each.encoded.values) for each in group])
+    lines = torch.tensor([each.line for each in group])
+    return group[0].request.constraints.limits(lengths, lines, options)
 
 
 @dataclass
@@ -185,8 +198,7 @@ class ContinuousBatch(Generic[Tag]):
         if model.network.training:
             model.network.eval()
         source = pad_batch([each.encoded.values for each in newcomers])
-        groups = groupby(newcomers, key=lambda each: each.request.constraints)
-        limits = reduce(Limits.join, (self._limits(list(group)) for _, group in groups))
+        limits = limits_for(newcomers, model.config.search)
         memory = model.encoder.encode(source)
         seen = memory.source_lengths(source)
         self.source_positions |= {
@@ -194,12 +206,6 @@ class ContinuousBatch(Generic[Tag]):
         }
         state = model.decoder.start(memory, trace=asked.trace)
         return asked.search.begin(state, replace(limits, sources=seen))
-
-    def _limits(self, group: Sequence[PendingInput[Tag]]) -> Limits:
-        """Of inputs that have the same constraints."""
-        lengths = torch.tensor([len(each.encoded.values) for each in group])
-        lines = torch.tensor([each.line for each in group])
-        return group[0].request.constraints.limits(lengths, lines, self.model.config.search)
 
     def _take_finished(self) -> dict[Tag, Output]:
         """The outputs of what is done, which is then no longer here."""

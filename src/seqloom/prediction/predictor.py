@@ -150,6 +150,10 @@ class Predictor(ABC):
         """The search that is used unless another is asked for; None where nothing is searched."""
         return None
 
+    def describe_engine(self) -> str:
+        """What runs the model: the compiled core, or torch and why."""
+        return "torch, the network itself (the compiled engine has no form for this kind of target)"
+
     def picture_grid(self) -> tuple[int, int] | None:
         """Rows and columns that can be attended to in a picture; None where none are read."""
         return None

@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from seqloom.engine.selection import NETWORK, Engine
 from seqloom.errors import ConfigError
 from seqloom.fields import END, Field, NoField, TextField, Values
 from seqloom.model import Decoder, Encoder, SequenceModel
-from seqloom.model.ensemble import EnsembleDecoder, network_ensemble
+from seqloom.model.ensemble import EnsembleDecoder, EnsembleEncoder, network_ensemble
 from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
 from seqloom.prediction.image_grid import dummy_input, picture_grid
 from seqloom.prediction.inputs import (
@@ -36,6 +37,7 @@ from seqloom.prediction.predictor import BLANK_OUTPUT, Predictor
 from seqloom.prediction.request import DecodingRequest, DecodingResult, PredictionRequest
 from seqloom.prediction.search_setup import describe_search, search_from_config
 from seqloom.prediction.text_scoring import text_log_probabilities
+from seqloom.prediction.whole_search import search_whole
 from seqloom.search import (
     Greedy,
     Hypothesis,
@@ -60,18 +62,17 @@ class TextPredictor(Predictor):
     source: Field
     target: TextField
     network: SequenceModel
-    decoder_engine: Decoder[Any] | None = None  # writes in place of the network's own decoder
-    encoder_engine: Encoder | None = None  # reads in place of its own encoder
+    engine: Engine | None = None  # encodes and decodes in place of the network's own parts
 
     @property
     def encoder(self) -> Encoder:
-        """What reads inputs: the reader where there is one."""
-        return self.network.encoder if self.encoder_engine is None else self.encoder_engine
+        """What reads inputs: the engine's where there is one."""
+        return self.network.encoder if self.engine is None else self.engine.encoder
 
     @property
     def decoder(self) -> Decoder[Any]:
-        """What writes outputs: the engine where there is one."""
-        return self.network.decoder if self.decoder_engine is None else self.decoder_engine
+        """What writes outputs: the engine's where there is one."""
+        return self.network.decoder if self.engine is None else self.engine.decoder
 
     @property
     def is_language_model(self) -> bool:
@@ -206,6 +207,11 @@ class TextPredictor(Predictor):
         if not encoded:
             return iter(outputs)
         waiting = [PendingInput(each.number, each, lines[each.number], asked) for each in encoded]
+        whole = search_whole(self, waiting, threads=torch.get_num_threads())
+        if whole is not None:
+            for number, output in whole.items():
+                outputs[number] = output
+            return iter(outputs)
         waiting.sort(key=lambda each: -len(each.encoded.values))
         shares = max(1, min(torch.get_num_threads(), len(waiting) // MIN_THREAD_INPUTS))
         parts = [waiting[share::shares] for share in range(shares)]
@@ -306,9 +312,13 @@ class TextPredictor(Predictor):
         models = [self, *others]
         network = network_ensemble([model.network for model in models])
         engine = None
-        if isinstance(network.decoder, EnsembleDecoder) and any(m.decoder_engine for m in models):
-            engine = EnsembleDecoder([model.decoder for model in models], network.decoder.widths)
-        return replace(self, network=network, decoder_engine=engine, encoder_engine=None)
+        if isinstance(network.decoder, EnsembleDecoder) and any(m.engine for m in models):
+            engine = Engine(
+                EnsembleEncoder([model.encoder for model in models]),
+                EnsembleDecoder([model.decoder for model in models], network.decoder.widths),
+                name=" and ".join(str(model.engine or NETWORK) for model in models),
+            )
+        return replace(self, network=network, engine=engine)
 
     def warm_up(self) -> None:
         """Read an input, and make two steps of an output."""
@@ -321,6 +331,9 @@ class TextPredictor(Predictor):
     @property
     def _automatic_search(self) -> str:
         return "sample" if self.is_language_model else ""
+
+    def describe_engine(self) -> str:
+        return NETWORK if self.engine is None else str(self.engine)
 
     def describe_search(self) -> dict[str, Any]:
         """The search that is used unless another is asked for."""

@@ -8,13 +8,14 @@ from typing import Any
 from seqloom.config import Config
 from seqloom.data import Corpus, Data, Report
 from seqloom.drawing.views import View
+from seqloom.engine.selection import select_engine
 from seqloom.explain.compute.attention import Attentions, attention_from_trace
 from seqloom.explain.compute.explained_output import Cell, ExplainedText
 from seqloom.explain.compute.media import group_features, is_media
 from seqloom.explain.compute.tracing import Trace
 from seqloom.fields import END, Field
 from seqloom.model import Network
-from seqloom.prediction import Output, TextPredictor, fast_decoder, fast_encoder
+from seqloom.prediction import Output, TextPredictor
 from seqloom.prediction.search_setup import search_from_config
 from seqloom.runs.diagnosis import symbol_guess_loss
 from seqloom.runs.held_out import HeldOut, Measurement
@@ -59,8 +60,7 @@ def text_predictor(
         target,
         network,
         run.cache_directory / "train",
-        fast_decoder(network.decoder),
-        fast_encoder(network.encoder),
+        select_engine(network),
     )
 
 

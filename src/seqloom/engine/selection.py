@@ -1,0 +1,64 @@
+"""Which engine runs a finished model: the compiled core, its torch twin, or the network itself."""
+
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from seqloom.engine.compiled import CompiledModel, compile_decoder, compile_encoder
+from seqloom.engine.library import core, core_or_none, missing_reason
+from seqloom.engine.matrices import Precision
+from seqloom.engine.torch_twin import fast_decoder, fast_encoder
+from seqloom.model import Decoder, Encoder, SequenceModel
+
+__all__ = ["NETWORK", "Engine", "select_engine"]
+
+NETWORK = "the network itself"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What encodes and decodes in place of a network's own parts."""
+
+    encoder: Encoder
+    decoder: Decoder[Any]
+    compiled: CompiledModel | None = None  # where the core has both parts: whole searches too
+    name: str = NETWORK
+    reason: str = ""  # why the compiled core does not run all of it
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})" if self.reason else self.name
+
+
+def select_engine(network: SequenceModel, *, precision: Precision = "float32") -> Engine:
+    """The fastest engine that has a form for each side of a network, with its present weights."""
+    if core_or_none() is None:
+        warn_once(missing_reason())
+    encoder = compile_encoder(network.encoder, precision=precision)
+    decoder = compile_decoder(network.decoder, precision=precision)
+    if not isinstance(encoder, str) and not isinstance(decoder, str):
+        return Engine(encoder, decoder, CompiledModel(encoder, decoder), compiled_name(precision))
+    reasons = [part for part in (encoder, decoder) if isinstance(part, str)]
+    names = [compiled_name(precision)] * (len(reasons) < 2)
+    reading = fast_encoder(network.encoder) if isinstance(encoder, str) else encoder
+    writing = fast_decoder(network.decoder) if isinstance(decoder, str) else decoder
+    if isinstance(encoder, str):
+        names.append(_torch_name("encoder", own=reading is network.encoder))
+    if isinstance(decoder, str):
+        names.append(_torch_name("decoder", own=writing is network.decoder))
+    return Engine(reading, writing, None, ", ".join(names), "; ".join(dict.fromkeys(reasons)))
+
+
+def compiled_name(precision: str) -> str:
+    """The compiled core, with its instruction set and precision."""
+    return f"compiled core, {core().sl_chosen().decode()}, {precision}"
+
+
+@lru_cache
+def warn_once(reason: str) -> None:
+    """Say on standard error, once for each reason, why the compiled core is not used."""
+    print(f"seqloom: {reason}", file=sys.stderr)
+
+
+def _torch_name(side: str, *, own: bool) -> str:
+    return f"{side} on torch, {NETWORK if own else 'its fast form'}"
