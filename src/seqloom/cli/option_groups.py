@@ -14,6 +14,8 @@ from typing import Any, ClassVar, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from seqloom.cli.unknown_options import HelpfulCommand
+
 __all__ = ["LateCommand", "OptionGroup", "add_command"]
 
 COMPLETE = "__complete_command__"  # names what makes a function with the options known late
@@ -50,7 +52,7 @@ def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
         setattr(expanded, COMPLETE, lambda: _expand(command, late=True))
         app.command(cls=LateCommand)(expanded)
     else:
-        app.command()(_expand(command, late=True))
+        app.command(cls=HelpfulCommand)(_expand(command, late=True))
 
 
 class LateCommand(TyperCommand):
@@ -59,7 +61,7 @@ class LateCommand(TyperCommand):
     def complete(self) -> Any:
         """The command with all its options."""
         single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        single.command(self.name)(getattr(self.callback, COMPLETE)())
+        single.command(self.name, cls=HelpfulCommand)(getattr(self.callback, COMPLETE)())
         return typer.main.get_command(single)
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:

@@ -11,6 +11,7 @@ import tomli_w
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from seqloom.config.foreign_options import answer_of
 from seqloom.config.listing import names_and_sections, option_names
 from seqloom.config.parts import check_parts, foreign_parts
 from seqloom.config.renames import rename_values
@@ -173,6 +174,9 @@ def _no_such_option(name: str) -> str:
     if name in names_and_sections():
         section = name.rpartition(".")[0]
         return f"there is no option {name} in the kind that {section} has: set {section}.kind too"
+    answer = answer_of(name.rpartition(".")[2])
+    if answer is not None:
+        return f"there is no option {name}: {answer.words}"
     near = difflib.get_close_matches(name, names_and_sections(), n=1, cutoff=0.6)
     if not near:
         ends = {each.rpartition(".")[2]: each for each in option_names()}

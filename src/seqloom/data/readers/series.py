@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from seqloom.config import DataConfig, WindowConfig
 from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.csv import csv_records
+from seqloom.data.readers.excel import sheet_records
 from seqloom.data.readers.lines import text_lines
 from seqloom.data.readers.reader import Record, file_ending
 from seqloom.data.readers.tsv import tsv_records
@@ -133,8 +134,10 @@ def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
         )
     (path, *more) = data_files(data)
     ending = file_ending(path)
+    if not more and ending == "xlsx":
+        return sheet_records(path)
     if more or ending not in ("csv", "tsv", "txt"):
-        raise DataError(f"{data}: a series is read from one CSV or TSV file; save it as such")
+        raise DataError(f"{data}: a series is read from one CSV, TSV or XLSX file; save it as such")
     lines = text_lines(path, max_line=config.max_line)
     if ending == "csv":
         return csv_records(lines, str(path), max_line=config.max_line)
