@@ -168,5 +168,5 @@ def test_a_failed_start_leaves_no_run(data: object, tmp_path: Path) -> None:
     """What cannot be trained on is said before anything is kept, so the next try starts fresh."""
     with pytest.raises(DataError):
         train(data, tmp_path / "run", options=options())  # type: ignore[arg-type]
-    assert not (tmp_path / "run" / "config.toml").exists()
+    assert not (tmp_path / "run").exists()
     trained(tmp_path / "run", options(updates=1))

@@ -91,14 +91,15 @@ def train(
             request = TrainingRequest(_as_rereadable(data), held_out, model, options or {})
             request = request if base is None else _apply_base(Path(base), directory, request)
             task, observer = task_of_request(directory, request), watch or SilentObserver()
-            draft = None
+            draft, missing = None, directory.missing_parents()
             if not directory.exists:
                 data_files(request.data)
                 draft = task.draft(request, observer)
             with directory.lock(), torch.random.fork_rng():
-                prepared = task.prepare(directory, request, observer, draft=draft)
-                del draft  # its sample of the data is not needed any more
-                training = _Training(directory, prepared, observer, until)
+                with directory.undo_failed_start(missing):
+                    prepared = task.prepare(directory, request, observer, draft=draft)
+                    del draft  # its sample of the data is not needed any more
+                    training = _Training(directory, prepared, observer, until)
                 stop.defer()
                 return training.run(stop, ranks)
 
@@ -156,7 +157,8 @@ class _Training:
         """
         notes = self.learner.resume(self.directory)
         measured_on = self.prepared.valid.fingerprint
-        self.learner.progress = replace(self.learner.progress, held_out=measured_on)
+        files = self.prepared.files or self.learner.progress.files
+        self.learner.progress = replace(self.learner.progress, held_out=measured_on, files=files)
         self.directory.truncate_events(self.learner.progress.step)
         if self.prepared.base is not None:
             self._initialize_from(self.prepared.base)

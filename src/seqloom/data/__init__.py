@@ -10,6 +10,7 @@ from seqloom.data.batches import (
 )
 from seqloom.data.corpus import Batch, Corpus, batch_dtype
 from seqloom.data.encoding import Columns, fingerprint, usable_rows
+from seqloom.data.identity import DataIdentity, compare_data, identify_data
 from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
 from seqloom.data.readers.gettext import MissingTranslation, PoFile
@@ -46,6 +47,7 @@ __all__ = [
     "Columns",
     "Corpus",
     "Data",
+    "DataIdentity",
     "Distribution",
     "DropCount",
     "FileLocation",
@@ -70,6 +72,7 @@ __all__ = [
     "WordVectors",
     "batch_dtype",
     "batches_by_length",
+    "compare_data",
     "data_files",
     "describe_data",
     "even_indices",
@@ -77,6 +80,7 @@ __all__ = [
     "find_windows",
     "fingerprint",
     "hold_out",
+    "identify_data",
     "is_stream",
     "is_tagged",
     "overlap",

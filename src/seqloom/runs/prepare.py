@@ -1,9 +1,9 @@
 """From raw data to what training needs: configuration, fields, encoded rows."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from seqloom.config import (
     Config,
@@ -19,12 +19,15 @@ from seqloom.data import (
     Columns,
     Corpus,
     Data,
+    DataIdentity,
     Report,
     Row,
     Survey,
+    compare_data,
     describe_data,
     fingerprint,
     hold_out,
+    identify_data,
     read_rows,
     survey,
 )
@@ -63,6 +66,7 @@ __all__ = [
     "check_network",
     "check_same_data",
     "draft_rows",
+    "identify_files",
     "learn_fields",
     "prepare_rows",
     "resume_config",
@@ -90,6 +94,7 @@ class PreparedData:
     base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings | None = (
         None  # what to begin from, where there is no step yet
     )
+    files: Mapping[str, Any] = field(default_factory=dict)  # of a new run, as progress has them
 
 
 @dataclass(frozen=True)
@@ -138,37 +143,56 @@ def prepare_rows(
         config = resume_config(directory, request, watch, check=check)
         source, target = load_fields(directory, config)
     parts = _RowSplits(request, Columns(source, target, config.data), config.seed, found)
+    marks = parts.mark("train"), parts.mark("valid")
+    check_same_data(directory, request, marks)
     reports = Report(), Report()
-    train = parts.corpus(directory, "train", reports[0], watch)
-    valid = parts.corpus(directory, "valid", reports[1], watch)
-    check_same_data(directory, request, train, valid)
+    train = parts.corpus(directory, "train", reports[0], watch, mark=marks[0])
+    valid = parts.corpus(directory, "valid", reports[1], watch, mark=marks[1])
     for corpus in (train, valid):
         check_ctc_lengths(config, corpus)
     notes = [line for report in reports if report.total_dropped for line in report.lines()]
     notes += [line for report in reports if (line := report.unseen_line())]
-    return PreparedData(config, source, target, train, valid, tuple(notes), base)
+    files = identify_files(request) if latest is None else {}
+    return PreparedData(config, source, target, train, valid, tuple(notes), base, files)
+
+
+def identify_files(request: TrainingRequest) -> dict[str, Any]:
+    """What the data of a new run is, for the day on which it goes on."""
+    sides = {"train": request.data, "valid": request.valid}
+    return {side: identify_data(data).as_dict() for side, data in sides.items() if data is not None}
 
 
 def check_same_data(
-    directory: RunDirectory, request: TrainingRequest, train: Corpus, valid: Corpus
+    directory: RunDirectory, request: TrainingRequest, marks: tuple[str, str]
 ) -> None:
     """DataError where a run that goes on would go on with other data, or would be measured on other
-    held-out rows than so far, so that its results could not be compared."""
+    held-out rows than so far, so that its results could not be compared; `marks` are the
+    fingerprints of both."""
     latest = directory.latest_checkpoint()
     if latest is None:
         return
     before = Progress.from_dict(latest.progress())
-    if before.data != train.fingerprint:
+    if before.data != marks[0]:
         raise DataError(
             f"{describe_data(request.data)}: not the data that {directory.path} was trained on so "
-            "far; choose another --run, or bring the old data back"
+            f"far{_change(before, 'train', request.data)}; choose another --run, or bring the old "
+            "data back"
         )
-    if before.held_out not in ("", valid.fingerprint):
+    if before.held_out not in ("", marks[1]):
+        held_out = request.valid or request.data
         raise DataError(
-            f"{describe_data(request.valid or request.data)}: not the held-out rows that "
-            f"{directory.path} was measured on so far; bring them back, or begin another run with "
-            f"--from {directory.path}"
+            f"{describe_data(held_out)}: not the held-out rows that {directory.path} was measured "
+            f"on so far{_change(before, 'valid', held_out)}; bring them back, or begin another run "
+            f"with --from {directory.path}"
         )
+
+
+def _change(before: Progress, side: str, data: Data) -> str:
+    """How data has changed, as far as the run knows what it was."""
+    if side not in before.files:
+        return ": they were a part of the training data" if side == "valid" and before.files else ""
+    found = compare_data(data, DataIdentity.from_dict(before.files[side]))
+    return f": it {found}" if found else ": the same file is read by other rules now"
 
 
 def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Field]:
@@ -203,27 +227,36 @@ class _RowSplits:
     seed: int
     survey: Survey | None  # where one was made in this sitting
 
+    def mark(self, side: Literal["train", "valid"]) -> str:
+        """The fingerprint of one side."""
+        data, columns = self._side(side)
+        return fingerprint(data, columns, side, self.seed, self.request.valid is None)
+
     def corpus(
         self,
         directory: RunDirectory,
         side: Literal["train", "valid"],
         report: Report,
         watch: TrainingObserver,
+        *,
+        mark: str,
     ) -> Corpus:
-        """One side in encoded form: what an earlier sitting left, or made now."""
-        place, request, columns = directory.cache_directory / side, self.request, self.columns
-        data = request.data
-        if side == "valid" and request.valid is not None:
-            data = request.valid
-            unweighed = columns.config.model_copy(update={"weight": ""})
-            columns = replace(columns, config=unweighed, held_out=True)
-        mark = fingerprint(data, columns, side, self.seed, request.valid is None)
+        """One side in encoded form, with this fingerprint: what an earlier sitting left, or made
+        now."""
+        place, (data, columns) = directory.cache_directory / side, self._side(side)
         corpus = Corpus.reuse(place, mark)
         if corpus is not None:
             return corpus
         watch.on_message(f"encoding the {'training' if side == 'train' else 'held-out'} rows")
         rows = self._rows(side, read_rows(data, columns.config, report), data)
         return Corpus.build(rows, columns, directory=place, report=report, fingerprint=mark)
+
+    def _side(self, side: Literal["train", "valid"]) -> tuple[Data, Columns]:
+        """Where the rows of a side come from, and how they are read."""
+        if side == "train" or self.request.valid is None:
+            return self.request.data, self.columns
+        unweighed = self.columns.config.model_copy(update={"weight": ""})
+        return self.request.valid, replace(self.columns, config=unweighed, held_out=True)
 
     def _rows(self, side: str, rows: Iterable[Row], data: Data) -> Iterable[Row]:
         config = self.columns.config

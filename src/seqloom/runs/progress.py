@@ -73,6 +73,7 @@ class Progress:
     origin: Origin = Origin()  # what it began from
     data: str = ""  # fingerprint of the rows learnt from
     held_out: str = ""  # and of those that results are measured on
+    files: Mapping[str, Any] = field(default_factory=dict)  # what both were read from, by side
     validations: tuple[Validation, ...] = ()
     surroundings: Mapping[str, Any] = field(default_factory=dict)
 

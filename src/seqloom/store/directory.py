@@ -19,7 +19,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from seqloom.errors import RunError
+from seqloom.errors import Interrupted, RunError
 from seqloom.store import durable
 from seqloom.store.checkpoints import Checkpoint, SkippedCheckpoint, step_name, write_checkpoint
 from seqloom.store.events import append_event, read_events, truncate_events
@@ -97,6 +97,30 @@ class RunDirectory:
                 self._acquire(handle)
                 self._tidy()
             yield
+
+    def missing_parents(self) -> list[Path]:
+        """The run's directory and those above it that are not there yet, the innermost first."""
+        return [each for each in (self.path, *self.path.parents) if not os.path.lexists(each)]
+
+    @contextmanager
+    def undo_failed_start(self, missing: Collection[Path]) -> Iterator[None]:
+        """Where the block fails, remove what it wrote, and these directories if they are empty.
+
+        The lock is held; what lay here before stays, and all does where a signal ends the block.
+        """
+        before = {entry.name for entry in self.path.iterdir()} - ({"lock"} if missing else set())
+        try:
+            yield
+        except Interrupted:
+            raise
+        except Exception:
+            with suppress(OSError):
+                for entry in self.path.iterdir():
+                    if entry.name not in before:
+                        durable.remove_tree(entry)
+                for each in missing:
+                    each.rmdir()
+            raise
 
     def save_checkpoint(
         self, step: int, files: Mapping[str, Tensors], *, progress: dict[str, Any]

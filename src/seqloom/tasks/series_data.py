@@ -41,6 +41,7 @@ from seqloom.runs.prepare import (
     PreparedData,
     RunDraft,
     check_same_data,
+    identify_files,
     resume_config,
     save_fields,
 )
@@ -94,12 +95,13 @@ def prepare_series(
         watch.on_message("reading the series")
         table = _read(request.data, config, reports[0], fields)
     sides = _WindowSplits(directory, request, config, fields)
+    check_same_data(directory, request, (sides.mark("train"), sides.mark("valid")))
     train = sides.corpus("train", table)
     valid = sides.corpus("valid", sides.validation_table(table, reports[1]))
-    check_same_data(directory, request, train, valid)
     notes = [line for report in reports if report.total_dropped for line in report.lines()]
     base = None if latest else request.base
-    return PreparedData(config, *fields, train, valid, tuple(notes), base)
+    files = {} if latest else identify_files(request)
+    return PreparedData(config, *fields, train, valid, tuple(notes), base, files)
 
 
 def check_series(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[str]:
@@ -219,12 +221,15 @@ class _WindowSplits:
             return table
         return _read(self.request.valid, self.config, report, self.fields)
 
+    def mark(self, side: Literal["train", "valid"]) -> str:
+        """The fingerprint of one side."""
+        request, columns = self.request, Columns(*self.fields, self.config.data)
+        data = request.data if side == "train" or request.valid is None else request.valid
+        return fingerprint(data, columns, side, self.config.seed, request.valid is None)
+
     def corpus(self, side: Literal["train", "valid"], table: SeriesTable) -> Corpus:
         """One side in encoded form: what an earlier sitting left, or made now."""
-        request, place = self.request, self.directory.cache_directory / side
-        data = request.data if side == "train" or request.valid is None else request.valid
-        columns = Columns(*self.fields, self.config.data)
-        mark = fingerprint(data, columns, side, self.config.seed, request.valid is None)
+        place, mark = self.directory.cache_directory / side, self.mark(side)
         corpus = Corpus.reuse(place, mark)
         if corpus is not None:
             return corpus

@@ -7,7 +7,7 @@ from typing import Any
 
 from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
-from seqloom.data.readers.lines import text_lines
+from seqloom.data.readers.lines import LONGEST_LINE, text_lines
 from seqloom.data.readers.reader import READERS, FileReader, Record
 from seqloom.data.readers.structured import VALUE_KINDS, typed_record
 from seqloom.data.report import Fault, FileLocation, Reason, map_lines, map_sound
@@ -28,6 +28,12 @@ class JsonReader(FileReader):
         """The wanted values of each line."""
         lines = text_lines(path, max_line=config.max_line)
         return json_records(lines, ColumnSelection.of(config), str(path))
+
+    def count_columns(self, path: Path) -> int:
+        """How many values the first line has."""
+        lines = text_lines(path, max_line=LONGEST_LINE)
+        first = next(map_lines(lines, str(path), _parse), None)
+        return 0 if first is None or isinstance(first, Fault) else len(first[0])
 
 
 def json_records(

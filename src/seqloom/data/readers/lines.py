@@ -19,6 +19,7 @@ from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import DataError
 
 __all__ = [
+    "LONGEST_LINE",
     "READ_ERRORS",
     "check_file",
     "count_lines",
@@ -33,6 +34,7 @@ ByteStream: TypeAlias = "io.BufferedReader[Any]"
 
 GZIP = b"\x1f\x8b"
 HEAD = 8_192
+LONGEST_LINE = 1_000_000  # bytes, where no option says otherwise
 CHUNK = 1 << 20
 ENCODINGS = {  # UTF-32 first: its little-endian mark begins like that of UTF-16
     codecs.BOM_UTF32_LE: "UTF-32",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
@@ -20,9 +20,19 @@ BATCH = 1_024
 class ParquetReader(FileReader):
     """Reads Parquet files."""
 
+    row_unit: ClassVar[str] = "rows"
+
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         """The wanted columns of each row."""
         return parquet_records(path, ColumnSelection.of(config))
+
+    def count_rows(self, path: Path) -> int:
+        """How many rows the table has."""
+        return _metadata(path, "num_rows")
+
+    def count_columns(self, path: Path) -> int:
+        """How many columns the table has."""
+        return _metadata(path, "num_columns")
 
 
 def parquet_records(path: Path, wanted: ColumnSelection) -> Iterator[Record | Fault]:
@@ -40,6 +50,16 @@ def parquet_records(path: Path, wanted: ColumnSelection) -> Iterator[Record | Fa
     except (ArrowException, OSError) as error:
         cause = str(error).splitlines()[0].rstrip(".")
         raise DataError(f"{path}: is not a whole Parquet file ({cause}); write it again") from None
+
+
+def _metadata(path: Path, name: str) -> int:
+    """A number that a file tells of itself; 0 where it cannot be read."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        return int(getattr(parquet.read_metadata(path), name))
+    except (ArrowException, OSError):
+        return 0
 
 
 def _require(column: Any, path: Path, *, number: bool) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from seqloom.config import DataConfig
+from seqloom.data.readers.lines import count_lines
 from seqloom.data.report import Fault, FileLocation
 from seqloom.registry import Family
 
@@ -29,10 +30,19 @@ class FileReader(ABC):
 
     has_tags: ClassVar[bool] = False  # whether there is a word a line, each with its tags
     is_plain_text: ClassVar[bool] = False  # whether all lines may be one stream
+    row_unit: ClassVar[str] = "lines"  # what `count_rows` counts
 
     @abstractmethod
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         """The wanted cells of each row in order, or what is wrong with it."""
+
+    def count_rows(self, path: Path) -> int:
+        """How long the file is."""
+        return count_lines(path)
+
+    def count_columns(self, path: Path) -> int:
+        """How many columns its first row has; 0 where there are none, or none can be read."""
+        return 0
 
 
 READERS: Family[Any, type[FileReader]] = Family("file format", home="seqloom.data.readers")
