@@ -8,12 +8,18 @@ from pathlib import Path
 from seqloom.config import DataConfig
 from seqloom.data import Reason
 
-__all__ = ["KINDS", "MAX_LINE", "Kind", "Lines", "Rows"]
+__all__ = ["KINDS", "MAX_LINE", "SKIP", "Kind", "Lines", "Rows", "flagged"]
 
 MAX_LINE = 60
-SKIP = ", or pass --skip-bad"
+SKIP = ", or pass options={'data': {'skip_bad': True}}"
+SKIP_FLAG = ", or pass --skip-bad"  # the same on the command line
 GOOD = [("ein Haus", "a house"), ("ein Hund", "a dog")]
 TWO_LINES = b"ein Haus\ta house\nein Hund\ta dog\n"
+
+
+def flagged(sentence: str) -> str:
+    """What Python says, in the words of the command line."""
+    return sentence.replace(SKIP, SKIP_FLAG)
 
 
 @dataclass(frozen=True)
@@ -175,7 +181,7 @@ KINDS = [
         "line too long",
         bad=b"der " + b"sehr " * 20 + b"kleine\tthe little one",
         reason=Reason.LONG_LINE,
-        sentence="the line is longer than 60 bytes; split it, raise data.max_line",
+        sentence="the line is longer than 60 bytes; split it or raise data.max_line",
     ),
     _in_one_line(
         "too many columns",

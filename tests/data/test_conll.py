@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from seqloom.config import DataConfig
 from seqloom.data import Reason, Report, is_tagged, read_rows
+from tests.data.malformed import SKIP
 from tests.data.support import read, sentence
 
 CONLLU = """# sent_id = 1
@@ -67,27 +68,27 @@ BAD = {
     "a.conllu": (
         CONLLU.replace("2\tn't\tnot", "2\tn't"),
         Reason.COLUMNS,
-        "5: expected 10 columns, found 9; put tabs between them, or pass --skip-bad",
+        "5: expected 10 columns, found 9; put tabs between them" + SKIP,
     ),
     "order.conllu": (
         CONLLU.replace("3\tgo", "5\tgo"),
         Reason.ORDER,
-        "6: word 3 should come here, not '5'; number words from 1, or pass --skip-bad",
+        "6: word 3 should come here, not '5'; number words from 1" + SKIP,
     ),
     "hole.conllu": (
         CONLLU.replace("VERB", "_"),
         Reason.MISSING,
-        "6: the word has no UPOS; fill it in or choose another column, or pass --skip-bad",
+        "6: the word has no UPOS; fill it in or choose another column" + SKIP,
     ),
     "a.bio": (
         "good\tJ\nfilm\n\n10 000\tNUM\n",
         Reason.COLUMNS,
-        "2: expected 2 columns, found 1; give each word one tag, or pass --skip-bad",
+        "2: expected 2 columns, found 1; give each word one tag" + SKIP,
     ),
     "empty.iob": (
         "good\tJ\nfilm\t \n\n10 000\tNUM\n",
         Reason.MISSING,
-        "2: a cell is empty; fill it in, or pass --skip-bad",
+        "2: a cell is empty; fill it in" + SKIP,
     ),
 }
 

@@ -19,7 +19,7 @@ class ArrowReader(FileReader):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             place = FileLocation(str(path), number)
             cells = line.split(" -> ")
-            faulty = Fault(Reason.COLUMNS, place, "there is no arrow; draw one")
+            faulty = Fault(Reason.COLUMNS, place, "there is no arrow", "draw one")
             yield Record(place, cells) if len(cells) == 2 else faulty
 
 

@@ -130,7 +130,7 @@ def test_bad_rows_are_refused_with_place_and_cure(
     with pytest.raises(DataError) as refused:
         table(tmp_path, hourly(row))
     assert words in str(refused.value)
-    assert str(refused.value).endswith("or pass --skip-bad")
+    assert str(refused.value).endswith("or pass options={'data': {'skip_bad': True}}")
     report = Report()
     found = table(tmp_path, hourly(row), report=report, skip_bad=True)
     assert report.total_dropped >= 1

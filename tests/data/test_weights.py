@@ -53,7 +53,7 @@ def test_rows_in_memory() -> None:
     assert weights(ROWS, weight="3") == ROWS
     assert sentence([("a", "b")], weight="3") == (
         "<pairs>:1: is not a row of texts or numbers; give (source, target, weight), or pass "
-        "--skip-bad"
+        "options={'data': {'skip_bad': True}}"
     )
 
 
@@ -72,7 +72,7 @@ def test_a_bad_weight_has_its_place_and_a_cure(cell: str, wrong: str, tmp_path: 
     """Strict: one sentence with file:line; skipping: the row is counted under its reason."""
     path = tmp_path / "rows.tsv"
     path.write_text(f"a\tx\t1\nb\ty\t{cell}\nc\tz\t2\n")
-    cure = "write a number such as 0.5, or pass --skip-bad"
+    cure = "write a number such as 0.5, or pass options={'data': {'skip_bad': True}}"
     assert sentence(path, weight="3") == f"{path}:2: {wrong}; {cure}"
     report = Report()
     config = DataConfig(weight="3", skip_bad=True)

@@ -136,10 +136,10 @@ def test_labels_by_hand() -> None:
     assert field.items == Symbols(4)
     assert [row.tolist() for row in field.rows(["so so", "bad ", "good"])] == [[3], [1], [2]]
     assert field.cell([3]) == "so so"
-    assert field.fault("goood") == (
+    assert str(field.fault("goood")) == (
         "the label 'goood' was never seen in training; write 'good' if that is meant"
     )
-    assert field.fault("x") == (
+    assert str(field.fault("x")) == (
         "the label 'x' was never seen in training; the labels are bad, good, so so"
     )
 
@@ -217,7 +217,7 @@ def test_units_do_not_matter(unit: float) -> None:
 def test_a_cell_that_is_no_number(cell: str) -> None:
     """Each is told apart from one that is, in words that say what to do."""
     field = learnt("number")
-    assert field.fault(cell) == (
+    assert str(field.fault(cell)) == (
         f"{cell!r} is not one number; write finite numbers, with a decimal point and no thousands "
         "separators"
     )

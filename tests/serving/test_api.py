@@ -167,7 +167,7 @@ def test_the_client(served: Served, models: dict[str, TextPredictor]) -> None:
     ("error", "work"),
     [
         (LimitError, lambda client: client.predict(["a"], n_best=1_000)),
-        (LimitError, lambda client: client.predict(["a"], model="third")),
+        (ConfigError, lambda client: client.predict(["a"], model="third")),
     ],
 )
 def test_errors_reach_the_client(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import seqloom
-from seqloom.errors import ConfigError, DataError, LimitError
+from seqloom.errors import ConfigError, DataError
 from seqloom.fields import PictureField
 from seqloom.prediction import Forecaster, Output, Predictor, TextPredictor
 from seqloom.search import Greedy
@@ -234,8 +234,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("load", sent(picture()), "is not a series"),
     ("load", "1 2; 3 4", "2 steps where the model reads 6"),
     ("mood", sent(picture()), "is not a text"),
-    ("gaps", "red sun", "line 1: there is no blank to fill in: write [?] where"),
-    ("gaps", "red[?]", "line 1: a blank stands for a whole word: put spaces around each [?]"),
+    ("gaps", "red sun", "line 1: there is no blank to fill in; write [?] where"),
+    ("gaps", "red[?]", "line 1: a blank stands for a whole word; put spaces around each [?]"),
     ("tale", {"series": series()}, "is not a text"),
     ("named", "purple", "never seen"),
     ("measured", "1 2 3", "number"),
@@ -308,7 +308,7 @@ def test_a_client_that_names_no_file(served: Served) -> None:
     with seqloom.Client(served.address) as client:
         with pytest.raises(DataError, match="cannot be read"):
             client.predict([Path("missing.png")], model="caption")
-        with pytest.raises(LimitError, match="not a picture"):
+        with pytest.raises(DataError, match="not a picture"):
             client.predict([b"hello"], model="caption")
 
 

@@ -10,7 +10,8 @@ import pytest
 from seqloom.errors import SeqloomError
 from seqloom.prediction import ContinuousBatch, PendingInput, PredictionRequest, batch_key
 from seqloom.search import Beam, MinimumRisk, Sample, Search
-from seqloom.serving.processes import Decoding, Process, ProcessLost, RemoteDecoding, fork_processes
+from seqloom.serving.errors import ProcessLost
+from seqloom.serving.processes import Decoding, Process, RemoteDecoding, fork_processes
 from tests.prediction.untrained import SOURCES, untrained
 from tests.serving.searches import assert_same, each_search
 from tests.serving.support import Served, serving

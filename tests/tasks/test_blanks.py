@@ -295,7 +295,7 @@ def test_unknown_words_are_never_right(learnt: Path) -> None:
 def test_inputs_that_cannot_be_filled_in(learnt: Path) -> None:
     """RELIABILITY, inputs: the line, what is wrong, and the cure."""
     model = filler(learnt)
-    with pytest.raises(DataError, match="^line 2: there is no blank to fill in: write ___ where"):
+    with pytest.raises(DataError, match="^line 2: there is no blank to fill in; write ___ where"):
         model.predict(["red and ___", "red and red"])
     with pytest.raises(ConfigError, match="a model of blanks judges and does not search"):
         model.predict(["red and ___"], n_best=3)

@@ -65,7 +65,7 @@ def test_rows_that_do_not_fit_are_named_or_counted(tagger: Path, tmp_path: Path)
         evaluate(model, path)
     assert str(caught.value) == (
         f"{path}:3: the source has 2 tokens and the target 1 tags; give each token one tag, or "
-        "pass --skip-bad"
+        "pass options={'data': {'skip_bad': True}}"
     )
     found = evaluate(model, path, options={"data": {"skip_bad": True}})
     assert (found.report.kept, found.report.total_dropped) == (2, 1)

@@ -28,12 +28,14 @@ from seqloom.cli.predict import predict
 from seqloom.cli.serve import serve
 from seqloom.cli.terminal import behave_as_filter
 from seqloom.cli.vectors import vectors
-from seqloom.errors import ConfigError, SeqloomError
+from seqloom.cli.wording import CommandGroup
+from seqloom.errors import ConfigError
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="seqloom",
+    cls=CommandGroup,
     help="Learn to turn one sequence into another from your own examples.",
     no_args_is_help=True,
     invoke_without_command=True,
@@ -300,11 +302,7 @@ def options() -> None:
 
 def main() -> None:
     """The entry point: errors that users can cause end in one sentence and an exit code."""
-    try:
-        app()
-    except SeqloomError as error:
-        print(f"seqloom: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    app()
 
 
 if __name__ == "__main__":

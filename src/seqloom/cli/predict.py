@@ -271,7 +271,7 @@ def _locate_errors(outputs: "Iterable[Output]", inputs: "InputFile") -> "Iterato
         yield from outputs
     except InputError as error:
         place = FileLocation(file_name(inputs.path), error.line + inputs.lines_before)
-        raise DataError(f"{place}: {error.wrong}") from None
+        raise DataError(error.problem, place=place, remedy=error.remedy) from None
 
 
 def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":

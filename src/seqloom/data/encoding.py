@@ -221,7 +221,8 @@ def _fault(row: Row, columns: Columns) -> Fault | None:
         wrong = field.fault(cell)
         judged = columns.held_out and name == "target"
         if wrong is not None and not (judged and field.unseen(cell)):
-            return Fault(Reason.VALUE, row.place, f"{name}: {wrong}")
+            place, problem, _ = wrong.at(name).parts()
+            return Fault(Reason.VALUE, row.place, f"{place}: {problem}", wrong.remedy)
     return None
 
 
@@ -238,11 +239,8 @@ def _fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> _
     if columns.is_stream:
         return _EncodedRow(source, target[: lengths[1]], row.place, row.weight)
     if columns.is_aligned and lengths[0] != lengths[1]:
-        message = (
-            f"the source has {lengths[0]:,} tokens and the target {lengths[1]:,} tags; give each "
-            "token one tag"
-        )
-        return Fault(Reason.ALIGNMENT, row.place, message)
+        problem = f"the source has {lengths[0]:,} tokens and the target {lengths[1]:,} tags"
+        return Fault(Reason.ALIGNMENT, row.place, problem, "give each token one tag")
     limits = columns.config.max_source, columns.config.max_target
     if columns.is_aligned:
         limits = (min(limits),) * 2
@@ -251,7 +249,7 @@ def _fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> _
         if length > limit and refused and not (name == "source" and columns.source.truncates_left):
             reason = Reason.LONG_SOURCE if name == "source" else Reason.LONG_TARGET
             cure = f"raise data.max_{name} or set data.overlong to drop or truncate"
-            return Fault(reason, row.place, f"the {name} has {length:,} tokens; {cure}")
+            return Fault(reason, row.place, f"the {name} has {length:,} tokens", cure)
     source = columns.source.truncate(source, limits[0])
     target = columns.target.truncate(target, limits[1])
     return _EncodedRow(source, target, row.place, row.weight)
@@ -282,7 +280,7 @@ def _drop_row(fault: Fault, config: DataConfig, report: Report) -> None:
     """Count a row that cannot be used, or stop there, as the options say."""
     overlong = fault.reason in (Reason.LONG_SOURCE, Reason.LONG_TARGET)
     if not (config.overlong == "drop" if overlong else config.skip_bad):
-        raise DataError(f"{fault.place}: {fault.message}") if overlong else fault.error()
+        raise fault.final_error() if overlong else fault.error()
     report.kept -= 1
     report.drop(fault.reason, fault.place)
 

@@ -99,11 +99,13 @@ class InputFile:
             chosen = cells
         else:
             wanted = f"column{'s' * (len(columns) > 1)} {self.config.source}"
-            message = (
-                f"has {len(cells)} columns, and the run reads {wanted}; give a table with a "
-                "header as .tsv, or the source columns alone"
+            problem = f"has {len(cells)} columns, and the run reads {wanted}"
+            return Fault(
+                Reason.COLUMNS,
+                place,
+                problem,
+                "give a table with a header as .tsv, or the source columns alone",
             )
-            return Fault(Reason.COLUMNS, place, message)
         record = Record(place, chosen)
         return history_record(record) if self.config.turns else record
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 from seqloom.errors import DataError, RowError
+from seqloom.remedies import FileLocation, Phrase, Setting, either
 
 __all__ = [
     "DropCount",
@@ -28,16 +29,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 SHOWN = 5  # labels named in a line
-
-
-class FileLocation(NamedTuple):
-    """A line of a file, counted from 1; in a Parquet file or a list, a row."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
 
 
 class Reason(StrEnum):
@@ -83,12 +74,18 @@ class Fault(NamedTuple):
 
     reason: Reason
     place: FileLocation
-    message: str
+    problem: str
+    remedy: Phrase = ""
     text: str | None = ""
 
-    def error(self) -> DataError:
-        """The sentence that stops a strict reading."""
-        return RowError(self.place.file, self.place.line, self.message)
+    def error(self) -> RowError:
+        """What stops a strict reading; such rows can be skipped."""
+        skip = Setting("data.skip_bad", True)
+        return RowError(self.problem, place=self.place, remedy=either(self.remedy, "pass {}", skip))
+
+    def final_error(self) -> DataError:
+        """What stops a reading that cannot do without the row."""
+        return DataError(self.problem, place=self.place, remedy=self.remedy)
 
 
 def map_sound(

@@ -207,7 +207,7 @@ def _memory_records(rows: Sequence[Any], wanted: ColumnSelection) -> Iterator[Re
             texts *= 1 + wanted.is_single_column
             yield Record(place, [*map(cell_text, texts), *map(number_text, weight)])
         else:
-            yield Fault(Reason.TYPE, place, f"is not a row of texts or numbers; give {form}")
+            yield Fault(Reason.TYPE, place, "is not a row of texts or numbers", f"give {form}")
 
 
 def _is_cell(value: object) -> bool:
@@ -226,23 +226,23 @@ def _check_record(record: Record, config: DataConfig) -> Row | Fault:
     for text, side in zip(texts, ("source", "target")[-len(texts) :], strict=True):
         if not text or text.isspace():
             reason = Reason.EMPTY_SOURCE if side == "source" else Reason.EMPTY_TARGET
-            return Fault(reason, place, f"the {side} is empty; fill it in")
+            return Fault(reason, place, f"the {side} is empty", "fill it in")
         if "\0" in text:
-            return Fault(Reason.NUL, place, f"the {side} holds a NUL character; remove it")
+            return Fault(Reason.NUL, place, f"the {side} holds a NUL character", "remove it")
         if len(text) > config.max_line:
             most = f"{config.max_line:,} characters"
-            message = f"the {side} is longer than {most}; raise data.max_line"
-            return Fault(Reason.LONG_LINE, place, message)
+            problem = f"the {side} is longer than {most}"
+            return Fault(Reason.LONG_LINE, place, problem, "raise data.max_line")
         if not _encodable(text):
-            message = f"the {side} holds half of a surrogate pair; remove it"
-            return Fault(Reason.ENCODING, place, message)
+            problem = f"the {side} holds half of a surrogate pair"
+            return Fault(Reason.ENCODING, place, problem, "remove it")
     source = texts[0] if len(texts) > 1 else ""
     if config.files and place.file != IN_MEMORY:
         folder = Path(place.file).parent
         source = str(folder / source.strip())
         if config.inside and not _is_inside(source, folder):
-            message = f"{source} lies outside of the folder of {place.file}; copy it there"
-            return Fault(Reason.OUTSIDE, place, f"source: {message}")
+            problem = f"source: {source} lies outside of the folder of {place.file}"
+            return Fault(Reason.OUTSIDE, place, problem, "copy it there")
     row = Row(source, texts[-1], place)
     return _with_weight(row, cells[-1]) if config.weight else row
 
@@ -264,8 +264,8 @@ def _with_weight(row: Row, text: str) -> Row | Fault:
     if math.isfinite(weight) and weight >= 0:
         return row._replace(weight=weight)
     wrong = f"{reprlib.repr(text.strip())} is no number of 0 or more"
-    message = f"the weight {wrong if text.strip() else 'is missing'}; write a number such as 0.5"
-    return Fault(Reason.WEIGHT, row.place, message)
+    problem = f"the weight {wrong if text.strip() else 'is missing'}"
+    return Fault(Reason.WEIGHT, row.place, problem, "write a number such as 0.5")
 
 
 def _encodable(text: str) -> bool:

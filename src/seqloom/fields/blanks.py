@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from seqloom.config.columns import COLUMNS, BlanksConfig, TextConfig
-from seqloom.errors import ConfigError, RunError
+from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Symbols
 from seqloom.fields.protocol import Field, Values
@@ -89,7 +89,7 @@ class BlanksField(PersistentField[BlanksConfig]):
             found[token] = bool(shown.strip() if words else shown)
         return found
 
-    def fault(self, cell: str) -> str | None:
+    def fault(self, cell: str) -> DataError | None:
         """Every text can be cut."""
         return None
 
@@ -136,16 +136,20 @@ class MarkedText:
         mark = f"{re.escape(marker[0])}{{2,}}" if drawn else re.escape(marker)
         self._pattern = re.compile(rf"\\({mark})|{mark}")
 
-    def fault(self, cell: str) -> str | None:
+    def fault(self, cell: str) -> DataError | None:
         """An input without a blank, or with one that is not a token by itself."""
         marks = sum(match[1] is None for match in self._pattern.finditer(cell))
         if not marks:
-            return f"there is no blank to fill in: write {self.marker} where a token is missing"
+            return DataError(
+                "there is no blank to fill in",
+                remedy=f"write {self.marker} where a token is missing",
+            )
         (row,) = self.rows([cell])
         if int((row == BLANK).sum()) != marks:
-            return (
-                f"a blank stands for a whole {self.text.config.unit}: put spaces around each "
-                f"{self.marker}, or \\{self.marker} if it is plain text"
+            return DataError(
+                f"a blank stands for a whole {self.text.config.unit}",
+                remedy=f"put spaces around each {self.marker}, or write \\{self.marker} if it is "
+                "plain text",
             )
         return None
 

@@ -87,12 +87,12 @@ class FileField(PersistentField[Kind]):
         """Those that it has: nothing of a file's items depends on the data."""
         return cls.learn(config, (), seed=0).items
 
-    def fault(self, cell: str) -> str | None:
+    def fault(self, cell: str) -> DataError | None:
         """A file that is not there, or that is not what the column holds."""
         try:
             self._recent(cell)
         except DataError as error:
-            return str(error)
+            return error
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:

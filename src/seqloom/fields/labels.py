@@ -68,7 +68,7 @@ class _LabelVocabularyField(PersistentField[Kind]):
         """The labels, and padding."""
         return Symbols(len(self.labels) + 1)
 
-    def fault(self, cell: str) -> str | None:
+    def fault(self, cell: str) -> DataError | None:
         """A label that was not in the training data, with those that were."""
         if not (unseen := self.unseen(cell)):
             return None
@@ -76,7 +76,8 @@ class _LabelVocabularyField(PersistentField[Kind]):
         near = difflib.get_close_matches(strange, self.labels, n=1)
         known = ", ".join(self.labels[:MOST_LISTED]) + ", ..." * (len(self.labels) > MOST_LISTED)
         cure = f"write {near[0]!r} if that is meant" if near else f"the labels are {known}"
-        return f"the label {reprlib.repr(strange)} was never seen in training; {cure}"
+        problem = f"the label {reprlib.repr(strange)} was never seen in training"
+        return DataError(problem, remedy=cure)
 
     def unseen(self, cell: str) -> list[str]:
         """The labels of a cell that were not in the training data."""

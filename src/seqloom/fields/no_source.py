@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from seqloom.config.columns import COLUMNS, NoColumnConfig
+from seqloom.errors import DataError
 from seqloom.fields.field_files import PersistentField
 from seqloom.fields.items import Symbols
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS
@@ -47,7 +48,7 @@ class NoField(PersistentField[NoColumnConfig]):
         """The special symbols."""
         return Symbols(len(SPECIAL_SYMBOLS))
 
-    def fault(self, cell: str) -> str | None:
+    def fault(self, cell: str) -> DataError | None:
         """Nothing can be wrong with nothing."""
         return None
 

@@ -81,13 +81,16 @@ class _NumericField(PersistentField[Kind]):
         """As many numbers as a cell has."""
         return Numbers(len(self.mean))
 
-    def fault(self, cell: str) -> str | None:
+    def fault(self, cell: str) -> DataError | None:
         """A cell that is not so many finite numbers."""
         numbers, size = self._read(cell), len(self.mean)
         if numbers is None:
-            return _fault_message(cell, size, self.cure)
+            return _not_numbers(cell, size, self.cure)
         if len(numbers) != size:
-            return f"there are {_amount(len(numbers))} where {_amount(size)} should be; mend it"
+            return DataError(
+                f"there are {_amount(len(numbers))} where {_amount(size)} should be",
+                remedy="mend it",
+            )
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
@@ -180,7 +183,7 @@ def read_number(cell: str) -> float:
     """The number of a cell that a NumberField can take; DataError for any other cell."""
     number = _parse_number(cell)
     if number is None:
-        raise DataError(_fault_message(cell, 1, DECIMAL_POINT))
+        raise _not_numbers(cell, 1, DECIMAL_POINT)
     return number
 
 
@@ -193,8 +196,8 @@ def _parse_number(cell: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _fault_message(cell: str, size: int, cure: str) -> str:
-    return f"{reprlib.repr(cell.strip())} is not {_amount(size)}; {cure}"
+def _not_numbers(cell: str, size: int, cure: str) -> DataError:
+    return DataError(f"{reprlib.repr(cell.strip())} is not {_amount(size)}", remedy=cure)
 
 
 def _amount(size: int) -> str:

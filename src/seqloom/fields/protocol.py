@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from seqloom.config.columns import ColumnConfig
+from seqloom.errors import DataError
 from seqloom.fields.field_files import UploadLimits
 from seqloom.fields.items import Items
 from seqloom.fields.values import Values
@@ -31,8 +32,8 @@ class Readable(Protocol):
     def takes_turns(self) -> bool:
         """Whether an input may be a list of texts."""
 
-    def fault(self, cell: str) -> str | None:
-        """What is wrong with a cell and how to mend it, if anything is."""
+    def fault(self, cell: str) -> DataError | None:
+        """The error that a cell is, with how to mend it; None where nothing is wrong with it."""
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """Each cell as its items, closed; the cells have no fault."""

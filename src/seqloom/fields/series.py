@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config.columns import COLUMNS, SeriesConfig, column_names
-from seqloom.errors import ConfigError, RunError
+from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields.field_files import FACTS, FieldState, PersistentField
 from seqloom.fields.items import Series
 from seqloom.fields.numbers import parse_numbers, scales, write_numbers
@@ -100,13 +100,16 @@ class SeriesField(PersistentField[SeriesConfig]):
         """What clients are told: the columns and the number of steps."""
         return {"columns": self.names, "steps": self.items.steps}
 
-    def fault(self, cell: str) -> str | None:
+    def fault(self, cell: str) -> DataError | None:
         """A cell whose steps are not so many finite numbers."""
         size = len(self.names)
         for number, step in enumerate(cell.split(";"), 1):
             found = parse_numbers(step)
             if found is None or len(found) != size:
-                return f"step {number} is not {size:,} finite numbers; part steps by semicolons"
+                return DataError(
+                    f"step {number} is not {size:,} finite numbers",
+                    remedy="part steps by semicolons",
+                )
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:

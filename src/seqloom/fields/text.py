@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from seqloom.config.columns import COLUMNS, TextConfig
-from seqloom.errors import ConfigError, RunError
+from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields.field_files import FACTS, MODEL, FieldState, PersistentField, read_file
 from seqloom.fields.items import Symbols
 from seqloom.fields.normalization import normalize
@@ -112,7 +112,7 @@ class TextField(PersistentField[TextConfig]):
         """`encode` of each text, faster than one by one."""
         return self._tokenizer.encode_many([self.normalize(text) for text in texts])
 
-    def fault(self, cell: str) -> str | None:
+    def fault(self, cell: str) -> DataError | None:
         """Every text can be cut; what is not known becomes `<unk>`."""
         return None
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from seqloom.config.columns import COLUMNS, TextConfig
+from seqloom.errors import DataError
 from seqloom.fields.specials import START
 from seqloom.fields.text import TextField
 from seqloom.fields.tokenizers import Ids, Tokenizer
@@ -83,15 +84,20 @@ class TurnsField(TextField):
         """The ids of the newest turns of each cell, `<turn>` between them."""
         return [_tokens(row)[: -self.closing] for row in self.rows(texts)]
 
-    def fault(self, cell: str) -> str | None:
+    def fault(self, cell: str) -> DataError | None:
         """A list of anything else than texts, or a list without any."""
         found = parse_list(cell)
         if found is None:
             return None
         if not _are_texts(found):
-            return 'a list of turns holds texts alone; write it as ["first turn", "second turn"]'
+            return DataError(
+                "a list of turns holds texts alone",
+                remedy='write it as ["first turn", "second turn"]',
+            )
         if not any(turn.strip() for turn in found):
-            return "there is no text in the list of turns; give one turn at least"
+            return DataError(
+                "there is no text in the list of turns", remedy="give one turn at least"
+            )
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:

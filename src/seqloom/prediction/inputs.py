@@ -18,6 +18,7 @@ from seqloom.fields import (
     join_turns,
 )
 from seqloom.model import Source
+from seqloom.remedies import FileLocation
 
 __all__ = [
     "GROUP_SIZE",
@@ -113,7 +114,7 @@ class InputReader(NamedTuple):
         for number, cell in enumerate(cells):
             wrong = self.field.fault(cell) if self._is_present(cell) else None
             if wrong is not None:
-                return cells[:number], InputError(line + number + 1, wrong)
+                return cells[:number], _input_error(line + number + 1, wrong)
         return cells, fault
 
     def _take_cells(
@@ -147,12 +148,19 @@ class InputReader(NamedTuple):
         return bool(cell.strip()) or self.field.is_absent
 
 
+def _input_error(line: int, wrong: DataError) -> InputError:
+    """What is wrong with an input as the error of its line."""
+    place, problem, _ = wrong.parts()
+    problem = f"{place}: {problem}" if place else problem
+    return InputError(problem, place=FileLocation("", line), remedy=wrong.remedy)
+
+
 def check_cells(side: str, cells: Sequence[str], field: Field) -> None:
     """DataError at the first pair whose cell on this side its field cannot take."""
     for number, cell in enumerate(cells, 1):
         wrong = field.fault(cell)
         if wrong is not None:
-            raise DataError(f"pair {number}: {side}: {wrong}")
+            raise wrong.at(side).at(f"pair {number}")
 
 
 def batch_by_length(lengths: list[int], *, most: int) -> Iterator[list[int]]:

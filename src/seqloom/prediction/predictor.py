@@ -134,7 +134,7 @@ class Predictor(ABC):
             raise DataError("there is nothing to look at in a blank input; give a text")
         wrong = reader.field.fault(cell)
         if wrong is not None:
-            raise DataError(wrong)
+            raise wrong
         return reader.truncate(0, reader.field.rows([cell])[0]).values
 
     @abstractmethod

@@ -13,11 +13,12 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from seqloom.config import ServingConfig
-from seqloom.errors import SeqloomError
+from seqloom.errors import ConfigError, SeqloomError
 from seqloom.prediction import Output, Predictor
+from seqloom.serving.errors import RequestCancelled, RequestRefused
 from seqloom.serving.guard import Access, Guard, log
 from seqloom.serving.inputs import reads_files
-from seqloom.serving.jobs import Event, Job, RequestCancelled
+from seqloom.serving.jobs import Event, Job
 from seqloom.serving.metrics import RequestRecord
 from seqloom.serving.processes import Process
 from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model
@@ -29,6 +30,7 @@ from seqloom.serving.responses import (
     SearchesAnswer,
 )
 from seqloom.serving.service import Service
+from seqloom.serving.wording import error_body
 from seqloom.version import __version__
 
 __all__ = ["application"]
@@ -218,10 +220,10 @@ async def _stream_events(
         entry.end("completed")
         yield _format_event("done", {"model": job.model, "seconds": round(entry.seconds, 6)})
     except SeqloomError as error:
-        yield _format_event("error", {"error": str(error)})
+        yield _format_event("error", error_body(error, request.scope["path"]))
     except Exception as error:
         _log_fault(request, error)
-        yield _format_event("error", {"error": FAULT})
+        yield _format_event("error", error_body(_fault(), request.scope["path"]))
 
 
 def _outputs_of(event: Event) -> dict[int, Output]:
@@ -281,35 +283,39 @@ def _page() -> dict[str, Response]:
     }
 
 
-async def _seqloom_error(_: Request, error: Exception) -> Response:
-    status = error.http_status if isinstance(error, SeqloomError) else 500
-    answer = _json({"error": str(error)}, status=status)
-    if status == 429:
+async def _seqloom_error(request: Request, error: Exception) -> Response:
+    told = error if isinstance(error, SeqloomError) else _fault()
+    answer = _json(error_body(told, request.scope["path"]), status=told.http_status)
+    if told.http_status == 429:
         answer.headers["retry-after"] = "1"
     return answer
 
 
-async def _validation_error(_: Request, error: Exception) -> Response:
+async def _validation_error(request: Request, error: Exception) -> Response:
     """The first thing that is wrong, without what was sent."""
-    sentence = "the request is not as it should be"
+    told = ConfigError("the request is not as it should be")
     if isinstance(error, RequestValidationError) and error.errors():
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"] if part != "body")
-        sentence = f"{place or 'body'}: {first['msg'][:200]}"
-    return _json({"error": _safe(sentence)}, status=422)
+        told = ConfigError(_safe(first["msg"][:200]), place=_safe(place or "body"))
+    return await _seqloom_error(request, told)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = error.headers if isinstance(error, HTTPException) else None
     words = {400: "the body is not JSON that can be read", 404: "there is nothing here"}
-    sentence = words.get(status, "this cannot be asked for in this way")
-    return JSONResponse({"error": sentence}, status, headers=headers)
+    told = RequestRefused(words.get(status, "the method is not allowed here"), status=status)
+    return JSONResponse(error_body(told, request.scope["path"]), status, headers=headers)
 
 
 async def _server_error(request: Request, error: Exception) -> Response:
     _log_fault(request, error)
-    return _json({"error": FAULT}, status=500)
+    return await _seqloom_error(request, _fault())
+
+
+def _fault() -> SeqloomError:
+    return SeqloomError(FAULT)
 
 
 def _log_fault(request: Request, error: Exception) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from seqloom.errors import ConfigError, DataError, LimitError, RunError, SeqloomError
+from seqloom.serving.errors import error_classes
 
 if TYPE_CHECKING:
     from seqloom.prediction import Output
@@ -140,7 +141,7 @@ def _parse_stream(lines: Iterable[bytes]) -> Iterator[str]:
             continue
         data = json.loads(value)
         if kind == "error":
-            raise SeqloomError(data["error"])
+            raise _rebuild_error(SeqloomError, data)
         if kind in ("tokens", "output"):
             yield data["text"] if kind == "tokens" else data["output"]["text"]
     if kind != "done":
@@ -168,8 +169,15 @@ def _encode_input(given: ClientInput) -> Any:
 
 def _error(status: int, content: bytes) -> SeqloomError:
     try:
-        sentence = str(json.loads(content)["error"])
-    except (ValueError, KeyError, TypeError):
-        sentence = f"the server answered with status {status}"
+        body = dict(json.loads(content))
+    except (ValueError, TypeError):
+        body = {"problem": f"the server answered with status {status}"}
     kinds: dict[int, type[SeqloomError]] = {422: LimitError, 429: LimitError, 503: RunError}
-    return kinds.get(status, SeqloomError)(sentence)
+    return _rebuild_error(kinds.get(status, SeqloomError), body)
+
+
+def _rebuild_error(unknown: type[SeqloomError], body: Mapping[str, Any]) -> SeqloomError:
+    """The error that the server answered with; of a kind that is not known here, by its status."""
+    kind = error_classes().get(str(body.get("code")), unknown)
+    problem = str(body.get("problem", body.get("error", "the server answered with an error")))
+    return kind(problem, place=str(body.get("place", "")), remedy=str(body.get("remedy", "")))

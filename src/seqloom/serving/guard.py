@@ -13,10 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from seqloom.config import ServingConfig
-from seqloom.errors import SeqloomError
+from seqloom.serving.errors import RequestRefused
 from seqloom.serving.metrics import Metrics, RequestRecord
+from seqloom.serving.wording import error_body
 
-__all__ = ["LOOPBACK", "Access", "Guard", "RequestRefused", "log"]
+__all__ = ["LOOPBACK", "Access", "Guard", "log"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -40,14 +41,6 @@ HEADERS = [
 ]
 
 
-class RequestRefused(SeqloomError):
-    """A request that goes no further, with its status."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
-
-
 @dataclass(frozen=True)
 class Access:
     """Who may ask: the names this server goes by, and the token it wants, if any."""
@@ -59,15 +52,19 @@ class Access:
         """Refused unless host, token and origin are right."""
         if _host_of(headers.get("host", "")) not in self.hosts:
             raise RequestRefused(
-                403, "this server does not go by that name; name it with --allow-host"
+                "this server does not go by that name",
+                status=403,
+                remedy="ask it by its own, or have it started with this one among its hosts",
             )
         if self.token is not None and not _tokens_match(_read_token(headers), self.token):
             raise RequestRefused(
-                401, "the token is missing or wrong; send Authorization: Bearer TOKEN"
+                "the token is missing or wrong",
+                status=401,
+                remedy="send Authorization: Bearer TOKEN",
             )
         origin = headers.get("origin")
         if method != "GET" and origin is not None and not _is_same_origin(origin, headers["host"]):
-            raise RequestRefused(403, "pages of other origins may not ask this server")
+            raise RequestRefused("pages of other origins may not ask this server", status=403)
 
 
 class Guard:
@@ -108,21 +105,27 @@ class Guard:
         if visit.scope["method"] in ("GET", "HEAD"):
             return b""
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise RequestRefused(415, "send JSON, with Content-Type: application/json")
+            raise RequestRefused(
+                "the body is not declared as JSON",
+                status=415,
+                remedy="send JSON, with Content-Type: application/json",
+            )
         most, parts = self.limits.body, []
         if headers.get("content-length", "0").isdecimal() and _exceeds(headers, most):
-            raise RequestRefused(422, f"body: more bytes than this server's body, {most:,}")
+            raise _body_too_large(most)
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise RequestRefused(400, "the request has no end")
+                raise RequestRefused("the request has no end", status=400)
             part = message.get("body", b"")
             visit.held += len(part)
             self.held += len(part)
             if visit.held > most:
-                raise RequestRefused(422, f"body: more bytes than this server's body, {most:,}")
+                raise _body_too_large(most)
             if self.held > self.limits.held:
-                raise RequestRefused(429, "too much is sent at once; try again in a moment")
+                raise RequestRefused(
+                    "too much is sent at once", status=429, remedy="try again in a moment"
+                )
             parts.append(part)
             if not message.get("more_body", False):
                 return b"".join(parts)
@@ -155,18 +158,18 @@ class RequestContext:
 
     async def refuse(self, refusal: RequestRefused) -> None:
         """Answer for the application; the connection is not used again."""
-        body = json.dumps({"error": str(refusal)}).encode()
+        body = json.dumps(error_body(refusal, self.scope["path"])).encode()
         headers = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(body)).encode()),
             (b"connection", b"close"),
         ]
-        if refusal.status == 429:
+        if refusal.http_status == 429:
             headers.append((b"retry-after", b"1"))
-        if refusal.status == 401:
+        if refusal.http_status == 401:
             headers.append((b"www-authenticate", b'Basic realm="seqloom", charset="UTF-8"'))
         await self.send(
-            {"type": "http.response.start", "status": refusal.status, "headers": headers}
+            {"type": "http.response.start", "status": refusal.http_status, "headers": headers}
         )
         await self.send({"type": "http.response.body", "body": body})
 
@@ -191,6 +194,11 @@ def log(event: str, **facts: Any) -> None:
     """One JSON object on a line of standard error; never any text of a request."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     print(json.dumps({"time": f"{stamp}Z", "event": event, **facts}), file=sys.stderr, flush=True)
+
+
+def _body_too_large(most: int) -> RequestRefused:
+    problem = f"more bytes than this server's body, {most:,}"
+    return RequestRefused(problem, status=422, place="body")
 
 
 def _exceeds(headers: dict[str, str], most: int) -> bool:

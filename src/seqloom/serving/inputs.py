@@ -156,7 +156,7 @@ def uploads(model: Predictor, inputs: Sequence[Any], limits: ServingConfig) -> l
                 raise DataError('is not a file; send {"base64": "..."} with its content')
             row = _row(model.source, given.content(), limits)
         except DataError as error:
-            raise DataError(f"inputs, number {number + 1}: {error}") from None
+            raise error.at(f"inputs, number {number + 1}") from None
         found.append(model.input_reader.truncate(number, row))
     return found
 
@@ -191,9 +191,9 @@ def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, 
             found.append((named.read_table(given.rows(), ahead=True), given.steps))
         except RowError as error:
             place = f"inputs, number {number}: line {error.line}"
-            raise DataError(f"{place}: {error.wrong}") from None
+            raise DataError(error.problem, place=place, remedy=error.remedy) from None
         except DataError as error:
-            raise DataError(f"inputs, number {number}: {error}") from None
+            raise error.at(f"inputs, number {number}") from None
     return found
 
 

@@ -10,20 +10,9 @@ from typing import Any
 from seqloom.errors import SeqloomError
 from seqloom.prediction import Output, PendingInput
 from seqloom.search import StableToken
+from seqloom.serving.errors import DeadlineExceeded, RequestCancelled
 
-__all__ = ["DeadlineExceeded", "Event", "Job", "RequestCancelled", "Ticket"]
-
-
-class DeadlineExceeded(SeqloomError):
-    """A request that took longer than its deadline allows."""
-
-    http_status = 504
-
-
-class RequestCancelled(SeqloomError):
-    """A request whose client has gone."""
-
-    http_status = 499
+__all__ = ["Event", "Job", "Ticket"]
 
 
 @dataclass(frozen=True)
@@ -67,8 +56,8 @@ class Job:
     def _deadline_error(self) -> DeadlineExceeded:
         allowed = math.ceil(self.deadline - self.began)
         return DeadlineExceeded(
-            f"the request took longer than {allowed:,} seconds; send fewer inputs at a time, or "
-            f"start the server with --limit deadline={2 * allowed}"
+            f"the request took longer than {allowed:,} seconds",
+            remedy="send fewer inputs at a time, or ask for a server with a longer deadline",
         )
 
 

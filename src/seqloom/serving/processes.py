@@ -25,16 +25,11 @@ from seqloom.prediction import (
     TextPredictor,
 )
 from seqloom.search import StableToken
+from seqloom.serving.errors import ProcessLost
 
-__all__ = ["Decoding", "Process", "ProcessLost", "RemoteDecoding", "fork_processes"]
+__all__ = ["Decoding", "Process", "RemoteDecoding", "fork_processes"]
 
 Tag = TypeVar("Tag", bound=Hashable)
-
-
-class ProcessLost(SeqloomError):
-    """A process that has ended before its time."""
-
-    http_status = 500
 
 
 class Decoding(Protocol[Tag]):

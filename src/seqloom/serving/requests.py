@@ -175,7 +175,8 @@ def _bounded_options(search: OptionsTable, limits: ServingConfig) -> Mapping[str
 
 def _check_limit(limit: str, count: int, most: int, *, said: str | None = None) -> None:
     if count > most:
-        raise LimitError(f"{said or limit}: {count:,} is more than this server's {limit}, {most:,}")
+        problem = f"{count:,} is more than this server's {limit}, {most:,}"
+        raise LimitError(problem, place=said or limit)
 
 
 def _check_inputs(name: str, inputs: Sequence[Input], limits: ServingConfig) -> None:
@@ -183,4 +184,4 @@ def _check_inputs(name: str, inputs: Sequence[Input], limits: ServingConfig) -> 
         try:
             check_input(given, limits)
         except LimitError as error:
-            raise LimitError(f"{name}, number {number}: {error}") from None
+            raise error.at(f"{name}, number {number}") from None

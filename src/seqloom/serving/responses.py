@@ -8,9 +8,13 @@ __all__ = ["ErrorAnswer", "ModelsAnswer", "PredictAnswer", "ScoreAnswer", "Searc
 
 
 class ErrorAnswer(BaseModel):
-    """One sentence: the place, what is wrong, the cure."""
+    """One sentence, its parts, and a code for the kind of error."""
 
     error: str
+    place: str
+    problem: str
+    remedy: str
+    code: str
 
 
 class LikelyAnswer(BaseModel):

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import torch
 
-from seqloom.errors import LimitError, SeqloomError
+from seqloom.errors import LimitError
 from seqloom.prediction import (
     ContinuousBatch,
     Output,
@@ -25,10 +25,11 @@ from seqloom.prediction import (
     TextPredictor,
     batch_key,
 )
+from seqloom.serving.errors import ProcessLost, QueueFull, ServerStopping
 from seqloom.serving.jobs import Event, Job, Ticket
-from seqloom.serving.processes import Decoding, Process, ProcessLost, RemoteDecoding
+from seqloom.serving.processes import Decoding, Process, RemoteDecoding
 
-__all__ = ["QueueFull", "Scheduler", "SchedulerObserver", "ServerStopping"]
+__all__ = ["Scheduler", "SchedulerObserver"]
 
 ADMISSION_INTERVAL = (
     16  # steps from newcomers to newcomers, for whom all wait; fewer where there are fewer
@@ -39,18 +40,6 @@ LENGTH_PRIORITY = (
 SHORT_LENGTH = (
     64  # source tokens up to which inputs share a batch; then up to four times as many, ...
 )
-
-
-class QueueFull(SeqloomError):
-    """More requests wait than the queue may hold."""
-
-    http_status = 429
-
-
-class ServerStopping(SeqloomError):
-    """A request that comes when nothing more is taken on."""
-
-    http_status = 503
 
 
 class SchedulerObserver(Protocol):
@@ -122,9 +111,11 @@ class Scheduler:
         """Put a request at the end of the queue; Full where there is no room, or Stopping."""
         with self._changed:
             if self._closing:
-                raise ServerStopping("the server is stopping; ask another one")
+                raise ServerStopping("the server is stopping", remedy="ask another one")
             if len(self._jobs) >= self.limit:
-                raise QueueFull(f"{self.limit:,} requests wait already; try again in a moment")
+                raise QueueFull(
+                    f"{self.limit:,} requests wait already", remedy="try again in a moment"
+                )
             self._jobs[job] = len(tickets)
             for ticket in tickets:
                 heappush(self._tickets, (_priority(ticket), next(self._numbers), ticket))

@@ -22,6 +22,7 @@ from seqloom.prediction import (
     TextPredictor,
 )
 from seqloom.prediction.inputs import check_cells
+from seqloom.serving.errors import ProcessLost
 from seqloom.serving.inputs import (
     Input,
     check_kinds,
@@ -33,7 +34,7 @@ from seqloom.serving.inputs import (
 )
 from seqloom.serving.jobs import Event, Job, Ticket
 from seqloom.serving.metrics import Metrics, RequestRecord
-from seqloom.serving.processes import Process, ProcessLost
+from seqloom.serving.processes import Process
 from seqloom.serving.requests import PredictRequest, ScoreRequest, describe_searches
 from seqloom.serving.scheduler import Scheduler
 

@@ -14,6 +14,7 @@ from seqloom.explain.compute.media import group_features
 from seqloom.metrics import Score, perplexity, score_all
 from seqloom.prediction import HeadPredictor, Output, Predictor, ScoredOutput
 from seqloom.prediction.inputs import EncodedInput
+from seqloom.remedies import Setting
 from seqloom.runs.held_out import AnyPredictor, HeldOut, Measurement
 from seqloom.runs.observer import ValidationSample
 from seqloom.runs.prepare import PreparedData
@@ -138,11 +139,15 @@ def explain_labels(
     text = _output_text(model.predict_rows([values])[0] if output is None else output)
     wrong = model.target.fault(text)
     if wrong is not None:
-        raise DataError(f"--output: {wrong}")
+        raise wrong.at(Setting("output"))
     ids = tuple(model.target.rows([text])[0].tolist())
     items = len(values) - model.source.closing
     if one_for_each and len(ids) != items:
-        raise DataError(f"--output has {len(ids)} tags for {items} tokens; give each one tag")
+        raise DataError(
+            f"there are {len(ids)} tags for {items} tokens",
+            place=Setting("output"),
+            remedy="give each one tag",
+        )
     names, labels = tuple(model.source.tokens(values)), tuple(model.target.tokens(ids))
     return ExplainedLabels(names, labels, values, group_features(model, values), ids)
 
@@ -151,8 +156,9 @@ def refuse_output(model: Predictor, output: Output | str | None) -> None:
     """ConfigError where an output is to be explained that is not a label, tags or a text."""
     if output is not None:
         raise ConfigError(
-            f"--output names a label or tags, and this model gives {model.target.describe()}: "
-            "leave it out"
+            f"names a label or tags, and this model gives {model.target.describe()}",
+            place=Setting("output"),
+            remedy="leave it out",
         )
 
 

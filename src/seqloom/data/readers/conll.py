@@ -44,8 +44,8 @@ def _column_words(lines: Iterable[str | Fault], file: str) -> Iterator[TokenLine
         cells = line.split("\t") if "\t" in line else line.split()
         width = width or len(cells)
         if len(cells) != width:
-            message = f"expected {width} columns, found {len(cells)}; give each word one tag"
-            return Fault(Reason.COLUMNS, place, message)
+            problem = f"expected {width} columns, found {len(cells)}"
+            return Fault(Reason.COLUMNS, place, problem, "give each word one tag")
         return TokenLine(place, cells)
 
     return map_lines(lines, file, read)

@@ -46,7 +46,7 @@ def _conllu_words(
             own = cells[0]
             if len(cells) != len(CONLLU):
                 wrong = f"expected {len(CONLLU)} columns, found {len(cells)}"
-                yield Fault(Reason.COLUMNS, place, f"{wrong}; put tabs between them")
+                yield Fault(Reason.COLUMNS, place, wrong, "put tabs between them")
             elif "-" not in own and "." not in own:
                 number += 1
                 yield _conllu_word(TokenLine(place, cells), number, chosen)
@@ -57,10 +57,10 @@ def _conllu_words(
 def _conllu_word(word: TokenLine, number: int, chosen: list[int]) -> Line:
     """The word, if it has its place in the sentence and all that is asked of it."""
     if word.cells[0] != str(number):
-        message = f"word {number} should come here, not {word.cells[0]!r}; number words from 1"
-        return Fault(Reason.ORDER, word.place, message)
+        problem = f"word {number} should come here, not {word.cells[0]!r}"
+        return Fault(Reason.ORDER, word.place, problem, "number words from 1")
     for index in chosen:
         if CONLLU[index] in REQUIRED and word.cells[index] == "_":
-            message = f"the word has no {CONLLU[index]}; fill it in or choose another column"
-            return Fault(Reason.MISSING, word.place, message)
+            problem = f"the word has no {CONLLU[index]}"
+            return Fault(Reason.MISSING, word.place, problem, "fill it in or choose another column")
     return word

@@ -14,6 +14,7 @@ from seqloom.data.readers.lines import LONGEST_LINE, text_lines
 from seqloom.data.readers.reader import READERS, FileReader, Record
 from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import DataError
+from seqloom.remedies import either
 
 __all__ = ["CsvReader", "csv_records"]
 
@@ -68,7 +69,8 @@ class _OpenRow:
         """Take one more line in; a faulty one spoils the row but not the knowledge of its end."""
         if isinstance(line, Fault):
             if line.text is None:
-                raise DataError(f"{line.place}: {line.message}, or save the file as TSV")
+                remedy = either(line.remedy, "save the file as TSV")
+                raise DataError(line.problem, place=line.place, remedy=remedy)
             self.fault = self.fault or line
             line = line.text
         self.length += len(line) + 1
@@ -102,8 +104,10 @@ class _OpenRow:
         end = line.find(",", start)
         end = len(line) if end < 0 else end
         if self.parts and end > start:
-            message = "text follows a closing quote; double the quotes inside a text"
-            self.fault = self.fault or Fault(Reason.QUOTE, self.place, message)
+            problem = "text follows a closing quote"
+            self.fault = self.fault or Fault(
+                Reason.QUOTE, self.place, problem, "double the quotes inside a text"
+            )
         self.parts.append(line[start:end])
         self.cells.append("".join(self.parts))
         self.parts = []

@@ -46,8 +46,8 @@ class _CellSelector:
             if header.names:
                 return
         if len(cells) != header.width:
-            message = f"expected {header.width} columns, found {len(cells)}; {self._cure}"
-            yield Fault(Reason.COLUMNS, place, message)
+            problem = f"expected {header.width} columns, found {len(cells)}"
+            yield Fault(Reason.COLUMNS, place, problem, self._cure)
         else:
             yield Record(place, [cells[column] for column in header.columns])
 
@@ -69,5 +69,5 @@ def first_width(records: Iterator[Record | Fault]) -> int:
 def row_record(place: FileLocation, cells: list[str]) -> Record | Fault:
     """The record of a row; the fault of one that is blank."""
     if len(cells) == 1 and not cells[0].strip():
-        return Fault(Reason.BLANK, place, "the line is blank; remove it")
+        return Fault(Reason.BLANK, place, "the line is blank", "remove it")
     return Record(place, cells)

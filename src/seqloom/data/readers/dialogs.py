@@ -43,7 +43,7 @@ def turn_rows(record: Record, config: DataConfig) -> Iterator[Record | Fault]:
         return
     replies = _replies(turns, config.replies)
     if not replies:
-        yield Fault(Reason.REPLY, place, _why_none(turns, config.replies))
+        yield Fault(Reason.REPLY, place, *_why_none(turns, config.replies))
     for number in replies:
         yield Record(place, [_history(turns[:number]), turns[number].text, *cells[end:]])
 
@@ -82,13 +82,14 @@ def _replies(turns: list[Turn], speaker: str) -> list[int]:
     return [n for n, turn in enumerate(turns) if n > 0 and turn.speaker == wanted is not None]
 
 
-def _why_none(turns: list[Turn], speaker: str) -> str:
+def _why_none(turns: list[Turn], speaker: str) -> tuple[str, str]:
+    """What keeps a dialog from having a reply, and what to do."""
     names = sorted({turn.speaker for turn in turns if turn.speaker is not None})
     if speaker and names:
-        return f"{speaker!r} replies to nothing; set data.replies to one of {', '.join(names)}"
+        return f"{speaker!r} replies to nothing", f"set data.replies to one of {', '.join(names)}"
     if speaker:
-        return "its turns have no speakers; leave data.replies out, and two take turns"
-    return "nobody replies in this dialog; a second speaker must say something"
+        return "its turns have no speakers", "leave data.replies out, and two take turns"
+    return "nobody replies in this dialog", "let a second speaker say something"
 
 
 def _turns(cell: str, place: FileLocation) -> tuple[list[Turn], Fault | None]:
@@ -100,11 +101,11 @@ def _turns(cell: str, place: FileLocation) -> tuple[list[Turn], Fault | None]:
     for number, each in enumerate(found, 1):
         turn = _turn(each)
         if turn is None:
-            wrong = f"turn {number} is not text; write turns as {FORM}"
-            return [], Fault(Reason.TURN, place, wrong)
+            problem = f"turn {number} is not text"
+            return [], Fault(Reason.TURN, place, problem, f"write turns as {FORM}")
         if "\0" in turn.text:
-            wrong = f"turn {number} holds a NUL character; remove it"
-            return [], Fault(Reason.NUL, place, wrong)
+            problem = f"turn {number} holds a NUL character"
+            return [], Fault(Reason.NUL, place, problem, "remove it")
         turns.append(turn)
     return turns, None
 

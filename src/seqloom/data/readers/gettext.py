@@ -157,17 +157,17 @@ def po_rows(path: Path, wanted: ColumnSelection, *, max_line: int) -> Iterator[R
         if fault is not None:
             yield fault
         elif message.fuzzy:
-            yield Fault(Reason.FUZZY, place, "the translation is fuzzy; check it")
+            yield Fault(Reason.FUZZY, place, "the translation is fuzzy", "check it")
         else:
             for pair in _pairs(message):
                 cells = [text.strip("\n") for text in (*pair, message.context or "")]
                 if cells[1]:
                     yield Record(place, [cells[index] for index in chosen])
                 else:
-                    yield Fault(Reason.UNTRANSLATED, place, "there is no translation; add it")
+                    yield Fault(Reason.UNTRANSLATED, place, "there is no translation", "add it")
     for message in file.catalog.obsolete.values():
         place = FileLocation(str(path), message.lineno or 1)
-        yield Fault(Reason.OBSOLETE, place, "the entry is obsolete; remove it")
+        yield Fault(Reason.OBSOLETE, place, "the entry is obsolete", "remove it")
 
 
 def _pairs(message: "Message") -> Iterator[tuple[str, str]]:
@@ -190,7 +190,7 @@ def _check_line(line: str, fault: Fault | None, place: FileLocation) -> str:
         return text
     found = LINE.fullmatch(text)
     if found is None and fault is not None:
-        raise DataError(f"{place}: {fault.message}")
+        raise DataError(fault.problem, place=place, remedy=fault.remedy)
     if found is None:
         raise DataError(f'{place}: is no line of a PO file, such as msgid "text"; {CURE}')
     return " ".join(filter(None, found.groups()))

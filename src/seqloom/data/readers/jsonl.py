@@ -68,36 +68,36 @@ class _ValuePicker:
         """The values of a row, or what is wrong with it."""
         if type(row) is not self.kind:
             message = f"is {VALUE_KINDS[type(row)]} where the first row is {VALUE_KINDS[self.kind]}"
-            return Fault(Reason.JSON, place, f"{message}; write all rows alike")
+            return Fault(Reason.JSON, place, message, "write all rows alike")
         if isinstance(row, dict):
             lacking = [name for name in self.names if name not in row]
             if lacking:
-                message = f"there is no column {lacking[0]!r}; add it"
-                return Fault(Reason.MISSING, place, message)
+                problem = f"there is no column {lacking[0]!r}"
+                return Fault(Reason.MISSING, place, problem, "add it")
             return typed_record(place, self.names, [row[name] for name in self.names], self.wanted)
         if len(row) != self.width:
-            message = f"expected {self.width} columns, found {len(row)}; write all rows alike"
-            return Fault(Reason.COLUMNS, place, message)
+            problem = f"expected {self.width} columns, found {len(row)}"
+            return Fault(Reason.COLUMNS, place, problem, "write all rows alike")
         labels = [str(index + 1) for index in self.indices]
         return typed_record(place, labels, [row[index] for index in self.indices], self.wanted)
 
 
 def _parse(line: str, place: FileLocation) -> tuple[JsonRow, FileLocation] | Fault:
     if not line.strip():
-        return Fault(Reason.BLANK, place, "the line is blank; remove it")
+        return Fault(Reason.BLANK, place, "the line is blank", "remove it")
     try:
         value = json.loads(line, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
         message = f"is not valid JSON at character {error.pos + 1}"
-        return Fault(Reason.JSON, place, f"{message}; write one object or array a line")
+        return Fault(Reason.JSON, place, message, "write one object or array a line")
     except (ValueError, RecursionError) as error:
         cause = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        return Fault(Reason.JSON, place, f"is not usable JSON: {cause}; mend it")
+        return Fault(Reason.JSON, place, f"is not usable JSON: {cause}", "mend it")
     if isinstance(value, dict | list):
         return value, place
     kind = VALUE_KINDS.get(type(value), "a string" if isinstance(value, str) else "a number")
-    message = f"is {kind}, not a row; write one object or array a line"
-    return Fault(Reason.JSON, place, message)
+    problem = f"is {kind}, not a row"
+    return Fault(Reason.JSON, place, problem, "write one object or array a line")
 
 
 def _unique_keys(items: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -179,25 +179,32 @@ def _skip_to_end_of_line(stream: ByteStream) -> bool:
 def _decode(raw: bytes, name: str, number: int) -> str | Fault:
     if b"\0" in raw:
         position = raw.index(b"\0") + 1
-        message = f"byte {position} of the line is NUL, which no text holds; remove it"
+        problem = f"byte {position} of the line is NUL, which no text holds"
         return Fault(
-            Reason.NUL, FileLocation(name, number), message, raw.decode("utf-8", "replace")
+            Reason.NUL,
+            FileLocation(name, number),
+            problem,
+            "remove it",
+            raw.decode("utf-8", "replace"),
         )
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        message = (
-            f"byte {error.start + 1} of the line (0x{raw[error.start]:02X}) is not UTF-8; "
-            "convert the file, for example with iconv -f LATIN1 -t UTF-8"
-        )
+        problem = f"byte {error.start + 1} of the line (0x{raw[error.start]:02X}) is not UTF-8"
         return Fault(
-            Reason.ENCODING, FileLocation(name, number), message, raw.decode("utf-8", "replace")
+            Reason.ENCODING,
+            FileLocation(name, number),
+            problem,
+            "convert the file, for example with iconv -f LATIN1 -t UTF-8",
+            raw.decode("utf-8", "replace"),
         )
 
 
 def _too_long(place: FileLocation, max_line: int, *, quotes: bool) -> Fault:
-    message = f"the line is longer than {max_line:,} bytes; split it, raise data.max_line"
-    return Fault(Reason.LONG_LINE, place, message, None if quotes else "")
+    problem = f"the line is longer than {max_line:,} bytes"
+    return Fault(
+        Reason.LONG_LINE, place, problem, "split it or raise data.max_line", None if quotes else ""
+    )
 
 
 def _refuse_other_kinds(name: str, head: bytes) -> None:

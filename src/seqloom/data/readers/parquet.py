@@ -90,8 +90,8 @@ def _parquet_rows(
             number += 1
             place = FileLocation(file, number)
             if any(isinstance(value, bytes) for value in values):
-                message = "a text of the row is not UTF-8; write it again as a string"
-                yield Fault(Reason.ENCODING, place, message)
+                problem = "a text of the row is not UTF-8"
+                yield Fault(Reason.ENCODING, place, problem, "write it again as a string")
             else:
                 yield typed_record(place, names, list(values), wanted)
 

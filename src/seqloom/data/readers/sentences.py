@@ -79,7 +79,7 @@ def sentence_rows(
 def _record(sentence: list[TokenLine], chosen: Sequence[int]) -> Record | Fault:
     for word in sentence:
         if not all(word.cells[index].strip() for index in chosen):
-            return Fault(Reason.MISSING, word.place, "a cell is empty; fill it in")
+            return Fault(Reason.MISSING, word.place, "a cell is empty", "fill it in")
     columns = ([word.cells[index].strip() for word in sentence] for index in chosen)
     texts = [" ".join(cell.replace(" ", NO_BREAK) for cell in column) for column in columns]
     return Record(sentence[0].place, texts)

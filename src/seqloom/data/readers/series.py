@@ -258,8 +258,8 @@ class _SeriesReader:
     def add(self, row: Record) -> None:
         """Take one more row in; what is wrong with it is kept until the end is known."""
         if len(row.cells) != len(self.names):
-            message = f"expected {len(self.names)} columns, found {len(row.cells)}; mend the row"
-            self.add_fault(Fault(Reason.COLUMNS, row.place, message))
+            problem = f"expected {len(self.names)} columns, found {len(row.cells)}"
+            self.add_fault(Fault(Reason.COLUMNS, row.place, problem, "mend the row"))
             return
         values = [_number(row.cells[index]) for index in self._indices]
         self._check_values(len(self.values), row, values)
@@ -304,8 +304,8 @@ class _SeriesReader:
             if not math.isfinite(value):
                 cell = row.cells[index].strip()
                 wrong = f"is {reprlib.repr(cell)}, not a finite number" if cell else "is empty"
-                message = f"column {name!r} {wrong}; fill it in"
-                self._add_fault(number, Fault(Reason.VALUE, row.place, message))
+                problem = f"column {name!r} {wrong}"
+                self._add_fault(number, Fault(Reason.VALUE, row.place, problem, "fill it in"))
                 return
 
     def _add_fault(self, number: int, fault: Fault) -> None:
@@ -353,8 +353,8 @@ class _SeriesReader:
     def _time_fault(self, number: int) -> Fault:
         name = self.names[self.time or 0]
         shown = reprlib.repr(self.times[number].strip())
-        message = f"column {name!r} is {shown}, which is not written as the first time is; mend it"
-        return Fault(Reason.TIME, self.places[number], message)
+        problem = f"column {name!r} is {shown}, which is not written as the first time is"
+        return Fault(Reason.TIME, self.places[number], problem, "mend it")
 
     def _step_fault(self, number: int, clock: Clock, times: NDArray[np.float64]) -> Fault:
         name = self.names[self.time or 0]
@@ -364,8 +364,7 @@ class _SeriesReader:
             cure = "fill in the rows between"
         else:
             wrong, cure = "no later than the row before, where a step is", "sort the rows by time"
-        message = (
-            f"column {name!r}: {clock.write(times[number])} is {wrong} {clock.span(clock.step)}; "
-            f"{cure}"
+        problem = (
+            f"column {name!r}: {clock.write(times[number])} is {wrong} {clock.span(clock.step)}"
         )
-        return Fault(Reason.TIME, self.places[number], message)
+        return Fault(Reason.TIME, self.places[number], problem, cure)

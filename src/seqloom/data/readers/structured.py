@@ -22,8 +22,8 @@ def typed_record(
         parts = value if isinstance(value, list) else [value]
         if any(isinstance(part, dict | list | bool | None) for part in parts):
             kind = VALUE_KINDS[type(value)]
-            message = f"column {label!r} holds {kind}, neither text nor numbers; put it in quotes"
-            return Fault(Reason.TYPE, place, message)
+            problem = f"column {label!r} holds {kind}, neither text nor numbers"
+            return Fault(Reason.TYPE, place, problem, "put it in quotes")
     return Record(place, [*map(cell_text, values[:texts]), *map(number_text, values[texts:])])
 
 

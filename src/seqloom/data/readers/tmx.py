@@ -57,7 +57,7 @@ class _LanguageSelector:
         self._languages |= dict.fromkeys(unit.texts)
         texts = [text for text in map(unit.text, self._chosen) if text is not None]
         if len(texts) != len(self._wanted.columns):
-            return Fault(Reason.LANGUAGE, unit.place, "a language is missing; add it")
+            return Fault(Reason.LANGUAGE, unit.place, "a language is missing", "add it")
         self._found = True
         return Record(unit.place, texts)
 
@@ -139,14 +139,18 @@ class _UnitHandler(ContentHandler):
     def skippedEntity(self, name: str) -> None:
         """An entity that is declared nowhere in the file, whose text would be lost."""
         if self._unit is not None:
-            message = f"the entity &{name}; is not declared; write its text"
-            self._fault = self._fault or Fault(Reason.VALUE, self._place(), message)
+            problem = f"the entity &{name}; is not declared"
+            self._fault = self._fault or Fault(
+                Reason.VALUE, self._place(), problem, "write its text"
+            )
 
     def _add(self, text: str) -> None:
         unit, language = self._unit, self._language
         if unit is not None and language is None:
-            message = "a variant has no xml:lang; say its language"
-            self._fault = self._fault or Fault(Reason.MISSING, self._variant, message)
+            problem = "a variant has no xml:lang"
+            self._fault = self._fault or Fault(
+                Reason.MISSING, self._variant, problem, "say its language"
+            )
         elif unit is not None and language is not None:
             unit.texts.setdefault(language, text.strip(SPACE))
 

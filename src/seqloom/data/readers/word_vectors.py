@@ -159,7 +159,7 @@ def _sound_lines(path: Path) -> Iterator[tuple[str, str]]:
     for number, (line, fault) in enumerate(lines, 1):
         if line is None and fault is not None:
             cure = "name the file .bin if it is a binary one"
-            raise DataError(f"{fault.place}: {fault.message.partition(';')[0]}; {cure}")
+            raise DataError(fault.problem, place=fault.place, remedy=cure)
         yield f"{path}:{number}", (line or "").rstrip(" ")
 
 

@@ -1,0 +1,102 @@
+"""Errors in the words of the command line: remedies name the options that the command has."""
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from seqloom.errors import SeqloomError
+from seqloom.remedies import Command, Setting, Wording
+
+__all__ = ["CommandGroup", "CommandWording"]
+
+SET = "--set"
+FLAGS: Mapping[str, str] = {
+    "base": "--from",
+    "as_json": "--json",
+    "data.lines": "--lines",
+    "data.skip_bad": "--skip-bad",
+    "data.source": "--source",
+    "data.target": "--target",
+    "data.weight": "--weight",
+    "modules": "--import",
+    "others": "--with",
+    "search.length": "--length",
+    "source.kind": "--source COL:{}",
+    "target.kind": "--target COL:{}",
+    "training.device": "--device",
+    "training.workers": "--workers",
+}
+"""The options whose flags are not made of their names; a value stands in place of {}."""
+GLOBAL = ("--import",)  # flags that stand before every command
+CHANGEABLE: Mapping[str, tuple[str, ...]] = {"predict": ("search.", "target.horizon")}
+"""What `--set` of a command may change where it may not change everything."""
+
+
+class CommandWording(Wording):
+    """Words for one command: its flags, what it calls its arguments, and what it may set."""
+
+    def __init__(self, name: str = "", parameters: Iterable[Any] = ()) -> None:
+        self.name = name
+        self.words = {_word(each): each for each in parameters}
+        self.arguments = {each.name: _word(each) for each in self.words.values()}
+
+    def setting(self, setting: Setting) -> str | None:
+        """`--flag value`, `--set name=value` or the name of an argument; None if there is none."""
+        own = "" if setting.is_option else "--" + setting.name.replace("_", "-")
+        flag, _, form = FLAGS.get(setting.name, own).partition(" ")
+        if flag and self._has(flag):
+            bare = setting.value is None or setting.value is True
+            value = "" if bare else shlex.quote(str(setting.value))
+            return " ".join(filter(None, (flag, form.format(value) if form else value)))
+        if not setting.is_option:
+            return self.arguments.get(setting.name)
+        if self._has(SET) and setting.name.startswith(CHANGEABLE.get(self.name, "")):
+            return f"{SET} {_assignment(setting)}"
+        return None
+
+    def command(self, command: Command) -> str | None:
+        """The command as one would type it."""
+        shell = CommandWording()
+        words = (each if isinstance(each, str) else shell.setting(each) for each in command.words)
+        return " ".join(["seqloom", command.name, *filter(None, words)])
+
+    def _has(self, flag: str) -> bool:
+        return not self.words or flag in self.words or flag in GLOBAL
+
+
+class CommandGroup(TyperGroup):
+    """All commands; an error that a user can cause ends in one sentence and its exit code."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run the command that is asked for."""
+        try:
+            return super().invoke(ctx)
+        except SeqloomError as error:
+            sentence = error.parts(self._wording(ctx)).sentence
+            typer.echo(f"seqloom: {sentence}", err=True)
+            raise typer.Exit(error.exit_code) from None
+
+    def _wording(self, ctx: typer.Context) -> CommandWording:
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        if command is None:
+            return CommandWording()
+        complete: Callable[[], Any] = getattr(command, "complete", lambda: command)
+        return CommandWording(str(command.name), complete().params)
+
+
+def _word(parameter: Any) -> str:
+    """What the command line calls a parameter: its flag, or the name that usage shows."""
+    if parameter.param_type_name == "option":
+        return str(max(parameter.opts, key=len))
+    return str(parameter.metavar or parameter.name.upper())
+
+
+def _assignment(setting: Setting) -> str:
+    if setting.value is None:
+        return setting.name
+    value = setting.value
+    shown = str(value).lower() if isinstance(value, bool) else str(value)
+    return shlex.quote(f"{setting.name}={shown}")

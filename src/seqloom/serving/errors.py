@@ -1,0 +1,72 @@
+"""What can go wrong with a request beside what is wrong in it."""
+
+from seqloom.errors import LimitError, RunError, SeqloomError
+from seqloom.remedies import Phrase, Place
+
+__all__ = [
+    "DeadlineExceeded",
+    "ProcessLost",
+    "QueueFull",
+    "RequestCancelled",
+    "RequestRefused",
+    "ServerStopping",
+    "error_classes",
+]
+
+
+class DeadlineExceeded(SeqloomError):
+    """A request that took longer than its deadline allows."""
+
+    http_status = 504
+    code = "deadline"
+
+
+class RequestCancelled(SeqloomError):
+    """A request whose client has gone."""
+
+    http_status = 499
+    code = "cancelled"
+
+
+class ProcessLost(SeqloomError):
+    """A process that has ended before its time."""
+
+    http_status = 500
+    code = "process"
+
+
+class QueueFull(LimitError):
+    """More requests wait than the queue may hold."""
+
+    http_status = 429
+    code = "queue"
+
+
+class ServerStopping(RunError):
+    """A request that comes when nothing more is taken on."""
+
+    http_status = 503
+    code = "stopping"
+
+
+class RequestRefused(SeqloomError):
+    """A request that goes no further, with its status."""
+
+    code = "refused"
+
+    def __init__(
+        self, problem: str, *, status: int = 400, place: Place = "", remedy: Phrase = ""
+    ) -> None:
+        super().__init__(problem, place=place, remedy=remedy)
+        self.http_status = status
+
+
+def error_classes() -> dict[str, type[SeqloomError]]:
+    """Every kind of error that is defined so far, by its code; the more general of two is first."""
+    found: dict[str, type[SeqloomError]] = {}
+    waiting: list[type[SeqloomError]] = [SeqloomError]
+    while waiting:
+        kind = waiting.pop(0)
+        found.setdefault(kind.code, kind)
+        waiting += kind.__subclasses__()
+    return found
