@@ -11,6 +11,8 @@ import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+from seqloom.engine.builder import build, find_compiler, stale
+
 # One thread: tests are small, and threads that wait for one another make a busy machine crawl.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -30,6 +32,13 @@ settings.register_profile("seqloom", deadline=None, print_blob=True)
 settings.load_profile("seqloom")
 
 SHARED_DATA = "SEQLOOM_SHARED_DATA"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The core is tested as its sources are: compile it where they are newer."""
+    if hasattr(config, "workerinput") or not stale() or find_compiler() is None:
+        return
+    build()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,4 +1,4 @@
-"""Small Transformers of every kind that the compiled core has a form for."""
+"""Small models of every kind that the compiled core has a form for."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from seqloom.model.parts import DecoderModule
 from seqloom.randomness import key
 from tests.model.models import NAMED, model_of, sources
 
-__all__ = ["KINDS", "VOCABULARY", "Used", "compiled", "small_model"]
+__all__ = ["KINDS", "RECURRENT", "VOCABULARY", "Used", "compiled", "small_model"]
 
 VOCABULARY = 6
 KINDS = [
@@ -34,6 +34,31 @@ KINDS = [
     "ssru sinusoids",
     "ssru learned alone",
     "lstm to transformer",
+]
+RECURRENT = [
+    "lstm form e",
+    "lstm form everything",
+    "general global fed",
+    "gru-take form d",
+    "gru-after-take form summed",
+    "elman-sigmoid form a",
+    "elman-relu form f",
+    "elman-identity from learnt",
+    "ssru form c",
+    "additive global previous",
+    "perceptron local-predicted output-fed",
+    "scaled local-bell current",
+    "concatenation local-causal previous-fed",
+    "additive 3 heads",
+    "both both",
+    "residual backward",
+    "one-hot affine",
+    "backwards perceptron",
+    "gru reads and writes",
+    "lstm alone",
+    "gru from copy",
+    "lstm to gru",
+    "transformer to form everything",
 ]
 
 

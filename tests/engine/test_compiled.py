@@ -14,7 +14,7 @@ from seqloom.engine.compiled import (
     compile_encoder,
     compile_model,
 )
-from seqloom.engine.decoder import CompiledDecoder
+from seqloom.engine.encoder import CompiledEncoder
 from seqloom.engine.library import instruction_sets
 from seqloom.search import Beam, Exact, Limits, PatientBeam, run_to_end
 from tests.engine.models import small_model
@@ -54,12 +54,14 @@ def test_a_model_is_searched_in_the_core_or_step_by_step() -> None:
 
 def test_what_cannot_be_compiled_is_said() -> None:
     """One sentence, which names the part."""
-    recurrent, _ = small_model("lstm form e", 1)
-    mixed, _ = small_model("lstm to transformer", 1)
-    refused = "the compiled engine has no form for an encoder of kind RecurrentEncoder"
-    assert compile_encoder(recurrent.encoder) == refused
-    assert compile_model(mixed.encoder, mixed.decoder) == refused
-    assert isinstance(compile_decoder(mixed.decoder), CompiledDecoder)
+    soft, _ = small_model("lstm form soft", 1)
+    refused = (
+        "the compiled engine has no form for a decoder that reads its whole distribution, not a "
+        "token"
+    )
+    assert compile_decoder(soft.decoder) == refused
+    assert compile_model(soft.encoder, soft.decoder) == refused
+    assert isinstance(compile_encoder(soft.encoder), CompiledEncoder)
 
 
 def test_a_library_that_is_missing_or_broken_is_said(tmp_path: Path) -> None:

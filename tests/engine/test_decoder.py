@@ -3,12 +3,21 @@
 import pytest
 import torch
 
-from seqloom.engine.from_network import decoder_arrays, encoder_arrays
+from seqloom.engine.from_network import decoder_arrays, missing_forms
 from seqloom.engine.library import instruction_set, instruction_sets
 from seqloom.model import SequenceModel, Source
 from tests import checks
 from tests.checks import check_decoder
-from tests.engine.models import KINDS, VOCABULARY, Used, compiled, compiled_encoder, small_model
+from tests.engine.models import (
+    KINDS,
+    RECURRENT,
+    VOCABULARY,
+    Used,
+    compiled,
+    compiled_encoder,
+    small_model,
+)
+from tests.model.models import NAMED, attends
 
 CLOSE = 2e-5  # of float32, for hidden values and log-probabilities of a few units
 
@@ -20,18 +29,17 @@ def float32(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks.assert_close, "__defaults__", (CLOSE,))
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [*KINDS, *RECURRENT[::3]])
 def test_every_law_of_a_decoder(name: str) -> None:
     """S5.7, S7: reads add up, select is recompute, forks are independent, and beams find
     what brute force finds."""
     made, source = small_model(name, 3)
     used = SequenceModel(made.encoder, Used(made.decoder)).eval()
-    attends = "alone" not in name
-    check_decoder(used, source, vocabulary=VOCABULARY, seed=1, attends=attends)
+    check_decoder(used, source, vocabulary=VOCABULARY, seed=1, attends=attends(NAMED[name]))
 
 
 @pytest.mark.parametrize("instructions", instruction_sets())
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [*KINDS, *RECURRENT])
 @torch.no_grad()
 def test_the_numbers_are_the_decoders_own(name: str, instructions: str) -> None:
     """Features, attention and logits of float64, to float32's digits, in every instruction set."""
@@ -56,9 +64,7 @@ def test_the_numbers_are_the_decoders_own(name: str, instructions: str) -> None:
 
 
 @pytest.mark.parametrize("instructions", instruction_sets())
-@pytest.mark.parametrize(
-    "name", [name for name in KINDS if "alone" not in name and "lstm" not in name]
-)
+@pytest.mark.parametrize("name", [name for name in (*KINDS, *RECURRENT) if "alone" not in name])
 @torch.no_grad()
 def test_an_encoder_gives_the_states_of_its_original(name: str, instructions: str) -> None:
     """S5.4: at all real positions, for short and long sentences side by side, and the code."""
@@ -78,7 +84,8 @@ def test_an_encoder_gives_the_states_of_its_original(name: str, instructions: st
         assert bool((found.states[~found.mask] == 0).all())
         assert found.code is not None
         assert expected.code is not None
-        torch.testing.assert_close(found.code[0].double(), expected.code[0], rtol=CLOSE, atol=CLOSE)
+        for part, original in zip(found.code, expected.code, strict=True):
+            torch.testing.assert_close(part.double(), original, rtol=CLOSE, atol=CLOSE)
 
 
 @torch.no_grad()
@@ -140,12 +147,33 @@ def test_a_token_that_is_none_is_refused(token: int) -> None:
         engine.read(torch.tensor([[token]]), state)
 
 
-@pytest.mark.parametrize("name", ["lstm form e", "plain sinusoids reads", "transformer to form e"])
-def test_what_has_no_form_says_why(name: str) -> None:
-    """A decoder or encoder without a compiled form is named, so that `describe` can tell."""
-    made, _ = small_model(name, 1)
-    reason = decoder_arrays(made.decoder)
-    assert isinstance(reason, str)
-    assert reason.split()[0] in ("a", "positions")
-    if name == "lstm form e":
-        assert encoder_arrays(made.encoder) == "an encoder of kind RecurrentEncoder"
+@torch.no_grad()
+def test_every_model_is_compiled_or_says_why_not() -> None:
+    """All kinds of models that a configuration can ask for, each with the numbers of its original;
+    those without a form name the part."""
+    reasons = set()
+    for name in sorted(NAMED)[::7]:
+        made, source = small_model(name, 2)
+        arrays = decoder_arrays(made.decoder)
+        if isinstance(arrays, str):
+            reasons.add(arrays)
+            continue
+        engine, memory = compiled(made.decoder), made.encoder.encode(source)
+        tokens = torch.randint(VOCABULARY, (2, 4))
+        expected, _ = made.decoder.read(tokens, made.decoder.start(memory))
+        features, _ = engine.read(tokens, engine.start(memory))
+        torch.testing.assert_close(
+            features.hidden.double(), expected.hidden, rtol=CLOSE, atol=CLOSE, check_stride=False
+        )
+    assert reasons == {
+        "a decoder that reads its whole distribution, not a token",
+        "a decoder that reads the source before it writes",
+    }
+
+
+def test_the_missing_side_of_a_network_is_named() -> None:
+    """What `describe` shows of a network that runs on torch."""
+    assert missing_forms(small_model("lstm form e", 1)[0]) == []
+    made, _ = small_model("gru form soft", 1)
+    reason = "a decoder that reads its whole distribution, not a token"
+    assert missing_forms(made) == [("decoder", reason)]

@@ -33,6 +33,10 @@ KINDS = [
     "gated joint",
     "sizes rotary",
     "ssru sinusoids",
+    "lstm form e",
+    "general global fed",
+    "additive local-predicted previous-fed",
+    "gru reads and writes",
 ]
 SEARCHES: list[Search] = [
     Greedy(),
@@ -107,11 +111,12 @@ def test_a_wide_beam_finds_what_brute_force_finds() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("name", ["plain sinusoids", "lstm form everything"])
 @torch.no_grad()
-def test_threads_batch_mates_and_order_change_nothing(precision: Precision) -> None:
+def test_threads_batch_mates_and_order_change_nothing(name: str, precision: Precision) -> None:
     """A sentence has the same output, to the bit, however many are searched together and in
     whatever order; sentences that come and go included."""
-    model, source = small_model("plain sinusoids", 23)
+    model, source = small_model(name, 23)
     packed, rows = stacks(model, precision), rows_of(source)
     longest = torch.randint(1, 12, (23,))
     search = PatientBeam(3, n_best=2)
@@ -125,14 +130,15 @@ def test_threads_batch_mates_and_order_change_nothing(precision: Precision) -> N
         assert found == [expected[i] for i in order]
 
 
+@pytest.mark.parametrize("name", ["plain sinusoids", "general global fed", "lstm form d"])
 @torch.no_grad()
-def test_bytes_give_the_same_outputs_in_every_instruction_set() -> None:
+def test_bytes_give_the_same_outputs_in_every_instruction_set(name: str) -> None:
     """Sums of bytes are exact, so that scores differ by float32's last digits alone."""
-    model, source = small_model("plain sinusoids", 12)
+    model, source = small_model(name, 12)
     packed, limits = stacks(model, "int8"), Limits(torch.full((12,), 8))
     every = []
-    for name in instruction_sets():
-        with instruction_set(name):
+    for instructions in instruction_sets():
+        with instruction_set(instructions):
             every.append(SearchLoop(*packed).run(rows_of(source), plan(Beam(3), limits), limits))
     for found in every[1:]:
         assert_same(found, every[0])

@@ -8,10 +8,16 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seqloom.engine.from_network import Features, Memory
-from seqloom.engine.library import SourceStructure, StepStructure, address, core
-from seqloom.engine.matrices import BLOCK, round_up
-from seqloom.engine.stacks import PackedStack
+from seqloom.engine.from_network import DataError, Features, Memory
+from seqloom.engine.library import (
+    CodesStructure,
+    SourceStructure,
+    StepStructure,
+    address,
+    core,
+)
+from seqloom.engine.matrices import BLOCK, pad_to, round_up
+from seqloom.engine.packed import PackedStack
 from seqloom.engine.workspace import EntryPool, Workspaces, check
 
 __all__ = ["CompiledDecoder", "CompiledState"]
@@ -42,6 +48,7 @@ class CompiledState:
     sentences: int
     width: int  # source positions, padding among them
     trace: bool = False
+    last_only: bool = False  # the last entry of a path is all that it goes on from
 
     def select(
         self, rows: Int[Tensor, "R2"], sentences: Int[Tensor, "B2"] | None = None
@@ -71,8 +78,9 @@ class CompiledState:
 
     @property
     def seen(self) -> Bool[np.ndarray, "R C"]:
-        """Which places of the lists of entries are filled."""
-        return np.arange(self.entries.shape[1]) < self.counts[:, None]
+        """Which places of the lists of entries are filled and still needed."""
+        places, counts = np.arange(self.entries.shape[1]), self.counts[:, None]
+        return places == counts - 1 if self.last_only else places < counts
 
     def moved(self, pool: EntryPool) -> "CompiledState":
         """The same with copies, in another pool, of what its paths see."""
@@ -102,30 +110,43 @@ class CompiledDecoder:
     def __init__(self, stack: PackedStack) -> None:
         self.stack = stack
         self._spaces = Workspaces()
-        heads = stack.arrays.heads
-        self._sizes = len(stack.blocks), heads.count * heads.room
+        self._entry = int(core().sl_entry_size(stack.structure(1)))
 
     def start(self, memory: Memory, *, trace: bool = False) -> CompiledState:
         rows = memory.sentences
         sources: tuple[PreparedSource, ...] = ()
         width = 0
-        if self.stack.sources is not None:
-            if memory.states is None or memory.mask is None:
-                raise TypeError("a Transformer decoder needs the encoder's states")
-            sources, width = self._prepare(memory.states, memory.mask), memory.mask.shape[1]
+        if self.stack.reads_source:
+            sources = self._prepare(memory)
+            width = 0 if memory.mask is None else memory.mask.shape[1]
         return CompiledState(
             np.zeros((rows, 0), dtype=np.int32),
             np.zeros(rows, dtype=np.int32),
-            EntryPool(*self._sizes),
+            EntryPool(self._entry),
             sources,
             rows,
             width,
             trace,
+            self.stack.last_only,
         )
 
     def read(
         self, inputs: Int[Tensor, "R T"], state: CompiledState
     ) -> tuple[Features, CompiledState]:
+        if not self.stack.last_only or inputs.shape[1] == 1:
+            return self._read_together(inputs, state)
+        steps = []
+        for one in inputs.split(1, dim=1):
+            features, state = self._read_together(one, state)
+            steps.append(features)
+        attention = [step.attention for step in steps if step.attention is not None]
+        hidden = torch.cat([step.hidden for step in steps], dim=1)
+        return Features(hidden, torch.cat(attention, dim=1) if attention else None), state
+
+    def _read_together(
+        self, inputs: Int[Tensor, "R T"], state: CompiledState
+    ) -> tuple[Features, CompiledState]:
+        """All steps in one call; only one where a step needs the one before."""
         state = state.compact()
         (rows, steps), paths = inputs.shape, len(inputs) // state.sentences
         tokens = inputs.numpy().astype(np.int32).ravel()
@@ -140,11 +161,11 @@ class CompiledDecoder:
             pointers = [addressof(source.structure) for source in state.sources]
             sources = np.repeat(np.array(pointers, dtype=np.uint64), paths * steps)
         attention = None
-        if state.trace and state.sources:
+        if state.trace and self.stack.attends:
             attention = np.zeros((rows * steps, max(1, state.width)), dtype=np.float32)
         step = StepStructure(
             rows * steps,
-            *map(address, (tokens, at, seen, lists, sources)),
+            *map(address, (tokens, at, seen, None, lists, sources)),
             state.pool.handle,
             address(attention),
             0 if attention is None else attention.shape[1],
@@ -152,7 +173,7 @@ class CompiledDecoder:
         hidden = np.empty((rows * steps, self.stack.stride), dtype=np.float32)
         whole = self.stack.structure(int(seen.max()))
         check(core().sl_read(whole, self._spaces.handle, step, address(hidden)))
-        made = torch.from_numpy(hidden[:, : self.stack.arrays.width]).unflatten(0, (rows, steps))
+        made = torch.from_numpy(hidden[:, : self.stack.width]).unflatten(0, (rows, steps))
         if attention is None:
             return Features(made), after
         shown = torch.from_numpy(_spread(attention, state, paths * steps))
@@ -174,20 +195,13 @@ class CompiledDecoder:
         return made.view(*hidden.shape[:-1], -1)
 
     def _check_tokens(self, tokens: np.ndarray) -> None:
-        most = len(self.stack.vectors)
+        most = self.stack.vocabulary
         if len(tokens) and not (int(tokens.min()) >= 0 and int(tokens.max()) < most):
             raise IndexError(f"a token is not one of the {most:,} that the model knows")
 
-    def _prepare(
-        self, states: Float[Tensor, "B S D"], mask: Bool[Tensor, "B S"]
-    ) -> tuple[PreparedSource, ...]:
-        """What the paths of each sentence will look at."""
-        sources = self.stack.sources
-        real, whole = mask.numpy(), self.stack.structure(1)
-        if sources is None:
-            return ()
-        rows = np.zeros((int(real.sum()), round_up(sources.inputs, BLOCK)), dtype=np.float32)
-        rows[:, : states.shape[2]] = states.detach().numpy()[real]
+    def _prepare(self, memory: Memory) -> tuple[PreparedSource, ...]:
+        """What the paths of each sentence will know of their source."""
+        whole, (real, rows) = self.stack.structure(1), self._source_rows(memory)
         lengths = real.sum(axis=1).astype(np.int32)
         structures = (SourceStructure * len(lengths))()
         memories = []
@@ -200,6 +214,7 @@ class CompiledDecoder:
                 whole,
                 self._spaces.handle,
                 address(rows),
+                _codes(memory),
                 address(lengths),
                 len(lengths),
                 structures,
@@ -209,6 +224,32 @@ class CompiledDecoder:
             PreparedSource(structure, memory, np.flatnonzero(row))
             for structure, memory, row in zip(structures, memories, real, strict=True)
         )
+
+    def _source_rows(self, memory: Memory) -> tuple[np.ndarray, np.ndarray | None]:
+        """Where there are states, and these in rows one after the other."""
+        if memory.states is None or memory.mask is None:
+            if self.stack.attends:
+                raise TypeError("an attentive decoder needs the encoder's states")
+            return np.zeros((memory.sentences, 0), dtype=bool), None
+        real = memory.mask.numpy()
+        if self.stack.attends and not real.any(axis=1).all():
+            raise DataError("a source without a single real position cannot be attended to")
+        if self.stack.ordered and (real[:, 1:] & ~real[:, :-1]).any():
+            raise DataError("causal and local attention need sources with padding at the end only")
+        values = memory.states.detach().numpy()[real]
+        return real, pad_to(values, len(values), round_up(values.shape[1], BLOCK))
+
+
+def _codes(memory: Memory) -> CodesStructure:
+    """The encoder's code as the core takes it: (part, layer, value) in rows."""
+    if memory.code is None:
+        return CodesStructure()
+    parts = torch.stack([part.detach() for part in memory.code], dim=1).numpy()  # (B, P, L, D)
+    flat = parts.reshape(len(parts), -1)
+    rows = pad_to(flat, len(flat), round_up(flat.shape[1], BLOCK))
+    codes = CodesStructure(*parts.shape[1:], address(rows))
+    codes.kept = rows
+    return codes
 
 
 def _grown(state: CompiledState, steps: int) -> CompiledState:

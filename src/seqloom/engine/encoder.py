@@ -2,10 +2,11 @@
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from seqloom.engine.from_network import Memory, Source
-from seqloom.engine.library import address, core
-from seqloom.engine.stacks import PackedStack
+from seqloom.engine.library import TextStructure, address, core
+from seqloom.engine.packed import PackedStack
 from seqloom.engine.workspace import Workspaces, check
 
 __all__ = ["CompiledEncoder"]
@@ -21,24 +22,31 @@ class CompiledEncoder:
     def encode(self, source: Source) -> Memory:
         mask = source.mask
         real = mask.numpy()
-        tokens = source.values.numpy()[real].astype(np.int32)
-        most = len(self.stack.vectors)
+        lengths = source.lengths.numpy().astype(np.int32)
+        text = self._text(source.values.numpy()[real], lengths)
+        structure = self.stack.structure(int(lengths.max()))
+        shape = core().sl_code_shape(structure)
+        codes = np.zeros((len(lengths), core().sl_code_size(shape)), dtype=np.float32)
+        states = np.empty((int(real.sum()), self.stack.stride), dtype=np.float32)
+        check(
+            core().sl_encode(structure, self._spaces.handle, text, address(states), address(codes))
+        )
+        padded = np.zeros((*real.shape, self.stack.width), dtype=np.float32)
+        padded[real] = states[:, : self.stack.width]
+        code = _parts(codes, shape.parts, shape.layers, shape.width)
+        return Memory(len(lengths), torch.from_numpy(padded), mask, code=code)
+
+    def _text(self, items: np.ndarray, lengths: np.ndarray) -> TextStructure:
+        """All real items, one sentence after the other."""
+        tokens, most = items.astype(np.int32), self.stack.vocabulary
         if not (int(tokens.min()) >= 0 and int(tokens.max()) < most):
             raise IndexError(f"a token is not one of the {most:,} that the model knows")
-        lengths = source.lengths.numpy().astype(np.int32)
-        states = np.empty((len(tokens), self.stack.stride), dtype=np.float32)
-        check(
-            core().sl_encode(
-                self.stack.structure(int(lengths.max())),
-                self._spaces.handle,
-                address(tokens),
-                address(lengths),
-                len(lengths),
-                address(states),
-            )
-        )
-        found = states[:, : self.stack.arrays.width]
-        padded = np.zeros((*real.shape, found.shape[1]), dtype=np.float32)
-        padded[real] = found
-        last = torch.from_numpy(found[np.cumsum(lengths) - 1])
-        return Memory(len(lengths), torch.from_numpy(padded), mask, code=(last[:, None],))
+        text = TextStructure(len(lengths), address(lengths), address(tokens))
+        text.kept = lengths, tokens
+        return text
+
+
+def _parts(codes: np.ndarray, parts: int, layers: int, width: int) -> tuple[Tensor, ...]:
+    """The parts of every sentence's code: (B, L, D) each."""
+    values = codes[:, : parts * layers * width].reshape(len(codes), parts, layers, width)
+    return tuple(torch.from_numpy(values[:, part].copy()) for part in range(parts))

@@ -15,14 +15,19 @@ from seqloom.engine.builder import LIBRARY
 
 __all__ = [
     "BlockStructure",
+    "CodesStructure",
     "FoundStructure",
+    "LayerStructure",
     "MatrixStructure",
     "NormStructure",
+    "RecurrentStructure",
     "SearchStructure",
     "SourceStructure",
     "StackStructure",
     "StepStructure",
     "TaskStructure",
+    "TextStructure",
+    "UnitStructure",
     "address",
     "core",
     "core_or_none",
@@ -76,6 +81,60 @@ class BlockStructure(Structure):
     ]
 
 
+class UnitStructure(Structure):
+    """sl_unit."""
+
+    _fields_ = [
+        ("kind", c_int32),
+        ("activation", c_int32),
+        ("width", c_int32),
+        ("real", c_int32),
+        ("reset_after", c_int32),
+        ("take", c_int32),
+        ("project", MatrixStructure),
+        ("recur", MatrixStructure),
+        ("candidate", MatrixStructure),
+    ]
+
+
+class LayerStructure(Structure):
+    """sl_layer."""
+
+    _fields_ = [
+        ("units", UnitStructure * 2),
+        ("directions", c_int32),
+        ("backward", c_int32),
+        ("inputs", c_int32),
+        ("residual", c_int32),
+        ("norm", NormStructure),
+    ]
+
+
+class RecurrentStructure(Structure):
+    """sl_recurrent."""
+
+    _fields_ = [
+        *((name, c_int32) for name in ("layers", "parts", "width", "output", "vectors")),
+        *((name, c_int32) for name in ("feedback", "code_input", "code_first", "code_output")),
+        *((name, c_int32) for name in ("feed", "summed", "query", "score", "heads", "key")),
+        *((name, c_int32) for name in ("causal", "window", "gaussian", "predicted", "source")),
+        *((name, c_int32) for name in ("code", "first_kind", "readout_width")),
+        ("stack", POINTER(LayerStructure)),
+        ("first", c_void_p),
+        ("joins", POINTER(MatrixStructure)),
+        ("bridges", MatrixStructure * 2),
+        ("ask", MatrixStructure),
+        ("keys", MatrixStructure),
+        ("second", MatrixStructure),
+        ("focus", MatrixStructure),
+        ("weigh", c_void_p),
+        ("focus_weigh", c_void_p),
+        ("readout", MatrixStructure),
+        ("bridge_activation", c_int32),
+        ("key_factor", c_float),
+    ]
+
+
 class StackStructure(Structure):
     """sl_stack."""
 
@@ -93,8 +152,12 @@ class StackStructure(Structure):
         ("source_head", c_int32),
         ("turned", c_int32),
         ("joint", c_int32),
-        ("recurrent", c_int32),
-        ("reserved", c_int32),
+        ("ssru", c_int32),
+        ("backwards", c_int32),
+        ("closing", c_int32),
+        ("input", c_int32),
+        ("turned_states", c_int32),
+        ("real", c_int32),
         ("vectors", c_void_p),
         ("places", c_void_p),
         ("angles", c_void_p),
@@ -103,13 +166,38 @@ class StackStructure(Structure):
         ("mix", MatrixStructure),
         ("sources", MatrixStructure),
         ("output", MatrixStructure),
+        ("recurrent", POINTER(RecurrentStructure)),
     ]
+
+
+class TextStructure(Structure):
+    """sl_text."""
+
+    _fields_ = [
+        ("sentences", c_int32),
+        ("lengths", c_void_p),
+        ("tokens", c_void_p),
+        ("inputs", c_void_p),
+    ]
+
+
+class CodesStructure(Structure):
+    """sl_codes."""
+
+    _fields_ = [("parts", c_int32), ("layers", c_int32), ("width", c_int32), ("values", c_void_p)]
 
 
 class SourceStructure(Structure):
     """sl_source."""
 
-    _fields_ = [("count", c_int32), ("room", c_int32), ("keys", c_void_p), ("values", c_void_p)]
+    _fields_ = [
+        ("count", c_int32),
+        ("room", c_int32),
+        ("keys", c_void_p),
+        ("values", c_void_p),
+        ("code", c_void_p),
+        ("first", c_void_p),
+    ]
 
 
 class StepStructure(Structure):
@@ -120,6 +208,7 @@ class StepStructure(Structure):
         ("tokens", c_void_p),
         ("positions", c_void_p),
         ("counts", c_void_p),
+        ("inputs", c_void_p),
         ("paths", c_void_p),
         ("sources", c_void_p),
         ("pool", c_void_p),
@@ -156,6 +245,7 @@ class TaskStructure(Structure):
         ("tokens", c_void_p),
         ("starts", c_void_p),
         ("lengths", c_void_p),
+        ("inputs", c_void_p),
         ("longest", c_void_p),
         ("shortest", c_void_p),
         ("words", c_void_p),
@@ -194,14 +284,20 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sl_best": (None, [Matrix, c_void_p, c_int32, c_int32, c_void_p, c_void_p, c_void_p]),
     "sl_workspace_new": (c_void_p, []),
     "sl_workspace_free": (None, [c_void_p]),
-    "sl_pool_new": (c_void_p, [c_int32, c_int32]),
+    "sl_entry_size": (c_int32, [Stack]),
+    "sl_pool_new": (c_void_p, [c_int32]),
     "sl_pool_free": (None, [c_void_p]),
     "sl_pool_take": (c_int32, [c_void_p, c_int32, c_void_p]),
     "sl_pool_used": (c_int32, [c_void_p]),
     "sl_pool_copy": (c_int32, [c_void_p, c_void_p, c_int32, c_void_p, c_void_p]),
-    "sl_encode": (c_int, [Stack, c_void_p, c_void_p, c_void_p, c_int32, c_void_p]),
+    "sl_code_shape": (CodesStructure, [Stack]),
+    "sl_code_size": (c_int64, [POINTER(CodesStructure)]),
+    "sl_encode": (c_int, [Stack, c_void_p, POINTER(TextStructure), c_void_p, c_void_p]),
     "sl_source_size": (c_int64, [Stack, c_int32]),
-    "sl_prepare": (c_int, [Stack, c_void_p, c_void_p, c_void_p, c_int32, c_void_p]),
+    "sl_prepare": (
+        c_int,
+        [Stack, c_void_p, c_void_p, POINTER(CodesStructure), c_void_p, c_int32, c_void_p],
+    ),
     "sl_read": (c_int, [Stack, c_void_p, POINTER(StepStructure), c_void_p]),
     "sl_write": (c_int, [Stack, c_void_p, c_void_p, c_int32, c_void_p]),
     "sl_search_all": (

@@ -13,7 +13,7 @@ from seqloom.engine.library import (
     address,
     core,
 )
-from seqloom.engine.stacks import PackedStack
+from seqloom.engine.packed import PackedStack
 from seqloom.engine.workspace import check
 
 __all__ = ["SearchLoop", "WordLists"]
@@ -117,7 +117,7 @@ class SearchLoop:
         task = _task(rows, order, limits)
         if words is not None:
             _limit_words(task, words.take(order), self.decoder)
-        _check_tokens(task.kept[0], len(self.encoder.vectors))
+        _check_tokens(task.kept[0], self.encoder.vocabulary)
         status = core().sl_search_all(
             self.encoder.structure(len(rows[order[0]])),
             self.decoder.structure(steps),
@@ -146,7 +146,7 @@ def _task(rows: Sequence[np.ndarray], order: np.ndarray, limits: Limits) -> Task
     shortest = None
     if limits.shortest is not None:
         shortest = limits.shortest.numpy()[order].astype(np.int32)
-    arrays = tokens, starts, lengths, longest, shortest
+    arrays = tokens, starts, lengths, None, longest, shortest
     task = TaskStructure(len(rows), int(longest.max()), *map(address, arrays))
     task.kept = arrays
     return task

@@ -5,29 +5,27 @@ all the way through, so it changes no result.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from seqloom.engine.library import BlockStructure, NormStructure, StackStructure, address
-from seqloom.engine.matrices import BLOCK, Matrix, Norm, Precision, pad_to, round_up
+from seqloom.engine.matrices import Matrix, Norm, Precision, pad_to, round_up
+from seqloom.engine.packed import (
+    ACTIVATIONS,
+    AffineArrays,
+    PackedStack,
+    ReadingTurn,
+    Vectorizer,
+    pack_output,
+    stack_outputs,
+    turn_structure,
+    vector_table,
+)
 
-__all__ = ["ACTIVATIONS", "AffineArrays", "BlockArrays", "Heads", "PackedStack", "StackArrays"]
+__all__ = ["BlockArrays", "Heads", "PackedStack", "PackedTransformer", "StackArrays"]
 
-ACTIVATIONS = {"identity": 0, "relu": 1, "gelu": 2, "gated": 3}
 FEWEST = 256  # positions that there are vectors for at first
-
-
-@dataclass(frozen=True)
-class AffineArrays:
-    """Weights (outputs, inputs) and bias of a linear map."""
-
-    weights: np.ndarray
-    bias: np.ndarray | None = None
-
-    def scaled(self, factor: float) -> "AffineArrays":
-        bias = None if self.bias is None else self.bias * factor
-        return AffineArrays(self.weights * factor, bias)
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class StackArrays:
     heads: Heads
     norm_first: bool
     activation: str
-    vectors: np.ndarray  # (V, width)
+    vectors: np.ndarray | None  # (V, width)
     places: Callable[[int], np.ndarray]  # the vectors of so many positions: (P, width)
     blocks: Sequence[BlockArrays]
     norm: Norm | None
@@ -82,12 +80,22 @@ class StackArrays:
     )
     source_heads: Heads | None = None  # of attention to the source
 
+    output: AffineArrays | None = None
+    turn: ReadingTurn | None = None
+    vectorize: Vectorizer | None = None  # where there is no table of vectors
+
     @property
     def recurrent(self) -> bool:
         """Whether a recurrent unit takes the place of self-attention."""
         return self.blocks[0].combine is None
 
-    output: AffineArrays | None = None
+    def with_turn(self, turn: ReadingTurn) -> "StackArrays":
+        """The same for an encoder that reads from the end."""
+        return replace(self, turn=turn)
+
+    def pack(self, precision: Precision) -> "PackedTransformer":
+        """The same as the core takes it."""
+        return PackedTransformer.of_arrays(self, precision)
 
 
 def _by_heads(part: AffineArrays, heads: Heads, size: int, inputs: int) -> AffineArrays:
@@ -105,24 +113,8 @@ def _from_heads(part: AffineArrays, heads: Heads) -> AffineArrays:
     outputs = len(part.weights)
     weights = part.weights.reshape(outputs, heads.count, heads.value)
     full = pad_to(weights, round_up(outputs), heads.count, heads.room)
-    return AffineArrays(full.reshape(len(full), -1), _filled(part.bias, len(full)))
-
-
-def _plain(part: AffineArrays, outputs: int, inputs: int) -> AffineArrays:
-    return AffineArrays(pad_to(part.weights, outputs, inputs), _filled(part.bias, outputs))
-
-
-def _filled(bias: np.ndarray | None, room: int) -> np.ndarray | None:
-    return None if bias is None else pad_to(bias, room)
-
-
-def _side_by_side(parts: Sequence[AffineArrays]) -> AffineArrays:
-    """Several maps of the same inputs as one."""
-    bias = None
-    if any(part.bias is not None for part in parts):
-        each = [np.zeros(len(p.weights), np.float32) if p.bias is None else p.bias for p in parts]
-        bias = np.concatenate(each)
-    return AffineArrays(np.concatenate([part.weights for part in parts]), bias)
+    bias = None if part.bias is None else pad_to(part.bias, len(full))
+    return AffineArrays(full.reshape(len(full), -1), bias)
 
 
 @dataclass(frozen=True)
@@ -138,18 +130,14 @@ class PackedBlock:
         maps = {
             **_mixing(block, stack),
             "widen": _widened(block, stack),
-            "narrow": _plain(block.narrow, width, round_up(block.narrow.weights.shape[1])),
+            "narrow": block.narrow.padded(width, round_up(block.narrow.weights.shape[1])),
         }
         if block.query is not None and block.merge is not None and stack.source_heads is not None:
             across = stack.source_heads
             asked = block.query.scaled(across.key**-0.5)
             maps["query"] = _by_heads(asked, across, across.key, stack.width)
             maps["merge"] = _from_heads(block.merge, across)
-        matrices = {
-            name: Matrix.pack(part.weights, part.bias, precision=precision)
-            for name, part in maps.items()
-        }
-        return cls(block.norms, matrices)
+        return cls(block.norms, {name: part.pack(precision) for name, part in maps.items()})
 
     def structure(self) -> BlockStructure:
         norms = [norm.structure() for norm in self.norms]
@@ -163,44 +151,39 @@ def _mixing(block: BlockArrays, stack: StackArrays) -> dict[str, AffineArrays]:
     """The maps by which positions meet."""
     heads, width = stack.heads, round_up(stack.width)
     if block.combine is None:
-        return {"project": _side_by_side([_plain(part, width, width) for part in block.project])}
+        return {"project": stack_outputs([part.padded(width, width) for part in block.project])}
     query, key, value = block.project
     parts = [
         _by_heads(query.scaled(heads.key**-0.5), heads, heads.key, stack.width),
         _by_heads(key, heads, heads.key, stack.width),
         _by_heads(value, heads, heads.value, stack.width),
     ]
-    return {"project": _side_by_side(parts), "combine": _from_heads(block.combine, heads)}
+    return {"project": stack_outputs(parts), "combine": _from_heads(block.combine, heads)}
 
 
 def _widened(block: BlockArrays, stack: StackArrays) -> AffineArrays:
     """The first map of the inner network; of a gated one, both halves filled up."""
     inner, width = round_up(block.narrow.weights.shape[1]), round_up(stack.width)
     if stack.activation != "gated":
-        return _plain(block.widen, inner, width)
-    weights = np.split(block.widen.weights, 2)
-    biases = [None, None] if block.widen.bias is None else np.split(block.widen.bias, 2)
-    halves = [AffineArrays(*half) for half in zip(weights, biases, strict=True)]
-    return _side_by_side([_plain(half, inner, width) for half in halves])
+        return block.widen.padded(inner, width)
+    return block.widen.groups_padded(2, inner)
 
 
-@dataclass(frozen=True)
-class PackedStack:
-    """An encoder or a decoder, packed; `structure(P)` is what the core takes, for P positions."""
+@dataclass(frozen=True, kw_only=True)
+class PackedTransformer(PackedStack):
+    """A Transformer's encoder or decoder, packed."""
 
     arrays: StackArrays
     blocks: Sequence[PackedBlock]
-    vectors: np.ndarray
     sources: Matrix | None
-    output: Matrix | None
     mix: Matrix | None
     _made: dict[int, StackStructure] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, arrays: StackArrays, precision: Precision) -> "PackedStack":
+    def of_arrays(cls, arrays: StackArrays, precision: Precision) -> "PackedTransformer":
+        """The parameters as the core takes them."""
         blocks = [PackedBlock.of(block, arrays, precision) for block in arrays.blocks]
-        row = round_up(arrays.width, BLOCK)
-        sources = output = None
+        sources = output = mix = None
         looks = [block.sources for block in arrays.blocks if block.sources is not None]
         if looks and arrays.source_heads is not None:
             heads = arrays.source_heads
@@ -209,28 +192,24 @@ class PackedStack:
                 for pair in looks
                 for part, size in zip(pair, (heads.key, heads.value), strict=True)
             ]
-            whole = _side_by_side(parts)
-            sources = Matrix.pack(whole.weights, whole.bias, precision=precision)
+            sources = stack_outputs(parts).pack(precision)
         if arrays.output is not None:
-            weights = arrays.output.weights
-            output = Matrix.pack(
-                pad_to(weights, len(weights), round_up(arrays.width)),
-                arrays.output.bias,
-                precision=precision,
-                missing=-np.inf,
-                keep_rows=True,
-            )
-        vectors = pad_to(arrays.vectors, len(arrays.vectors), row)
-        mix = None
+            output = pack_output(arrays.output, precision)
         if arrays.mix is not None:
-            square = _plain(arrays.mix, round_up(arrays.width), round_up(arrays.width))
-            mix = Matrix.pack(square.weights, square.bias, precision=precision)
-        return cls(arrays, blocks, vectors, sources, output, mix)
-
-    @property
-    def stride(self) -> int:
-        """Floats from one row of hidden values to the next."""
-        return round_up(self.arrays.width, BLOCK)
+            square = arrays.mix.padded(round_up(arrays.width), round_up(arrays.width))
+            mix = square.pack(precision)
+        return cls(
+            width=arrays.width,
+            vectors=vector_table(arrays.vectors, arrays.width),
+            vectorize=arrays.vectorize,
+            output=output,
+            reads_source=sources is not None,
+            attends=sources is not None,
+            arrays=arrays,
+            blocks=blocks,
+            sources=sources,
+            mix=mix,
+        )
 
     def structure(self, positions: int) -> StackStructure:
         """The same for the core, with vectors for at least so many positions."""
@@ -253,14 +232,16 @@ class PackedStack:
             layers=len(blocks),
             norm_first=arrays.norm_first,
             activation=ACTIVATIONS[arrays.activation],
-            vocabulary=len(self.vectors),
+            vocabulary=self.vocabulary,
             positions=positions,
             crossing=self.sources is not None,
             source_heads=0 if across is None else across.count,
             source_head=0 if across is None else across.room,
             turned=angles is not None,
             joint=self.mix is not None,
-            recurrent=arrays.recurrent,
+            ssru=arrays.recurrent,
+            input=arrays.width,
+            real=arrays.width,
             vectors=address(self.vectors),
             places=address(places),
             angles=address(angles),
@@ -274,5 +255,6 @@ class PackedStack:
             made.sources = self.sources.structure()
         if self.output is not None:
             made.output = self.output.structure()
+        turn_structure(made, arrays.turn)
         made.kept = (places, angles, blocks)
         return made

@@ -43,9 +43,9 @@ class _Owner:
 class EntryPool:
     """What every block keeps of each token that was read; entries are only ever added."""
 
-    def __init__(self, layers: int, width: int) -> None:
-        self._sizes = layers, width
-        self.handle: int = core().sl_pool_new(layers, width)
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self.handle: int = core().sl_pool_new(size)
         if not self.handle:
             check(1)
         self._lock = threading.Lock()  # states that share a pool may be read by several threads
@@ -75,4 +75,4 @@ class EntryPool:
 
     def fresh(self) -> "EntryPool":
         """An empty pool for entries of the same size."""
-        return EntryPool(*self._sizes)
+        return EntryPool(self._size)

@@ -77,6 +77,7 @@ class Bridge(InitialState):
         """Sizes are (layers, width)."""
         super().__init__()
         self.target = target
+        self.activation_name = activation
         self.activation = BRIDGE_ACTIVATIONS[activation]
         self.maps = nn.ModuleList(
             nn.Linear(source[0] * source[1], target[0] * target[1], bias=bias) for _ in range(parts)

@@ -97,6 +97,30 @@ static void attend(const sl_head *head, const float *queries, long stride, int r
     }
 }
 
+/* The two halves of `attend` by themselves, for weights that are not a softmax of the scores alone. */
+static void compare(const sl_head *head, const float *queries, long stride, int rows, float *scores) {
+    for (; rows >= 2; rows -= 2, queries += 2 * stride, scores += 2 * head->room)
+        compare_rows(2, 2, head, queries, stride, scores);
+    if (rows) compare_rows(1, 4, head, queries, stride, scores);
+}
+
+static void mix(const sl_head *head, const float *weights, int rows, float *out, long stride) {
+    for (; rows >= 2; rows -= 2, weights += 2 * head->room, out += 2 * stride)
+        mix_rows(2, head, weights, out, stride);
+    if (rows) mix_rows(1, head, weights, out, stride);
+}
+
+/* Additive scores of one query: w . tanh(query + key), for the keys of LANES positions at a time. */
+static void compare_sums(const sl_head *head, const float *query, const float *weigh, float *scores) {
+    for (int at = 0; at < head->count; at += LANES) {
+        vec sum = v_set(0.0f);
+        const float *keys = head->keys + at;
+        for (int e = 0; e < head->size; e++, keys += head->room)
+            sum = v_fma(v_set(weigh[e]), v_tanh(v_add(v_set(query[e]), v_load(keys))), sum);
+        v_store(scores + at, sum);
+    }
+}
+
 /* Scores of one head's query with the keys of its path, four at a time. */
 static inline void compare_path(const float *query, const float *const *cells, long offset, int count,
                                 int size, float *scores) {

@@ -20,9 +20,11 @@ int sl_pass_begin(sl_pass *pass, const sl_stack *stack, sl_workspace *space, int
     return !pass->normed || !pass->wide || !pass->found;
 }
 
-int sl_embed(const sl_pass *pass, const int32_t *tokens, const int32_t *positions) {
+int sl_embed(const sl_pass *pass, const int32_t *tokens, const float *inputs,
+             const int32_t *positions) {
     for (int row = 0; row < pass->rows; row++) {
-        const float *vector = pass->stack->vectors + tokens[row] * pass->stride;
+        const float *vector = inputs ? inputs + row * pass->stride
+                                     : pass->stack->vectors + tokens[row] * pass->stride;
         const float *place = pass->stack->places + positions[row] * pass->stride;
         float *hidden = pass->hidden + row * pass->stride;
         for (long i = 0; i < pass->stride; i++) hidden[i] = vector[i] + place[i];

@@ -20,8 +20,8 @@ typedef struct {
 /* Room for so many rows; `hidden` is where the last of them is left. 0, or 1 without memory. */
 int sl_pass_begin(sl_pass *pass, const sl_stack *stack, sl_workspace *space, int rows, float *hidden);
 
-/* Token vectors at their positions. 0, or 1 without memory. */
-int sl_embed(const sl_pass *pass, const int32_t *tokens, const int32_t *positions);
+/* The vectors of tokens, or those that are given, at their positions. 0, or 1 without memory. */
+int sl_embed(const sl_pass *pass, const int32_t *tokens, const float *inputs, const int32_t *positions);
 
 /* What a step of a block works on, and what becomes of its sum. */
 const float *sl_before(const sl_pass *pass, const sl_norm *norm);

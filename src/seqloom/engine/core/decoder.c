@@ -7,10 +7,17 @@
 
 #include "blocks.h"
 #include "pool.h"
+#include "recurrent.h"
 
 static int room_for(int32_t count) { return (count + 15) / 16 * 16; }
 
+int32_t sl_entry_size(const sl_stack *decoder) {
+    if (decoder->recurrent) return sl_recurrent_entry(decoder->recurrent);
+    return 2 * decoder->layers * decoder->heads * decoder->head;
+}
+
 int64_t sl_source_size(const sl_stack *decoder, int32_t count) {
+    if (decoder->recurrent) return sl_recurrent_source(decoder->recurrent, count);
     return 2L * decoder->layers * decoder->source_heads * decoder->source_head * room_for(count);
 }
 
@@ -30,12 +37,14 @@ static void place_source(const sl_stack *decoder, const float *rows, long stride
 }
 
 /* The caller has given each source its memory and count; states lie one sentence after the other. */
-int sl_prepare(const sl_stack *decoder, sl_workspace *space, const float *states,
+int sl_prepare(const sl_stack *decoder, sl_workspace *space, const float *states, const sl_codes *codes,
                const int32_t *lengths, int32_t sentences, sl_source *sources) {
     long rows = 0;
     for (int i = 0; i < sentences; i++) rows += lengths[i];
     const long stride = sl_aligned(decoder->sources.outputs);
     sl_space_reset(space);
+    if (decoder->recurrent)
+        return sl_prepare_recurrent(decoder, space, states, codes, lengths, sentences, sources);
     float *found = sl_space_take(space, (size_t)rows * (size_t)stride * sizeof *found);
     const sl_outputs out = {found, stride, SL_IDENTITY, 0};
     if (!found || sl_apply(space, &decoder->sources, states, sl_aligned(decoder->sources.inputs),
@@ -62,7 +71,7 @@ static int resolve(const sl_pass *pass, const sl_step *step, lookup *paths) {
     size_t total = 0;
     long widest = 16;
     for (int row = 0; row < step->rows; row++) {
-        if (!pass->stack->recurrent) total += (size_t)step->counts[row];
+        if (!pass->stack->ssru) total += (size_t)step->counts[row];
         if (step->counts[row] > widest) widest = step->counts[row];
         if (step->sources && step->sources[row]->room > widest) widest = step->sources[row]->room;
     }
@@ -165,11 +174,12 @@ int sl_read(const sl_stack *decoder, sl_workspace *space, const sl_step *step, f
     sl_pass pass;
     lookup paths;
     sl_space_reset(space);
+    if (decoder->recurrent) return sl_read_recurrent(decoder, space, step, hidden);
     if (sl_pass_begin(&pass, decoder, space, step->rows, hidden)) return 1;
     if (resolve(&pass, step, &paths)) return 1;
-    if (sl_embed(&pass, step->tokens, step->positions)) return 1;
+    if (sl_embed(&pass, step->tokens, step->inputs, step->positions)) return 1;
     for (int layer = 0; layer < decoder->layers; layer++) {
-        if (decoder->recurrent ? go_on(&pass, step, layer) : look_back(&pass, step, &paths, layer))
+        if (decoder->ssru ? go_on(&pass, step, layer) : look_back(&pass, step, &paths, layer))
             return 1;
         if (decoder->crossing && look_across(&pass, step, &paths, layer)) return 1;
         if (sl_think(&pass, &decoder->blocks[layer])) return 1;

@@ -25,6 +25,17 @@ INLINE vec v_exp(vec x) {
     return v_times_power(p, n);
 }
 
+INLINE vec v_sigmoid(vec x) {
+    vec rest = v_exp(v_min(v_sub(v_set(0.0f), x), v_set(88.0f)));
+    return v_div(v_set(1.0f), v_add(rest, v_set(1.0f)));
+}
+
+/* To 1e-7: 1 - 2 / (e^2x + 1). */
+INLINE vec v_tanh(vec x) {
+    vec power = v_exp(v_min(v_add(x, x), v_set(88.0f)));
+    return v_sub(v_set(1.0f), v_div(v_set(2.0f), v_add(power, v_set(1.0f))));
+}
+
 /* x (1 + erf(x / sqrt 2)) / 2, with the error function to 2e-7 (Abramowitz and Stegun, 7.1.26). */
 INLINE vec v_gelu(vec x) {
     vec z = v_mul(v_abs(x), v_set(0.70710678f));

@@ -3,11 +3,13 @@
 #include "gemm.h"
 #include "rows.h"
 #include "attention.h"
+#include "units.h"
 #include "ranking.h"
 
 #define SL_KERNELS(label)                                                                   \
     {                                                                                       \
         .name = label, .quantise = quantise, .products = products, .multiply = multiply,    \
         .rank = rank, .normalise = normalise, .gate = gate, .softmax = softmax,             \
-        .attend = attend, .attend_path = attend_path, .recur = recur,                       \
+        .attend = attend, .attend_path = attend_path, .recur = recur, .compare = compare,   \
+        .compare_sums = compare_sums, .mix = mix, .reset = reset, .advance = advance,       \
     }

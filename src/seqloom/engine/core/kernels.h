@@ -58,6 +58,13 @@ typedef struct {
     void (*attend_path)(const float *query, const float *const *cells, long offset, int count,
                         int heads, int size, float *weights, float *out);
     void (*recur)(const float *sums, const float *before, int width, float *cell, float *hidden);
+    void (*compare)(const sl_head *head, const float *queries, long stride, int rows, float *scores);
+    void (*compare_sums)(const sl_head *head, const float *query, const float *weigh, float *scores);
+    void (*mix)(const sl_head *head, const float *weights, int rows, float *out, long stride);
+    void (*reset)(const sl_unit *unit, const float *sums, const float *made, const float *before,
+                  float *left);
+    void (*advance)(const sl_unit *unit, const float *sums, const float *made, const float *before,
+                    float *after);
 } sl_kernels;
 
 extern const sl_kernels sl_kernels_plain;

@@ -15,9 +15,9 @@ struct sl_pool {
     int32_t free_count, free_room;
 };
 
-sl_pool *sl_pool_new(int32_t layers, int32_t width) {
+sl_pool *sl_pool_new(int32_t size) {
     sl_pool *pool = calloc(1, sizeof *pool);
-    if (pool) pool->cell = 2L * layers * width;
+    if (pool) pool->cell = size;
     return pool;
 }
 

@@ -52,8 +52,7 @@ static void gate(float *values, long stride, int rows, int width) {
  * and the cell before, if there was one, to the cell; its positive part is added to `hidden`. */
 static void recur(const float *sums, const float *before, int width, float *cell, float *hidden) {
     for (int i = 0; i < width; i += LANES) {
-        vec rest = v_exp(v_min(v_sub(v_set(0.0f), v_load(sums + i)), v_set(88.0f)));
-        vec forget = v_div(v_set(1.0f), v_add(rest, v_set(1.0f)));
+        vec forget = v_sigmoid(v_load(sums + i));
         vec value = v_load(sums + width + i);
         vec old = before ? v_load(before + i) : v_set(0.0f);
         vec now = v_fma(forget, v_sub(old, value), value);

@@ -65,7 +65,7 @@ static int begin_worker(worker *me) {
     const size_t rows = (size_t)job->together * (size_t)job->search->width;
     const size_t candidates = (size_t)sl_beam_candidates(job->search, decoder->output.outputs);
     me->space = sl_workspace_new();
-    me->pool = sl_pool_new(decoder->layers, decoder->heads * decoder->head);
+    me->pool = sl_pool_new(sl_entry_size(decoder));
     me->sentences = room((size_t)job->together, sizeof *me->sentences);
     me->tokens = room(rows, sizeof *me->tokens);
     me->positions = room(rows, sizeof *me->positions);
@@ -143,20 +143,28 @@ static int read_sources(worker *me, int32_t first, int32_t count) {
     const int32_t *lengths = task->lengths + first;
     size_t rows = 0;
     for (int32_t i = 0; i < count; i++) rows += (size_t)lengths[i];
-    float *states =
-        aligned_alloc(64, rows * (size_t)sl_aligned(job->encoder->width) * sizeof *states);
+    const sl_stack *encoder = job->encoder;
+    sl_codes codes = sl_code_shape(encoder);
+    const size_t code = (size_t)sl_code_size(&codes);
+    float *states = aligned_alloc(64, rows * (size_t)sl_aligned(encoder->width) * sizeof *states);
+    codes.values = aligned_alloc(64, (size_t)count * code * sizeof(float));
     sl_source *sources = room((size_t)count, sizeof *sources);
-    int failed = !states || !sources;
+    int failed = !states || !codes.values || !sources;
+    if (codes.values) memset(codes.values, 0, (size_t)count * code * sizeof(float));
     for (int32_t i = 0; i < count && !failed; i++) {
         failed = begin_sentence(me, me->sentences + me->count + i, first + i);
         sources[i] = me->sentences[me->count + i].source;
     }
-    failed = failed ||
-             sl_encode(job->encoder, me->space, task->tokens + task->starts[first], lengths, count,
-                       states) ||
-             sl_prepare(job->decoder, me->space, states, lengths, count, sources);
+    const sl_text text = {.sentences = count, .lengths = lengths,
+                          .tokens = task->tokens + task->starts[first],
+                          .inputs = task->inputs ? task->inputs + task->starts[first] *
+                                                                      sl_aligned(encoder->input)
+                                                 : NULL};
+    failed = failed || sl_encode(encoder, me->space, &text, states, codes.values) ||
+             sl_prepare(job->decoder, me->space, states, &codes, lengths, count, sources);
     for (int32_t i = 0; i < count && !failed; i++) me->sentences[me->count + i].source = sources[i];
     free(states);
+    free(codes.values);
     free(sources);
     me->count += count;
     return failed;
@@ -298,7 +306,9 @@ static int drop_entries(worker *me, sentence *each, int all) {
     for (int32_t i = 0; i < each->beam.path_count && !all; i++) {
         if (each->beam.paths[i].finished) continue;
         const int32_t *list = each->lists[0] + i * each->list_room;
-        for (int32_t t = 0; t < each->beam.steps; t++) me->marks[list[t]] = now;
+        const int32_t steps = each->beam.steps; /* a recurrent decoder goes on from the last alone */
+        for (int32_t t = me->job->decoder->recurrent ? steps - 1 : 0; t < steps; t++)
+            me->marks[list[t]] = now;
     }
     for (int32_t i = 0; i < each->owned_count; i++) {
         const int32_t entry = each->owned[i];
@@ -322,7 +332,8 @@ static int follow_parents(worker *me, sentence *each) {
     int32_t *before = each->lists[0];
     each->lists[0] = each->lists[1];
     each->lists[1] = before;
-    return me->job->search->width > 1 ? drop_entries(me, each, 0) : 0;
+    const int unseen = me->job->search->width > 1 || me->job->decoder->recurrent;
+    return unseen ? drop_entries(me, each, 0) : 0;
 }
 
 /* What each sentence makes of its choices; those that are done leave, and others close the gap. */

@@ -17,6 +17,7 @@ class HeadProjections(nn.Module):
         """`width` is that of a single head's queries and keys."""
         super().__init__()
         self.count = count
+        self.width = width
         self.from_query = nn.Linear(query, count * width, bias=False)
         self.from_key = nn.Linear(key, count * width, bias=False)
 

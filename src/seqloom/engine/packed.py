@@ -1,0 +1,149 @@
+"""What encoders and decoders in the core have in common, whatever they are made of."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from seqloom.engine.library import StackStructure
+from seqloom.engine.matrices import BLOCK, Matrix, Precision, pad_to, round_up
+
+__all__ = [
+    "ACTIVATIONS",
+    "AffineArrays",
+    "PackedStack",
+    "ReadingTurn",
+    "SideArrays",
+    "Vectorizer",
+    "pack_output",
+    "stack_outputs",
+    "turn_structure",
+    "vector_table",
+]
+
+ACTIVATIONS = {"identity": 0, "relu": 1, "gelu": 2, "gated": 3, "tanh": 4, "sigmoid": 5}
+Vectorizer = Callable[[np.ndarray], np.ndarray]
+"""The vectors of items that are no tokens of a table: (N, ...) -> (N, D)."""
+
+
+@dataclass(frozen=True)
+class AffineArrays:
+    """Weights (outputs, inputs) and bias of a linear map."""
+
+    weights: np.ndarray
+    bias: np.ndarray | None = None
+
+    def scaled(self, factor: float) -> "AffineArrays":
+        bias = None if self.bias is None else self.bias * factor
+        return AffineArrays(self.weights * factor, bias)
+
+    def padded(self, outputs: int, inputs: int) -> "AffineArrays":
+        """The same with zeros up to these sizes."""
+        bias = None if self.bias is None else pad_to(self.bias, outputs)
+        return AffineArrays(pad_to(self.weights, outputs, inputs), bias)
+
+    def split(self, *sizes: int) -> "list[AffineArrays]":
+        """The map to each of several groups of outputs."""
+        ends = np.cumsum(sizes)[:-1]
+        weights = np.split(self.weights, ends)
+        biases = [None] * len(sizes) if self.bias is None else np.split(self.bias, ends)
+        return [AffineArrays(*part) for part in zip(weights, biases, strict=True)]
+
+    def groups_padded(self, count: int, room: int) -> "AffineArrays":
+        """The same with each of `count` equal groups of outputs, and the inputs, filled up."""
+        size, inputs = len(self.weights) // count, round_up(self.weights.shape[1])
+        return stack_outputs(
+            [part.padded(room, inputs) for part in self.split(*[size] * count)],
+        )
+
+    def pack(self, precision: Precision) -> Matrix:
+        """The same for the core, with inputs filled up."""
+        outputs, inputs = self.weights.shape
+        weights = pad_to(self.weights, outputs, round_up(inputs))
+        return Matrix.pack(weights, self.bias, precision=precision)
+
+
+def stack_outputs(parts: Sequence[AffineArrays]) -> AffineArrays:
+    """Several maps of the same inputs as one."""
+    bias = None
+    if any(part.bias is not None for part in parts):
+        each = [np.zeros(len(p.weights), np.float32) if p.bias is None else p.bias for p in parts]
+        bias = np.concatenate(each)
+    return AffineArrays(np.concatenate([part.weights for part in parts]), bias)
+
+
+def pack_output(output: AffineArrays, precision: Precision) -> Matrix:
+    """An output layer, of which shortlists can be cut."""
+    weights = output.weights
+    return Matrix.pack(
+        pad_to(weights, len(weights), round_up(weights.shape[1])),
+        output.bias,
+        precision=precision,
+        missing=-np.inf,
+        keep_rows=True,
+    )
+
+
+@dataclass(frozen=True)
+class ReadingTurn:
+    """An encoder reads from the end, but for the last `closing` items."""
+
+    closing: int
+    turned: bool  # states stay in the order of reading
+
+
+class SideArrays(Protocol):
+    """The parameters of an encoder or a decoder."""
+
+    def pack(self, precision: Precision) -> "PackedStack":
+        """The same as the core takes it."""
+        ...
+
+    def with_turn(self, turn: "ReadingTurn") -> "SideArrays":
+        """The same for an encoder that reads from the end."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedStack:
+    """An encoder or a decoder, packed; `structure(P)` is what the core takes, for P positions."""
+
+    width: int  # of an encoder's states or a decoder's features
+    vectors: np.ndarray | None  # of tokens: (V, filled up)
+    vectorize: Vectorizer | None = None  # in their place
+    output: Matrix | None = None  # of a decoder
+    reads_source: bool = False  # a decoder that knows anything of the source
+    attends: bool = False
+    ordered: bool = False  # it attends to positions by their number
+    last_only: bool = False  # of what a path has read, the last entry says it all
+
+    @staticmethod
+    def of(arrays: SideArrays, precision: Precision) -> "PackedStack":
+        """The parameters as the core takes them."""
+        return arrays.pack(precision)
+
+    def structure(self, positions: int) -> StackStructure:
+        """The same for the core, with vectors for at least so many positions."""
+        raise NotImplementedError
+
+    @property
+    def stride(self) -> int:
+        """Floats from one row of states or features to the next."""
+        return round_up(self.width, BLOCK)
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens that have a vector."""
+        return 0 if self.vectors is None else len(self.vectors)
+
+
+def turn_structure(made: StackStructure, turn: ReadingTurn | None) -> None:
+    """Let an encoder read from the end, if it does."""
+    if turn is not None:
+        made.backwards, made.closing, made.turned_states = 1, turn.closing, turn.turned
+
+
+def vector_table(vectors: np.ndarray | None, width: int) -> np.ndarray | None:
+    """Token vectors in rows of so many values, as the core takes them."""
+    return None if vectors is None else pad_to(vectors, len(vectors), round_up(width, BLOCK))
