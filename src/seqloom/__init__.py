@@ -7,6 +7,7 @@
 Names are imported when first used, so that `import seqloom` costs next to nothing.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
         StochasticBeam,
     )
     from seqloom.serving import Client
+
+# OpenMP reads this when torch is loaded. Threads that wait for work sleep: spinning, they take the
+# time of whatever else runs, six times as much in all where two trainings share two cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __all__ = [
     "Beam",
