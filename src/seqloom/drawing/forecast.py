@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom.drawing.image_files import save
+from seqloom.drawing.time_labels import time_labels
 from seqloom.prediction import Forecast
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ BLUE, ORANGE, GREY = "#1f5fa8", "#c8641e", "#6b6b6b"
 MOST_COLUMNS = 12  # that are drawn
 PAST = 2  # times as many steps of the past as of the forecast, ...
 LEAST_PAST = 24  # ... and at least so many
-LABELS = 5  # times written below
+LETTER = 0.072  # inches, of a label
 
 
 def draw_forecast(forecast: Forecast, path: Path) -> None:
@@ -37,7 +38,7 @@ def fill_forecast(figure: "Figure", forecast: Forecast) -> None:
     for number, axes in enumerate(grid):
         axes.set_visible(number < len(columns))
         if number < len(columns):
-            _column(axes, forecast, number)
+            _column(axes, forecast, number, width=4.8 if wide == 2 else 8.0)
             axes.set_title(columns[number], fontsize=10, loc="left")
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(
@@ -45,7 +46,8 @@ def fill_forecast(figure: "Figure", forecast: Forecast) -> None:
     )
 
 
-def _column(axes: "Axes", forecast: Forecast, number: int) -> None:
+def _column(axes: "Axes", forecast: Forecast, number: int, *, width: float) -> None:
+    """One column on axes that are at least so many inches wide."""
     steps = len(forecast.times)
     shown = min(len(forecast.past), max(PAST * steps, LEAST_PAST))
     past = forecast.past[len(forecast.past) - shown :, number]
@@ -65,8 +67,6 @@ def _column(axes: "Axes", forecast: Forecast, number: int) -> None:
     axes.margins(x=0.01)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    places = np.unique(np.linspace(0, steps - 1, min(LABELS, steps)).round().astype(int))
-    axes.set_xticks((places + 1).tolist(), [forecast.times[place] for place in places])
-    for label in axes.get_xticklabels():
-        label.set_rotation(15)
-        label.set_horizontalalignment("right")
+    room = width / LETTER * (steps - 1) / (shown + steps)
+    places, labels = time_labels(forecast.times, room)
+    axes.set_xticks([place + 1 for place in places], labels)
