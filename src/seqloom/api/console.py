@@ -76,6 +76,10 @@ class Console:
         updates = plan.config.training.updates
         self.bar.update(self.task, total=updates, completed=plan.start, visible=True)
 
+    def on_schedule(self, updates: int, minutes: float) -> None:
+        self.on_message(f"about {updates:,} updates fit into {minutes:g} minutes")
+        self.bar.update(self.task, total=updates)
+
     def on_update(self, update: Update) -> None:
         self.loss = _blend(self.loss, update.loss)
         self.speed = _blend(self.speed, update.tokens / update.seconds)

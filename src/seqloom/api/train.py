@@ -29,6 +29,7 @@ from seqloom.runs.processes.workers import cores, local_workers, threads
 from seqloom.runs.progress import Progress, Validation, surroundings
 from seqloom.runs.request import TrainingRequest
 from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
+from seqloom.runs.time_budget import last_update, refit_schedule, validation_interval
 from seqloom.store import RunDirectory, average_tensors
 from seqloom.tasks import open_learner, task_of, task_of_request
 from seqloom.training import Ranks, Update
@@ -142,13 +143,14 @@ class _Training:
         self.task = task_of(prepared.config)
         self.prepared = prepared
         self.watch = watch
-        self.rest = min(until or prepared.config.training.updates, prepared.config.training.updates)
+        self.until = until
         self.config = prepared.config
         network = new_network(self.config, prepared.source, prepared.target)
         self.held_out = self.task.build_held_out(prepared, deepcopy(network))
         masking = self.task.masking(self.config, prepared.target)
         self.learner = Learner(self.config, network, prepared.train, masking)
         self.board: TensorBoardLog | None = None
+        self.told = 0  # updates of the schedule that the watcher knows of
 
     def run(self, stop: StopRequest, ranks: Ranks | None) -> TrainingResult:
         """Go on from the newest sound step to the end, or to where a signal stops it.
@@ -194,6 +196,7 @@ class _Training:
 
     def _training_loop(self, ranks: Ranks, stop: StopRequest) -> None:
         for update in self._updates(ranks):
+            self._tell_schedule()
             self.watch.on_update(update)
             if update.step % EVENT_EVERY == 0:
                 self._record({"event": "update", **update.figures()})
@@ -204,6 +207,13 @@ class _Training:
                     return
             if stop.asked or update.stop:
                 raise self._save_and_interrupt()
+
+    def _tell_schedule(self) -> None:
+        """Say once how many updates fit into the time, and whenever that is measured anew."""
+        fitted = self.learner.progress.scheduled
+        if fitted and fitted != self.told:
+            self.told = fitted
+            self.watch.on_schedule(fitted, self.config.training.minutes)
 
     def _record(self, event: dict[str, Any]) -> None:
         self.directory.append_event(event)
@@ -220,8 +230,17 @@ class _Training:
             raise
 
     def _is_due(self, step: int) -> bool:
-        training = self.config.training
-        return step % training.validate_every == 0 or step == self.rest or self._out_of_time
+        every = validation_interval(self.config.training, self.learner.progress)
+        return step % every == 0 or step == self._rest or self._out_of_time
+
+    @property
+    def _last_update(self) -> int:
+        return last_update(self.config.training, self.learner.progress)
+
+    @property
+    def _rest(self) -> int:
+        """The update after which this sitting ends."""
+        return min(self.until or self._last_update, self._last_update)
 
     @property
     def _out_of_time(self) -> bool:
@@ -236,7 +255,10 @@ class _Training:
             return f"the target of {training.target:g} is reached"
         if progress.step >= training.updates:
             return "all updates are made"
-        if progress.step >= self.rest:
+        if progress.step >= self._last_update:
+            made = f"{progress.step:,} updates that fit into {training.minutes:g} minutes"
+            return f"the {made} are made"
+        if progress.step >= self._rest:
             return f"{progress.step:,} of {training.updates:,} updates are made"
         if 0 < training.patience <= progress.validations_since_best(training.monitor):
             return "no more progress on held-out data"
@@ -281,6 +303,7 @@ class _Training:
         samples = held_out.samples()
         validation = held_out.validation(progress, measured, samples)
         progress = replace(progress, validations=(*progress.validations, validation))
+        progress = refit_schedule(training, progress)
         self.learner.progress = progress
         self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
         figures = {**dataclasses.asdict(validation), "seconds": progress.seconds}

@@ -176,7 +176,9 @@ class TrainingConfig(Section):
         0.0, description="stop when the monitored result is as good as this; 0 has no target"
     )
     minutes: NonNegative = Field(
-        0.0, description="stop after so many minutes, over all sittings; 0 sets no limit"
+        0.0,
+        description="budget of time, over all sittings: the learning rate falls so that training "
+        "ends within it; 0 sets no limit",
     )
     average: Literal["none", "last", "best", "moving"] = Field(
         "last",

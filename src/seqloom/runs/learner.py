@@ -17,6 +17,7 @@ from seqloom.runs.device import learning_device
 from seqloom.runs.pretrained_embeddings import freeze_pretrained
 from seqloom.runs.progress import Progress, surroundings
 from seqloom.runs.streams import Stream
+from seqloom.runs.time_budget import budget_scale, fit_schedule
 from seqloom.runs.weights import load_weights, weights
 from seqloom.store import RunDirectory, SkippedCheckpoint
 from seqloom.training import (
@@ -122,6 +123,7 @@ class Learner:
                 skipped=self.optimizer.skipped,
                 loss=self._mean_loss(update),
             )
+            self.progress = fit_schedule(self.config.training, self.progress)
             if self.stream is not None and not update.skipped:
                 self.stream.synchronize(ranks)
             yield update
@@ -140,12 +142,13 @@ class Learner:
         }
 
     def _scale(self) -> float:
-        """What a plateau of held-out results has left of the rate."""
+        """What the budget of time and a plateau of held-out results make of the rate."""
         training = self.config.training
+        scale = budget_scale(training, self.progress)
         if training.decay != "plateau":
-            return 1.0
+            return scale
         falls = self.progress.plateau_count(training.monitor, training.plateau_patience)
-        return float(training.plateau_factor**falls)
+        return scale * float(training.plateau_factor**falls)
 
     def _mean_loss(self, update: Update) -> float:
         if update.skipped:

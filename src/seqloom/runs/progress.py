@@ -70,6 +70,8 @@ class Progress:
     seconds: float = 0.0  # of training and validating, over all sittings
     skipped: int = 0  # updates left out because their gradient was not finite
     loss: float = 0.0  # running mean of the training loss
+    budget: float = 0.0  # minutes that the schedule was fitted to
+    scheduled: int = 0  # updates that fit into them; 0 before that is measured
     origin: Origin = Origin()  # what it began from
     data: str = ""  # fingerprint of the rows learnt from
     held_out: str = ""  # and of those that results are measured on
