@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from seqloom.errors import ConfigError
 
-__all__ = ["FAMILIES", "Family", "import_parts"]
+__all__ = ["FAMILIES", "Family", "foreign_modules", "import_parts"]
 
 Options = TypeVar("Options")
 Part = TypeVar("Part")
@@ -23,6 +23,7 @@ AnyOptions = TypeVar("AnyOptions")
 
 FAMILIES: dict[str, "Family[Any, Any]"] = {}
 PACKAGE = __name__.partition(".")[0]
+MAIN = "__main__"  # the script that runs
 
 
 class Family(Generic[Options, Part]):
@@ -30,14 +31,22 @@ class Family(Generic[Options, Part]):
 
     `home` is the package that registers the built-in parts; it is imported when a part is first
     needed, so that reading a configuration does not load torch. `names` are built-in members
-    without options of their own. `meaning` is what the manual says of the choice.
+    without options of their own. `meaning` is what the manual says of the choice. `companions` are
+    the names of families in which a member has parts of the same name.
     """
 
     def __init__(
-        self, name: str, *, home: str = "", meaning: str = "", names: Sequence[str] = ()
+        self,
+        name: str,
+        *,
+        home: str = "",
+        meaning: str = "",
+        names: Sequence[str] = (),
+        companions: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.meaning = meaning
+        self.companions = tuple(companions)
         self._home = home
         self._names = tuple(names)
         self._options: dict[str, type[Options]] = {}
@@ -66,7 +75,7 @@ class Family(Generic[Options, Part]):
     def options_of(self, kind: str) -> type[Options]:
         """The options of a member; ConfigError where there is no such member."""
         if kind not in self._options:
-            self._load()
+            self.load()
         if kind not in self._options:
             raise self.unknown(kind)
         return self._options[kind]
@@ -74,7 +83,7 @@ class Family(Generic[Options, Part]):
     def part_of(self, kind: str) -> Part:
         """What implements a member; ConfigError where there is no such member."""
         if kind not in self._parts:
-            self._load()
+            self.load()
         if kind not in self._parts:
             raise self.unknown(kind)
         return self._parts[kind]
@@ -96,11 +105,21 @@ class Family(Generic[Options, Part]):
         if kind in self._names:
             return PACKAGE
         member: Any = self._options.get(kind) or self._parts.get(kind)
-        return str(getattr(member, "__module__", ""))
+        return _module_name(str(getattr(member, "__module__", "")))
+
+    def foreign_modules(self) -> list[str]:
+        """The modules of the members that are not built in."""
+        modules = dict.fromkeys(map(self.module_of, self.kinds()))
+        return [module for module in modules if _package(module) != PACKAGE]
 
     def is_built_in(self, kind: str) -> bool:
         """Whether a member is one of Seqloom's own."""
         return _package(self.module_of(kind)) == PACKAGE
+
+    def load(self) -> None:
+        """Register the built-in members whose module has not been needed so far."""
+        if self._home:
+            import_module(self._home)
 
     def unknown(self, kind: str) -> ConfigError:
         """The error for a name that no member has."""
@@ -111,10 +130,6 @@ class Family(Generic[Options, Part]):
             f"no {self.name} is called {kind!r}: {hint}choose one of {', '.join(names)}, or import "
             "the module that registers it with --import"
         )
-
-    def _load(self) -> None:
-        if self._home:
-            import_module(self._home)
 
     def _add(self, members: dict[str, Any], kind: str, member: Any) -> None:
         known = members.get(kind)
@@ -161,6 +176,25 @@ def import_parts(name: str) -> None:
         raise ConfigError(
             f"--import {name}: importing it failed with {type(error).__name__}: {error}"
         ) from error
+
+
+def foreign_modules() -> dict[str, Path | None]:
+    """Every module that registered parts of a user's, with the folder that it is imported from.
+
+    The folder is None where there is no such module, since a script or a notebook has the parts.
+    """
+    names = dict.fromkeys(name for each in FAMILIES.values() for name in each.foreign_modules())
+    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in names}
+    return {
+        name: Path(file).absolute().parents[name.count(".")] if file and name != MAIN else None
+        for name, file in files.items()
+    }
+
+
+def _module_name(module: str) -> str:
+    """The name that a module can be imported by; that of a script is the name of its file."""
+    script = getattr(sys.modules.get(MAIN), "__file__", None)
+    return Path(script).stem if module == MAIN and script else module
 
 
 def _package(module: str) -> str:

@@ -57,8 +57,14 @@ class Choice:
         kind = table.get("kind", self.default)
         if not kind:
             raise PydanticKnownError("union_tag_not_found", {"discriminator": "'kind'"})
-        if not isinstance(kind, str) or kind not in known:
+        if not isinstance(kind, str):
             raise self._unknown(str(kind))
+        if kind not in known:
+            for family in self.families:
+                family.load()
+            known = dict(self.members())
+        if kind not in known:
+            raise self._unknown(kind)
         return known[kind].model_validate({**table, "kind": kind})
 
     def _unknown(self, kind: str) -> PydanticKnownError:
@@ -84,8 +90,11 @@ class NameOf:
         return f"{self.family.meaning}: {word_list(self.family.kinds())}"
 
     def _validate(self, value: Any) -> str:
-        if isinstance(value, str) and value in self.family:
-            return value
+        if isinstance(value, str):
+            if value not in self.family:
+                self.family.load()
+            if value in self.family:
+                return value
         expected = word_list(map(repr, self.family.kinds()))
         raise PydanticKnownError("literal_error", {"expected": expected})
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from seqloom.config.choices import Choice, NameOf
+from seqloom.config.searches import AUTO, TableOf
 from seqloom.config.section import Section
 from seqloom.errors import ConfigError
 from seqloom.registry import FAMILIES, Family
@@ -15,8 +16,15 @@ __all__ = ["check_parts", "foreign_parts"]
 def foreign_parts(section: Section) -> dict[str, dict[str, str]]:
     """By family and by name, the module of each part of a configuration that is not built in."""
     modules: dict[str, dict[str, str]] = {}
-    for family, kind in _parts(section):
-        if not family.is_built_in(kind):
+    chosen = list(_parts(section))
+    companions = [
+        (FAMILIES[name], kind)
+        for family, kind in chosen
+        for name in family.companions
+        if name in FAMILIES
+    ]
+    for family, kind in (*chosen, *companions):
+        if kind in family and not family.is_built_in(kind):
             modules.setdefault(family.name, {})[kind] = family.module_of(kind)
     return modules
 
@@ -42,6 +50,8 @@ def _parts(section: Section) -> Iterator[tuple[Family[Any, Any], str]]:
                 yield family, value.kind
             elif isinstance(mark, NameOf):
                 yield mark.family, value
+            elif isinstance(mark, TableOf) and mark.kind_of(value) != AUTO:
+                yield mark.family, mark.kind_of(value)
         if isinstance(value, Section):
             yield from _parts(value)
 

@@ -7,10 +7,17 @@ all read the same list.
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from functools import partial
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    create_model,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from seqloom.errors import ConfigError
 from seqloom.registry import Family
@@ -25,6 +32,7 @@ __all__ = [
     "PartOption",
     "RankingTable",
     "SearchTable",
+    "TableOf",
     "field_options",
     "option",
     "options_model",
@@ -148,24 +156,40 @@ def _options_of(part: type) -> tuple[PartOption, ...]:
     return named
 
 
-def _check_table(family: Family[Any, Any], value: str | dict[str, Any]) -> str | dict[str, Any]:
-    """The kind alone, or with its options; ValueError where there is no such member or option."""
-    table: Mapping[str, Any] = {"kind": value} if isinstance(value, str) else value
-    kind = table.get("kind")
-    if kind == AUTO:
-        if len(table) > 1:
-            raise ValueError(f"{AUTO} has no options: set the kind too")
-        return AUTO
-    try:
-        checked = options_model(str(kind), family.options_of(str(kind))).model_validate(table)
-    except ConfigError as error:
-        raise ValueError(str(error)) from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
-    return {"kind": str(kind), **checked.given} if checked.given else str(kind)
+class TableOf:
+    """Marks an option as a member of a family: its kind alone, or a table with its options."""
+
+    def __init__(self, family: Family[Any, Any]) -> None:
+        self.family = family
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    @staticmethod
+    def kind_of(value: str | Mapping[str, Any]) -> str:
+        """The kind that is chosen, which may be AUTO."""
+        return str(value if isinstance(value, str) else value.get("kind"))
+
+    def _check(self, value: str | dict[str, Any]) -> str | dict[str, Any]:
+        """ValueError where there is no such member or option."""
+        kind = self.kind_of(value)
+        table: Mapping[str, Any] = {"kind": kind} if isinstance(value, str) else value
+        if kind == AUTO:
+            if len(table) > 1:
+                raise ValueError(f"{AUTO} has no options: set the kind too")
+            return AUTO
+        try:
+            checked = options_model(kind, self.family.options_of(kind)).model_validate(table)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise ValueError(f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+        return {"kind": kind, **checked.given} if checked.given else kind
 
 
-SearchTable = Annotated[str | dict[str, Any], AfterValidator(partial(_check_table, SEARCHES))]
-RankingTable = Annotated[str | dict[str, Any], AfterValidator(partial(_check_table, RANKINGS))]
+SearchTable = Annotated[str | dict[str, Any], TableOf(SEARCHES)]
+RankingTable = Annotated[str | dict[str, Any], TableOf(RANKINGS)]

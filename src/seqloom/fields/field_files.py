@@ -70,10 +70,14 @@ class PersistentField(Generic[Kind]):
     needs_all_cells: ClassVar[bool] = False  # whether a sample is not enough to learn it from
     length_unit: ClassVar[str] = ""  # of what a row has a length; empty where all are alike
 
+    def __init__(self, config: Kind) -> None:
+        """Use `learn` or `restore`."""
+        self.config = config
+
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
-        """A new field from the cells of a column."""
-        raise NotImplementedError
+        """A new field from the cells of a column; the usual one learns nothing of them."""
+        return cls(config)
 
     @classmethod
     def learn_target(
@@ -85,12 +89,12 @@ class PersistentField(Generic[Kind]):
     @classmethod
     def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:
         """The field with these facts, whose other files lie in the directory."""
-        raise NotImplementedError
+        return cls(config)
 
     @classmethod
     def placeholder_items(cls, config: Kind) -> Items:
         """Items of the kind that such a column has, before there is any data."""
-        raise NotImplementedError
+        return cls(config).items
 
     @property
     def items(self) -> Items:
@@ -100,6 +104,18 @@ class PersistentField(Generic[Kind]):
     def unseen(self, cell: str) -> list[str]:
         """Labels of a cell that the training data did not have, where a column holds labels."""
         return []
+
+    def tokens(self, row: Any) -> list[str]:
+        """A readable form of each item of a row."""
+        raise NotImplementedError
+
+    def cell(self, row: Any) -> str:
+        """The cell of a row: its items with spaces between them."""
+        return " ".join(self.tokens(row))
+
+    def describe(self) -> str:
+        """The field in a few words."""
+        return f"a column of kind {self.config.kind}"
 
     def extend(self, cells: Sequence[str]) -> Self:
         """This field with what it lacks of these cells, where it can grow."""

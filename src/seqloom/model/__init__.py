@@ -4,10 +4,12 @@ from seqloom.model.build import build, build_sequence_model
 from seqloom.model.connections import Connection, ConnectionNode, Connections, unroll
 from seqloom.model.ctc import CTCLayer
 from seqloom.model.embedding_tables import TokenSide, token_table
+from seqloom.model.encoders import mean_state
 from seqloom.model.heads import BlanksHead, LabelHead, NumberHead, TagsHead
 from seqloom.model.networks import HeadModel, Network, SequenceModel
 from seqloom.model.parts import DecoderModule, EncoderModule, FrontEnd, Head
 from seqloom.model.recurrent import RecurrentDecoder
+from seqloom.model.sizes import DecoderSizes, EncoderSizes, HeadContext
 from seqloom.model.state import (
     Decoder,
     Encoder,
@@ -30,13 +32,16 @@ __all__ = [
     "Connections",
     "Decoder",
     "DecoderModule",
+    "DecoderSizes",
     "Encoder",
     "EncoderModule",
+    "EncoderSizes",
     "Features",
     "Feedback",
     "FillingHead",
     "FrontEnd",
     "Head",
+    "HeadContext",
     "HeadModel",
     "LabelHead",
     "Memory",
@@ -53,6 +58,7 @@ __all__ = [
     "TransformerDecoder",
     "build",
     "build_sequence_model",
+    "mean_state",
     "token_table",
     "unroll",
 ]

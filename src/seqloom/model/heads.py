@@ -4,7 +4,7 @@ import math
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -72,7 +72,7 @@ class MeanPool(Pool):
     """The mean of all real positions."""
 
     def forward(self, memory: Memory) -> Float[Tensor, "B D"]:
-        return mean_state(*_states(memory))
+        return mean_state(*memory.masked_states())
 
 
 class MaximumPool(Pool):
@@ -81,7 +81,7 @@ class MaximumPool(Pool):
     name = "max"
 
     def forward(self, memory: Memory) -> Float[Tensor, "B D"]:
-        states, mask = _states(memory)
+        states, mask = memory.masked_states()
         return states.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)
 
 
@@ -159,7 +159,7 @@ class TagsHead(_LabelScores):
         return cls(context.states(), context.labels())
 
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
-        return self.output(_states(memory)[0])
+        return self.output(memory.masked_states()[0])
 
     def connections(self) -> Connections:
         return _position_connections()
@@ -200,7 +200,7 @@ class BlanksHead(Head):
         return self
 
     def read(self, memory: Memory) -> Float[Tensor, "B S D"]:
-        return self.dropout(self.readout([_states(memory)[0]]))
+        return self.dropout(self.readout([memory.masked_states()[0]]))
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return self.output(hidden)
@@ -270,9 +270,3 @@ def _position_connections() -> Connections:
     """An output for each position of the source."""
     node = ConnectionNode(OUTPUT, "output")
     return Connections((node,), (Connection(STATES, OUTPUT),))
-
-
-def _states(memory: Memory) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
-    if memory.states is None or memory.mask is None:
-        raise TypeError("this head reads the encoder's states, which it does not give")
-    return memory.states, memory.mask

@@ -11,7 +11,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seqloom.fields import Items
-from seqloom.model.connections import Connections, ReadingOrder
+from seqloom.model.connections import (
+    CODE,
+    SOURCE,
+    STATES,
+    Connection,
+    ConnectionNode,
+    Connections,
+    ReadingOrder,
+)
 from seqloom.model.sizes import DecoderSizes, EncoderSizes, HeadContext
 from seqloom.model.state import Features, Feedback, FillingHead, Memory, Source
 from seqloom.nn.embedding import Vectors
@@ -89,8 +97,19 @@ class EncoderModule(nn.Module):
         return (1, positions) if front is None else front.grid_shape(positions)
 
     def connections(self) -> Connections:
-        """The edges by which the encoder is drawn."""
-        raise NotImplementedError
+        """The edges by which the encoder is drawn; the usual ones let all states see all items."""
+        nodes = (
+            ConnectionNode(SOURCE, "source"),
+            ConnectionNode("encoder.input", "input"),
+            ConnectionNode(STATES, "states"),
+            ConnectionNode(CODE, "code", once=True),
+        )
+        edges = (
+            Connection(SOURCE, "encoder.input"),
+            Connection("encoder.input", STATES, "up", "all"),
+            Connection("encoder.input", CODE, "pooling", "all"),
+        )
+        return Connections(nodes, edges)
 
 
 class WrappingEncoder(EncoderModule):
@@ -162,8 +181,19 @@ class DecoderModule(nn.Module):
         raise NotImplementedError
 
     def connections(self) -> Connections:
-        """The edges by which the decoder is drawn."""
-        raise NotImplementedError
+        """The edges by which the decoder is drawn.
+
+        The usual ones say the most that can be: an output follows from all of the source and from
+        every token before it.
+        """
+        return Connections(
+            (ConnectionNode("decoder.input", "input"), ConnectionNode("decoder.output", "output")),
+            (
+                Connection("decoder.output", "decoder.input", "feedback", "previous"),
+                Connection("decoder.input", "decoder.output", "up", "until"),
+                Connection(STATES, "decoder.output", "context", "all"),
+            ),
+        )
 
 
 class Head(nn.Module):

@@ -76,6 +76,12 @@ class Memory:
     code: Code | None = None
     past: ForecastContext | None = None  # of a series
 
+    def masked_states(self) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
+        """The states and their mask; TypeError where the encoder gives none."""
+        if self.states is None or self.mask is None:
+            raise TypeError("this part reads the encoder's states, and the encoder gives none")
+        return self.states, self.mask
+
     def source_lengths(self, source: Source) -> Int[Tensor, "B"]:
         """How many positions of each sentence can be attended to."""
         return source.lengths if self.mask is None else self.mask.sum(dim=1)

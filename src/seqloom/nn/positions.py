@@ -65,6 +65,12 @@ class Positions(nn.Module):
     absolute: ClassVar[bool] = True
     """Whether the vectors themselves show their position."""
 
+    appends: ClassVar[bool] = False
+    """Whether what shows the position comes after the values of a vector, not among them."""
+
+    description: ClassVar[str] = "positions"
+    """How it tells positions apart, in words; empty where it does not."""
+
     rotary: ClassVar[bool] = False
     """Whether self-attention rotates its queries and keys by their position."""
 
@@ -83,6 +89,7 @@ class NoPositions(Positions):
     """Leaves token vectors unchanged."""
 
     absolute = False
+    description = ""
 
     def forward(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
@@ -109,6 +116,9 @@ class RotaryPositions(NoPositions):
 class OneHotPositions(Positions):
     """Appends the one-hot vector of the position; positions past the last share its vector."""
 
+    appends = True
+    description = "one-hot, appended"
+
     def __init__(self, most: int) -> None:
         super().__init__()
         self.most = most
@@ -130,6 +140,9 @@ class OneHotPositions(Positions):
 @POSITIONS.part("sinusoids-appended")
 class AppendedSinusoids(Positions):
     """Appends `size` sines and cosines of the position, an even number."""
+
+    appends = True
+    description = "sines and cosines, appended"
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -157,6 +170,8 @@ class AddedSinusoids(Positions):
     Vaswani et al. 2017, Attention Is All You Need.
     """
 
+    description = "sines and cosines, added"
+
     def __init__(self) -> None:
         super().__init__()
         self.table = _Sinusoids()
@@ -178,6 +193,8 @@ class LearnedPositions(Positions):
 
     Vaswani et al. 2017, Attention Is All You Need.
     """
+
+    description = "learnt vectors, added"
 
     def __init__(self, most: int, width: int) -> None:
         super().__init__()
@@ -201,6 +218,8 @@ class JointPositions(Positions):
 
     Positions past the last share its e_t.
     """
+
+    description = "learnt joint map"
 
     def __init__(self, most: int, vectors: int, width: int) -> None:
         super().__init__()
@@ -235,6 +254,8 @@ class Rotary(nn.Module):
 
     Su et al. 2021, RoFormer.
     """
+
+    description: ClassVar[str] = "rotary, its sines and cosines"
 
     def __init__(self, head_width: int) -> None:
         super().__init__()

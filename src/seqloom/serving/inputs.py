@@ -34,16 +34,7 @@ __all__ = [
     "uploads",
 ]
 
-KINDS = (
-    "text",
-    "turns",
-    "label",
-    "vector",
-    "series",
-    "picture",
-    "sound",
-    "none",
-)  # that can be sent
+# that can be sent
 MAX_LABELS = 500  # labels that are listed
 
 
@@ -119,8 +110,8 @@ Input = Annotated[
 
 def check_kinds(name: str, model: Predictor) -> None:
     """ConfigError where a model reads what cannot be sent."""
-    kind = model.source.config.kind
-    if kind not in KINDS:
+    kind, source = model.source.config.kind, model.source
+    if source.reads_files and not source.takes_uploads:
         raise ConfigError(
             f"{name}: reads {kind}, which cannot be sent over HTTP; use seqloom predict"
         )

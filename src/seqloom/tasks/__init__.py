@@ -9,7 +9,8 @@ from seqloom.tasks.choice import (
     task_of_request,
 )
 from seqloom.tasks.evaluation import Evaluation, EvaluationResult
-from seqloom.tasks.label import LABEL
+from seqloom.tasks.head_task import HeadTask
+from seqloom.tasks.label import LABEL, LabelTask
 from seqloom.tasks.language_model import LANGUAGE_MODEL
 from seqloom.tasks.learner import open_learner
 from seqloom.tasks.number import NUMBER
@@ -29,6 +30,8 @@ __all__ = [
     "TEXT",
     "Evaluation",
     "EvaluationResult",
+    "HeadTask",
+    "LabelTask",
     "Task",
     "explain_output",
     "explain_text",

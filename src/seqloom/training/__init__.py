@@ -13,6 +13,7 @@ from seqloom.training.schedule import learning_rate
 from seqloom.training.streams import backward_stream, measure_stream, start_stream
 from seqloom.training.teacher_forcing import FREE_RUNNING, ForcingSchedule, ScheduledSampling
 from seqloom.training.truncated_bptt import StreamState, backward_truncated
+from seqloom.training.update_rules import UpdateRule, trainable
 
 __all__ = [
     "FREE_RUNNING",
@@ -29,6 +30,7 @@ __all__ = [
     "StreamState",
     "Sums",
     "Update",
+    "UpdateRule",
     "backward_stream",
     "backward_truncated",
     "check_forcing",
@@ -43,4 +45,5 @@ __all__ = [
     "process_group",
     "row_log_probabilities",
     "start_stream",
+    "trainable",
 ]

@@ -123,6 +123,7 @@ class TargetOptions(ColumnOptions):
     """What a kind of target chooses where nothing is said."""
 
     source_unit: ClassVar[str] = ""  # the unit that its source must be cut into
+    head: ClassVar[str] = ""  # the kind of head that gives it; empty for that of its own name
 
     @classmethod
     def complete(cls, overrides: Mapping[str, Any]) -> Overrides:
@@ -152,8 +153,8 @@ class TargetOptions(ColumnOptions):
         return {}
 
     def decoder_defaults(self, situation: Situation) -> Overrides:
-        """What gives such a target, in the section `model`: the head of its kind."""
-        return {"decoder": {"kind": self.kind}, "tie_output": False}
+        """What gives such a target, in the section `model`: its head."""
+        return {"decoder": {"kind": self.head or self.kind}, "tie_output": False}
 
     def search_defaults(self, situation: Situation) -> Overrides:
         """How outputs are searched for, where they are."""
@@ -163,7 +164,7 @@ class TargetOptions(ColumnOptions):
         """How a text is read of which this is said: from both ends, and where there is little to
         learn from, with much of it left out at random."""
         small = situation.words < SMALL_DATA
-        head = {"kind": self.kind, "pool": "max", "dropout": 0.5 if small else 0.3}
+        head = {"kind": self.head or self.kind, "pool": "max", "dropout": 0.5 if small else 0.3}
         dropout, forget = (0.3, 0.2) if small else (0.2, 0.1)
         return self._reader(situation, head, dropout=dropout, forget=forget)
 
@@ -207,10 +208,16 @@ class TargetOptions(ColumnOptions):
 
 
 SOURCES: Family[SourceOptions, Any] = Family(
-    "kind of source", home="seqloom.fields", meaning="what the source holds"
+    "kind of source",
+    home="seqloom.fields",
+    meaning="what the source holds",
+    companions=("kind of column",),
 )
 TARGETS: Family[TargetOptions, Any] = Family(
-    "kind of target", home="seqloom.fields", meaning="what the target holds"
+    "kind of target",
+    home="seqloom.fields",
+    meaning="what the target holds",
+    companions=("kind of column", "task"),
 )
 COLUMNS: Family[ColumnOptions, Any] = Family("kind of column", home="seqloom.fields")
 """The field of each kind of column; its options are those of the side that it is on."""

@@ -12,10 +12,14 @@ from seqloom.data.readers import (
     tmx,
     tsv,
 )
+from seqloom.data.readers.delimited import select_cells
+from seqloom.data.readers.lines import text_lines
 from seqloom.data.readers.reader import READERS, FileReader, Record, reader_of
+from seqloom.data.report import Fault, map_lines
 
 __all__ = [
     "READERS",
+    "Fault",
     "FileReader",
     "Record",
     "conll",
@@ -24,9 +28,12 @@ __all__ = [
     "excel",
     "gettext",
     "jsonl",
+    "map_lines",
     "parquet",
     "reader_of",
+    "select_cells",
     "text",
+    "text_lines",
     "tmx",
     "tsv",
 ]

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from seqloom.explain.compute.instrumented_copy import UnitLocation
-from seqloom.explain.compute.parts import retention_of, unit_gates
 from seqloom.explain.compute.plain_values import round_values
 from seqloom.explain.compute.tracing import Trace, UnitTrace
+from seqloom.nn.units import Unit
 
 __all__ = ["UnitGates", "collect_gates", "compute_gates"]
 
@@ -63,28 +63,36 @@ class UnitGates:
 
 
 def collect_gates(passes: Sequence[Trace]) -> tuple[UnitGates, ...]:
-    """The gates of every gated unit, over traces of one model."""
+    """The gates of every unit that tells what they keep of its state, over traces of one model."""
     found = []
     for stretches in zip(*(each.unit_traces for each in passes), strict=True):
         tables = [compute_gates(stretch) for stretch in stretches]
-        if all(tables):
-            found.append(_join_inputs(stretches, tables))
+        kept = [_retention(stretches[0].unit, table) for table in tables if table]
+        shares = tuple(each for each in kept if each is not None)
+        if len(shares) == len(stretches):
+            found.append(_join_inputs(stretches, tables, shares))
     return tuple(found)
 
 
 def compute_gates(stretch: UnitTrace) -> dict[str, np.ndarray]:
     """The gates of a unit at each of its steps, by name; none where it has no gates."""
     with torch.no_grad():
-        gates = unit_gates(stretch.unit, stretch.inputs, stretch.before[0])
+        gates = stretch.unit.gates(stretch.inputs, stretch.before)
     return {name: gate.double().numpy() for name, gate in gates.items()}
 
 
+def _retention(unit: Unit, gates: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """The share of its state that a unit keeps at each step; None where it does not tell."""
+    shares = unit.retention({name: torch.from_numpy(gate) for name, gate in gates.items()})
+    return None if shares is None else shares.numpy()
+
+
 def _join_inputs(
-    stretches: Sequence[UnitTrace], tables: Sequence[Mapping[str, np.ndarray]]
+    stretches: Sequence[UnitTrace],
+    tables: Sequence[Mapping[str, np.ndarray]],
+    retention: tuple[np.ndarray, ...],
 ) -> UnitGates:
     """One unit over several inputs."""
-    unit = stretches[0].unit
     gates = {name: tuple(table[name] for table in tables) for name in tables[0]}
-    retention = tuple(retention_of(unit, table) for table in tables)
     symbols = tuple(stretch.symbols for stretch in stretches)
     return UnitGates(stretches[0].location, symbols, gates, retention)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from seqloom.errors import DataError
 from seqloom.explain.compute.instrumented_copy import UnitLocation, instrument, recurrent_units
-from seqloom.explain.compute.parts import output_part, recurrent_matrices
+from seqloom.explain.compute.parts import output_part
 from seqloom.fields import EMPTY
 from seqloom.model import Memory, Network
 from seqloom.nn.units import Unit, UnitState
@@ -156,7 +156,7 @@ def spectral_radii(unit: Unit) -> dict[str, float]:
     """
     return {
         gate: float(np.abs(np.linalg.eigvals(_array(matrix))).max())
-        for gate, matrix in recurrent_matrices(unit).items()
+        for gate, matrix in unit.recurrent_matrices().items()
     }
 
 

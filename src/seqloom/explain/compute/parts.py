@@ -10,9 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch import nn
 
 from seqloom.explain.compute.instrumented_copy import find_parts, layer_of, side_of
 from seqloom.model import Network
@@ -35,19 +33,10 @@ from seqloom.nn.embedding import (
     OneHot,
     WordDropout,
 )
-from seqloom.nn.positions import (
-    AddedSinusoids,
-    AppendedSinusoids,
-    JointPositions,
-    LearnedPositions,
-    OneHotPositions,
-    Rotary,
-    sinusoids,
-)
+from seqloom.nn.positions import Positions, Rotary, sinusoids
 from seqloom.nn.recurrent import AroundStack, RecurrentLayer
 from seqloom.nn.token_mixing import Recurrence, SelfAttention, SimpleAttention
 from seqloom.nn.transformer import Block, CrossAttention
-from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit
 
 __all__ = [
     "AttentionKind",
@@ -65,9 +54,6 @@ __all__ = [
     "position_kind",
     "position_table",
     "reading_order",
-    "recurrent_matrices",
-    "retention_of",
-    "unit_gates",
 ]
 
 Answer = TypeVar("Answer")
@@ -95,24 +81,6 @@ OUTPUTS: dict[type, str] = {
     LabelHead: "label",
     NumberHead: "number",
 }  # of heads; all others forecast
-GATES: dict[type, tuple[str, ...]] = {
-    Lstm: ("input", "forget", "output"),
-    Gru: ("reset", "update"),
-    Ssru: ("forget",),
-}
-MATRICES: dict[type, tuple[str, ...]] = {
-    Elman: ("state",),
-    Lstm: ("input", "forget", "output", "candidate"),
-    Gru: ("reset", "update", "candidate"),
-}  # whose recurrent matrices lie one below the other
-POSITIONS: dict[type, str] = {
-    AddedSinusoids: "sines and cosines, added",
-    AppendedSinusoids: "sines and cosines, appended",
-    OneHotPositions: "one-hot, appended",
-    LearnedPositions: "learnt vectors, added",
-    JointPositions: "learnt joint map",
-    Rotary: "rotary, its sines and cosines",
-}
 
 
 def _answer(table: Mapping[type, Answer], part: object) -> Answer | None:
@@ -158,38 +126,6 @@ def reading_order(network: Network) -> SourceOrder:
     return SourceOrder()
 
 
-def unit_gates(
-    unit: Unit, inputs: Float[Tensor, "T I"], hidden: Float[Tensor, "T D"]
-) -> dict[str, Float[Tensor, "T D"]]:
-    """The gates of a unit by name, for inputs and the states before them; none without gates."""
-    names = _answer(GATES, unit) or ()
-    if not names:
-        return {}
-    part: Any = unit
-    if hasattr(part, "recur"):
-        sums = part.project(inputs) + hidden @ part.recur.t()
-    else:
-        sums = linear(inputs, part.project.weight[: unit.width], part.bias)
-    # What lies after the gates is the candidate, which is none.
-    return dict(zip(names, sums.sigmoid().split(unit.width, dim=1), strict=False))
-
-
-def retention_of(unit: Unit, gates: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The share of its state that a unit keeps at each step, from its gates."""
-    if "forget" in gates:
-        return gates["forget"]
-    return gates["update"] if getattr(unit, "keep", True) else 1 - gates["update"]
-
-
-def recurrent_matrices(unit: Unit) -> dict[str, Float[Tensor, "D D"]]:
-    """The matrices that the last state is multiplied by, by the gate that each feeds."""
-    names, part = _answer(MATRICES, unit) or (), unit
-    if not names:
-        return {}
-    matrices: Tensor = part.recur  # type: ignore[assignment]
-    return dict(zip(names, matrices.split(unit.width), strict=True))
-
-
 def output_part(network: Network) -> Any:
     """The decoder of a network that writes, or the head of one that does not."""
     return getattr(network, "head", None) or network.decoder
@@ -215,9 +151,10 @@ def picture_front_end(network: Network) -> PictureFrontEnd | None:
     return next((front for _, front in find_parts(network, PictureFrontEnd)), None)
 
 
-def position_kind(kind: nn.Module) -> str | None:
+def position_kind(kind: Positions | Rotary) -> str | None:
     """How positions are told apart, in words; None where they are not."""
-    return _answer(POSITIONS, kind)
+    told: str = kind.description
+    return told or None
 
 
 @torch.no_grad()
@@ -230,8 +167,7 @@ def position_table(kind: Any, width: int, count: int) -> np.ndarray:
         return sinusoids(torch.arange(1, count + 1), kind.head_width).double().numpy()
     like = next(kind.parameters(), torch.zeros(0))
     made = kind(torch.zeros(1, count, width, dtype=like.dtype), torch.arange(count)[None])[0]
-    appended = _answer({OneHotPositions: True, AppendedSinusoids: True}, kind)
-    table: np.ndarray = made[:, width if appended else 0 :].double().numpy()
+    table: np.ndarray = made[:, width if kind.appends else 0 :].double().numpy()
     return table
 
 
@@ -274,6 +210,9 @@ def network_summary(network: Network) -> NetworkSummary:
         layers = tuple(_layers(network, "encoder"))
         sides["encoder"] = SideSummary("source", _vectors_label(network, "encoder"), layers)
     layers = tuple(_layers(network, "decoder"))
+    if writes and not layers:
+        name = type(network.decoder).__name__
+        layers = (LayerSummary(0, "decoder layers.0", name, (True, False), mixes_positions=False),)
     if writes or layers:
         words = "output so far" if writes else "forecast so far"
         sides["decoder"] = SideSummary(words, _vectors_label(network, "decoder"), layers)

@@ -18,7 +18,8 @@ from pathlib import Path
 import torch
 
 from seqloom.config import TrainingConfig
-from seqloom.errors import Interrupted, RunError, SeqloomError
+from seqloom.errors import ConfigError, Interrupted, RunError, SeqloomError
+from seqloom.registry import foreign_modules
 from seqloom.runs.device import learning_device
 from seqloom.runs.learner import Learner
 from seqloom.runs.processes.signals import SIGNALS, StopRequest
@@ -31,8 +32,19 @@ WORTH_WORKERS = 1_000_000  # target positions in a whole run, below which starti
 
 
 def worker_count(config: TrainingConfig) -> int:
-    """As many as configured, or one for each core where the run is long enough to repay it."""
-    if config.workers or config.batch_rows == 1:
+    """As many as configured, or one for each core where the run is long enough to repay it.
+
+    Parts of a user's that no worker can import leave one process; ConfigError where more are
+    configured.
+    """
+    own = next((name for name, folder in foreign_modules().items() if folder is None), None)
+    if own is not None and config.workers > 1:
+        raise ConfigError(
+            f"the parts that {own} defines cannot be imported by other processes",
+            place=f"training.workers = {config.workers}",
+            remedy="move them into a module of their own, or set it to 1",
+        )
+    if config.workers or config.batch_rows == 1 or own is not None:
         return config.workers or 1
     if learning_device(config).type != "cpu":
         return 1
@@ -83,14 +95,16 @@ def threads(count: int) -> Iterator[None]:
 
 @contextmanager
 def _start_worker(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process that imports this very package and nothing from the current folder.
+    """A worker process that imports this very package, and the modules with parts of the user's.
 
     It is out of reach of the terminal's signals, and ends when its standard input does.
     """
-    here = Path(__file__).parents[3]
-    paths = [str(here), *filter(None, [os.environ.get("PYTHONPATH")])]
+    here, modules = Path(__file__).parents[3], foreign_modules()
+    folders = dict.fromkeys(str(folder) for folder in (here, *modules.values()) if folder)
+    paths = [*folders, *filter(None, [os.environ.get("PYTHONPATH")])]
+    imports = [word for name in modules for word in ("--import", name)]
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "seqloom", "worker", "--", *arguments],
+        [sys.executable, "-P", "-m", "seqloom", *imports, "worker", "--", *arguments],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
         stdin=subprocess.PIPE,
         process_group=0,

@@ -45,7 +45,7 @@ export function begin(tell, change) {
 export function fit({ source, target, search }, bounds) {
   reads = source;
   limits = bounds;
-  const kind = ["none", "vector"].includes(source.kind) ? "text" : source.kind;
+  const kind = document.querySelector(`[data-reads="${CSS.escape(source.kind)}"]`) ? source.kind : "text";
   for (const panel of document.querySelectorAll("[data-reads]")) panel.hidden = panel.dataset.reads !== kind;
   at("source-label").textContent = TITLES[source.kind] ?? "Input";
   at("source-label").htmlFor = { text: "source", turns: "line", label: "choice", series: "table" }[kind] ?? kind;
