@@ -1,18 +1,15 @@
-"""Every metric keeps the contract of the family, and a new one is a class and nothing else."""
+"""Every metric keeps the contract of the family."""
 
-from collections.abc import Iterator
 from random import Random
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from seqloom.metrics import (
     METRICS,
     NO_INTERVAL,
     Direction,
     Predictions,
-    SumMetric,
     lower_is_better,
     metrics_for,
     score_all,
@@ -109,32 +106,6 @@ def test_names_and_directions() -> None:
     assert not lower_is_better("of no metric")
     assert all(map(lower_is_better, ("WER", "CER", "RMSE", "MAE", "MASE", "perplexity")))
     assert not any(map(lower_is_better, ("chrF", "BLEU", "exact match", "accuracy", "span F1")))
-
-
-@pytest.fixture
-def length_ratio() -> Iterator[str]:
-    @METRICS.part("length ratio")
-    class LengthRatio(SumMetric[Predictions]):
-        """Characters of the outputs in per cent of those of the references."""
-
-        name = "length ratio"
-        targets = ("text",)
-
-        def statistics(self, data: Predictions) -> NDArray[np.float64]:
-            return np.array([(len(output), len(ref)) for output, ref in data.pairs], np.float64)
-
-        def combine(self, sums: NDArray[np.float64]) -> float:
-            return 100 * float(sums[0] / sums[1])
-
-    yield "length ratio"
-    del METRICS._parts["length ratio"]
-
-
-def test_a_new_metric_is_one_class(length_ratio: str) -> None:
-    """It takes its place behind those that are built in, with an interval."""
-    score = target_scores("text", ["aaa", "b"], ["aa", "bb"])[-1]
-    assert (score.name, score.value) == (length_ratio, 100)
-    assert score.interval.low < 100 < score.interval.high
 
 
 def test_plain_values() -> None:

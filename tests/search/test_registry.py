@@ -1,6 +1,5 @@
 """One declaration of a search reaches every front end, and so does one from outside."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,22 +9,10 @@ from seqloom.cli.search_options import SearchOptions
 from seqloom.config import Config, ServingConfig, dump, parse, validate
 from seqloom.errors import ConfigError
 from seqloom.prediction.search_setup import build_search, search_from_config
-from seqloom.search import RANKINGS, SEARCHES, Beam, Greedy, Ranking, Sample, search_rows
+from seqloom.search import SEARCHES, Beam, Greedy, Ranking, Sample, search_rows
 from seqloom.serving.requests import describe_searches, predict_request_model
-from tests.prediction.untrained import SOURCES, untrained
 
 OPTIONS = {kind: {option.name: option for option in search.options()} for kind, search in SEARCHES}
-
-
-@pytest.fixture
-def parts() -> Iterator[Any]:
-    """A user's module, forgotten after the test."""
-    from tests.search import parts
-
-    SEARCHES.options("favourite")(parts.Favourite)
-    RANKINGS.options("long")(parts.LongFirst)
-    yield parts
-    del SEARCHES._options["favourite"], RANKINGS._options["long"]
 
 
 def schema_options(kind: str) -> dict[str, Any]:
@@ -99,40 +86,3 @@ def test_a_run_may_name_its_search() -> None:
 def test_a_search_that_is_not_there(table: Any, part: str) -> None:
     with pytest.raises(ConfigError, match=part):
         validate({"search": {"method": table}}, place="test")
-
-
-def test_a_search_from_outside_is_everywhere(parts: Any) -> None:
-    """In requests, the chooser, the command line, the manual and a run's configuration."""
-    assert set(schema_options("favourite")) == {"token", "worth"}
-    assert describe_searches(ServingConfig())[-1]["kind"] == "favourite"
-    assert "search_token_worth" in {each.name for each in SearchOptions.parameters()}
-    assert ("favourite", "worth") in {(row.kind, row.name) for row in search_rows()}
-    wanted = parts.Favourite(token=6, worth=9.0)
-    table = {"kind": "favourite", "token": 6, "worth": 9.0}
-    config = validate({"search": {"method": table}}, place="test")
-    assert search_from_config(config.search, 1) == wanted
-    typed = SearchOptions("favourite", {"--token": 6, "--token-worth": 9.0})
-    assert typed.search(Config().search) == wanted
-    body = {"inputs": ["a"], "search": table}
-    asked = predict_request_model().model_validate(body)
-    assert asked.prediction_request(Config().search, ServingConfig()).search == wanted
-
-
-def test_a_search_from_outside_decodes(parts: Any) -> None:
-    """Without weight it is greedy search; with much, every output is full of its token."""
-    model = untrained("lstm")
-    plain = [output.text for output in model.predict(SOURCES, search=Greedy())]
-    none = model.predict(SOURCES, search=parts.Favourite(worth=0.0))
-    assert [output.text for output in none] == plain
-    (name,) = model.target.tokens([6])
-    for output in model.predict(SOURCES, search=parts.Favourite(token=6, worth=1e6)):
-        assert {token.text for token in output.tokens} == {name}
-
-
-def test_a_ranking_from_outside_orders_the_outputs(parts: Any) -> None:
-    config = validate({"search": {"ranking": {"kind": "long", "bonus": 100.0}}}, place="test")
-    ranking = Ranking.from_config(config.search)
-    assert ranking == parts.LongFirst(bonus=100.0)
-    (output,) = untrained("lstm").predict(["abc"], search=Beam(4, ranking), n_best=3)
-    lengths = [len(each.tokens) for each in output.n_best]
-    assert lengths == sorted(lengths, reverse=True)

@@ -1,4 +1,4 @@
-"""A search and a ranking from outside, as a user's module registers them."""
+"""A search: greedy, but one token is worth more than the model says."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from seqloom.model import Decoder
-from seqloom.search import RANKINGS, SEARCHES, Greedy, OutputRanking, Search, option
-from seqloom.search.results import Hypothesis
-
-__all__ = ["Favourite", "LongFirst"]
+from seqloom.search import SEARCHES, Greedy, Hypothesis, Limits, Search, option
 
 
 @SEARCHES.options("favourite")
@@ -24,7 +21,7 @@ class Favourite(Search):
     def paths(self) -> int:
         return 1
 
-    def begin(self, state: Any, limits: Any) -> Any:
+    def begin(self, state: Any, limits: Limits) -> Any:
         return Greedy().begin(state, limits)
 
     def advance(self, decoder: Decoder[Any], frontier: Any, /) -> Any:
@@ -48,17 +45,3 @@ class FavouringDecoder:
         logits = self.decoder.write(features).clone()
         logits[..., self.search.token] += self.search.worth
         return logits
-
-
-@RANKINGS.options("long")
-@dataclass(frozen=True)
-class LongFirst(OutputRanking):
-    """Longer outputs come first."""
-
-    bonus: float = option(1.0, "for each token", ge=0)
-
-    def rank(self, totals: Tensor, lengths: Tensor, covered: Tensor | None = None) -> Tensor:
-        return totals + self.bonus * lengths
-
-    def upper_bound(self, totals: Tensor, shortest: Tensor, longest: Tensor) -> Tensor:
-        return totals + self.bonus * longest
