@@ -20,6 +20,7 @@ from seqloom.cli.data_options import (
     RunArgument,
     TrainingDataOptions,
 )
+from seqloom.cli.distill import distill
 from seqloom.cli.evaluate import evaluate
 from seqloom.cli.look import look, report
 from seqloom.cli.option_groups import OptionGroup, add_command
@@ -202,7 +203,7 @@ def sweep(
     print("\n".join([*report(swept), "", again]))
 
 
-for function in (predict, chat, serve, look, report, vectors, evaluate):
+for function in (distill, predict, chat, serve, look, report, vectors, evaluate):
     command(function)
 
 

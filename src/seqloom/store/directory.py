@@ -28,7 +28,7 @@ from seqloom.store.tensors import Tensors
 
 __all__ = ["RunDirectory"]
 
-OURS = {"config.toml", "fields", "cache", "events.jsonl", "lock"}
+OURS = {"config.toml", "fields", "cache", "distilled", "events.jsonl", "lock"}
 LEAST_VERIFIED = 2
 UNFINISHED = ".seqloom-"
 DISPLACED = ".seqloom-displaced-"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from seqloom.data import Corpus, Row, even_indices
+from seqloom.data import Corpus, Indices, Row, even_indices
 from seqloom.drawing.page import Picture
 from seqloom.drawing.views import View
 from seqloom.errors import RunError
@@ -25,6 +25,7 @@ __all__ = [
     "ReportRow",
     "ReportRows",
     "Scale",
+    "corpus_rows",
     "encode_held_out",
     "open_held_out",
     "output_rows",
@@ -131,7 +132,12 @@ def open_held_out(directory: RunDirectory, model: Predictor, *, most: int) -> li
         raise RunError(
             f"{directory.path}: its held-out rows are no longer there; name some with --data"
         ) from None
-    batch = corpus.batch(even_indices(len(corpus), most))
+    return corpus_rows(corpus, model, even_indices(len(corpus), most))
+
+
+def corpus_rows(corpus: Corpus, model: Predictor, indices: Indices) -> list[HeldOutRow]:
+    """These rows of an encoded corpus, as they were given and as the model reads them."""
+    batch = corpus.batch(indices)
     return [
         HeldOutRow(
             model.source.cell(source[:read]),
