@@ -9,11 +9,13 @@ from selenium.webdriver.common.keys import Keys
 
 from seqloom.drawing.views import text_of, write
 from seqloom.explain.compute.attention import attention_of
+from seqloom.explain.compute.network_graphs import decoder_reads
 from seqloom.explain.compute.prediction_steps import PredictionSteps, explain_steps
 from seqloom.prediction import OutputOptions, TokenAlternative
 from seqloom.tasks import explain_output
 from tests.explain.browser import browser, complaints
 from tests.explain.pictures import texts
+from tests.explain.tiny_models import named
 from tests.prediction.untrained import untrained
 
 
@@ -92,3 +94,22 @@ def test_a_page_is_stepped_through_with_the_keyboard(tmp_path: Path) -> None:
         opened.find_elements(By.CSS_SELECTOR, ".output span")[2].click()
         assert opened.find_element(By.ID, "wrote").text == "<end>"
         assert complaints(opened) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "reads"),
+    [
+        ("lstm form a", [(False, ()), (False, ())]),
+        ("lstm form b", [(True, ()), (True, ())]),
+        ("lstm form c", [(True, ("z*",)), (True, ("z*",))]),
+        ("lstm form f", [(False, ("z*",)), (False, ())]),
+        ("lstm form soft", [(True, ()), (False, ("the distribution before",))]),
+        ("additive local fed", [(True, ()), (True, ("the features before",))]),
+        ("lstm reads and writes", [(True, ()), (True, ())]),
+    ],
+)
+def test_steps_say_what_is_really_read(
+    kind: str, reads: list[tuple[bool, tuple[str, ...]]]
+) -> None:
+    """S3.2: a form without feedback reads no output, one with the code reads it at every step."""
+    assert decoder_reads(named(kind), 2) == reads

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from seqloom.fields import START
-from seqloom.model import SequenceModel, Source
-from seqloom.model.connections import CODE, STATES, NodeStep
+from seqloom.model import Memory, Network, SequenceModel, Source
+from seqloom.model.connections import CODE, SOURCE, STATES, NodeStep
 from seqloom.model.encoders import RecurrentEncoder, VectorsEncoder
+from seqloom.model.forecast import AutoregressiveForecast
 from seqloom.model.recurrent import RecurrentDecoder
 from seqloom.model.transformer import TransformerDecoder, TransformerEncoder
 from seqloom.nn.modules import children_of
@@ -25,7 +26,7 @@ from seqloom.nn.recurrent import RecurrentLayer, RecurrentStack
 from seqloom.nn.token_mixing import Recurrence
 from seqloom.nn.transformer import Block
 
-__all__ = ["direct_edges"]
+__all__ = ["direct_edges", "run_cut"]
 
 Edge = tuple[NodeStep, NodeStep]
 
@@ -46,7 +47,7 @@ class Cuts:
         leaves = []
         for number, step in enumerate(value.unbind(1)):
             place = first + number
-            if node.startswith("encoder.") and self.order is not None and node != STATES:
+            if self.order is not None and node.startswith("encoder.") and node != STATES:
                 place = self.order[number]
             leaves.append(self.single((node, place), step))
         return torch.stack(leaves, dim=1)
@@ -74,39 +75,67 @@ class Cuts:
                         yield tail, head
 
 
-def direct_edges(model: SequenceModel, source: Source, tokens: Tensor) -> set[Edge]:
-    """The edges that a model has over one sentence and the tokens of its output."""
-    cuts, length = Cuts(), int(source.lengths[0])
-    order = model.encoder.order
+def direct_edges(model: Network, source: Source, tokens: Tensor | None = None) -> set[Edge]:
+    """The edges that a model has over one sentence and the tokens of its output, or over what its
+    head gives."""
+    return set(run_cut(model, source, tokens).edges())
+
+
+def run_cut(model: Network, source: Source, tokens: Tensor | None = None) -> Cuts:
+    """A model cut at its nodes, over one sentence and the tokens of its output."""
+    cuts = Cuts()
+    with torch.no_grad():
+        length = int(model.encoder.encode(source).source_lengths(source)[0])
+    if source.values.is_floating_point():
+        items = cuts.at(SOURCE, source.values, 0)
+        source = Source(items, source.lengths)
     with instrumented(model, cuts):
-        cuts.order, cuts.turned = order.reading(length), order.turned
-        memory = model.encoder.encode(source)
-        if memory.states is not None and not _cuts_states(model.encoder):
-            memory = replace(memory, states=cuts.at(STATES, memory.states, 0))
-        if memory.code is not None:
-            code = tuple(cuts.single((CODE, 0), part) for part in memory.code)
-            memory = replace(memory, code=code)
+        memory = _encode(model, source, cuts, length)
         cuts.order, cuts.first = None, -length
-        state: Any = model.decoder.start(memory)
-        fed = torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], dim=1)
-        for step in range(tokens.shape[1]):
-            cuts.first = step
-            features, state = model.decoder.read(fed[:, step : step + 1], state)
-            cuts.at("decoder.output", model.decoder.write(features.hidden))
-    return set(cuts.edges())
+        if model.head is not None:
+            for step, output in enumerate(model.head(memory).unbind(1)):
+                cuts.single(("head.output", step), output)
+        elif tokens is not None:
+            _decode(model, memory, tokens, cuts)
+    return cuts
+
+
+def _encode(model: Network, source: Source, cuts: Cuts, length: int) -> Memory:
+    order = model.encoder.order
+    cuts.order, cuts.turned = order.reading(length), order.turned
+    memory = model.encoder.encode(source)
+    if memory.states is not None and not _cuts_states(model.encoder):
+        memory = replace(memory, states=cuts.at(STATES, memory.states, 0))
+    if memory.code is not None:
+        code = tuple(cuts.single((CODE, 0), part) for part in memory.code)
+        memory = replace(memory, code=code)
+    return memory
+
+
+def _decode(model: SequenceModel, memory: Memory, tokens: Tensor, cuts: Cuts) -> None:
+    state: Any = model.decoder.start(memory)
+    fed = torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], dim=1)
+    for step in range(tokens.shape[1]):
+        cuts.first = step
+        features, state = model.decoder.read(fed[:, step : step + 1], state)
+        cuts.at("decoder.output", model.decoder.write(features.hidden))
 
 
 def _cuts_states(encoder: Any) -> bool:
     """Whether the encoder's own norm is where its states are cut."""
-    return isinstance(getattr(encoder, "inner", encoder), TransformerEncoder)
+    while hasattr(encoder, "inner"):
+        encoder = encoder.inner
+    return isinstance(encoder, TransformerEncoder)
 
 
 @contextmanager
-def instrumented(model: SequenceModel, cuts: Cuts) -> Iterator[None]:
+def instrumented(model: Network, cuts: Cuts) -> Iterator[None]:
     """The model with every node cut."""
     undo: list[Callable[[], None]] = []
     for name, module in model.named_modules():
         undo += _cut_module(name, module, cuts)
+        if isinstance(module, AutoregressiveForecast):
+            undo.append(_cut_forecast(module, cuts))
     try:
         yield
     finally:
@@ -115,7 +144,7 @@ def instrumented(model: SequenceModel, cuts: Cuts) -> Iterator[None]:
 
 
 def _cut_module(name: str, module: Any, cuts: Cuts) -> list[Callable[[], None]]:
-    side = name.partition(".")[0]
+    side = "encoder" if name.startswith("encoder") else "decoder"
     match module:
         case RecurrentEncoder() | VectorsEncoder():
             return [_output(module.embedding, cuts, "encoder.input")]
@@ -135,8 +164,20 @@ def _cut_module(name: str, module: Any, cuts: Cuts) -> list[Callable[[], None]]:
         case Block():
             number = name.rpartition(".")[2]
             return _cut_block(module, cuts, f"{side}.blocks.{number}")
-        case _:
-            return []
+    return []
+
+
+def _cut_forecast(head: AutoregressiveForecast, cuts: Cuts) -> Callable[[], None]:
+    """Every step of a forecast that is fed back."""
+    inner = head._read
+
+    def read(values: Tensor, memory: Memory, first: int, state: Any) -> tuple[Tensor, Any]:
+        cuts.first = first
+        found, state = inner(values, memory, first, state)
+        return cuts.at("decoder.output", found.flatten(2)).view_as(found), state
+
+    head._read = read  # type: ignore[method-assign]
+    return lambda: delattr(head, "_read")
 
 
 def _output(module: Any, cuts: Cuts, node: str) -> Callable[[], None]:

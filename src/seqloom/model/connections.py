@@ -5,7 +5,7 @@ them out over a source and a target. Nodes are named `encoder.input`, `encoder.l
 `encoder.states`, `encoder.code`, `decoder.blocks.1.self-attention`, `decoder.output` and so on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -21,6 +21,7 @@ __all__ = [
     "ReadingOrder",
     "Steps",
     "unroll",
+    "unroll_connections",
 ]
 
 SOURCE, STATES, CODE = "encoder.source", "encoder.states", "encoder.code"
@@ -41,7 +42,8 @@ ConnectionKind = Literal[
     "positions",
     "convolution",
     "pooling",
-    "level",  # the last value of a series, subtracted from all
+    "level",  # the last value of a series, subtracted from all and added to the forecast
+    "values",  # values of a series as they are
 ]
 Steps = Literal[
     "same",  # t
@@ -55,6 +57,8 @@ Steps = Literal[
     "tail-first",  # the tail's first step
     "tail-last",  # the tail's last step
     "prefix",  # each position of the source at a step of its own before the first
+    "recent",  # the last few before t, as many as the window says
+    "field",  # those that the connection's own function tells
 ]
 """Which steps of the tail are read at step t of the head."""
 NodeStep = tuple[str, int]
@@ -69,6 +73,7 @@ class ConnectionNode:
     kind: Literal["source", "input", "layer", "attention", "states", "code", "readout", "output"]
     norm: Literal["none", "first", "after"] = "none"  # where its layer norm is
     once: bool = False  # one value for the whole source
+    label: str = ""  # what it is, in a word or two
 
     @property
     def sequence(self) -> Literal["source", "target", "single"]:
@@ -86,7 +91,9 @@ class Connection:
     head: str
     kind: ConnectionKind = "up"
     steps: Steps = "same"
-    window: int = 0  # positions on each side of the centre
+    window: int = 0  # positions on each side of the centre, or before t
+    field: Callable[[int, int], Sequence[int]] | None = None
+    """The items that a position reads, given their number, where `steps` is "field"."""
 
 
 class ReadingOrder(NamedTuple):
@@ -131,6 +138,7 @@ class Connections:
 class _Layout(NamedTuple):
     """The steps of every node of a network."""
 
+    items: int  # of the source, before any front end
     source: int
     first: int  # step of the target: 0, or before it where the source is read first
     target: int
@@ -143,13 +151,13 @@ class _Layout(NamedTuple):
             case "single":
                 return range(1)
             case "source":
-                return range(self.source)
+                return range(self.items if node == SOURCE else self.source)
             case _:
                 return range(0 if _writes(node) else self.first, self.target)
 
     def rank(self, node: str, step: int) -> int:
         """When a step's turn comes: for an encoder, its place in the reading order."""
-        if self.sequences[node] == "source" and node != STATES:
+        if self.sequences[node] == "source" and node not in (SOURCE, STATES):
             return self.order.reading(self.source).index(step)
         return step
 
@@ -159,28 +167,45 @@ class _Layout(NamedTuple):
 
 
 def unroll(
-    connections: Connections, *, source: int, target: int = 0
+    connections: Connections, *, source: int, target: int = 0, items: int | None = None
 ) -> set[tuple[NodeStep, NodeStep]]:
     """All edges, from tail to head, of a network over a source and a target of these lengths."""
+    return set(unroll_connections(connections, source=source, target=target, items=items))
+
+
+def unroll_connections(
+    connections: Connections, *, source: int, target: int = 0, items: int | None = None
+) -> dict[tuple[NodeStep, NodeStep], Connection]:
+    """The same, each with the first connection that it belongs to.
+
+    `source` counts the encoder's positions, and `items` what a front end makes them of.
+    """
     prefix = any(edge.kind == "prefix" for edge in connections.edges)
     sequences = {node.name: node.sequence for node in connections.nodes}
-    layout = _Layout(source, -source if prefix else 0, target, connections.order, dict(sequences))
-    return {
-        ((edge.tail, tail), (edge.head, head))
-        for edge in connections.edges
-        for head in layout.steps(edge.head)
-        for tail in _tails(edge, head, layout)
-    }
+    first = -source if prefix else 0
+    count = source if items is None else items
+    layout = _Layout(count, source, first, target, connections.order, dict(sequences))
+    found: dict[tuple[NodeStep, NodeStep], Connection] = {}
+    for edge in connections.edges:
+        for head in layout.steps(edge.head):
+            for tail in _tails(edge, head, layout):
+                found.setdefault(((edge.tail, tail), (edge.head, head)), edge)
+    return found
 
 
 def _tails(edge: Connection, head: int, layout: _Layout) -> Iterator[int]:
     """The steps of an edge's tail that a step of its head reads."""
-    tails = layout.by_rank(edge.tail)
+    if edge.field is not None:
+        yield from edge.field(head, layout.items)
+        return
     if edge.steps == "prefix":
         if head < 0:
             yield head + layout.source
         return
-    if edge.head == STATES:  # states may lie in another order than the source
+    tails = layout.by_rank(edge.tail)
+    if edge.tail == SOURCE:  # items are read by their positions, whatever the order
+        rank = head
+    elif edge.head == STATES:  # states may lie in another order than the source
         position = layout.order.states(layout.source)[head]
         rank = layout.rank(edge.tail, position)
     else:
@@ -204,6 +229,7 @@ def _ranks(edge: Connection, rank: int, tails: Sequence[int]) -> Sequence[int]:
         "window-until": [each for each in near if each <= rank],
         "tail-first": tails[:1],
         "tail-last": tails[-1:],
+        "recent": range(rank - edge.window, rank),
     }
     return found.get(edge.steps, tails)
 

@@ -1,6 +1,6 @@
 """Encoders that are not Transformers (S3.1, S1.7)."""
 
-from typing import Any
+from typing import Any, Literal
 
 from jaxtyping import Float
 from torch import Tensor
@@ -27,7 +27,7 @@ from seqloom.model.stacks import (
 )
 from seqloom.model.state import Memory, Source
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import Vectors
+from seqloom.nn.embedding import Vectors, vectors_label
 from seqloom.nn.recurrent import AroundStack, Branch, RecurrentStack, reverse
 
 __all__ = [
@@ -45,13 +45,18 @@ BRANCH_STEPS: dict[Branch, Steps] = {"whole": "same", "before": "previous", "aft
 """The step of a stack that a state of the encoder reads."""
 
 
-def input_connections() -> Connections:
-    """The nodes that every encoder has, and the edge from the source's items to their vectors."""
+def input_connections(
+    vectors: Vectors, norm: Literal["none", "first", "after"] = "none"
+) -> Connections:
+    """The nodes that every encoder has, and the edge from the source's items to their vectors.
+
+    `norm` says whether states have a layer norm of their own.
+    """
     nodes = (
-        ConnectionNode(SOURCE, "source"),
-        ConnectionNode(INPUT, "input"),
-        ConnectionNode(STATES, "states"),
-        ConnectionNode(CODE, "code", once=True),
+        ConnectionNode(SOURCE, "source", label="source"),
+        ConnectionNode(INPUT, "input", label=vectors_label(vectors)),
+        ConnectionNode(STATES, "states", norm, label="states" if norm == "none" else "norm"),
+        ConnectionNode(CODE, "code", once=True, label="code z*"),
     )
     return Connections(nodes, (Connection(SOURCE, INPUT),))
 
@@ -92,7 +97,7 @@ class RecurrentEncoder(EncoderModule):
         return Memory(len(source.lengths), self.dropout(states), mask, code)
 
     def connections(self) -> Connections:
-        found = input_connections()
+        found = input_connections(self.embedding)
         for branch, stack in self.stack.branches.items():
             prefix = "encoder" if branch == "whole" else f"encoder.{branch}"
             top = layer_names(prefix, stack.depth)[-1]
@@ -124,7 +129,7 @@ class VectorsEncoder(EncoderModule):
 
     def connections(self) -> Connections:
         edges = Connection(INPUT, STATES), Connection(INPUT, CODE, "pooling", "all")
-        return input_connections().merge(Connections((), edges))
+        return input_connections(self.embedding).merge(Connections((), edges))
 
 
 @ENCODERS.part("values")

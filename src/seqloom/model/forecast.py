@@ -3,7 +3,7 @@
 A forecast is (B, T, C·Q): for each column its mean and then its quantiles, column after column.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from seqloom.model.parts import DecoderModule, EncoderModule, Head, WrappingEnco
 from seqloom.model.sizes import HeadContext
 from seqloom.model.state import ForecastContext, Memory, Source
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import Vectors
+from seqloom.nn.embedding import Projection
 
 __all__ = [
     "AutoregressiveForecast",
@@ -36,6 +36,9 @@ __all__ = [
     "LinearForecast",
     "StatesForecast",
 ]
+
+
+INPUT, OUTPUT, FORECAST = "decoder.input", "decoder.output", "head.output"
 
 
 class ForecastTarget(NamedTuple):
@@ -82,8 +85,20 @@ class LastValueEncoder(WrappingEncoder):
         return replace(memory, past=past)
 
     def connections(self) -> Connections:
-        last = Connection(SOURCE, "encoder.input", "level", "tail-last")
-        return self.inner.connections().merge(Connections((), (last,)))
+        """Of the last position nothing is left but what is known ahead."""
+        found = self.inner.connections()
+        edges = tuple(self._levelled(edge) for edge in found.edges)
+        last = Connection(SOURCE, "encoder.input", "level", "field", field=self._level)
+        return Connections(found.nodes, (*edges, last), found.order)
+
+    def _levelled(self, edge: Connection) -> Connection:
+        if edge.tail != SOURCE or self.known:
+            return edge
+        return replace(edge, steps="field", field=_all_but_last)
+
+    @staticmethod
+    def _level(position: int, items: int) -> list[int]:
+        return [items - 1] if position < items - 1 else []
 
 
 class ForecastHead(Head):
@@ -144,8 +159,8 @@ class HorizonHead(ForecastHead):
         return StatesForecast(source, states, aim, inner=inner, dropout=dropout)
 
     def connections(self) -> Connections:
-        edge = Connection(STATES, "head.output", "up", "all")
-        return Connections((ConnectionNode("head.output", "output"),), (edge,))
+        found = Connections((), (Connection(STATES, FORECAST, "up", "all"),))
+        return found.merge(_forecast_connections())
 
 
 class LinearForecast(HorizonHead):
@@ -225,7 +240,7 @@ class AutoregressiveForecast(ForecastHead):
     def __init__(
         self,
         decoder: DecoderModule,
-        vectors: Vectors,
+        vectors: Projection,
         aim: ForecastTarget,
         *,
         lags: int = 1,
@@ -236,6 +251,7 @@ class AutoregressiveForecast(ForecastHead):
         self.decoder = decoder
         self.vectors: Callable[[Tensor], Tensor] = vectors.__call__
         self.lags = lags
+        self.covariates = vectors.map.in_features - lags * aim.columns
         self.forced = forced
         self.direct = nn.Linear(lags, aim.outputs_per_column, bias=False)
         nn.init.zeros_(self.direct.weight)
@@ -283,7 +299,40 @@ class AutoregressiveForecast(ForecastHead):
         return written.unflatten(2, shape) + self.direct(stretches), state
 
     def connections(self) -> Connections:
-        return self.decoder.connections()
+        """The decoder's, with values in place of tokens, and the linear map of recent values."""
+        inner = self.decoder.connections()
+        edges = [edge for edge in inner.edges if edge.kind != "feedback"]
+        heads = [OUTPUT, *(INPUT for edge in inner.edges if edge.kind == "feedback")]
+        for head in heads:
+            edges.append(Connection(OUTPUT, head, "feedback", "recent", self.lags))
+            edges.append(Connection(SOURCE, head, "values", "field", field=self._observed))
+        if self.covariates and INPUT in heads:
+            edges.append(Connection(SOURCE, INPUT, "values", "field", field=self._ahead))
+        edges.append(Connection(OUTPUT, FORECAST))
+        nodes = tuple(
+            replace(node, kind="readout", label="change") if node.name == OUTPUT else node
+            for node in inner.nodes
+        )
+        return Connections(nodes, tuple(edges)).merge(_forecast_connections())
+
+    def _observed(self, step: int, items: int) -> Sequence[int]:
+        """The observed values among the last `lags` before a step; the very last alone is zero."""
+        left = self.lags - step
+        return range(max(0, items - left), items) if left > 1 else ()
+
+    def _ahead(self, step: int, items: int) -> Sequence[int]:
+        """The item with the covariates known for a step."""
+        return [max(0, items - self.aim.steps) + step]
+
+
+def _forecast_connections() -> Connections:
+    """The forecast, with the last values added again."""
+    node = ConnectionNode(FORECAST, "output", label="forecast")
+    return Connections((node,), (Connection(SOURCE, FORECAST, "level", "tail-last"),))
+
+
+def _all_but_last(position: int, items: int) -> list[int]:
+    return [position] if position < items - 1 else []
 
 
 def _perceptron(inputs: int, inner: int, outputs: int, dropout: Dropout) -> nn.Sequential:

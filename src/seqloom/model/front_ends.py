@@ -1,5 +1,7 @@
 """Front ends: pictures, videos and sound become vectors before they are encoded (S3.4, S3.5)."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -152,6 +154,10 @@ class PictureFrontEnd(FrontEnd):
                 return rows, columns
         return 1, positions
 
+    def receptive_field(self, position: int, items: int) -> Sequence[int]:
+        """The picture that a vector lies in; all of them where their mean is read."""
+        return range(items) if self.mean else [position // self.vectors.count]
+
     def forward(self, source: Source) -> Source:
         rows, steps = source.values.shape[:2]
         pictures = self.pictures(source.values, next(self.convolutions.parameters()).dtype)
@@ -213,6 +219,10 @@ class SoundFrontEnd(FrontEnd):
         mask = SpectrumMask(bands=options.mask_bands, frames=options.mask_frames)
         return cls(mask, frames, warp=options.warp)
 
+    def receptive_field(self, position: int, items: int) -> Sequence[int]:
+        """The frames within reach of the convolutions."""
+        return self.convolutions.receptive_field(position, items)
+
     def forward(self, source: Source) -> Source:
         values, lengths = self.warp(source.values[:, None])[:, 0], source.lengths
         return Source(*self.convolutions(self.mask(values, lengths), lengths))
@@ -235,9 +245,14 @@ class FrontEndEncoder(WrappingEncoder):
 
     def connections(self) -> Connections:
         inner = self.inner.connections()
-        first = Connection(SOURCE, "encoder.input", "convolution", "all")
+        field = self.front.receptive_field
+        first = Connection(SOURCE, "encoder.input", "convolution", "field", field=field)
         edges = tuple(first if edge.tail == SOURCE else edge for edge in inner.edges)
-        return Connections(inner.nodes, edges, inner.order)
+        nodes = tuple(
+            replace(node, label="convolutions") if node.name == "encoder.input" else node
+            for node in inner.nodes
+        )
+        return Connections(nodes, edges, inner.order)
 
 
 def _pixels(kind: str, source: Items) -> Pixels:

@@ -107,7 +107,8 @@ class _PooledHead(Head):
         edge = Connection(STATES, OUTPUT, "pooling", "all")
         if self.pooling == "code":
             edge = Connection(CODE, OUTPUT, "pooling", "head-first")
-        return Connections((ConnectionNode(OUTPUT, "output", once=True),), (edge,))
+        node = ConnectionNode(OUTPUT, "output", once=True, label=self.output_name)
+        return Connections((node,), (edge,))
 
 
 class _LabelScores(Head):
@@ -162,7 +163,7 @@ class TagsHead(_LabelScores):
         return self.output(memory.masked_states()[0])
 
     def connections(self) -> Connections:
-        return _position_connections()
+        return _position_connections(self.output_name)
 
 
 @HEADS.part("blanks")
@@ -224,7 +225,7 @@ class BlanksHead(Head):
         return _mean_probability(outputs)
 
     def connections(self) -> Connections:
-        return _position_connections()
+        return _position_connections(self.output_name)
 
 
 @HEADS.part("number")
@@ -266,7 +267,7 @@ def _mean_probability(outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V
     return outputs.log_softmax(-1).logsumexp(0) - math.log(len(outputs))
 
 
-def _position_connections() -> Connections:
+def _position_connections(name: str) -> Connections:
     """An output for each position of the source."""
-    node = ConnectionNode(OUTPUT, "output")
+    node = ConnectionNode(OUTPUT, "output", label=name)
     return Connections((node,), (Connection(STATES, OUTPUT),))

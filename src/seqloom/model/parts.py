@@ -4,7 +4,7 @@ A part builds itself from its options and the sizes around it. It is registered 
 the name that users choose it by: `@ENCODERS.part("mine")`, `@DECODERS.part("mine")` and so on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 from jaxtyping import Float, Int
@@ -51,6 +51,10 @@ class FrontEnd(nn.Module):
     def grid_shape(self, positions: int) -> tuple[int, int]:
         """Rows and columns in which so many vectors lie over a picture; one row otherwise."""
         return 1, positions
+
+    def receptive_field(self, position: int, items: int) -> Sequence[int]:
+        """Which of so many items of a source a vector is computed from."""
+        return range(items)
 
 
 class EncoderModule(nn.Module):

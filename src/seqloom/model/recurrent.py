@@ -20,7 +20,7 @@ from seqloom.model.wiring import AttentionWiring, Wiring, build_wiring
 from seqloom.nn.attention import AttentionSource
 from seqloom.nn.combine import ConcatCombiner, SumCombiner, TanhCombiner
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors
+from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors, vectors_label
 from seqloom.nn.recurrent import RecurrentStack
 
 __all__ = ["RecurrentDecoder", "RecurrentState", "VocabularyLayers"]
@@ -129,7 +129,8 @@ class RecurrentDecoder(DecoderModule):
         return Feedback(vectors, self.read_vectors, by_steps=True, soft=self.wiring.soft)
 
     def connections(self) -> Connections:
-        return decoder_connections(self.wiring, self.first, self.stack)
+        label = vectors_label(self.embedding)
+        return decoder_connections(self.wiring, self.first, self.stack, label)
 
     def start(self, memory: Memory, *, trace: bool = False) -> RecurrentState:
         layers = self.first(memory, self.stack)

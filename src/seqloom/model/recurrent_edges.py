@@ -12,13 +12,15 @@ INPUT, OUTPUT = "decoder.input", "decoder.output"
 READOUT, ATTENTION = "decoder.readout", "decoder.attention"
 
 
-def decoder_connections(wiring: Wiring, first: InitialState, stack: RecurrentStack) -> Connections:
+def decoder_connections(
+    wiring: Wiring, first: InitialState, stack: RecurrentStack, vectors: str
+) -> Connections:
     """What every value of a step is computed from."""
     names = layer_names("decoder", stack.depth)
     nodes = [
-        ConnectionNode(INPUT, "input"),
-        ConnectionNode(READOUT, "readout"),
-        ConnectionNode(OUTPUT, "output"),
+        ConnectionNode(INPUT, "input", label=vectors),
+        ConnectionNode(READOUT, "readout", label="readout"),
+        ConnectionNode(OUTPUT, "output", label="output"),
     ]
     edges = [
         *_input_edges(wiring, names[0]),
@@ -29,7 +31,7 @@ def decoder_connections(wiring: Wiring, first: InitialState, stack: RecurrentSta
     if wiring.code_output:
         edges.append(Connection(CODE, READOUT, "code", "all"))
     if wiring.attention is not None:
-        nodes.append(ConnectionNode(ATTENTION, "attention"))
+        nodes.append(ConnectionNode(ATTENTION, "attention", label="attention"))
         edges += _attention_edges(wiring.attention, first, names)
     layers = layer_connections(stack, "decoder", INPUT)
     if not wiring.feedback:

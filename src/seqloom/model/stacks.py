@@ -53,7 +53,8 @@ def layer_connections(stack: RecurrentStack, prefix: str, below: str) -> Connect
         for name in names
         for steps in DIRECTION_STEPS[stack.direction]
     ]
-    nodes = tuple(ConnectionNode(name, "layer") for name in names)
+    label = _layer_label(stack)
+    nodes = tuple(ConnectionNode(name, "layer", label=label) for name in names)
     return Connections(nodes, (*up, *time))
 
 
@@ -68,3 +69,10 @@ def final_connections(stack: RecurrentStack, prefix: str) -> tuple[Connection, .
         for name in layer_names(prefix, stack.depth)
         for steps in DIRECTION_STEPS[stack.direction]
     )
+
+
+def _layer_label(stack: RecurrentStack) -> str:
+    """A layer's unit and size, and whether it reads both ways or backwards."""
+    unit = next(module for module in stack.modules() if isinstance(module, Unit))
+    ways = {"forward": "", "backward": ", backwards", "both": ", both ways"}[stack.direction]
+    return f"{unit.label} of {unit.width}{ways}"

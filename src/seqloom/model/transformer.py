@@ -29,7 +29,7 @@ from seqloom.model.parts import DecoderModule, EncoderModule
 from seqloom.model.sizes import DecoderSizes, EncoderSizes
 from seqloom.model.state import Features, Feedback, Memory, Source, State
 from seqloom.nn.dropout import Dropout
-from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors
+from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors, vectors_label
 from seqloom.nn.modules import children_of
 from seqloom.nn.positions import Positions, PositionSizes
 from seqloom.nn.token_mixing import Cache, NextSteps, next_steps
@@ -100,7 +100,10 @@ class TransformerEncoder(EncoderModule):
         blocks = list(children_of(self.blocks, Block))
         inner, top = _block_connections(blocks, "encoder", "all")
         edges = Connection(top, STATES), Connection(STATES, CODE, "code", "tail-last")
-        found = input_connections().merge(inner).merge(Connections((), edges))
+        norm: Literal["first", "none"] = "first" if blocks[0].norm_first else "none"
+        found = (
+            input_connections(self.embed.embedding, norm).merge(inner).merge(Connections((), edges))
+        )
         return found.merge(_position_connections(self.embed, blocks, "encoder"))
 
 
@@ -251,10 +254,11 @@ class TransformerDecoder(DecoderModule):
     def connections(self) -> Connections:
         blocks = list(children_of(self.blocks, Block))
         inner, top = _block_connections(blocks, "decoder", "until")
+        norm: Literal["first", "none"] = "first" if blocks[0].norm_first else "none"
         nodes = (
-            ConnectionNode("decoder.input", "input"),
-            ConnectionNode("decoder.readout", "readout"),
-            ConnectionNode("decoder.output", "output"),
+            ConnectionNode("decoder.input", "input", label=vectors_label(self.embed.embedding)),
+            ConnectionNode("decoder.readout", "readout", norm, label="norm"),
+            ConnectionNode("decoder.output", "output", label="output"),
         )
         edges = [
             Connection("decoder.output", "decoder.input", "feedback", "previous"),
@@ -317,7 +321,10 @@ def _block_connections(blocks: Sequence[Block], side: str, seen: Steps) -> tuple
     for number, block in enumerate(blocks):
         names = [f"{side}.blocks.{number}.{each}" for each in block.sublayers]
         norm: Literal["first", "after"] = "first" if block.norm_first else "after"
-        nodes = tuple(ConnectionNode(name, "layer", norm) for name in names)
+        nodes = tuple(
+            ConnectionNode(name, "layer", norm, label=_sublayer_label(block, name))
+            for name in names
+        )
         edges = [Connection(a, b) for a, b in pairwise([below, *names])]
         if block.attention.name == "recurrence":
             edges.append(Connection(names[0], names[0], "time", "previous"))
@@ -329,11 +336,22 @@ def _block_connections(blocks: Sequence[Block], side: str, seen: Steps) -> tuple
     return found, below
 
 
+def _sublayer_label(block: Block, name: str) -> str:
+    """A residual step of a block, with its heads or its inner size."""
+    step = name.rpartition(".")[2]
+    sizes = {
+        "self-attention": f", {block.heads} heads",
+        "cross-attention": f", {block.heads} heads",
+        "feed-forward": f" of {block.inner}",
+    }
+    return step + sizes.get(step, f" of {block.width}")
+
+
 def _position_connections(
     embed: PositionalEmbedding, blocks: Sequence[Block], side: str
 ) -> Connections:
     """Where positions enter: the vectors, or the queries and keys of every self-attention."""
-    node = ConnectionNode(f"{side}.positions", "source")
+    node = ConnectionNode(f"{side}.positions", "source", label="positions")
     heads = [f"{side}.input"] if embed.positions.absolute else []
     if embed.positions.rotary:
         heads = [f"{side}.blocks.{n}.{block.attention.name}" for n, block in enumerate(blocks)]

@@ -89,6 +89,7 @@ class GridVectors(nn.Module):
         """`shape` is channels, rows and columns."""
         super().__init__()
         self.grid = grid
+        self.count = {"cells": shape[1] * shape[2], "columns": shape[2]}.get(grid, 1)
         whole = grid == "whole"
         self.map = nn.Linear(math.prod(shape), shape[0]) if whole else nn.Identity()
 
@@ -174,6 +175,16 @@ class FrameConvolutions(nn.Module):
             hidden = hidden * _real_mask(hidden[:, 0], lengths)[:, None]
         vectors = self.norm(self.join(hidden.transpose(1, 2).flatten(2)))
         return vectors * _real_mask(vectors, lengths), lengths
+
+    def receptive_field(self, position: int, frames: int) -> range:
+        """The frames that a vector is computed from."""
+        lengths = [frames]
+        for _ in self.layers:
+            lengths.append((lengths[-1] + 1) // 2)
+        first = last = position
+        for length in reversed(lengths[:-1]):
+            first, last = max(0, 2 * first - 1), min(length - 1, 2 * last + 1)
+        return range(first, last + 1)
 
 
 class SpectrumMask(nn.Module):

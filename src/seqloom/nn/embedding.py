@@ -1,7 +1,7 @@
 """Token vectors, and the output layer that may share their table (S1.4)."""
 
 import math
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -22,6 +22,7 @@ __all__ = [
     "embedding_tables",
     "first_token_table",
     "token_vectors",
+    "vectors_label",
 ]
 
 
@@ -49,6 +50,8 @@ class Embedding(nn.Module):
     The table starts small, as an output layer that shares it must; the factor makes up for that.
     """
 
+    label: ClassVar[str] = "embedding"
+
     def __init__(self, size: int, width: int) -> None:
         super().__init__()
         self.width = width
@@ -65,6 +68,8 @@ class Embedding(nn.Module):
 
 class OneHot(nn.Module):
     """One-hot vectors: as long as the vocabulary, without parameters."""
+
+    label: ClassVar[str] = "one-hot"
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -84,6 +89,8 @@ class OneHot(nn.Module):
 class Projection(nn.Module):
     """An affine map of an item's numbers to a vector, for inputs that are not symbols."""
 
+    label: ClassVar[str] = "projection"
+
     def __init__(self, numbers: int, width: int) -> None:
         super().__init__()
         self.width = width
@@ -102,6 +109,8 @@ class CharacterCNNVectors(nn.Module):
     dos Santos and Zadrozny 2014, Learning Character-level Representations for Part-of-Speech
     Tagging.
     """
+
+    label: ClassVar[str] = "embedding and letters"
 
     def __init__(self, own: Vectors, letters: Embedding, width: int) -> None:
         super().__init__()
@@ -129,6 +138,7 @@ class WordDropout(nn.Module):
     def __init__(self, vectors: Vectors, share: float, *, unknown: int, special: int) -> None:
         super().__init__()
         self.width = vectors.width
+        self.label = getattr(vectors, "label", "vectors")
         self.vectors = vectors
         self.share = share
         self.unknown = unknown
@@ -148,6 +158,8 @@ class WordDropout(nn.Module):
 
 class IdentityVectors(nn.Module):
     """An item's numbers, unchanged."""
+
+    label: ClassVar[str] = "numbers"
 
     def __init__(self, numbers: int) -> None:
         super().__init__()
@@ -176,6 +188,11 @@ class OutputLayer(nn.Module):
 def token_vectors(vectors: Vectors) -> TokenVectors | None:
     """The same vectors, if they are those of tokens and have a mean."""
     return vectors if isinstance(vectors, TokenVectors) else None
+
+
+def vectors_label(vectors: Vectors) -> str:
+    """What the vectors are, and their size, as a picture tells it."""
+    return f"{getattr(vectors, 'label', 'vectors')} of {vectors.width}"
 
 
 def embedding_of(vectors: Vectors) -> Embedding | None:

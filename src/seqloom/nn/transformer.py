@@ -144,6 +144,8 @@ class Block(nn.Module):
         super().__init__()
         width, source = options.width, options.source
         self.width = width
+        self.heads = options.heads
+        self.inner = options.inner
         self.norm_first = options.norm_first
         self.attention = _mixing(options)
         self.cross = (

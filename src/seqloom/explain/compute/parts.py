@@ -4,50 +4,41 @@ This is the only module of explain/ that knows the classes of nn/ and model/ one
 function states a question; where a part learns to answer it itself, its table here goes.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from seqloom.explain.compute.instrumented_copy import find_parts, layer_of, side_of
+from seqloom.explain.compute.instrumented_copy import find_parts
 from seqloom.model import Network
-from seqloom.model.encoders import NoEncoder, ReversedEncoder
-from seqloom.model.front_ends import FrontEndEncoder, PictureFrontEnd
+from seqloom.model.encoders import ReversedEncoder
+from seqloom.model.front_ends import PictureFrontEnd
 from seqloom.model.heads import (
     BlanksHead,
     CodePool,
-    LabelHead,
     MaximumPool,
     MeanPool,
-    NumberHead,
     TagsHead,
 )
 from seqloom.nn.attention import Attention
 from seqloom.nn.embedding import (
     CharacterCNNVectors,
     Embedding,
-    IdentityVectors,
     OneHot,
     WordDropout,
 )
 from seqloom.nn.positions import Positions, Rotary, sinusoids
-from seqloom.nn.recurrent import AroundStack, RecurrentLayer
-from seqloom.nn.token_mixing import Recurrence, SelfAttention, SimpleAttention
-from seqloom.nn.transformer import Block, CrossAttention
+from seqloom.nn.token_mixing import SelfAttention, SimpleAttention
+from seqloom.nn.transformer import CrossAttention
 
 __all__ = [
     "AttentionKind",
-    "LayerSummary",
-    "NetworkSummary",
     "Pooling",
-    "SideSummary",
     "SourceOrder",
     "attention_kind",
     "makes_token_vectors",
-    "network_summary",
     "output_part",
     "picture_front_end",
     "pooling_of",
@@ -75,12 +66,6 @@ POOLS: dict[type, tuple[Pooling, str]] = {
     MeanPool: ("mean", "mean of states"),
     MaximumPool: ("maximum", "largest of states"),
 }
-OUTPUTS: dict[type, str] = {
-    TagsHead: "a tag for each",
-    BlanksHead: "a token for each gap",
-    LabelHead: "label",
-    NumberHead: "number",
-}  # of heads; all others forecast
 
 
 def _answer(table: Mapping[type, Answer], part: object) -> Answer | None:
@@ -169,114 +154,3 @@ def position_table(kind: Any, width: int, count: int) -> np.ndarray:
     made = kind(torch.zeros(1, count, width, dtype=like.dtype), torch.arange(count)[None])[0]
     table: np.ndarray = made[:, width if kind.appends else 0 :].double().numpy()
     return table
-
-
-@dataclass(frozen=True)
-class LayerSummary:
-    """One layer of a side: its name, and how its positions affect each other."""
-
-    number: int  # from 0
-    name: str
-    label: str
-    recurrent: tuple[bool, bool]  # forward, backward
-    mixes_positions: bool  # every position attends to others
-
-
-class SideSummary(NamedTuple):
-    """The encoder or the decoder: what it reads, what it makes of each item, and its layers."""
-
-    inputs: str
-    vectors: str
-    layers: tuple[LayerSummary, ...]
-
-
-@dataclass(frozen=True)
-class NetworkSummary:
-    """A network as its picture shows it."""
-
-    sides: Mapping[str, SideSummary]  # encoder and decoder, where they take part
-    output: str
-    pooling: Pooling
-    pooling_label: str
-    cross_attention: bool
-    first_input: str  # what the first step of a forecast reads
-
-
-def network_summary(network: Network) -> NetworkSummary:
-    """What a picture of a network has to know."""
-    writes = network.decoder is not None
-    sides = {}
-    if not any(find_parts(network.encoder, NoEncoder)):
-        layers = tuple(_layers(network, "encoder"))
-        sides["encoder"] = SideSummary("source", _vectors_label(network, "encoder"), layers)
-    layers = tuple(_layers(network, "decoder"))
-    if writes and not layers:
-        name = type(network.decoder).__name__
-        layers = (LayerSummary(0, "decoder layers.0", name, (True, False), mixes_positions=False),)
-    if writes or layers:
-        words = "output so far" if writes else "forecast so far"
-        sides["decoder"] = SideSummary(words, _vectors_label(network, "decoder"), layers)
-    head = output_part(network)
-    lags = getattr(head, "lags", 1)
-    return NetworkSummary(
-        sides,
-        "probabilities" if writes else _answer(OUTPUTS, head) or "forecast",
-        *_pooling(network),
-        any(attention_kind(module) == "cross" for module in network.modules()),
-        "the last value" if lags == 1 else f"the last {lags} values",
-    )
-
-
-def _vectors_label(network: Network, side: str) -> str:
-    """What is made of each item first."""
-    if side == "encoder" and any(find_parts(network, FrontEndEncoder)):
-        return "convolutions"
-    own = [part for name, part in network.named_modules() if side_of(name) == side]
-    if any(_answer({Embedding: True, OneHot: True}, part) for part in own):
-        return "token vectors"
-    if side == "decoder" and network.decoder is not None:
-        return "token vectors"
-    numbers = any(_answer({IdentityVectors: True}, part) for part in own)
-    return "numbers" if numbers else "vectors of numbers"
-
-
-def _layers(network: Network, side: str) -> Iterator[LayerSummary]:
-    """The layers of a side, the lowest first."""
-    around = [stack for _, stack in find_parts(network, AroundStack)]
-    others = {id(layer) for stack in around for layer in stack.after.layers}
-    makers: dict[type, Callable[..., LayerSummary]] = {
-        RecurrentLayer: _recurrent_layer,
-        Block: _block,
-    }
-    for name, module in network.named_modules():
-        make = _answer(makers, module)
-        if make is not None and side_of(name) == side and id(module) not in others:
-            yield make(module, side, layer_of(name) - 1, around=bool(around))
-
-
-def _recurrent_layer(
-    layer: RecurrentLayer, side: str, number: int, *, around: bool
-) -> LayerSummary:
-    """A layer of units; one that reads around has a second that reads the other way."""
-    units: list[Any] = list(layer.units)
-    both = len(units) == 2
-    ways = ", around" if around else ", both ways" if both else ""
-    return LayerSummary(
-        number,
-        f"{side} layers.{number}",
-        f"{type(units[0]).__name__.upper()} of {units[0].width}{ways}",
-        (around or both or not layer.backward_first, around or both or layer.backward_first),
-        mixes_positions=False,
-    )
-
-
-def _block(block: Block, side: str, number: int, *, around: bool) -> LayerSummary:
-    recurrent = _answer({Recurrence: True}, block.attention) is not None
-    label = f"block of {block.width}"
-    return LayerSummary(
-        number,
-        f"{side} blocks.{number}",
-        label,
-        (recurrent, False),
-        mixes_positions=not recurrent,
-    )

@@ -15,7 +15,8 @@ from seqloom.explain.compute.explained_output import (
     ExplainedText,
 )
 from seqloom.explain.compute.gates import compute_gates
-from seqloom.explain.compute.parts import network_summary, pooling_of
+from seqloom.explain.compute.network_graphs import decoder_reads
+from seqloom.explain.compute.parts import output_part, pooling_of
 from seqloom.explain.compute.tracing import Trace, trace_decoder, trace_output
 from seqloom.fields import EMPTY, START, UNK
 from seqloom.prediction import Output, Predictor, TokenAlternative
@@ -39,13 +40,14 @@ class LayerStep:
 class PredictionStep:
     """One step of a decoder, or the prediction of a head after one more item."""
 
-    read: str
+    read: str  # empty where no symbol is read
     wrote: str
     log_probability: float | None  # None where it is a number
     norm: float  # of what the output layer saw
     best: tuple[TokenAlternative, ...]
     layers: tuple[LayerStep, ...]  # none where nothing is recurrent
     attention: tuple[float, ...] | None  # over the source
+    beside: tuple[str, ...] = ()  # what else is read: the code, a distribution, features
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,12 @@ def _text_steps(said: ExplainedText, model: Any) -> PredictionSteps:
     written = logs.gather(1, said.target_tensor()[:, None])[:, 0].tolist()
     attention = cross_map(found)
     layers = layer_steps(found, "decoder", len(said.target))
+    reads = decoder_reads(model.network, len(said.target))
     return PredictionSteps(
         said.source if attention is None else attention.source,
         tuple(
             PredictionStep(
-                read=said.inputs[t],
+                read=said.inputs[t] if reads[t][0] else "",
                 wrote=said.target[t],
                 log_probability=written[t],
                 norm=float(found.hidden[t].norm()),
@@ -128,6 +131,7 @@ def _text_steps(said: ExplainedText, model: Any) -> PredictionSteps:
                 attention=None
                 if attention is None
                 else tuple(round(float(weight), 6) for weight in attention.weights[t]),
+                beside=reads[t][1],
             )
             for t in range(len(said.target))
         ),
@@ -147,7 +151,8 @@ def _forecast_steps(said: ExplainedForecast, model: Any) -> PredictionSteps:
     layers = layer_steps(found, "decoder", len(said.forecast))
     attention = cross_map(found)
     words = [" ".join(f"{number:.4g}" for number in row) for row in said.forecast]
-    read = [network_summary(model.network).first_input, *words]
+    lags = output_part(model.network).lags
+    read = ["the last value" if lags == 1 else f"the last {lags} values", *words]
     return PredictionSteps(
         said.source,
         tuple(

@@ -1,34 +1,59 @@
-"""Networks as boxes and arrows, or as a line of text for each box."""
+"""Networks as boxes and arrows; in the terminal, as a grid of steps and what each row reads."""
 
 from functools import partial
 
-from seqloom.drawing.boxes import Arrow, Box, fill_boxes
+from rich.cells import cell_len
+
+from seqloom.drawing.boxes import Arrow, Box, BoxDiagram, Heading, draw_diagram
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.views import drawing_of, text_of
-from seqloom.explain.compute.network_graphs import NetworkGraph
+from seqloom.explain.compute.network_graphs import GraphNode, NetworkGraph
 from seqloom.explain.plots.terminal import wrap_lines
 
-__all__ = ["draw_graph", "graph_text"]
+__all__ = ["box_diagram", "draw_graph", "graph_text"]
 
 
 @text_of.register
 def graph_text(net: NetworkGraph, width: int = 80) -> str:
-    """Each node and where it leads, from the source to the output."""
+    """The steps of an unrolled network from the output down to the source, and what each value is
+    computed from."""
+    lines = [f"{each.head} ← {', '.join(each.tails)}" for each in net.readings]
+    grid = _grid(net, width) if net.rows else ""
+    return "\n\n".join(part for part in (grid, wrap_lines(lines, width)) if part)
+
+
+def _grid(net: NetworkGraph, width: int) -> str:
+    """A line a row and a cell a column, cut where the terminal ends."""
+    columns = sorted({node.x for node in net.nodes})
+    cells = {(node.x, node.y): node.label for node in net.nodes}
+    cells |= dict.fromkeys(net.gaps, "…")
+    columns = sorted({*columns, *(x for x, _ in net.gaps)})
+    sizes = {
+        x: max(cell_len(label) for (column, _), label in cells.items() if column == x)
+        for x in columns
+    }
     lines = []
-    for node in net.nodes:
-        ways = [
-            "itself (time)" if edge.end == node.name else f"{edge.end} ({edge.kind})"
-            for edge in net.edges
-            if edge.begin == node.name
-        ]
-        lines.append(f"{node.name} [{node.label}]" + (f" → {', '.join(ways)}" if ways else ""))
-    return wrap_lines(lines, width)
+    for row in sorted({node.y for node in net.nodes}, reverse=True):
+        texts = [cells.get((x, row), "") for x in columns]
+        padded = [t + " " * (sizes[x] - cell_len(t)) for x, t in zip(columns, texts, strict=True)]
+        lines.append("  ".join(padded)[:width].rstrip())
+    return "\n".join(lines)
 
 
 @drawing_of.register
 def draw_graph(net: NetworkGraph) -> Drawing:
     """Boxes and arrows, the source below on the left, the output on top on the right."""
-    boxes = {node.name: Box(node.x, node.y, node.kind) for node in net.nodes}
-    arrows = [Arrow(edge.begin, edge.end, edge.kind, edge.weight) for edge in net.edges]
     labels = tuple(node.label for node in net.nodes)
-    return Drawing(labels, partial(fill_boxes, boxes, arrows), 130)
+    return Drawing(labels, partial(draw_diagram, box_diagram(net)), 160)
+
+
+def box_diagram(net: NetworkGraph) -> BoxDiagram:
+    """The boxes and arrows of a network."""
+    boxes = {node.name: _box(node) for node in net.nodes}
+    arrows = [Arrow(edge.begin, edge.end, edge.kind, edge.weight) for edge in net.edges]
+    headings = [Heading(row.y, row.label, row.left) for row in net.rows]
+    return BoxDiagram(boxes, arrows, headings, net.gaps)
+
+
+def _box(node: GraphNode) -> Box:
+    return Box(node.x, node.y, node.kind, node.label)

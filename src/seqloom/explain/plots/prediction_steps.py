@@ -31,8 +31,9 @@ def steps_text(steps: PredictionSteps, width: int = 80) -> str:
 
 
 def _step_lines(steps: PredictionSteps, number: int, step: PredictionStep) -> list[str]:
-    read, wrote = terminal_label(step.read), terminal_label(step.wrote)
-    lines = [f"step {number}: reads {read}, {steps.verb} {wrote}"]
+    symbol = [terminal_label(step.read)] if step.read else []
+    read = " and ".join([*symbol, *step.beside]) or "nothing but its state"
+    lines = [f"step {number}: reads {read}, {steps.verb} {terminal_label(step.wrote)}"]
     if step.log_probability is not None:
         lines[0] += f" with p {np.exp(step.log_probability):.3f}"
     if step.best:

@@ -29,7 +29,8 @@ function show() {
     buttons.append(' ');
   }
   make(buttons, 'span', 'step ' + (at + 1) + ' of ' + data.steps.length + ': reads ').id = 'place';
-  make(buttons, 'strong', step.read);
+  const read = [...(step.read ? [step.read] : []), ...step.beside].join(' and ');
+  make(buttons, 'strong', read || 'nothing but its state');
   buttons.append(', ' + data.verb + ' ');
   make(buttons, 'strong', step.wrote).id = 'wrote';
   const source = make(view, 'div', undefined, 'line source');

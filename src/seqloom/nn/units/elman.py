@@ -40,6 +40,8 @@ class Elman(Unit):
     Elman 1990, Finding Structure in Time.
     """
 
+    label = "Elman"
+
     def __init__(  # noqa: PLR0913
         self,
         inputs: int,

@@ -48,6 +48,8 @@ class Gru(Unit):
     Chung et al. 2014, Empirical Evaluation of Gated Recurrent Neural Networks (take).
     """
 
+    label = "GRU"
+
     gate_names = ("reset", "update")
 
     def __init__(  # noqa: PLR0913

@@ -40,6 +40,8 @@ class Lstm(Unit):
     Hochreiter and Schmidhuber 1997, Long Short-Term Memory; Gers et al. 2000, Learning to Forget.
     """
 
+    label = "LSTM"
+
     state_names = ("hidden", "cell")
     gate_names = ("input", "forget", "output")
 

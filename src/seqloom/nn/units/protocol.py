@@ -24,6 +24,9 @@ class Unit(nn.Module):
     width: int
     """Size D of the output and of every tensor of the state."""
 
+    label: ClassVar[str] = "unit"
+    """Its name in a picture."""
+
     state_names: tuple[str, ...] = ("hidden",)
     """Names of the tensors that make up the state."""
 

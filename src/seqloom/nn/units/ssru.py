@@ -26,6 +26,8 @@ class Ssru(Unit):
     Recurrent Units for Highly Parallelizable Recurrence.
     """
 
+    label = "SSRU"
+
     state_names = ("cell",)
     gate_names = ("forget",)
 
