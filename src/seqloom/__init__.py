@@ -16,6 +16,7 @@ from seqloom.version import __version__ as __version__
 if TYPE_CHECKING:
     from seqloom.api.evaluate import evaluate
     from seqloom.api.load import load
+    from seqloom.api.optimize import optimize
     from seqloom.api.train import TrainingResult, train
     from seqloom.errors import SeqloomError
     from seqloom.prediction import Conversation, Output, OutputOptions, TextPredictor, ensemble
@@ -58,6 +59,7 @@ __all__ = [
     "ensemble",
     "evaluate",
     "load",
+    "optimize",
     "train",
 ]
 
@@ -83,6 +85,7 @@ _HOMES = {
     "evaluate": "seqloom.api.evaluate",
     "load": "seqloom.api.load",
     "ensemble": "seqloom.prediction",
+    "optimize": "seqloom.api.optimize",
     "train": "seqloom.api.train",
 }
 

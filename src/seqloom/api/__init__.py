@@ -7,6 +7,7 @@ from seqloom.api.describe import describe
 from seqloom.api.evaluate import evaluate
 from seqloom.api.export import export
 from seqloom.api.load import load, load_text_predictor
+from seqloom.api.optimize import MeasuredForm, Optimization, OptimizeRequest, optimize
 from seqloom.api.report import report, write_report
 from seqloom.api.score import score_rows
 from seqloom.api.search_errors import SearchErrors, search_errors
@@ -19,6 +20,9 @@ __all__ = [
     "Console",
     "Evaluation",
     "EvaluationResult",
+    "MeasuredForm",
+    "Optimization",
+    "OptimizeRequest",
     "SearchErrors",
     "SweepResult",
     "TrainingResult",
@@ -30,6 +34,7 @@ __all__ = [
     "export",
     "load",
     "load_text_predictor",
+    "optimize",
     "report",
     "score_rows",
     "search_errors",

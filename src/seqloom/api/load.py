@@ -1,11 +1,17 @@
 """A finished run, or several as one, ready for use."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from seqloom.config import Config
+from seqloom.engine.matrices import Precision
 from seqloom.errors import ConfigError
+from seqloom.fields import Field
 from seqloom.model import build
 from seqloom.prediction import Predictor, TextPredictor, ensemble
 from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
+from seqloom.runs.optimized import EngineChoice, OptimizedRun, run_engine
 from seqloom.runs.weights import check_fit, load_weights, materialize, meta_device
 from seqloom.store import RunDirectory
 from seqloom.tasks import task_of
@@ -13,18 +19,48 @@ from seqloom.tasks import task_of
 __all__ = ["load", "load_text_predictor"]
 
 
-def load(run: str | Path, *others: str | Path) -> Predictor:
+def load(
+    run: str | Path,
+    *others: str | Path,
+    precision: Precision | None = None,
+    shortlist: bool | None = None,
+) -> Predictor:
     """The model of a run: the step that did best on held-out data, averaged if so configured.
 
-    With `others`, runs of the same vocabularies, a model that averages what all of them think.
+    With `others`, runs of the same vocabularies, a model that averages what all of them think. It
+    decodes in the precision given ("float32" or "int8"), with or without a shortlist of symbols;
+    where nothing is said, as `optimize` has found to be best, or else in float32 and without.
     """
-    return ensemble([_load(each) for each in (run, *others)])
+    choice = EngineChoice.parse(precision, shortlist)
+    return ensemble([_load(each, choice) for each in (run, *others)])
 
 
-def _load(run: str | Path) -> Predictor:
+def _load(run: str | Path, choice: EngineChoice) -> Predictor:
     directory = RunDirectory(Path(run))
     config = load_config(directory)
     source, target = load_fields(directory, config)
+
+    def read() -> Any:
+        return read_network(directory, config, source, target)
+
+    task = task_of(config)
+    if not task.decodes:
+        if not choice.is_silent:
+            raise ConfigError(
+                f"it gives {target.describe()}, and precision and shortlists are for models that "
+                "write text",
+                place=str(run),
+                remedy="leave them out",
+            )
+        model: Predictor = task.predictor(config, source, target, read(), run=directory)
+        return model
+    network, engine = run_engine(read, OptimizedRun.find(directory), choice, str(run))
+    writer: TextPredictor = task.predictor(config, source, target, network, run=directory)
+    return replace(writer, engine=engine)
+
+
+def read_network(directory: RunDirectory, config: Config, source: Field, target: Field) -> Any:
+    """The network of a run's best step, with its weights."""
     step = best_step(directory)
     tensors = model_weights(step)
     with meta_device():
@@ -32,15 +68,17 @@ def _load(run: str | Path) -> Predictor:
     check_fit(network, tensors, place=str(step.path))
     materialize(network)
     load_weights(network, tensors, place=str(step.path))
-    model: Predictor = task_of(config).predictor(
-        config, source, target, network.eval(), run=directory
-    )
-    return model
+    return network.eval()
 
 
-def load_text_predictor(run: str | Path, *others: str | Path) -> TextPredictor:
+def load_text_predictor(
+    run: str | Path,
+    *others: str | Path,
+    precision: Precision | None = None,
+    shortlist: bool | None = None,
+) -> TextPredictor:
     """The same for runs whose target is text; ConfigError for any other."""
-    model = load(run, *others)
+    model = load(run, *others, precision=precision, shortlist=shortlist)
     writer = model.as_text_predictor()
     if writer is None:
         raise ConfigError(

@@ -23,6 +23,7 @@ from seqloom.cli.data_options import (
 from seqloom.cli.distill import distill
 from seqloom.cli.evaluate import evaluate
 from seqloom.cli.look import look, report
+from seqloom.cli.optimize import optimize
 from seqloom.cli.option_groups import OptionGroup, add_command
 from seqloom.cli.panels import MACHINE, MODEL
 from seqloom.cli.predict import predict
@@ -203,7 +204,7 @@ def sweep(
     print("\n".join([*report(swept), "", again]))
 
 
-for function in (distill, predict, chat, serve, look, report, vectors, evaluate):
+for function in (distill, predict, chat, serve, look, report, vectors, evaluate, optimize):
     command(function)
 
 

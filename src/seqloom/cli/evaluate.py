@@ -15,7 +15,7 @@ from seqloom.cli.data_options import (
     RunArgument,
     WithOption,
 )
-from seqloom.cli.option_groups import OptionGroup
+from seqloom.cli.optimize import EngineOptions
 from seqloom.cli.panels import TOLD
 from seqloom.cli.search_options import SearchOptions
 
@@ -23,7 +23,7 @@ __all__ = ["evaluate"]
 
 
 @dataclass(frozen=True)
-class EvaluationOptions(OptionGroup):
+class EvaluationOptions(EngineOptions):
     """What is measured, of which runs, and how it is told."""
 
     others: WithOption = None
@@ -72,8 +72,9 @@ def evaluate(
     from seqloom.api.search_errors import search_errors
 
     runs, widest = (run, *(wanted.others or [])), wanted.search_errors
-    writer = load_text_predictor(*runs) if widest else None
-    model = writer or load(*runs)
+    form = vars(wanted.choice())
+    writer = load_text_predictor(*runs, **form) if widest else None
+    model = writer or load(*runs, **form)
     search, options = choice.search(model.config.search), columns.overrides()
     evaluation = run_evaluate(
         model, data, options=options, search=search, lowercase=wanted.lowercase

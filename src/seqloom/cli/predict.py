@@ -12,6 +12,7 @@ import typer
 
 from seqloom.cli.data_options import RunArgument, WithOption
 from seqloom.cli.forecast import ForecastOptions, write_forecast
+from seqloom.cli.optimize import EngineOptions
 from seqloom.cli.option_groups import OptionGroup
 from seqloom.cli.panels import DATA, MODEL, OUTPUT, TOLD
 from seqloom.cli.po_files import is_po, write_po
@@ -37,7 +38,7 @@ NoRepeatOption = Annotated[
 
 
 @dataclass(frozen=True)
-class ReadingOptions(OptionGroup):
+class ReadingOptions(EngineOptions):
     """What is read, and by which model."""
 
     file: Annotated[
@@ -164,7 +165,7 @@ def predict(
             "a line is one output"
         )
     behave_as_filter()
-    model = load(run, *(reading.others or []))
+    model = load(run, *(reading.others or []), **vars(reading.choice()))
     forecaster = model.as_forecaster()
     if forecaster is not None:
         if not choice.is_silent or wanted != WantedOutputs():
@@ -276,6 +277,8 @@ def _locate_errors(outputs: "Iterable[Output]", inputs: "InputFile") -> "Iterato
 
 def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":
     """The model with other search options than its run has."""
+    if not assignments:
+        return model
     from seqloom.config import merge, parse_assignments, validate
 
     chosen = parse_assignments(assignments)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from seqloom.cli.optimize import EngineOptions
 from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def serve(
         list[Path],
         typer.Argument(metavar="DIR...", help="trained runs' directories", show_default=False),
     ],
+    *,
+    engine: EngineOptions,
     host: Annotated[str, typer.Option("--host", help="the address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0: any free one")] = 8000,
     token_file: Annotated[
@@ -58,7 +61,7 @@ def serve(
     names = (*LOOPBACK, host, *(allowed or []))
     listening = bind_socket(host, port)
     run_server(
-        _models(runs),
+        _models(runs, engine),
         listening,
         access=Access(tuple(name.lower() for name in names), token),
         limits=config,
@@ -66,7 +69,7 @@ def serve(
     )
 
 
-def _models(runs: list[Path]) -> "dict[str, Predictor]":
+def _models(runs: list[Path], engine: EngineOptions) -> "dict[str, Predictor]":
     """Each run's model, under the name of its directory."""
     from seqloom.api.load import load
 
@@ -75,7 +78,7 @@ def _models(runs: list[Path]) -> "dict[str, Predictor]":
         name = run.resolve().name
         if name in models:
             raise ConfigError(f"{run}: a run of the name {name} is served already; rename one")
-        models[name] = load(run)
+        models[name] = load(run, **vars(engine.choice()))
     return models
 
 

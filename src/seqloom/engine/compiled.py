@@ -24,6 +24,7 @@ from seqloom.engine.from_network import (
 from seqloom.engine.library import core_or_none, missing_reason
 from seqloom.engine.loop import SearchLoop, WordLists
 from seqloom.engine.matrices import Precision
+from seqloom.engine.shortlist import Shortlist
 from seqloom.engine.stacks import PackedStack
 
 __all__ = ["CompiledModel", "compile_decoder", "compile_encoder", "compile_model"]
@@ -38,6 +39,7 @@ class CompiledModel:
     encoder: CompiledEncoder
     decoder: CompiledDecoder
     threads: int = 1
+    shortlist: Shortlist | None = None  # the symbols that whole searches choose from
 
     def search(
         self,
@@ -53,8 +55,10 @@ class CompiledModel:
         Outputs have no alternatives, and no attention until `attend` adds it.
         """
         plan = plan_of(search, limits)
-        if plan is None:
+        if plan is None or self.encoder.stack.vectors is None:
             return None
+        if words is None and self.shortlist is not None:
+            words = self.shortlist.for_rows(rows)
         stacks = self.encoder.stack, self.decoder.stack
         loop = SearchLoop(*stacks, threads=threads or self.threads)
         return loop.run(rows, plan, limits, words=words)

@@ -8,10 +8,11 @@ from typing import Any
 from seqloom.engine.compiled import CompiledModel, compile_decoder, compile_encoder
 from seqloom.engine.library import core, core_or_none, missing_reason
 from seqloom.engine.matrices import Precision
+from seqloom.engine.shortlist import Shortlist
 from seqloom.engine.torch_twin import fast_decoder, fast_encoder
 from seqloom.model import Decoder, Encoder, SequenceModel
 
-__all__ = ["NETWORK", "Engine", "select_engine"]
+__all__ = ["NETWORK", "Engine", "compiled_engine", "select_engine", "warn_once"]
 
 NETWORK = "the network itself"
 
@@ -30,14 +31,19 @@ class Engine:
         return f"{self.name} ({self.reason})" if self.reason else self.name
 
 
-def select_engine(network: SequenceModel, *, precision: Precision = "float32") -> Engine:
-    """The fastest engine that has a form for each side of a network, with its present weights."""
+def select_engine(
+    network: SequenceModel, *, precision: Precision = "float32", shortlist: Shortlist | None = None
+) -> Engine:
+    """The fastest engine that has a form for each side of a network, with its present weights.
+
+    Without a compiled form of both sides there is one precision and no shortlist.
+    """
     if core_or_none() is None:
         warn_once(missing_reason())
     encoder = compile_encoder(network.encoder, precision=precision)
     decoder = compile_decoder(network.decoder, precision=precision)
     if not isinstance(encoder, str) and not isinstance(decoder, str):
-        return Engine(encoder, decoder, CompiledModel(encoder, decoder), compiled_name(precision))
+        return compiled_engine(CompiledModel(encoder, decoder, shortlist=shortlist), precision)
     reasons = [part for part in (encoder, decoder) if isinstance(part, str)]
     names = [compiled_name(precision)] * (len(reasons) < 2)
     reading = fast_encoder(network.encoder) if isinstance(encoder, str) else encoder
@@ -47,6 +53,12 @@ def select_engine(network: SequenceModel, *, precision: Precision = "float32") -
     if isinstance(decoder, str):
         names.append(_torch_name("decoder", own=writing is network.decoder))
     return Engine(reading, writing, None, ", ".join(names), "; ".join(dict.fromkeys(reasons)))
+
+
+def compiled_engine(model: CompiledModel, precision: Precision) -> Engine:
+    """An engine of a model that is in the core as a whole."""
+    name = compiled_name(precision) + (", shortlist" if model.shortlist is not None else "")
+    return Engine(model.encoder, model.decoder, model, name)
 
 
 def compiled_name(precision: str) -> str:

@@ -5,7 +5,7 @@ maximization over all links of a source symbol and a target symbol of the same p
 then use the likeliest translations of its symbols, and the most frequent symbols of all.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -13,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from seqloom.engine.loop import WordLists
+from seqloom.errors import RunError
+from seqloom.remedies import Command, Remedy
 
-__all__ = ["Missed", "Shortlist", "translation_probabilities"]
+__all__ = ["Missed", "Pair", "Shortlist", "translation_probabilities"]
 
 LINKS = 4_000_000  # of source and target positions that are held at once
 SPECIAL = 4  # symbols that every vocabulary begins with and every sentence may need
@@ -134,6 +136,37 @@ class Shortlist:
         unaligned = word[starts[sources] :]
         always = np.union1d(usual, unaligned).astype(np.int32)
         return cls(word[: starts[sources]], starts, always, targets)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All of it as named arrays, for files."""
+        return {
+            "words": self.words,
+            "starts": self.starts.astype(np.int64),
+            "frequent": self.frequent,
+            "size": np.array([self.size], dtype=np.int64),
+        }
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, np.ndarray], *, place: str) -> "Shortlist":
+        """The inverse of `arrays`; RunError where they are not those of a shortlist."""
+        try:
+            words, starts, frequent = (arrays[name] for name in ("words", "starts", "frequent"))
+            size = int(arrays["size"][0])
+            symbols = np.concatenate([words, frequent])
+            sound = (
+                words.dtype == frequent.dtype == np.int32
+                and starts.dtype == np.int64
+                and bool((np.diff(starts) >= 0).all())
+                and (int(starts[0]), int(starts[-1])) == (0, len(words))
+                and int(symbols.min()) >= 0
+                and int(symbols.max()) < size
+            )
+        except (LookupError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            remedy = Remedy("make it again with {}", Command("optimize", "DIR"))
+            raise RunError("not a shortlist", place=place, remedy=remedy)
+        return cls(words, starts, frequent, size)
 
     @cached_property
     def _table(self) -> np.ndarray:

@@ -8,7 +8,14 @@ from seqloom.fields import Field, load_field
 from seqloom.runs.progress import Progress
 from seqloom.store import Checkpoint, RunDirectory
 
-__all__ = ["best_step", "load_config", "load_fields", "model_weights"]
+__all__ = [
+    "best_step",
+    "likely_best_step",
+    "load_config",
+    "load_fields",
+    "model_weights",
+    "weights_name",
+]
 
 
 def load_config(directory: RunDirectory) -> Config:
@@ -47,6 +54,22 @@ def best_step(directory: RunDirectory) -> Checkpoint:
     return latest
 
 
+def likely_best_step(directory: RunDirectory) -> Checkpoint | None:
+    """The same by what the newest step says of them, without a look at any weights."""
+    steps = directory.checkpoints()
+    if not steps:
+        return None
+    monitor = load_config(directory).training.monitor
+    best = Progress.from_dict(steps[-1].progress()).best(monitor)
+    wanted = steps[-1].number if best is None else best.step
+    return next((each for each in steps if each.number == wanted), steps[-1])
+
+
+def weights_name(step: Checkpoint) -> str:
+    """The name of the set of weights that a model of this step has."""
+    return "average" if "average" in step.names() else "model"
+
+
 def model_weights(step: Checkpoint) -> dict[str, Tensor]:
     """The weights that a model of this step has: the average where there is one."""
-    return step.load("average" if "average" in step.names() else "model")
+    return step.load(weights_name(step))

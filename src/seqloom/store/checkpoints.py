@@ -78,6 +78,11 @@ class Checkpoint:
         matches = [TENSOR_FILE.fullmatch(file) for file in self._manifest()]
         return [match[1] for match in matches if match]
 
+    def digest(self, name: str) -> str:
+        """The sha256 of a set of tensors, as the manifest has it; the tensors are not read."""
+        entry = self._manifest().get(f"{name}.safetensors")
+        return "" if entry is None else entry.sha256
+
     def load(self, name: str = "model") -> dict[str, Tensor]:
         """One set of its tensors, on the CPU; RunError unless every byte is as it was saved."""
         file = f"{name}.safetensors"

@@ -6,6 +6,7 @@
     events.jsonl   what happened
     lock           held by the one process that writes
     step-000500/   a saved step
+    optimized/     the form that a step is used in, where `optimize` made one
 
 What begins with `.seqloom-` is unfinished: no reader looks at it, and the next writer removes it.
 """
@@ -23,12 +24,13 @@ from seqloom.errors import Interrupted, RunError
 from seqloom.store import durable
 from seqloom.store.checkpoints import Checkpoint, SkippedCheckpoint, step_name, write_checkpoint
 from seqloom.store.events import append_event, read_events, truncate_events
-from seqloom.store.safe_files import read_plain
+from seqloom.store.safe_files import parse_json, read_plain
 from seqloom.store.tensors import Tensors
 
 __all__ = ["RunDirectory"]
 
-OURS = {"config.toml", "fields", "cache", "distilled", "events.jsonl", "lock"}
+OPTIMIZED = "optimized"
+OURS = {"config.toml", "fields", "cache", "distilled", "events.jsonl", "lock", OPTIMIZED}
 LEAST_VERIFIED = 2
 UNFINISHED = ".seqloom-"
 DISPLACED = ".seqloom-displaced-"
@@ -129,7 +131,28 @@ class RunDirectory:
 
         DivergedError, naming the tensor, if a value is not finite; RunError if the disk refuses.
         """
-        path = self.path / step_name(step)
+        return self._save(self.path / step_name(step), step, files, progress)
+
+    def save_optimized(
+        self, step: int, files: Mapping[str, Tensors], *, facts: dict[str, Any]
+    ) -> Path:
+        """Save the form that a step is used in, in place of any before: all of it, or nothing."""
+        return self._save(self.path / OPTIMIZED, step, files, facts)
+
+    def optimized(self) -> Checkpoint | None:
+        """The form that a step is used in, if there is one; its progress holds the facts."""
+        path = self._own_directory(OPTIMIZED)
+        if not os.path.lexists(path):
+            return None
+        facts = parse_json(read_plain(path / "progress.json"), path / "progress.json")
+        step = facts.get("step")
+        if not isinstance(step, int):
+            raise RunError("not an optimized form", place=str(path), remedy="remove it")
+        return Checkpoint(step, path)
+
+    def _save(
+        self, path: Path, step: int, files: Mapping[str, Tensors], progress: dict[str, Any]
+    ) -> Path:
         unfinished = self.path / f"{UNFINISHED}{os.getpid()}-{path.name}"
         displaced = self.path / f"{DISPLACED}{path.name}"
         with durable.run_errors(path), ExitStack() as undo:
@@ -233,7 +256,8 @@ class RunDirectory:
         """Remove what a dead writer left; a step that was to be replaced and was not comes back."""
         for entry in sorted(self.path.iterdir()):
             place = self.path / entry.name.removeprefix(DISPLACED)
-            if place != entry and Checkpoint.at(place) and not os.path.lexists(place):
+            known = Checkpoint.at(place) or place.name == OPTIMIZED
+            if place != entry and known and not os.path.lexists(place):
                 durable.rename(entry, place)
             elif entry.name.startswith(UNFINISHED):
                 durable.remove_tree(entry)

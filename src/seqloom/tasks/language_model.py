@@ -62,6 +62,7 @@ class LanguageModelTask(Task[TextPredictor]):
     """A target of text, without a source."""
 
     kind = "text"
+    decodes = True
     more_outputs = "--n-best 3"
 
     def predictor(

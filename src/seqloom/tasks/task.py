@@ -60,6 +60,7 @@ class Task(ABC, Generic[AnyPredictor]):
     kind: ClassVar[str]  # the target column's
     digits: ClassVar[int] = 1  # of a held-out score
     has_perplexity: ClassVar[bool] = True  # whether the loss is a mean log-probability
+    decodes: ClassVar[bool] = False  # whether a search writes its outputs, by an engine
     more_outputs: ClassVar[str] = "--alternatives 3"  # the option that shows the next best
 
     def check_columns(self, config: Config) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from seqloom.config import Config
 from seqloom.data import Corpus, Data, Report
 from seqloom.drawing.views import View
-from seqloom.engine.selection import select_engine
 from seqloom.explain.compute.attention import Attentions, attention_from_trace
 from seqloom.explain.compute.explained_output import Cell, ExplainedText
 from seqloom.explain.compute.media import group_features, is_media
@@ -51,17 +50,9 @@ COMMANDS = {"turns": "seqloom chat"}  # for sources that are not read a line at 
 def text_predictor(
     config: Config, source: Any, target: Any, network: Any, *, run: RunDirectory | None
 ) -> TextPredictor:
-    """The network as a writer; with the final weights of a run, its fast twin computes."""
-    if run is None:
-        return TextPredictor(config, source, target, network)
-    return TextPredictor(
-        config,
-        source,
-        target,
-        network,
-        run.cache_directory / "train",
-        select_engine(network),
-    )
+    """The network as a writer."""
+    rows = None if run is None else run.cache_directory / "train"
+    return TextPredictor(config, source, target, network, rows)
 
 
 def exposure_gap(held_out: HeldOut[TextPredictor], loss: float) -> float:
@@ -87,6 +78,7 @@ class TextTask(Task[TextPredictor]):
     """A target of text, with a source."""
 
     kind = "text"
+    decodes = True
     more_outputs = "--n-best 3"
 
     def predictor(

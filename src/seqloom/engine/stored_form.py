@@ -1,0 +1,164 @@
+"""Packed encoders and decoders as named arrays and plain values, for files, and back.
+
+A form holds what the core multiplies by, not the float32 weights it was made of: of these the sizes
+alone are kept. A form is read by packing zeros of those sizes and filling in what was stored, so
+no file can lead the core beyond the arrays that it is given.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from seqloom.engine.matrices import BLOCK, Norm, Precision, round_up
+from seqloom.engine.packed import AffineArrays, PackedStack, ReadingTurn
+from seqloom.engine.stacks import BlockArrays, Heads, StackArrays
+from seqloom.errors import LimitError, RunError
+from seqloom.remedies import Command, Remedy
+
+__all__ = ["StoredStack", "packed_bytes", "restore_stack", "store_stack"]
+
+PARTS: tuple[type, ...] = (AffineArrays, BlockArrays, Heads, Norm, ReadingTurn, StackArrays)
+CLASSES = {each.__name__: each for each in PARTS}
+TABLES = ("places", "angles")  # functions of a number of positions
+LARGEST_VALUES = 16_384  # of an array among the values of a form; of larger ones the size is kept
+MAKE_AGAIN = Remedy("make it again with {}", Command("optimize", "DIR"))
+LOWEST = np.finfo(np.float32).min  # stands for minus infinity, which files may not hold
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class StoredStack:
+    """A stack as plain values for JSON, and arrays by name."""
+
+    values: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class PositionTable:
+    """Vectors of positions, as many as were stored."""
+
+    table: np.ndarray
+
+    def __call__(self, count: int) -> np.ndarray:
+        if count > len(self.table):
+            raise LimitError(
+                f"{count:,} positions are needed, and the optimized form has {len(self.table):,}",
+                remedy="load the run in float32",
+            )
+        return self.table[:count]
+
+
+def store_stack(stack: PackedStack, *, positions: int) -> StoredStack:
+    """A packed stack with vectors for so many positions; TypeError where a part has no form."""
+    arrays: Arrays = {}
+    values = _plain(getattr(stack, "arrays", None), "arrays", arrays, positions)
+    if values is None:
+        raise TypeError(f"a {type(stack).__name__} cannot be stored")
+    for name, array in _packed_arrays(stack):
+        arrays[f"packed.{name}"] = _finite(array)
+    return StoredStack(values, arrays)
+
+
+def restore_stack(form: StoredStack, precision: Precision, *, place: str) -> PackedStack:
+    """The stack that was stored; RunError where its parts do not fit each other."""
+    try:
+        described = _restored(form.values, form.arrays)
+        if not isinstance(described, StackArrays):
+            raise TypeError("not a stack")
+        _check_norms(described)
+        stack = PackedStack.of(described, precision)
+        for name, array in _packed_arrays(stack):
+            stored = form.arrays[f"packed.{name}"]
+            if stored.shape != array.shape or stored.dtype != array.dtype:
+                raise ValueError(f"{name} has another size than its model")
+            array[...] = _infinite(stored)
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(f"not an optimized form ({error})", place=place, remedy=MAKE_AGAIN) from None
+    return stack
+
+
+def packed_bytes(stack: PackedStack) -> int:
+    """The memory that a stack's arrays take."""
+    return sum(array.nbytes for _, array in _packed_arrays(stack))
+
+
+def _plain(value: Any, name: str, arrays: Arrays, positions: int) -> Any:
+    """A value for JSON; small arrays go into `arrays` under their names."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        if value.size > LARGEST_VALUES:
+            return {"size": list(value.shape)}
+        arrays[name] = _finite(value)
+        return {"array": name}
+    if is_dataclass(value) and type(value).__name__ in CLASSES:
+        parts = {
+            each.name: _plain(getattr(value, each.name), f"{name}.{each.name}", arrays, positions)
+            for each in fields(value)
+        }
+        return {"class": type(value).__name__, "fields": parts}
+    if isinstance(value, Sequence):
+        items = [_plain(v, f"{name}.{i}", arrays, positions) for i, v in enumerate(value)]
+        return {"items": items}
+    if callable(value) and name.rpartition(".")[2] in TABLES:
+        arrays[name] = np.ascontiguousarray(value(positions), dtype=np.float32)
+        return {"table": name}
+    raise TypeError(f"{name}, a {type(value).__name__}, cannot be stored")
+
+
+def _restored(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    match value:
+        case {"size": sizes}:
+            return np.broadcast_to(np.float32(0), tuple(sizes))
+        case {"array": name}:
+            return _infinite(np.array(arrays[name]))
+        case {"table": name}:
+            return PositionTable(arrays[name])
+        case {"items": items}:
+            return [_restored(each, arrays) for each in items]
+        case {"class": name, "fields": parts}:
+            return CLASSES[name](**{key: _restored(each, arrays) for key, each in parts.items()})
+    return value
+
+
+def _check_norms(stack: StackArrays) -> None:
+    """ValueError where a norm has another width than the values that it is of."""
+    norms = [stack.norm, *(norm for block in stack.blocks for norm in block.norms)]
+    for norm in norms:
+        if norm is None:
+            continue
+        room = (round_up(stack.width, BLOCK),)
+        if norm.width != stack.width or norm.gain.shape != room or norm.bias.shape != room:
+            raise ValueError("a norm has another size than its model")
+
+
+def _packed_arrays(value: Any, name: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """Every array of a packed stack, beside those of what it was packed from."""
+    if isinstance(value, np.ndarray):
+        yield name, value
+    elif is_dataclass(value):
+        for each in fields(value):
+            if each.name != "arrays" and not each.name.startswith("_"):
+                yield from _packed_arrays(getattr(value, each.name), f"{name}.{each.name}")
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _packed_arrays(each, f"{name}.{key}")
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for number, each in enumerate(value):
+            yield from _packed_arrays(each, f"{name}.{number}")
+
+
+def _finite(array: np.ndarray) -> np.ndarray:
+    if array.dtype != np.float32:
+        return array
+    return np.where(np.isneginf(array), LOWEST, array)
+
+
+def _infinite(array: np.ndarray) -> np.ndarray:
+    if array.dtype != np.float32:
+        return array
+    return np.where(array == LOWEST, np.float32(-np.inf), array)

@@ -1,0 +1,160 @@
+"""Forms of a run: measured, kept whole, read without float32 weights, and left when outdated."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom
+from seqloom.api.optimize import MeasuredForm, OptimizeRequest, choose_form
+from seqloom.engine import selection
+from seqloom.errors import ConfigError, RunError
+from seqloom.prediction import TextPredictor
+from seqloom.runs.optimized import EngineChoice
+from seqloom.search import Beam
+from seqloom.store import RunDirectory
+
+PAIRS = [(text, text[::-1]) for text in ("abc", "bca", "cab", "aab", "cca", "bbc", "abca", "ca")]
+SOURCES = [source for source, _ in PAIRS]
+OPTIONS = {
+    "source": {"unit": "character"},
+    "target": {"unit": "character"},
+    "model": {
+        "encoder": {"kind": "transformer", "width": 16, "inner": 32, "heads": 2, "layers": 1},
+        "decoder": {"kind": "transformer", "width": 16, "inner": 32, "heads": 2, "layers": 1},
+        "embedding": 16,
+    },
+    "training": {"updates": 4, "validate_every": 4, "workers": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("runs") / "small"
+    seqloom.train(PAIRS * 3, run=run, valid=PAIRS, options=OPTIONS)
+    seqloom.optimize(run, OptimizeRequest(choice=EngineChoice("int8", True)))
+    return run
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    """A copy that a test may damage."""
+    selection.warn_once.cache_clear()
+    return Path(shutil.copytree(trained, tmp_path / "copy"))
+
+
+def texts(model: object) -> list[tuple[str, float]]:
+    assert isinstance(model, TextPredictor)
+    return [(each.text, each.score) for each in model.predict(SOURCES, search=Beam(3))]
+
+
+def test_an_optimized_run_is_read_without_its_float32_weights(run: Path) -> None:
+    """The bytes that are kept are those that quantizing the weights gives, to the bit."""
+    made = texts(seqloom.load(run, precision="int8", shortlist=True))
+    assert made == texts(seqloom.load(run))
+    step = next(run.glob("step-*"))
+    (step / "model.safetensors").write_bytes(b"gone")
+    (step / "average.safetensors").write_bytes(b"gone")
+    kept = seqloom.load(run)
+    assert texts(kept) == made
+    assert kept.describe_engine().endswith("int8, shortlist")
+    with pytest.raises(RunError):
+        kept.score(PAIRS)
+
+
+def test_the_weights_are_there_for_what_needs_them(run: Path) -> None:
+    """Log-probabilities are the network's own, in float32."""
+    kept, plain = seqloom.load(run), seqloom.load(run, precision="float32", shortlist=False)
+    assert plain.describe_engine().endswith("float32")
+    for ours, theirs in zip(kept.score(PAIRS), plain.score(PAIRS), strict=True):
+        assert ours == theirs
+    count = sum(each.numel() for each in plain.network.parameters())
+    assert sum(each.numel() for each in seqloom.load(run).network.parameters()) == count
+
+
+def test_int8_needs_no_optimizing_but_a_shortlist_does(run: Path) -> None:
+    made = texts(seqloom.load(run, precision="int8", shortlist=False))
+    shutil.rmtree(run / "optimized")
+    assert texts(seqloom.load(run, precision="int8")) == made
+    assert seqloom.load(run).describe_engine().endswith("float32")
+    with pytest.raises(ConfigError, match="seqloom optimize"):
+        seqloom.load(run, shortlist=True)
+    with pytest.raises(ConfigError, match="float32 or int8"):
+        seqloom.load(run, precision="int4")  # type: ignore[arg-type]
+
+
+def test_a_form_of_other_weights_is_not_used(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As after more training, by which another step has become the best."""
+    directory = RunDirectory(run)
+    saved = directory.optimized()
+    assert saved is not None
+    files = {name: saved.load(name) for name in ("model", "shortlist")}
+    facts = saved.progress() | {"weights": "0" * 64}
+    directory.save_optimized(saved.number, files, facts=facts)
+    assert seqloom.load(run).describe_engine().endswith("float32")
+    assert "is no longer the best" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["model", "shortlist"])
+def test_changed_bytes_are_refused(run: Path, name: str) -> None:
+    file = run / "optimized" / f"{name}.safetensors"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(RunError, match="bytes have changed"):
+        seqloom.load(run)
+
+
+def test_a_form_that_does_not_fit_its_model_is_refused(run: Path) -> None:
+    """Whoever rewrites the manifest too still cannot lead the core beyond its arrays."""
+    directory = RunDirectory(run)
+    saved = directory.optimized()
+    assert saved is not None
+    files = {name: saved.load(name) for name in ("model", "shortlist")}
+    facts = saved.progress()
+    facts["forms"]["decoder"]["fields"]["width"] = 64
+    directory.save_optimized(saved.number, files, facts=facts)
+    with pytest.raises(RunError, match="not an optimized form"):
+        seqloom.load(run)
+    facts["forms"]["decoder"]["fields"]["width"] = 16
+    short = {name: tensor[:-1] for name, tensor in files["model"].items()}
+    directory.save_optimized(saved.number, {**files, "model": short}, facts=facts)
+    with pytest.raises(RunError, match="not an optimized form"):
+        seqloom.load(run)
+    wrong = {**files["shortlist"], "words": files["shortlist"]["words"] + 10_000}
+    directory.save_optimized(saved.number, {**files, "shortlist": wrong}, facts=facts)
+    with pytest.raises(RunError, match="optimize"):
+        seqloom.load(run)
+
+
+def test_the_fastest_form_that_costs_little_is_kept() -> None:
+    def form(precision: str, short: bool, score: float, speed: float) -> MeasuredForm:
+        return MeasuredForm(precision, short, "BLEU", score, score, 1.0, speed, 1.0, 1.0)  # type: ignore[arg-type]
+
+    forms = [
+        form("float32", False, 30.0, 100),
+        form("float32", True, 29.9, 150),
+        form("int8", False, 29.85, 250),
+        form("int8", True, 29.0, 400),
+    ]
+    assert choose_form(forms, OptimizeRequest()) is forms[2]
+    assert choose_form(forms, OptimizeRequest(loss=1.5)) is forms[3]
+    assert choose_form(forms, OptimizeRequest(loss=0.0)) is forms[0]
+    assert choose_form(forms, OptimizeRequest(choice=EngineChoice(None, True))) is forms[1]
+    assert choose_form(forms, OptimizeRequest(choice=EngineChoice("int8", True))) is forms[3]
+
+
+def test_what_was_measured_stands_in_the_run(trained: Path) -> None:
+    facts = json.loads((trained / "optimized" / "progress.json").read_text())
+    forms = facts["measured"]["forms"]
+    assert [(each["precision"], each["shortlist"]) for each in forms] == [
+        ("float32", False),
+        ("float32", True),
+        ("int8", False),
+        ("int8", True),
+    ]
+    assert forms[0]["equal"] == 1.0
+    assert forms[2]["megabytes"] < forms[0]["megabytes"]
+    assert np.isfinite([each["score"] for each in forms]).all()
