@@ -74,6 +74,7 @@ class ToyRun(NamedTuple):
 
 
 SHORT = options(updates=8, validate_every=4, rate=0.01)
+SHORT["search"] = {"max_ratio": 0.5, "max_extra": 1}  # few outputs, which exact search soon has
 COLOURS = [
     (f"#{red:02x}{green:02x}40", str(1 + (red + green) // 128))
     for red in range(0, 256, 32)
@@ -101,7 +102,7 @@ RUNS = {
                 "decay": "sawtooth",
             },
             "search": {
-                "max_extra": 2,
+                **SHORT["search"],
                 "method": {"kind": "favourite", "worth": 1.5},
                 "ranking": {"kind": "long", "bonus": 2.0},
             },

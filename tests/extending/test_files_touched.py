@@ -68,7 +68,7 @@ def link_tree(copy: Path, opened: set[Path]) -> None:
             inner = folder / entry.name
             if entry.is_dir() and any(inner == each or inner in each.parents for each in opened):
                 link(inner)
-            elif entry.name != "__pycache__":
+            else:
                 (copy / inner).symlink_to(entry)
 
     link(Path())
