@@ -50,6 +50,7 @@ from seqloom.config.architecture.model import ModelConfig
 from seqloom.config.architecture.positions import (
     POSITIONS,
     AppendedSinusoidsConfig,
+    HalvedSinusoidsConfig,
     JointPositionsConfig,
     LearnedPositionsConfig,
     NoPositionsConfig,
@@ -101,6 +102,7 @@ from seqloom.config.facts import ColumnStatistics, Facts
 from seqloom.config.listing import OptionRow, option_names, option_rows
 from seqloom.config.planning import check_columns, items_per_row, outline, plan, preset_kinds
 from seqloom.config.presets import PRESETS
+from seqloom.config.runtimes import RUNTIMES, RuntimeOptions
 from seqloom.config.schema import Config, DataConfig, SearchConfig
 from seqloom.config.serialization import (
     check_names,
@@ -152,6 +154,7 @@ __all__ = [
     "OPTIMIZERS",
     "POSITIONS",
     "PRESETS",
+    "RUNTIMES",
     "SCHEDULES",
     "SCORES",
     "SOURCES",
@@ -190,6 +193,7 @@ __all__ = [
     "FrozenPart",
     "GlobalAttentionConfig",
     "GruConfig",
+    "HalvedSinusoidsConfig",
     "HeadOptions",
     "HorizonConfig",
     "HorizonHeadConfig",
@@ -227,6 +231,7 @@ __all__ = [
     "RecurrentOptions",
     "ResNetFrontEndConfig",
     "RotaryPositionsConfig",
+    "RuntimeOptions",
     "SearchConfig",
     "SeriesConfig",
     "ServingConfig",

@@ -45,17 +45,17 @@ class TokenVectors(Vectors, Protocol):
 
 
 class Embedding(nn.Module):
-    """A learned vector for each token: a projection of its one-hot vector, times √D.
+    """A learned vector for each token: a projection of its one-hot vector, times √D if `scaled`.
 
     The table starts small, as an output layer that shares it must; the factor makes up for that.
     """
 
     label: ClassVar[str] = "embedding"
 
-    def __init__(self, size: int, width: int) -> None:
+    def __init__(self, size: int, width: int, *, scaled: bool = True) -> None:
         super().__init__()
         self.width = width
-        self.factor = math.sqrt(width)
+        self.factor = math.sqrt(width) if scaled else 1.0
         self.table = nn.Parameter(torch.empty(size, width))
         nn.init.normal_(self.table, std=width**-0.5)
 

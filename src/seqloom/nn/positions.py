@@ -22,6 +22,7 @@ from seqloom.errors import ConfigError
 __all__ = [
     "AddedSinusoids",
     "AppendedSinusoids",
+    "HalvedSinusoids",
     "JointPositions",
     "LearnedPositions",
     "NoPositions",
@@ -187,6 +188,19 @@ class AddedSinusoids(Positions):
         return vectors + self.table(at, vectors.shape[-1], vectors)
 
 
+@POSITIONS.part("sinusoids-halved")
+class HalvedSinusoids(AddedSinusoids):
+    """Adds the sines of the position to the first half of a vector and the cosines to the second.
+
+    Positions count from 0, as in Marian (Junczys-Dowmunt et al. 2018, Marian: Fast Neural Machine
+    Translation in C++).
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = _Sinusoids(first=0, halved=True)
+
+
 @POSITIONS.part("learned")
 class LearnedPositions(Positions):
     """Adds a learned vector of the position; positions past the last share its vector.
@@ -276,7 +290,10 @@ class Rotary(nn.Module):
 class _Sinusoids:
     """A table of sines and cosines by position, which grows when later positions are needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, first: int = 1, halved: bool = False) -> None:
+        """`first` is the first position; `halved` puts all sines before all cosines."""
+        self.first = first
+        self.halved = halved
         self.known: Tensor | None = None
 
     def __call__(
@@ -289,8 +306,11 @@ class _Sinusoids:
             or known.dtype != like.dtype
             or known.device != like.device
         ):
-            steps = torch.arange(1, max(512, 2 * count) + 1, device=like.device)
-            self.known = known = sinusoids(steps, width).to(like)
+            end = self.first + max(512, 2 * count)
+            values = sinusoids(torch.arange(self.first, end, device=like.device), width)
+            if self.halved:
+                values = values.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
+            self.known = known = values.to(like)
         return functional.embedding(at, known)
 
 

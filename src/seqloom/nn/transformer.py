@@ -37,7 +37,7 @@ class BlockOptions:
     value_width: int  # m_v
     bias: bool = False  # of the maps of attention
     norm_first: bool = True
-    inner_kind: Literal["relu", "gelu", "gated"] = "relu"
+    inner_kind: Literal["relu", "gelu", "swish", "gated"] = "relu"
     mixing: Literal["attention", "simple", "ssru"] = "attention"
     rotary: bool = False
     dropout: float = 0.0
@@ -228,6 +228,8 @@ def _network(options: BlockOptions) -> nn.Sequential:
             activation = nn.ReLU(inplace=True)
         case "gelu":
             activation = nn.GELU()
+        case "swish":
+            activation = nn.SiLU()
         case "gated":
             activation = GEGLU()
     first = nn.Linear(width, 2 * inner if options.inner_kind == "gated" else inner)

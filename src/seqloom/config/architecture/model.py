@@ -16,6 +16,9 @@ class ModelConfig(Section):
     """Token vectors, perhaps a front end, one encoder, one decoder or head."""
 
     embedding: Width = Field(256, description="size of a token's vector")
+    scale_vectors: bool = Field(
+        True, description="whether token vectors are multiplied by the square root of their size"
+    )
     source_vectors: str = Field(
         "",
         description="file of word vectors, word2vec's text or binary, that the source's tokens "

@@ -11,6 +11,7 @@ from seqloom.registry import Family
 __all__ = [
     "POSITIONS",
     "AppendedSinusoidsConfig",
+    "HalvedSinusoidsConfig",
     "JointPositionsConfig",
     "LearnedPositionsConfig",
     "NoPositionsConfig",
@@ -46,6 +47,13 @@ class AppendedSinusoidsConfig(PositionsOptions):
 
     kind: Literal["sinusoids-appended"] = "sinusoids-appended"
     size: Width = Field(32, description="an even number of values appended")
+
+
+@POSITIONS.options("sinusoids-halved")
+class HalvedSinusoidsConfig(PositionsOptions):
+    """Sines added to the first half of token vectors and cosines to the second, counted from 0."""
+
+    kind: Literal["sinusoids-halved"] = "sinusoids-halved"
 
 
 class LimitedPositionsOptions(PositionsOptions):

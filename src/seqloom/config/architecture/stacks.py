@@ -40,8 +40,8 @@ class TransformerOptions(Section):
     norm: Literal["first", "after"] = Field(
         "first", description="layer norm before or after the sum"
     )
-    activation: Literal["relu", "gelu", "gated"] = Field(
-        "relu", description="the network inside a block: relu, gelu, or gated by gelu"
+    activation: Literal["relu", "gelu", "swish", "gated"] = Field(
+        "relu", description="the network inside a block: relu, gelu, swish, or gated by gelu"
     )
     dropout: DropoutRate = Field(0.1, description="share of values dropped in training")
     positions: PositionsConfig = SinusoidsConfig()

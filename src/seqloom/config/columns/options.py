@@ -61,6 +61,11 @@ class ColumnOptions(PartOptions):
     is_text: ClassVar[bool] = False  # whether a cell is cut into tokens of a vocabulary
     has_turns: ClassVar[bool] = False  # whether a cell holds several texts
 
+    @property
+    def keeps_own_field(self) -> bool:
+        """Whether the column stays a field of its own where both sides share a vocabulary."""
+        return False
+
     def is_cut_like(self, other: "ColumnOptions") -> bool:
         """Whether both columns are read alike, and so can share a vocabulary."""
         return self == other

@@ -36,8 +36,10 @@ class TextConfig(SourceOptions, TargetOptions):
     is_text: ClassVar[bool] = True
 
     kind: Literal["text"] = "text"
-    unit: Literal["character", "word", "symbol", "subword", "byte"] = Field(
-        "subword", description="what a token is; a symbol is whatever stands between spaces"
+    unit: Literal["character", "word", "symbol", "subword", "byte", "sentencepiece"] = Field(
+        "subword",
+        description="what a token is; a symbol is whatever stands between spaces; sentencepiece is "
+        "for imported models, whose pieces were learnt elsewhere",
     )
     algorithm: Literal["unigram", "bpe"] = Field(
         "unigram", description="how subwords are learnt (sentencepiece)"
@@ -51,6 +53,11 @@ class TextConfig(SourceOptions, TargetOptions):
         description="letters of each symbol, with a mark at either end, that are read beside it; "
         "0 reads none (source, unit symbol)",
     )
+
+    @property
+    def keeps_own_field(self) -> bool:
+        """Whether each side has a sentencepiece model of its own, over one vocabulary."""
+        return self.unit == "sentencepiece"
 
     @property
     def newest_turns(self) -> int:
@@ -99,7 +106,7 @@ class TextConfig(SourceOptions, TargetOptions):
                 return statistics.words + 1
             case "symbol":
                 return statistics.spaces + 2
-            case "subword":
+            case "subword" | "sentencepiece":
                 return 1.3 * statistics.words + 1
 
     def data_defaults(self, situation: Situation) -> Overrides:

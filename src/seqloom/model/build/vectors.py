@@ -35,7 +35,7 @@ def item_vectors(config: ModelConfig, items: Items) -> Vectors:
 
 def _symbol_vectors(config: ModelConfig, symbols: Symbols) -> Vectors:
     if not config.one_hot:
-        return Embedding(symbols.count, config.embedding)
+        return Embedding(symbols.count, config.embedding, scaled=config.scale_vectors)
     if config.tie_output:
         raise ConfigError(
             "model.one_hot leaves no embedding table for the output layer to share: "

@@ -1,0 +1,36 @@
+"""What a model can be exported to (docs/interchange.md)."""
+
+from typing import Any, Literal
+
+from seqloom.config.section import PartOptions
+from seqloom.registry import Family
+
+__all__ = [
+    "RUNTIMES",
+    "CTranslate2RuntimeConfig",
+    "HuggingFaceRuntimeConfig",
+    "RuntimeOptions",
+]
+
+
+class RuntimeOptions(PartOptions):
+    """What another runtime is asked for; the docstring of a member is its row in the help."""
+
+
+RUNTIMES: Family[RuntimeOptions, Any] = Family(
+    "runtime", home="seqloom.export", meaning="what the model is written for"
+)
+
+
+@RUNTIMES.options("ctranslate2")
+class CTranslate2RuntimeConfig(RuntimeOptions):
+    """CTranslate2, for Transformers that turn text into text."""
+
+    kind: Literal["ctranslate2"] = "ctranslate2"
+
+
+@RUNTIMES.options("huggingface")
+class HuggingFaceRuntimeConfig(RuntimeOptions):
+    """Hugging Face transformers (Marian or Pegasus), for Transformers that turn text into text."""
+
+    kind: Literal["huggingface"] = "huggingface"
