@@ -33,7 +33,10 @@ def test_a_run_is_written_and_compared(command: Command, run: Path, tmp_path: Pa
 def test_what_cannot_be_exported(command: Command, run: Path, tmp_path: Path) -> None:
     """Another runtime is a wrong option, an empty file wrong data; nothing is written."""
     other = command("export", run, "--to", "paper", "--output", tmp_path / "out")
-    assert (other.code, other.sentence) == (2, "--to paper: choose ctranslate2")
+    assert other.code == 2
+    assert other.sentence.startswith(
+        "no runtime is called 'paper': choose one of ctranslate2, hugg"
+    )
     (tmp_path / "empty").touch()
     arguments = ("--to", "ctranslate2", "--output", tmp_path / "out", "--check", tmp_path / "empty")
     assert command("export", run, *arguments).code == 3

@@ -6,6 +6,7 @@ from seqloom.api.console import Console
 from seqloom.api.describe import describe
 from seqloom.api.evaluate import evaluate
 from seqloom.api.export import export
+from seqloom.api.import_run import import_run
 from seqloom.api.load import load, load_text_predictor
 from seqloom.api.optimize import MeasuredForm, Optimization, OptimizeRequest, optimize
 from seqloom.api.report import report, write_report
@@ -32,6 +33,7 @@ __all__ = [
     "describe",
     "evaluate",
     "export",
+    "import_run",
     "load",
     "load_text_predictor",
     "optimize",

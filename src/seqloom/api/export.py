@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from seqloom.api.load import load_text_predictor
+from seqloom.api.load import load
+from seqloom.config import RUNTIMES
 from seqloom.data import Corpus, even_indices, read_lines
-from seqloom.errors import ConfigError, DataError, RunError, SeqloomError
-from seqloom.export import Agreement, compare, export_ctranslate2
-from seqloom.prediction import TextPredictor
+from seqloom.errors import DataError, RunError, SeqloomError
+from seqloom.export import Agreement, Runtime
+from seqloom.prediction import Predictor
 from seqloom.store import RunDirectory
 
 __all__ = ["export"]
@@ -27,12 +28,11 @@ def export(
     The inputs are the first lines of `check`, or else held-out rows of the run. Where the export
     does not give the model's probabilities it is removed again, and that is an error.
     """
-    if to != "ctranslate2":
-        raise ConfigError(f"--to {to}: choose ctranslate2")
-    model, folder = load_text_predictor(run), Path(output)
+    runtime: Runtime = RUNTIMES.part_of(to)()
+    model, folder = load(run), Path(output)
     rows = _validation_sources(Path(run)) if check is None else _read_inputs(model, check)
-    export_ctranslate2(model, folder)
-    agreement = compare(model, folder, rows)
+    runtime.write(model, folder)
+    agreement = runtime.compare(model, folder, rows)
     if not agreement.max_difference <= TOLERANCE:
         shutil.rmtree(folder)
         raise SeqloomError(
@@ -56,7 +56,7 @@ def _validation_sources(run: Path) -> list[np.ndarray]:
     return [ids[:length] for ids, length in zip(batch.source, batch.source_lengths, strict=True)]
 
 
-def _read_inputs(model: TextPredictor, file: Path) -> list[np.ndarray]:
+def _read_inputs(model: Predictor, file: Path) -> list[np.ndarray]:
     """The first lines of a file that are not blank, as the model reads them."""
     options = model.config.data
     lines = (line for line in read_lines(file, max_line=options.max_line) if line.strip())

@@ -22,6 +22,7 @@ from seqloom.cli.data_options import (
 )
 from seqloom.cli.distill import distill
 from seqloom.cli.evaluate import evaluate
+from seqloom.cli.interchange import export, import_run
 from seqloom.cli.look import look, report
 from seqloom.cli.optimize import optimize
 from seqloom.cli.option_groups import OptionGroup, add_command
@@ -204,8 +205,11 @@ def sweep(
     print("\n".join([*report(swept), "", again]))
 
 
-for function in (distill, predict, chat, serve, look, report, vectors, evaluate, optimize):
+for function in (
+    *(distill, predict, chat, serve, look, report, vectors, evaluate, optimize, export),
+):
     command(function)
+app.command("import")(import_run)
 
 
 @command
@@ -243,22 +247,6 @@ def compare(
             print(json.dumps(line, ensure_ascii=False))
     else:
         print("\n".join(compared.lines()))
-
-
-@command
-def export(
-    run: RunArgument,
-    to: Annotated[str, typer.Option("--to", help="the runtime: ctranslate2")],
-    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="where it is written")],
-    check: Annotated[
-        Path | None, typer.Option("--check", metavar="FILE", help="inputs to compare outputs on")
-    ] = None,
-) -> None:
-    """Write a model for another runtime, and check that it gives the same outputs there."""
-    from seqloom.api.export import export as run_export
-
-    agreement = run_export(run, output, to=to, check=check)
-    print(f"{output}: written for {to}; {agreement}")
 
 
 @command

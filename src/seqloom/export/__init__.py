@@ -1,6 +1,25 @@
-"""Finished models for other runtimes, checked for equal output."""
+"""Models for other runtimes, checked for equal output, and models from elsewhere."""
 
-from seqloom.export.agreement import Agreement, CTranslate2Model, compare
+from seqloom.export.agreement import Agreement
 from seqloom.export.ctranslate2 import export_ctranslate2, token_names
+from seqloom.export.ctranslate2_runtime import CTranslate2Model, compare
+from seqloom.export.huggingface import (
+    HuggingFaceModel,
+    ImportedModel,
+    export_huggingface,
+    read_checkpoint,
+)
+from seqloom.export.runtime import Runtime
 
-__all__ = ["Agreement", "CTranslate2Model", "compare", "export_ctranslate2", "token_names"]
+__all__ = [
+    "Agreement",
+    "CTranslate2Model",
+    "HuggingFaceModel",
+    "ImportedModel",
+    "Runtime",
+    "compare",
+    "export_ctranslate2",
+    "export_huggingface",
+    "read_checkpoint",
+    "token_names",
+]

@@ -5,16 +5,16 @@ DIR/  model.bin config.json *_vocabulary.json   what CTranslate2 reads
       README.md                                 how to use it
 """
 
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from seqloom.errors import ConfigError, RunError
+from seqloom.export.directories import whole_directory
+from seqloom.export.refusals import require_text_source
 from seqloom.export.specification import transformer_specification
-from seqloom.fields import END, SPECIAL_SYMBOLS, START, UNK, TextField, TurnsField
+from seqloom.fields import END, SPECIAL_SYMBOLS, START, UNK, TextField
 from seqloom.prediction import TextPredictor
 
 __all__ = ["export_ctranslate2", "longest_output", "source_names", "token_names"]
@@ -49,23 +49,11 @@ def export_ctranslate2(model: TextPredictor, output: Path) -> None:
     The directory must not be there, and appears when it is whole.
     """
     specification = _specification(model)
-    if output.exists():
-        raise ConfigError(f"{output}: already there; remove it or choose another --output")
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as folder:
-            whole = Path(folder) / "model"
-            whole.mkdir()
-            specification.save(str(whole))
-            model.source.save(whole / "source")
-            model.target.save(whole / "target")
-            (whole / "README.md").write_text(_readme(model), encoding="utf-8")
-            whole.rename(output)
-    except OSError as error:
-        reason = error.strerror or error
-        raise RunError(
-            f"{output}: cannot be written ({reason}); free space or choose another --output"
-        ) from None
+    with whole_directory(output) as folder:
+        specification.save(str(folder))
+        model.source.save(folder / "source")
+        model.target.save(folder / "target")
+        (folder / "README.md").write_text(_readme(model), encoding="utf-8")
 
 
 def token_names(field: TextField) -> list[str]:
@@ -80,9 +68,7 @@ def token_names(field: TextField) -> list[str]:
 
 def source_names(model: TextPredictor) -> list[str]:
     """The same for what a model reads, which must be text."""
-    if not isinstance(model.source, TextField) or isinstance(model.source, TurnsField):
-        raise ConfigError(f"a source of {model.source.describe()} cannot be exported: only text")
-    return token_names(model.source)
+    return token_names(require_text_source(model, "ctranslate2"))
 
 
 def longest_output(model: TextPredictor) -> int:

@@ -1,6 +1,5 @@
 """A Transformer's weights under the names of CTranslate2's specification (S5)."""
 
-from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -8,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.errors import ConfigError
+from seqloom.export.runtime import require_library
 from seqloom.model import SequenceModel
 from seqloom.model.transformer import (
     PositionalEmbedding,
@@ -16,24 +16,24 @@ from seqloom.model.transformer import (
 )
 from seqloom.nn.embedding import Embedding
 from seqloom.nn.modules import children_of
-from seqloom.nn.positions import AddedSinusoids, LearnedPositions, NoPositions
+from seqloom.nn.positions import AddedSinusoids, HalvedSinusoids, LearnedPositions, NoPositions
 from seqloom.nn.token_mixing import SelfAttention
 from seqloom.nn.transformer import Block, CrossAttention
 
 __all__ = ["library", "transformer_specification"]
 
 Part = TypeVar("Part")
-POSITIONS = (AddedSinusoids, LearnedPositions, NoPositions)  # that are vectors to be added
+POSITIONS = (
+    AddedSinusoids,
+    HalvedSinusoids,
+    LearnedPositions,
+    NoPositions,
+)  # that are vectors to be added
 
 
 def library(name: str = "ctranslate2") -> Any:
     """CTranslate2, or a module of it; ConfigError where it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise ConfigError(
-            "--to ctranslate2 needs the package of that name: pip install 'seqloom[export]'"
-        ) from None
+    return require_library(name, runtime="ctranslate2", extra="export")
 
 
 def transformer_specification(network: SequenceModel, *, source: int, target: int) -> Any:
@@ -74,17 +74,27 @@ def _decoder(decoder: TransformerDecoder, positions: int) -> Any:
 
 def _options(block: Block) -> dict[str, Any]:
     """What the blocks of a stack have in common; head sizes only where they are unusual."""
-    sizes, activation = _attention(block).sizes, block.network[1]
+    sizes = _attention(block).sizes
     if sizes.key != sizes.value:
         raise _refusal(f"heads with keys of {sizes.key} and values of {sizes.value}")
-    kinds = library("ctranslate2.specs").Activation
     return {
         "num_heads": sizes.heads,
         "pre_norm": block.norm_first,
-        "activation": kinds.RELU if isinstance(activation, nn.ReLU) else kinds.GELU,
+        "activation": _activation(block),
         "ffn_glu": _is_gated(block.network),
         "head_dim": sizes.key if sizes.heads * sizes.key != block.width else None,
     }
+
+
+def _activation(block: Block) -> Any:
+    kinds = library("ctranslate2.specs").Activation
+    match block.network[1]:
+        case nn.ReLU():
+            return kinds.RELU
+        case nn.SiLU():
+            return kinds.SWISH
+        case _:
+            return kinds.GELU
 
 
 def _attention(block: Block) -> SelfAttention:

@@ -20,6 +20,7 @@ from seqloom.fields.tokenizers import (
     Tokenizer,
     split_symbols,
 )
+from seqloom.fields.tokenizers.imported_pieces import ImportedPieceTokenizer
 from seqloom.fields.tokenizers.spelling import Spelling
 from seqloom.fields.tokenizers.subwords import SubwordTokenizer
 from seqloom.fields.tokenizers.words import WordTokenizer
@@ -35,7 +36,9 @@ _TOKENIZERS: dict[str, type[Tokenizer]] = {
     "word": WordTokenizer,
     "symbol": SymbolTokenizer,
     "subword": SubwordTokenizer,
+    "sentencepiece": ImportedPieceTokenizer,
 }
+_PIECES = ("subword", "sentencepiece")  # units with a model file, which write a space as U+2581
 
 
 @COLUMNS.part("text")
@@ -145,7 +148,7 @@ class TextField(PersistentField[TextConfig]):
         """Each id that is not special, with its text as a list of words would have it; of subwords
         only those that begin a word."""
         for token in range(len(SPECIAL_SYMBOLS), self.size):
-            if self.config.unit != "subword":
+            if self.config.unit not in _PIECES:
                 yield token, self._tokenizer.decode([token])
             elif (shown := self._tokenizer.show(token)).startswith(WORD_START):
                 yield token, shown.removeprefix(WORD_START)
@@ -171,7 +174,7 @@ class TextField(PersistentField[TextConfig]):
     def restore(cls, config: TextConfig, facts: Mapping[str, Any], directory: Path) -> Self:
         """The field with these facts, whose other files lie in the directory."""
         place, model = directory / FACTS, b""
-        if config.unit == "subword":
+        if config.unit in _PIECES:
             place = directory / MODEL
             model = read_file(place)
         try:

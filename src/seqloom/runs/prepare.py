@@ -40,6 +40,7 @@ from seqloom.fields import (
     placeholder_items,
 )
 from seqloom.model import build
+from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.ctc_checks import check_ctc_config, check_ctc_lengths
 from seqloom.runs.device import check_device
@@ -172,6 +173,16 @@ def check_same_data(
     if latest is None:
         return
     before = Progress.from_dict(latest.progress())
+    if not before.data:
+        raise DataError(
+            "an imported model, which is used as it is",
+            place=directory.path,
+            remedy=Remedy(
+                "fine-tune it with {} and another {}",
+                Setting("base", directory.path),
+                Setting("run"),
+            ),
+        )
     if before.data != marks[0]:
         raise DataError(
             f"{describe_data(request.data)}: not the data that {directory.path} was trained on so "

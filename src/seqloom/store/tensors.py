@@ -43,7 +43,7 @@ def require_finite(tensors: Tensors, *, place: str) -> None:
             )
 
 
-def pack(tensors: Tensors) -> bytes:
+def pack(tensors: Tensors, *, metadata: dict[str, str] | None = None) -> bytes:
     """The bytes of a safetensors file; names that share memory are each written out."""
     seen: set[int] = set()
     separate: dict[str, Tensor] = {}
@@ -52,7 +52,7 @@ def pack(tensors: Tensors) -> bytes:
         storage = tensor.untyped_storage().data_ptr()
         separate[name] = tensor.clone() if storage in seen else tensor
         seen.add(storage)
-    return safetensors.save(separate)
+    return safetensors.save(separate, metadata)
 
 
 def check_header(start: bytes, size: int, *, place: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from seqloom.errors import RunError
 from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
 
-__all__ = ["FIRST_PIECE", "read_pieces"]
+__all__ = ["FIRST_PIECE", "check_piece_file", "read_fields", "read_pieces"]
 
 FIRST_PIECE: Final = len(SPECIAL_SYMBOLS) + 256
 """The id of the first piece that is neither special nor a byte."""
@@ -22,6 +22,7 @@ _PIECES, _TRAINER, _NORMALIZER, _DENORMALIZER = 1, 2, 3, 5
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
 _LONGEST_PIECE = 256  # bytes
 _MODEL_TYPE, _BYTE_FALLBACK, _SUFFIX = 3, 35, 24
+_CHARSMAP = 2
 
 Value = int | bytes
 
@@ -29,9 +30,9 @@ Value = int | bytes
 def read_pieces(model: bytes) -> list[str]:
     """The pieces in the order of their ids; RunError where training cannot have made the file."""
     try:
-        fields = list(_fields(model))
+        fields = list(read_fields(model))
         pieces = [_piece(value) for number, value in fields if number == _PIECES]
-        others = {number: dict(_fields(value)) for number, value in fields if number != _PIECES}
+        others = {number: dict(read_fields(value)) for number, value in fields if number != _PIECES}
     except (ValueError, IndexError, TypeError, struct.error):
         raise RunError("it is not a sentencepiece model; restore the file from a copy") from None
     if not _is_plain(others) or len(others) + len(pieces) != len(fields):
@@ -39,6 +40,33 @@ def read_pieces(model: bytes) -> list[str]:
     if not _is_ours(pieces):
         raise RunError("its pieces are not such as Seqloom makes; restore the file from a copy")
     return [text for text, _, _ in pieces]
+
+
+def check_piece_file(model: bytes) -> None:
+    """RunError unless a file is built as sentencepiece's are, whoever trained it."""
+    try:
+        fields = list(read_fields(model))
+        pieces = [_piece(value) for number, value in fields if number == _PIECES]
+        normalizers = [
+            dict(read_fields(value)) for number, value in fields if number == _NORMALIZER
+        ]
+    except (ValueError, IndexError, TypeError, struct.error):
+        raise RunError("it is not a sentencepiece model; restore the file from a copy") from None
+    sound = (
+        bool(pieces)
+        and all(math.isfinite(score) and kind <= _BYTE for _, score, kind in pieces)
+        and all(_is_whole_charsmap(spec.get(_CHARSMAP, b"")) for spec in normalizers)
+    )
+    if not sound:
+        raise RunError("its pieces or its normalization are damaged; restore it from a copy")
+
+
+def _is_whole_charsmap(rules: Value) -> bool:
+    """Whether compiled rules of normalization hold as much as they say: a size, a trie, texts."""
+    if not isinstance(rules, bytes):
+        return False
+    size = int.from_bytes(rules[:4], "little")
+    return not rules or (size % 4 == 0 and 0 < size < len(rules) - 4 and rules.endswith(b"\0"))
 
 
 def _is_plain(others: dict[int, dict[int, Value]]) -> bool:
@@ -71,7 +99,7 @@ def _is_ours(pieces: list[tuple[str, float, int]]) -> bool:
 
 def _piece(message: Value) -> tuple[str, float, int]:
     """The text, score and kind of one piece."""
-    fields = dict(_fields(message))
+    fields = dict(read_fields(message))
     text, score, kind = fields.get(1, b""), fields.get(2, bytes(4)), fields.get(3, _NORMAL)
     if not isinstance(text, bytes) or not isinstance(score, bytes) or not isinstance(kind, int):
         raise TypeError("a value of the wrong kind")
@@ -81,7 +109,7 @@ def _piece(message: Value) -> tuple[str, float, int]:
     return text.decode(), number, kind
 
 
-def _fields(message: Value) -> Iterator[tuple[int, Value]]:
+def read_fields(message: Value) -> Iterator[tuple[int, Value]]:
     """The numbered values of a message: integers, or bytes for whatever has a length."""
     if not isinstance(message, bytes):
         raise TypeError("a number where a message is expected")

@@ -24,7 +24,7 @@ from seqloom.fields.tokenizers.piece_file import FIRST_PIECE, read_pieces
 from seqloom.fields.tokenizers.tokenizer import BYTE_CONTENTS, Ids
 from seqloom.randomness import key
 
-__all__ = ["SubwordTokenizer"]
+__all__ = ["SubwordTokenizer", "sentencepiece"]
 
 _SPACE = "\u2581"
 _ESCAPE = "\ue000"
@@ -56,7 +56,7 @@ class SubwordTokenizer:
             *(piece.encode() for piece in self._pieces[FIRST_PIECE:]),
         ]
         try:
-            self._processor = _sentencepiece().SentencePieceProcessor(model_proto=model)
+            self._processor = sentencepiece().SentencePieceProcessor(model_proto=model)
         except RuntimeError:
             raise RunError("sentencepiece cannot read it; restore the file from a copy") from None
 
@@ -117,7 +117,8 @@ class SubwordTokenizer:
         return _unescape(self._pieces[token])
 
 
-def _sentencepiece() -> Any:
+def sentencepiece() -> Any:
+    """The library, loaded when it is first needed."""
     return import_module("sentencepiece")
 
 
@@ -185,7 +186,7 @@ def _train(config: TextConfig, lines: Iterable[str]) -> bytes:
     """sentencepiece's model file: one thread, no log, and all normalisation left to us."""
     model = io.BytesIO()
     names = dict(zip(("pad", "unk", "bos", "eos"), SPECIAL_SYMBOLS, strict=True))
-    _sentencepiece().SentencePieceTrainer.train(
+    sentencepiece().SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
         input_format="tsv",
         model_writer=model,

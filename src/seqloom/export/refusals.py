@@ -1,0 +1,41 @@
+"""What every runtime for text asks of a model."""
+
+from seqloom.errors import ConfigError
+from seqloom.fields import TextField, TurnsField
+from seqloom.prediction import Predictor, TextPredictor
+from seqloom.remedies import Command, Remedy, Setting
+
+__all__ = ["no_counterpart", "require_text_source", "require_writer"]
+
+
+def no_counterpart(runtime: str, option: str, value: object, *, beside: str = "") -> ConfigError:
+    """The error for an option that a runtime has nothing like, perhaps because of another."""
+    because = f" beside {beside}" if beside else ""
+    return ConfigError(
+        f"{option} = {value!r}{because} has no counterpart there",
+        place=Setting("to", runtime),
+        remedy=Remedy("use the model with {}, or choose another runtime", Command("predict")),
+    )
+
+
+def require_writer(model: Predictor, runtime: str) -> TextPredictor:
+    """The model, where it writes text; ConfigError for any other."""
+    writer = model.as_text_predictor()
+    if writer is None:
+        raise ConfigError(
+            f"takes models that write text, and this one gives {model.target.describe()}",
+            place=Setting("to", runtime),
+            remedy="choose another runtime",
+        )
+    return writer
+
+
+def require_text_source(model: TextPredictor, runtime: str) -> TextField:
+    """What a model reads, where that is text; ConfigError for any other."""
+    if not isinstance(model.source, TextField) or isinstance(model.source, TurnsField):
+        raise ConfigError(
+            f"a source of {model.source.describe()} cannot be exported, only text",
+            place=Setting("to", runtime),
+            remedy="choose another runtime",
+        )
+    return model.source
