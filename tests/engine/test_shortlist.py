@@ -78,9 +78,12 @@ def test_lists_hold_what_is_always_needed_and_what_is_asked_for() -> None:
     shortlist = Shortlist(words, starts, np.array([0, 3, 5], dtype=np.int32), 12)
     rows = [np.array([0, 2, 0]), np.array([1])]
     lists = shortlist.for_rows(rows, needed=[[5, 11], []])
-    assert lists.words.tolist() == [0, 3, 5, 7, 8, 9, 11, 0, 3, 5]
-    assert lists.starts.tolist() == [0, 7, 10]
-    assert lists.take(np.array([1, 0])).words.tolist() == [0, 3, 5, 0, 3, 5, 7, 8, 9, 11]
+    absent = [[4, 6, 10], [4, 6, 7, 8, 9, 10, 11]]  # all of them, since there are few
+    first = [0, 3, 5, 7, 8, 9, 11, *(-1 - word for word in absent[0])]
+    second = [0, 3, 5, *(-1 - word for word in absent[1])]
+    assert lists.words.tolist() == first + second
+    assert lists.starts.tolist() == [0, 10, 20]
+    assert lists.take(np.array([1, 0])).words.tolist() == second + first
 
 
 class Narrowed:
@@ -130,6 +133,23 @@ def test_a_sentence_is_searched_among_its_own_symbols(
             state = narrowed.start(encoder.encode(alone))
             expected = run_to_end(search, narrowed, state, one)
             assert_same(found[number : number + 1], expected)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+@torch.no_grad()
+def test_absent_symbols_count_in_the_sum(search: Search, precision: Precision) -> None:
+    """Where all of them are sampled, they are as symbols that are forbidden."""
+    model, source = small_model("plain sinusoids", 3)
+    rows, loop = rows_of(source), SearchLoop(*stacks(model, precision), together=2)
+    listed = [0, 1, END, 5, -1 - 2, -1 - 4]
+    words = WordLists(
+        np.array(listed * 3, dtype=np.int32), np.arange(0, 19, len(listed), dtype=np.int32)
+    )
+    limits = Limits(torch.full((3,), 6))
+    closed = Limits(torch.full((3,), 6), forbidden=(*limits.forbidden, 4))
+    found = loop.run(rows, plan(search, limits), limits, words=words)
+    assert_same(found, loop.run(rows, plan(search, closed), closed))
 
 
 def test_symbols_that_are_none_are_refused() -> None:

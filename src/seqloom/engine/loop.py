@@ -24,7 +24,11 @@ NOT_A_NUMBER = 2  # what the core says of probabilities
 
 @dataclass(frozen=True)
 class WordLists:
-    """The symbols that each sentence may write, in order, one sentence after the other."""
+    """The symbols that each sentence may write, in order, one sentence after the other.
+
+    Those of a sentence may be followed by a sample of its absent ones, each as -1 - symbol, by
+    which the probability that they have together is estimated.
+    """
 
     words: np.ndarray  # int32
     starts: np.ndarray  # int32, one more than there are sentences
@@ -156,7 +160,7 @@ def _limit_words(task: TaskStructure, words: WordLists, decoder: PackedStack) ->
     """Let each sentence use its own words alone."""
     if decoder.output is None:
         raise TypeError("this stack has no output layer")
-    _check_tokens(words.words, decoder.output.outputs)
+    _check_tokens(np.maximum(words.words, -1 - words.words), decoder.output.outputs)
     task.words, task.word_starts = address(words.words), address(words.starts)
     task.output_rows = address(decoder.output.rows)
     task.kept = (*task.kept, words)

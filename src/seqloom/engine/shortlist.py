@@ -19,6 +19,7 @@ from seqloom.remedies import Command, Remedy
 __all__ = ["Missed", "Pair", "Shortlist", "translation_probabilities"]
 
 LINKS = 4_000_000  # of source and target positions that are held at once
+SAMPLE = 256  # absent symbols from which the probability of all absent ones is estimated
 SPECIAL = 4  # symbols that every vocabulary begins with and every sentence may need
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -118,7 +119,7 @@ class Shortlist:
         sizes: tuple[int, int],
         *,
         best: int = 100,
-        frequent: int = 300,
+        frequent: int = 1_000,
         rounds: int = 4,
     ) -> "Shortlist":
         """Keep the `best` translations of each source symbol, and the most frequent symbols."""
@@ -187,10 +188,16 @@ class Shortlist:
             wanted[self._table[row]] = True
             if needed is not None:
                 wanted[list(needed[number])] = True
-            lists.append(np.flatnonzero(wanted).astype(np.int32))
+            absent = self._sample[~wanted[self._sample]]
+            lists.append(np.concatenate([np.flatnonzero(wanted), -1 - absent]).astype(np.int32))
             wanted[:] = False
         starts = np.cumsum([0, *map(len, lists)], dtype=np.int32)
         return WordLists(np.concatenate(lists), starts)
+
+    @cached_property
+    def _sample(self) -> np.ndarray:
+        """Symbols from all over the vocabulary, by which those that are absent are estimated."""
+        return np.unique(np.linspace(SPECIAL, self.size - 1, SAMPLE, dtype=np.int64))
 
     def missed(self, pairs: Sequence[Pair]) -> Missed:
         """What outputs equal to these targets would have lacked."""
@@ -202,4 +209,5 @@ class Shortlist:
             tokens, lacking = tokens + len(target), lacking + absent
             sentences += absent > 0
         count = max(1, len(pairs))
-        return Missed(lacking / max(1, tokens), sentences / count, len(lists.words) / count)
+        listed = int((lists.words >= 0).sum())
+        return Missed(lacking / max(1, tokens), sentences / count, listed / count)

@@ -165,7 +165,9 @@ typedef struct {
 } sl_search;
 
 /* Sentences to be searched. With a shortlist, sentence i may only use the symbols
- * words[word_starts[i]] to words[word_starts[i + 1]], which are in order. */
+ * words[word_starts[i]] to words[word_starts[i + 1]], which are in order. After them may come a sample
+ * of the symbols that are absent, each as -1 - symbol: these are never written, but count in the sum
+ * of exponentials for all that are absent. */
 typedef struct {
     int32_t sentences, steps; /* steps: room for the tokens of an output */
     const int32_t *tokens, *starts, *lengths; /* of sources: one after the other */

@@ -6,7 +6,8 @@
 
 typedef struct {
     sl_matrix matrix; /* a packed copy of the chosen columns */
-    const int32_t *words; /* the symbol of each column, in order */
+    int32_t *words; /* the symbol of each column; those that may be written come first, in order */
+    int32_t listed; /* how many these are; the others only count in the sum, for all that are absent */
     int32_t *closed; /* columns of symbols that are never written */
     int32_t closed_count, end; /* end: the column of the end marker */
     int32_t room; /* columns that there is memory for */
