@@ -43,8 +43,8 @@ def test_a_run_ends_annealed_when_its_time_is_over(tmp_path: Path) -> None:
     """An update a second: about 55 of 4,000 fit into a minute, and the rate falls to its end."""
     train(PAIRS, tmp_path / "run", options=options(**BUDGET))
     progress = last(tmp_path / "run").progress()
-    assert 50 <= progress["step"] == progress["scheduled"] <= 60
-    assert len(progress["validations"]) >= 10
+    assert 45 <= progress["step"] == progress["scheduled"] <= 60
+    assert len(progress["validations"]) >= 6
     found = rates(tmp_path / "run")
     assert found[20] > 0.5 * 1e-3
     assert found[40] < 0.4 * max(found.values())
@@ -81,7 +81,7 @@ def test_a_plan_that_fits_is_kept() -> None:
 def test_it_is_fitted_again_when_the_machine_slows_down() -> None:
     config = training(updates=100_000, minutes=10.0)
     first = fit_schedule(config, Progress(step=100, seconds=20.0))
-    assert first.scheduled == pytest.approx(100 + 0.9 * 580 * 5, abs=2)
+    assert first.scheduled == pytest.approx(100 + 0.85 * 580 * 5, abs=2)
     later: dict[str, Any] = {**first.as_dict(), "step": 1_000}
     steady = Progress.from_dict({**later, "seconds": 210.0})
     assert refit_schedule(config, steady).scheduled == first.scheduled
@@ -93,5 +93,5 @@ def test_another_budget_is_measured_anew() -> None:
     known = Progress(step=50, seconds=200.0, budget=5.0, scheduled=75)
     assert fit_schedule(training(updates=900, minutes=5.0), known) == known
     longer = fit_schedule(training(updates=900, minutes=10.0), known)
-    assert (longer.budget, longer.scheduled) == (10.0, 140)
+    assert (longer.budget, longer.scheduled) == (10.0, 135)
     assert fit_schedule(training(updates=900), known).scheduled == 0

@@ -13,6 +13,7 @@ from seqloom.data.encoding import Columns, fingerprint, usable_rows
 from seqloom.data.identity import DataIdentity, compare_data, identify_data
 from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
+from seqloom.data.preview import Preview, preview
 from seqloom.data.readers.gettext import MissingTranslation, PoFile
 from seqloom.data.readers.lines import file_name
 from seqloom.data.readers.series import SeriesColumns, SeriesTable, read_series
@@ -58,6 +59,7 @@ __all__ = [
     "MissingTranslation",
     "Overlap",
     "PoFile",
+    "Preview",
     "Reason",
     "Report",
     "Row",
@@ -85,6 +87,7 @@ __all__ = [
     "is_tagged",
     "overlap",
     "padding_share",
+    "preview",
     "read_lines",
     "read_rows",
     "read_series",

@@ -130,7 +130,9 @@ def _cure(names: Sequence[str]) -> str:
     cures = {
         "\t": "it holds tabs, so name the file .tsv",
         ",": "it holds commas, so name the file .csv",
-        ";": "it holds semicolons, so put commas or tabs in their place",
+        ";": "its columns seem to be set apart by semicolons, so put tabs in their place and name "
+        "the file .tsv",
+        "  ": "its columns seem to be set apart by several spaces, so put one tab in their place",
     }
     fitting = [
         cure for separator, cure in cures.items() if len(names) == 1 and separator in names[0]

@@ -1,7 +1,7 @@
 """One pass over a data set before anything is learnt from it: sizes, lengths, duplicates, a sample.
 
-Memory does not grow with the length of the texts: a row leaves 16 bytes behind (two hashes), and at
-most `SAMPLE` rows are kept whole.
+Memory does not grow with the length of the texts: a row leaves 24 bytes behind (three hashes), and
+at most `SAMPLE` rows are kept whole.
 """
 
 from array import array
@@ -99,7 +99,8 @@ class Survey:
     characters: tuple[Distribution, Distribution]
     words: tuple[Distribution, Distribution]
     row_hashes: Hashes
-    source_hashes: Hashes
+    source_hashes: Hashes  # of what rows are split by
+    input_hashes: Hashes  # of whole sources, over all their columns
 
     @property
     def duplicate_rows(self) -> int:
@@ -109,7 +110,7 @@ class Survey:
     @property
     def duplicate_sources(self) -> int:
         """Rows whose source an earlier row has too."""
-        return len(self.source_hashes) - len(np.unique(self.source_hashes))
+        return len(self.input_hashes) - len(np.unique(self.input_hashes))
 
     def lines(self) -> list[str]:
         """The findings in words."""
@@ -131,12 +132,13 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
     report = Report()
     reservoir = Reservoir(SAMPLE, seed=seed)
     lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
-    row_hashes, source_hashes = array("Q"), array("Q")
+    row_hashes, source_hashes, input_hashes = array("Q"), array("Q"), array("Q")
     for source, target, *_ in read_rows(data, config, report):
         lengths[0][len(_source_text(source, config))] += 1
         lengths[1][len(target)] += 1
         row_hashes.append(text_hash(f"{source}\0{target}"))
         source_hashes.append(text_hash(split_key(source, target, config)))
+        input_hashes.append(text_hash(source or target))
         reservoir.add((source, target))
     characters = Distribution.of(lengths[0]), Distribution.of(lengths[1])
     sources = [_source_text(source, config) for source, _ in reservoir.rows]
@@ -156,6 +158,7 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
         words=(words[0], words[1]),
         row_hashes=np.sort(np.frombuffer(row_hashes, np.uint64)),
         source_hashes=np.sort(np.frombuffer(source_hashes, np.uint64)),
+        input_hashes=np.sort(np.frombuffer(input_hashes, np.uint64)),
     )
 
 
@@ -163,7 +166,7 @@ def overlap(data: Survey, other: Survey) -> Overlap:
     """How many rows of `other` (held-out data, say) `data` has too: whole, or by their source."""
     return Overlap(
         int(np.isin(other.row_hashes, data.row_hashes).sum()),
-        int(np.isin(other.source_hashes, data.source_hashes).sum()),
+        int(np.isin(other.input_hashes, data.input_hashes).sum()),
     )
 
 

@@ -1,11 +1,9 @@
 """What is in the data, what training would make of it, and how long that takes here."""
 
-import resource
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
@@ -18,25 +16,27 @@ from seqloom.data import (
     describe_data,
     even_indices,
     overlap,
+    preview,
     read_rows,
     usable_rows,
 )
 from seqloom.errors import DataError
-from seqloom.fields import Field, FileField, Items, NoField, Numbers, Pixels, Symbols, TextField
-from seqloom.model import Source, build
+from seqloom.fields import Field, FileField, NoField, TextField
+from seqloom.remedies import Remedy, Setting
+from seqloom.runs.findings import Evidence, Judge, count_of, them_or_it, verdict
 from seqloom.runs.prepare import ConfigCheck, learn_fields
-from seqloom.runs.processes.workers import worker_count
 from seqloom.runs.request import TrainingRequest
-from seqloom.training import Example, Optimizer, Portion, fit
+from seqloom.runs.time_estimate import training_estimate
 
 __all__ = ["check_rows"]
 
-TIMED_UPDATES = 4  # updates that are timed
 MAX_MEASURED_FILES = 300  # files that are read for their lengths
 
 
-def check_rows(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[str]:
-    """Findings as lines of text, in the order they become known.
+def check_rows(
+    request: TrainingRequest, *, check: ConfigCheck, judges: Sequence[Judge]
+) -> Iterator[str]:
+    """Findings as lines of text, in the order they become known, and the verdict of the judges.
 
     DataError at the end where training would stop at a bad row; here all of them are counted first.
     """
@@ -44,6 +44,7 @@ def check_rows(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[str]
     found = lenient.survey()
     yield from found.lines()
     lost = found.report.defect_count
+    other: Survey | None = None
     if request.valid is not None:
         other = replace(lenient, data=request.valid).survey()
         yield from _validation_lines(found, other)
@@ -53,16 +54,30 @@ def check_rows(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[str]
     yield ""
     yield from _choices(config)
     fields = learn_fields(config, request.data, found)
-    yield from _trial(config, found, fields)
+    held_out = _held_out_rows(config, found) if other is None else other.facts.rows
+    yield from _trial(config, found, fields, held_out=held_out)
     for unfit in _unusable_rows(request, config, fields):
         yield from unfit.lines()[2:]
         yield from filter(None, [unfit.unseen_line()])
         lost += unfit.defect_count
-    if lost and not config.data.skip_bad:
+    lost = 0 if config.data.skip_bad else lost
+    evidence = Evidence(config, found, other, preview(request.data, config.data))
+    findings = [each for judge in judges for each in judge(evidence)]
+    yield from ("", *verdict(findings, unusable=lost))
+    if lost:
         raise DataError(
-            f"{describe_data(request.data)}: {lost:,} rows cannot be used; mend them, or pass "
-            "--skip-bad to train without them"
+            f"{count_of(lost, 'row')} cannot be used",
+            place=describe_data(request.data),
+            remedy=Remedy(
+                f"mend {them_or_it(lost)}, or pass {{}} to train without {them_or_it(lost)}",
+                Setting("data.skip_bad", True),
+            ),
         )
+
+
+def _held_out_rows(config: Config, found: Survey) -> int:
+    """About how many rows training would hold out."""
+    return min(config.data.valid_rows, round(config.data.valid_share * found.facts.rows))
 
 
 def _validation_lines(found: Survey, other: Survey) -> Iterator[str]:
@@ -106,7 +121,9 @@ def _unusable_rows(
         yield report
 
 
-def _trial(config: Config, found: Survey, fields: tuple[Field, Field]) -> Iterator[str]:
+def _trial(
+    config: Config, found: Survey, fields: tuple[Field, Field], *, held_out: int
+) -> Iterator[str]:
     """Lengths in tokens, and time and memory from a few updates of the planned model."""
     limits = config.data.max_source, config.data.max_target
     means = []
@@ -123,14 +140,7 @@ def _trial(config: Config, found: Survey, fields: tuple[Field, Field]) -> Iterat
                 f"{(lengths > limits[side]).sum():,} of {len(lengths):,} rows have more than "
                 f"data.max_{name} = {limits[side]:,}"
             )
-    seconds = _seconds_per_update(config, fields, (means[0], means[1]))
-    minutes = seconds * config.training.updates / 60
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    workers = worker_count(config.training)
-    yield (
-        f"training would take about {minutes:,.0f} minutes here and {memory * workers:.1f} GiB of "
-        f"memory, in {workers} process{'es' * (workers > 1)}"
-    )
+    yield training_estimate(config, fields, (means[0], means[1]), held_out=held_out)
 
 
 def _lengths(field: Field, cells: list[str]) -> NDArray[np.int64]:
@@ -144,35 +154,3 @@ def _lengths(field: Field, cells: list[str]) -> NDArray[np.int64]:
     else:
         found = [len(row) for row in field.rows([c for c in cells if field.fault(c) is None])]
     return np.array(found or [1 + field.closing], np.int64) - field.closing
-
-
-def _seconds_per_update(
-    config: Config, fields: tuple[Field, Field], lengths: tuple[int, int]
-) -> float:
-    """The time of one update on made-up rows of the mean length; workers share the positions."""
-    source, target = lengths
-    rows = max(1, config.training.batch_tokens // max(lengths))
-    rows = min(rows, config.training.batch_rows or rows)
-    with torch.random.fork_rng():
-        network = build(config.model, source=fields[0].items, target=fields[1].items)
-        batch = Example(
-            Source(_random_items(fields[0].items, rows, source), torch.full((rows,), source)),
-            _random_items(fields[1].items, rows, target),
-        )
-        work = Portion([batch] * config.training.accumulate, rows * target, lambda: "made-up rows")
-        updates = fit(Optimizer(network, config.training), lambda _: work, seed=config.seed)
-        return min(update.seconds for update, _ in zip(updates, range(TIMED_UPDATES), strict=False))
-
-
-def _random_items(items: Items, rows: int, length: int) -> torch.Tensor:
-    """Random items, none of which is padding."""
-    match items:
-        case Symbols(count, 0):
-            return torch.randint(1, count, (rows, length))
-        case Symbols(count, spelling, letters):
-            most = min(count, letters)
-            return torch.randint(1, most, (rows, length, 1 + spelling))
-        case Numbers(count):
-            return torch.randn(rows, length, count)
-        case Pixels() as pixels:
-            return torch.randint(256, (rows, length, pixels.count), dtype=torch.uint8)

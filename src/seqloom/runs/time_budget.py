@@ -14,9 +14,9 @@ __all__ = ["budget_scale", "fit_schedule", "last_update", "refit_schedule", "val
 
 FIRST_UPDATES = 10  # that are measured, at least, ...
 FIRST_SHARE = 0.03  # ... and for this share of the time
-RESERVE = 0.1  # of the time, for validations that have not been measured yet
+RESERVE = 0.15  # of the time, for validations that have not been measured yet
 EARLY, LATE = 0.8, 1.02  # expected ends, as shares of the time, beyond which it is fitted again
-VALIDATIONS = 15  # in a run that is too short for the configured interval
+VALIDATIONS = 6  # in a run that is too short for the configured interval
 
 
 def last_update(training: TrainingConfig, progress: Progress) -> int:
@@ -68,6 +68,6 @@ def budget_scale(training: TrainingConfig, progress: Progress) -> float:
 def validation_interval(training: TrainingConfig, progress: Progress) -> int:
     """Updates between two validations: shorter in a run that has time for few updates."""
     fitted = last_update(training, progress)
-    if fitted == training.updates or fitted >= VALIDATIONS * training.validate_every // 3:
+    if fitted == training.updates or fitted >= VALIDATIONS * training.validate_every:
         return training.validate_every
     return max(1, fitted // VALIDATIONS)

@@ -14,6 +14,7 @@ from seqloom.tasks.outputs import (
     perplexity_score,
 )
 from seqloom.tasks.report_rows import HeldOutRow, ReportRows, Scale, output_rows, source_length
+from seqloom.tasks.target_judges import LABEL_JUDGES
 from seqloom.tasks.task import TASKS
 
 __all__ = ["LABEL", "LabelTask"]
@@ -26,6 +27,7 @@ class LabelTask(ClassTask):
 
     kind = "label"
     plural = "labels"
+    judges = LABEL_JUDGES
 
     def report_rows(self, model: HeadPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
         """Each row with its label, judged by the probability of the right one."""

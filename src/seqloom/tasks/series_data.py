@@ -34,7 +34,9 @@ from seqloom.data import (
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SeriesBaseline, SeriesField
 from seqloom.metrics import calendar_periods, find_season, ridge, seasonal_naive_error
+from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_fields
+from seqloom.runs.findings import Finding, count_of, few_rows, them_or_it, verdict
 from seqloom.runs.observer import TrainingObserver
 from seqloom.runs.prepare import (
     ConfigCheck,
@@ -46,6 +48,7 @@ from seqloom.runs.prepare import (
     save_fields,
 )
 from seqloom.runs.request import TrainingRequest
+from seqloom.runs.time_estimate import training_estimate
 from seqloom.store import RunDirectory
 
 __all__ = ["ReportedTable", "check_series", "draft_series", "prepare_series", "series_fields"]
@@ -122,20 +125,39 @@ def check_series(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[st
         yield f"  {name}: mean {mean:.4g}, standard deviation {spread:.4g}"
     season = target.past.naive_period if target.past else 1
     yield f"season: {season:,} steps" if season > 1 else "season: none found"
+    held_out = 0
     for name, rows in zip(
         ("training", "held-out", "test"), split_ranges(table, config.data), strict=True
     ):
         chosen = find_windows(table, _shape(config), rows) if rows else None
         count = 0 if chosen is None else len(chosen.starts)
+        held_out = count if name == "held-out" else held_out
         yield f"{name} windows: {count:,} of {len(rows):,} rows"
     yield (
         f"model: {config.model.encoder.kind} encoder, {config.model.decoder.kind} decoder; "
         f"{config.training.updates:,} updates of {config.training.batch_rows:,} windows"
     )
-    if report.total_dropped and not request.outline().data.skip_bad:
+    yield training_estimate(config, (source, target), _shape(config), held_out=held_out)
+    lost = 0 if request.outline().data.skip_bad else report.total_dropped
+    findings = [*few_rows(len(table), config.training.updates), *_no_season(season)]
+    yield from ("", *verdict(findings, unusable=lost))
+    if lost:
         raise DataError(
-            f"{describe_data(request.data)}: {report.total_dropped:,} rows cannot be used; "
-            "mend them, or pass --skip-bad to leave out the windows that touch them"
+            f"{count_of(lost, 'row')} cannot be used",
+            place=describe_data(request.data),
+            remedy=Remedy(
+                f"mend {them_or_it(lost)}, or pass {{}} to leave out the windows that touch "
+                f"{them_or_it(lost)}",
+                Setting("data.skip_bad", True),
+            ),
+        )
+
+
+def _no_season(season: int) -> Iterator[Finding]:
+    if season == 1:
+        yield Finding(
+            "no season was found; write --set target.season=24 if the series repeats after so many "
+            "steps"
         )
 
 

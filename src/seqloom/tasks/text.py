@@ -37,6 +37,7 @@ from seqloom.tasks.report_rows import (
     output_rows,
     source_length,
 )
+from seqloom.tasks.target_judges import TEXT_JUDGES
 from seqloom.tasks.task import TASKS, Task
 from seqloom.tasks.views import attention_views, explanation_views
 from seqloom.training import FREE_RUNNING
@@ -80,6 +81,7 @@ class TextTask(Task[TextPredictor]):
     kind = "text"
     decodes = True
     more_outputs = "--n-best 3"
+    judges = TEXT_JUDGES
 
     def predictor(
         self,

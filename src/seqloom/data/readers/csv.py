@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from seqloom.config import DataConfig
-from seqloom.data.readers.delimited import first_width, row_record, select_cells
+from seqloom.data.readers.delimited import row_record, select_cells
 from seqloom.data.readers.lines import LONGEST_LINE, text_lines
 from seqloom.data.readers.reader import READERS, FileReader, Record
 from seqloom.data.report import Fault, FileLocation, Reason
@@ -29,10 +29,10 @@ class CsvReader(FileReader):
         records = csv_records(lines, str(path), max_line=config.max_line)
         return select_cells(records, config, cure="put texts with commas in double quotes")
 
-    def count_columns(self, path: Path) -> int:
-        """How many cells the first row has."""
+    def preview(self, path: Path) -> Iterator[Record | Fault]:
+        """All cells of each row."""
         lines = text_lines(path, max_line=LONGEST_LINE)
-        return first_width(csv_records(lines, str(path), max_line=LONGEST_LINE))
+        return csv_records(lines, str(path), max_line=LONGEST_LINE)
 
 
 def csv_records(

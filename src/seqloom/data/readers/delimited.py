@@ -8,7 +8,7 @@ from seqloom.data.readers.reader import Record
 from seqloom.data.report import Fault, FileLocation, Reason, expand_sound
 from seqloom.errors import DataError
 
-__all__ = ["first_width", "row_record", "select_cells"]
+__all__ = ["row_record", "select_cells"]
 
 
 def select_cells(
@@ -55,15 +55,6 @@ class _CellSelector:
         """DataError where nothing but a header was read."""
         if self._header is not None and self._header.names:
             raise DataError(f"{self._file}: holds a header and no rows; add rows below it")
-
-
-def first_width(records: Iterator[Record | Fault]) -> int:
-    """How many cells the first record has; 0 where it cannot be read."""
-    try:
-        first = next(records, None)
-    except DataError:
-        return 0
-    return len(first.cells) if isinstance(first, Record) else 0
 
 
 def row_record(place: FileLocation, cells: list[str]) -> Record | Fault:

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile
 
@@ -26,9 +26,19 @@ DAMAGE = (BadZipFile, ParseError, KeyError, ValueError, TypeError, AttributeErro
 class ExcelReader(FileReader):
     """Reads the only sheet of an Excel workbook that has cells."""
 
+    row_unit: ClassVar[str] = "rows"
+
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         """The wanted cells of each row."""
         return select_cells(sheet_records(path), config, cure="fill in or remove the other cells")
+
+    def preview(self, path: Path) -> Iterator[Record | Fault]:
+        """All cells of each row."""
+        return sheet_records(path)
+
+    def count_rows(self, path: Path) -> int:
+        """How many rows the sheet has."""
+        return sum(1 for _ in sheet_records(path))
 
 
 @READERS.part("xls")

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
@@ -24,16 +25,23 @@ JsonRow = dict[str, Any] | list[Any]
 class JsonReader(FileReader):
     """Reads files with a JSON value a line."""
 
+    names_columns: ClassVar[bool] = True
+
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         """The wanted values of each line."""
         lines = text_lines(path, max_line=config.max_line)
         return json_records(lines, ColumnSelection.of(config), str(path))
 
-    def count_columns(self, path: Path) -> int:
-        """How many values the first line has."""
+    def preview(self, path: Path) -> Iterator[Record | Fault]:
+        """The keys of the first line, or the positions in an array."""
         lines = text_lines(path, max_line=LONGEST_LINE)
-        first = next(map_lines(lines, str(path), _parse), None)
-        return 0 if first is None or isinstance(first, Fault) else len(first[0])
+        for first in islice(map_lines(lines, str(path), _parse), 1):
+            if isinstance(first, Fault):
+                yield first
+            else:
+                row, place = first
+                names = list(row) if isinstance(row, dict) else range(1, len(row) + 1)
+                yield Record(place, [str(name) for name in names])
 
 
 def json_records(

@@ -22,6 +22,8 @@ class ParquetReader(FileReader):
 
     row_unit: ClassVar[str] = "rows"
 
+    names_columns: ClassVar[bool] = True
+
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         """The wanted columns of each row."""
         return parquet_records(path, ColumnSelection.of(config))
@@ -30,14 +32,20 @@ class ParquetReader(FileReader):
         """How many rows the table has."""
         return _metadata(path, "num_rows")
 
-    def count_columns(self, path: Path) -> int:
-        """How many columns the table has."""
-        return _metadata(path, "num_columns")
+    def preview(self, path: Path) -> Iterator[Record | Fault]:
+        """The names of the columns."""
+        from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
+
+        try:
+            names = parquet.read_schema(path).names
+        except (ArrowException, OSError):
+            return
+        yield Record(FileLocation(str(path), 1), list(names))
 
 
 def parquet_records(path: Path, wanted: ColumnSelection) -> Iterator[Record | Fault]:
     """The wanted columns of a Parquet file, a batch of rows in memory at a time."""
-    from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
+    from pyarrow import ArrowException, parquet
 
     try:
         with parquet.ParquetFile(path) as table:

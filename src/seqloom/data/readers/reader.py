@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from seqloom.config import DataConfig
 from seqloom.data.readers.lines import count_lines
 from seqloom.data.report import Fault, FileLocation
+from seqloom.errors import DataError
 from seqloom.registry import Family
 
 __all__ = ["READERS", "FileReader", "Record", "file_ending", "reader_of"]
@@ -30,11 +31,16 @@ class FileReader(ABC):
 
     has_tags: ClassVar[bool] = False  # whether there is a word a line, each with its tags
     is_plain_text: ClassVar[bool] = False  # whether all lines may be one stream
+    names_columns: ClassVar[bool] = False  # whether the first record of `preview` is their names
     row_unit: ClassVar[str] = "lines"  # what `count_rows` counts
 
     @abstractmethod
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         """The wanted cells of each row in order, or what is wrong with it."""
+
+    def preview(self, path: Path) -> Iterator[Record | Fault]:
+        """Records with all cells; none where the format is no table."""
+        return iter(())
 
     def count_rows(self, path: Path) -> int:
         """How long the file is."""
@@ -42,7 +48,11 @@ class FileReader(ABC):
 
     def count_columns(self, path: Path) -> int:
         """How many columns its first row has; 0 where there are none, or none can be read."""
-        return 0
+        try:
+            first = next(self.preview(path), None)
+        except DataError:
+            return 0
+        return len(first.cells) if isinstance(first, Record) else 0
 
 
 READERS: Family[Any, type[FileReader]] = Family("file format", home="seqloom.data.readers")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from seqloom.config import DataConfig
-from seqloom.data.readers.delimited import first_width, row_record, select_cells
+from seqloom.data.readers.delimited import row_record, select_cells
 from seqloom.data.readers.lines import LONGEST_LINE, text_lines
 from seqloom.data.readers.reader import READERS, FileReader, Record
 from seqloom.data.report import Fault, map_lines
@@ -21,9 +21,9 @@ class TsvReader(FileReader):
         records = tsv_records(text_lines(path, max_line=config.max_line), str(path))
         return select_cells(records, config, cure="write tabs inside a text as spaces")
 
-    def count_columns(self, path: Path) -> int:
-        """How many cells the first line has."""
-        return first_width(tsv_records(text_lines(path, max_line=LONGEST_LINE), str(path)))
+    def preview(self, path: Path) -> Iterator[Record | Fault]:
+        """All cells of each line."""
+        return tsv_records(text_lines(path, max_line=LONGEST_LINE), str(path))
 
 
 def tsv_records(lines: Iterable[str | Fault], file: str) -> Iterator[Record | Fault]:

@@ -1,0 +1,220 @@
+"""What `check` finds in data: small judgements, each on its own evidence, and a verdict."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from seqloom.config import Config
+from seqloom.data import Preview, Survey, overlap
+
+__all__ = [
+    "COMMON_JUDGES",
+    "Evidence",
+    "Finding",
+    "Judge",
+    "count_of",
+    "describe_time",
+    "few_rows",
+    "them_or_it",
+    "verdict",
+]
+
+FEW, SCANT = 50, 500  # rows: too few to learn from, and few
+SHARED = 0.05  # share of held-out rows that are learnt from, from which on it is grave
+NEARLY_ALL = 0.95  # of the rows
+REPEATED = 0.2  # share of rows that repeat others, from which on it is told
+NAMED = 5  # columns in a sentence
+HOUR = 90.0  # minutes from which on time is told in hours
+HEADINGS = {
+    *("id", "key", "name", "names", "word", "words", "lemma", "lemmas", "text", "texts"),
+    *("sentence", "sentences", "label", "labels", "class", "classes", "category", "categories"),
+    *("de", "en", "fr", "es", "it", "nl", "pt", "ru", "zh", "german", "english", "french"),
+    *("spanish", "italian", "dutch", "russian", "chinese", "source", "target", "src", "tgt"),
+    *("input", "output", "question", "answer", "review", "comment", "sentiment", "rating"),
+    *("score", "title", "intent", "intents", "utterance", "query", "tag", "tags", "slots"),
+    *("features", "form", "forms", "phonemes", "pronunciation", "ipa", "x", "y", "value"),
+    *("values", "price", "date", "message", "type", "topic", "language"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence about the data with what to do; `grave` where training should wait for it."""
+
+    sentence: str
+    grave: bool = False
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What judgements are made from."""
+
+    config: Config
+    survey: Survey
+    held_out: Survey | None = None
+    preview: Preview | None = (
+        None  # the first rows of the file, uncut; None where there is no table
+    )
+
+    @property
+    def targets(self) -> list[str]:
+        """The targets of the sampled rows."""
+        return [target for _, target in self.survey.sample]
+
+    def target_option(self, kind: str) -> str:
+        """The option that reads the target as another kind."""
+        return f"--target {self.config.data.target or 2}:{kind}"
+
+
+Judge = Callable[[Evidence], Iterable[Finding]]
+
+
+def columns_not_read(evidence: Evidence) -> Iterator[Finding]:
+    """Columns of the file that are neither source nor target nor weight."""
+    preview = evidence.preview
+    if preview is None or not preview.unused:
+        return
+    names = ", ".join(preview.unused[:NAMED]) + ", ..." * (len(preview.unused) > NAMED)
+    if len(preview.unused) == 1:
+        yield Finding(f"column {names} is not read; name it with --source or --target to read it")
+    else:
+        yield Finding(
+            f"columns {names} are not read; name with --source or --target which should be"
+        )
+
+
+def header_row(evidence: Evidence) -> Iterator[Finding]:
+    """A first row that is read as data and looks like the names of columns."""
+    preview = evidence.preview
+    if preview is None or preview.has_header or len(preview.rows) < 2:
+        return
+    first, *rest = ([row[column].strip() for column in preview.columns] for row in preview.rows)
+    known = sum(cell.lower() in HEADINGS for cell in first)
+    repeated = any(cell == row[place] for row in rest for place, cell in enumerate(first))
+    numeric = any(
+        not _is_number(cell) and all(_is_number(row[place]) for row in rest)
+        for place, cell in enumerate(first)
+    )
+    if (known == len(first) and not repeated) or numeric:
+        cells = ", ".join(map(repr, first))
+        yield Finding(
+            f"the first row ({cells}) looks like a header and is read as a row; write "
+            "--set data.header=yes",
+            grave=True,
+        )
+
+
+def other_separator(evidence: Evidence) -> Iterator[Finding]:
+    """Semicolons or several spaces in nearly every row, which may be meant to part columns."""
+    preview = evidence.preview
+    if preview is None or preview.is_named or len(preview.rows) < 2:
+        return
+    for separator, words in ((";", "semicolons"), ("  ", "several spaces")):
+        counts = [sum(cell.strip().count(separator) for cell in row) for row in preview.rows]
+        usual = max(set(counts), key=counts.count)
+        if usual and counts.count(usual) >= NEARLY_ALL * len(counts):
+            yield Finding(
+                f"nearly every row has {words} in it; if they part the columns, put one tab in "
+                "their place and name the file .tsv",
+                grave=True,
+            )
+            return
+
+
+def few_rows(rows: int, updates: int) -> Iterator[Finding]:
+    """Too few rows to learn anything that carries over."""
+    if rows >= SCANT:
+        return
+    if rows < FEW:
+        learnt = f"{updates:,} updates would learn them by heart"
+        yield Finding(
+            f"{count_of(rows, 'row')} {'is' if rows == 1 else 'are'} too few to learn from: "
+            f"{learnt}; give some hundreds at least",
+            grave=True,
+        )
+    else:
+        yield Finding(f"{rows:,} rows are few; results will vary, and more rows help most")
+
+
+def enough_rows(evidence: Evidence) -> Iterator[Finding]:
+    """Few rows, unless the data is one stream of text."""
+    config = evidence.config
+    if config.data.lines != "stream":
+        yield from few_rows(evidence.survey.facts.rows, config.training.updates)
+
+
+def row_repetitions(evidence: Evidence) -> Iterator[Finding]:
+    """Many rows that say the same again."""
+    survey = evidence.survey
+    rows, again = survey.facts.rows, survey.duplicate_rows
+    if rows and again >= REPEATED * rows and evidence.config.data.lines != "stream":
+        yield Finding(
+            f"{again:,} of {rows:,} rows repeat an earlier one; remove them unless they should "
+            "count more"
+        )
+
+
+def held_out_overlap(evidence: Evidence) -> Iterator[Finding]:
+    """Held-out rows, or their sources, that are learnt from too."""
+    if evidence.held_out is None or evidence.config.data.lines == "stream":
+        return
+    shared, rows = overlap(evidence.survey, evidence.held_out), evidence.held_out.facts.rows
+    cure = "take them out of one, or results flatter the model"
+    if shared.rows:
+        also = f"{shared.rows:,} of {rows:,} held-out rows are also in the training data"
+        yield Finding(f"{also}; {cure}", grave=shared.rows > SHARED * rows)
+    elif evidence.config.data.source and shared.sources:
+        also = f"{shared.sources:,} of {rows:,} held-out sources are also in the training data"
+        yield Finding(f"{also}, with other targets; {cure}")
+
+
+COMMON_JUDGES: tuple[Judge, ...] = (
+    columns_not_read,
+    header_row,
+    other_separator,
+    enough_rows,
+    row_repetitions,
+    held_out_overlap,
+)
+"""Those that fit any table of rows."""
+
+
+def verdict(findings: Sequence[Finding], unusable: int = 0) -> list[str]:
+    """The findings, the gravest first, below a line that says whether training can begin."""
+    grave = [each.sentence for each in findings if each.grave]
+    slight = [each.sentence for each in findings if not each.grave]
+    told = [f"  {number}. {each}" for number, each in enumerate((*grave, *slight), 1)]
+    if unusable:
+        rows = f"{count_of(unusable, 'row')} cannot be used"
+        return [f"verdict: {rows}; mend {them_or_it(unusable)} first", *told]
+    if grave:
+        return ["verdict: look at this before training", *told]
+    if slight:
+        return ["verdict: ready to train; worth knowing", *told]
+    return ["verdict: ready to train; nothing stands against it"]
+
+
+def count_of(number: int, word: str) -> str:
+    """So many of something, such as `1 row` and `2 rows`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def them_or_it(number: int) -> str:
+    """The pronoun for so many."""
+    return "it" if number == 1 else "them"
+
+
+def describe_time(minutes: float) -> str:
+    """A time to wait, in words."""
+    if minutes < 1:
+        return "less than a minute"
+    if minutes < HOUR:
+        return f"about {count_of(round(minutes), 'minute')}"
+    return f"about {minutes / 60:,.1f} hours"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

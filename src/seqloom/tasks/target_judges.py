@@ -1,0 +1,120 @@
+"""Judgements on targets: labels with slips, and texts that look like labels, tags or numbers."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from seqloom.runs.findings import Evidence, Finding, count_of
+
+__all__ = ["LABEL_JUDGES", "TEXT_JUDGES"]
+
+LISTED = 8  # labels in a line
+SLIP_LENGTH = 5  # letters of a label in which one wrong letter is a slip
+RARE = 0.1  # of the other label's count, where a label may be a slip of it
+MOST_COMPARED = 500  # labels that are compared with each other
+NEARLY_ALL = 0.95  # of the rows
+FEW_TARGETS = 50  # different ones that may be labels ...
+ROWS_EACH = 20  # ... where each comes back so often
+MOST_TAGS = 200  # different ones that may be tags
+SPREAD = 20  # different numbers that are more than labels
+
+
+def label_counts(evidence: Evidence) -> Iterator[Finding]:
+    """How often each label comes; one label alone, or nearly as many labels as rows."""
+    counts = Counter(target.strip() for target in evidence.targets)
+    rows = counts.total()
+    if len(counts) == 1:
+        yield Finding(f"all rows have the label {next(iter(counts))!r}: nothing is to learn", True)
+    elif rows >= SPREAD and len(counts) > rows / 2:
+        kinds = f"{evidence.target_option('text')} or {evidence.target_option('number')}"
+        yield Finding(
+            f"{len(counts):,} different labels in {count_of(rows, 'row')}: most come once; write "
+            f"{kinds} if it is no column of labels",
+            True,
+        )
+    else:
+        once = [label for label, count in counts.items() if count == 1]
+        named = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(LISTED))
+        more = f" and {len(counts) - LISTED:,} more" if len(counts) > LISTED else ""
+        single = f"; {count_of(len(once), 'label')} only once" if once else ""
+        yield Finding(f"{count_of(len(counts), 'label')}: {named}{more}{single}")
+
+
+def label_slips(evidence: Evidence) -> Iterator[Finding]:
+    """Labels that differ in capitals or spaces alone, or in one slip of the keyboard."""
+    counts = Counter(target.strip() for target in evidence.targets)
+    labels = [label for label, _ in counts.most_common(MOST_COMPARED)]
+    pairs = [
+        (rare, usual)
+        for place, rare in enumerate(labels)
+        for usual in labels[:place]
+        if _is_slip(rare, usual, counts)
+    ]
+    if pairs:
+        told = ", ".join(
+            f"{rare!r} ({counts[rare]:,}) and {usual!r} ({counts[usual]:,})"
+            for rare, usual in pairs[:LISTED]
+        )
+        yield Finding(f"labels that may be the same: {told}; write each in one way", True)
+
+
+def _is_slip(rare: str, usual: str, counts: Counter[str]) -> bool:
+    from rapidfuzz.distance import OSA
+
+    if _plain(rare) == _plain(usual):
+        return True
+    if min(len(rare), len(usual)) < SLIP_LENGTH or counts[rare] > RARE * counts[usual]:
+        return False
+    digits = re.sub(r"\d+", "0", rare) == re.sub(r"\d+", "0", usual)
+    return not digits and OSA.distance(rare, usual, score_cutoff=1) == 1
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"[\W_]+", "", label.casefold())
+
+
+def looks_like_labels(evidence: Evidence) -> Iterator[Finding]:
+    """Texts that are a few short ones over and over."""
+    targets = [target.strip() for target in evidence.targets]
+    different = set(targets)
+    short = all(len(each.split()) <= 3 for each in different) if different else False
+    if 1 < len(different) <= FEW_TARGETS and len(targets) >= ROWS_EACH * len(different) and short:
+        named = ", ".join(repr(each) for each in sorted(different)[:4])
+        named += ", ..." * (len(different) > 4)
+        yield Finding(
+            f"there are only {len(different)} different targets ({named}); "
+            f"write {evidence.target_option('label')} if they are labels",
+            True,
+        )
+
+
+def looks_like_numbers(evidence: Evidence) -> Iterator[Finding]:
+    """Texts that are numbers."""
+    targets = evidence.targets
+    numbers = [each for each in targets if re.fullmatch(r"\s*[-+]?\d+([.]\d+)?\s*", each)]
+    if len(numbers) >= NEARLY_ALL * len(targets) and len(set(numbers)) > SPREAD:
+        yield Finding(
+            "the targets are numbers and will be written digit by digit; write "
+            f"{evidence.target_option('number')} if their size is meant"
+        )
+
+
+def looks_like_tags(evidence: Evidence) -> Iterator[Finding]:
+    """Texts with a word for each word of the source, of few kinds."""
+    pairs = [(source.split(), target.split()) for source, target in evidence.survey.sample]
+    longer = [(source, target) for source, target in pairs if len(source) > 1]
+    if len(longer) < max(SPREAD, len(pairs) / 2):
+        return
+    aligned = sum(len(source) == len(target) for source, target in pairs) / len(pairs)
+    tags = {word for _, target in pairs for word in target}
+    words = {word for source, _ in pairs for word in source}
+    if aligned >= NEARLY_ALL and len(tags) <= MOST_TAGS and len(words) >= 3 * len(tags):
+        yield Finding(
+            f"the target has one word for each word of the source, of {len(tags)} kinds; write "
+            f"{evidence.target_option('tags')} if they are tags",
+            True,
+        )
+
+
+LABEL_JUDGES = (label_counts, label_slips)
+TEXT_JUDGES = (looks_like_labels, looks_like_numbers, looks_like_tags)

@@ -1,0 +1,177 @@
+"""`check` judges: what a person should see before training, and a verdict at the end."""
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import Command
+
+QUICK = ["--set=training.batch_tokens=128", "--set=training.workers=1"]
+WORDS = [f"w{a}{b}" for a in "abcdefghij" for b in "klmnopqrstuvwxyzklmno"]
+
+
+def table(path: Path, rows: Sequence[tuple[object, ...]], separator: str = "\t") -> Path:
+    path.write_text("".join(separator.join(map(str, row)) + "\n" for row in rows))
+    return path
+
+
+def sentences(rows: int, *, seed: int = 1, words: int = 4) -> list[str]:
+    chance = random.Random(seed)
+    return [" ".join(chance.choices(WORDS, k=words)) + f" {number}" for number in range(rows)]
+
+
+def labelled(rows: int, labels: str = "abc") -> list[tuple[object, ...]]:
+    return [(each, labels[number % len(labels)]) for number, each in enumerate(sentences(rows))]
+
+
+def judge(command: Command, *arguments: object) -> str:
+    """The verdict, which is the last part of what is told."""
+    told = command("check", *arguments, *QUICK)
+    assert told.code == 0, told.err
+    return told.out[told.out.index("verdict: ") :]
+
+
+def test_sound_data_is_ready(command: Command, tmp_path: Path) -> None:
+    texts = sentences(600)
+    data = table(tmp_path / "d.tsv", [(each, each[::-1]) for each in texts])
+    assert judge(command, data) == "verdict: ready to train; nothing stands against it\n"
+
+
+def test_columns_that_are_not_read(command: Command, tmp_path: Path) -> None:
+    """By position without a header, by name with one; in JSONL by key."""
+    rows = [(each, each[::-1], 7, "x") for each in sentences(600)]
+    told = judge(command, table(tmp_path / "a.tsv", rows))
+    assert "columns 3, 4 are not read" in told
+    named = table(tmp_path / "b.csv", [("text", "label", "who"), *(row[:3] for row in rows)], ",")
+    assert "column 3 ('who') is not read; name it with --source" in judge(command, named)
+    lines = [json.dumps({"x": row[0], "y": row[1], "z": row[2]}) for row in rows]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines) + "\n")
+    told = judge(command, tmp_path / "c.jsonl", "--source", "x", "--target", "y")
+    assert "column 3 ('z') is not read" in told
+
+
+@pytest.mark.parametrize("header", [("de", "en"), ("Sentence", "Price")])
+def test_a_first_row_that_looks_like_a_header(
+    header: tuple[str, str], command: Command, tmp_path: Path
+) -> None:
+    rows = [(each, number) for number, each in enumerate(sentences(600))]
+    data = table(tmp_path / "d.tsv", [header, *rows])
+    told = judge(command, data)
+    assert told.startswith("verdict: look at this before training\n  1. the first row (")
+    assert "looks like a header and is read as a row; write --set data.header=yes" in told
+    assert "looks like a header" not in judge(command, data, "--set", "data.header=yes")
+    assert "looks like a header" not in judge(command, table(tmp_path / "e.tsv", rows))
+
+
+def test_labels_are_counted_and_slips_named(command: Command, tmp_path: Path) -> None:
+    rows = [(each, "atis_flight") for each in sentences(400)]
+    rows += [(each, "atis_fare") for each in sentences(200, seed=2)]
+    data = table(tmp_path / "d.tsv", rows)
+    told = judge(command, data, "--target", "2:label")
+    assert told.startswith("verdict: ready to train; worth knowing\n")
+    assert "2 labels: atis_flight 400, atis_fare 200" in told
+    rows[3] = (rows[3][0], "atis_fligth")
+    rows[4] = (rows[4][0], "Atis_Flight")
+    told = judge(command, table(tmp_path / "e.tsv", rows), "--target", "2:label")
+    assert "verdict: look at this" in told
+    assert "'atis_fligth' (1) and 'atis_flight' (398)" in told
+    assert "'Atis_Flight' (1) and 'atis_flight' (398)" in told
+    assert "'atis_fare'" not in told
+
+
+def test_labels_nearly_as_many_as_rows(command: Command, tmp_path: Path) -> None:
+    rows = [(each, f"answer {number % 450}") for number, each in enumerate(sentences(600))]
+    told = judge(command, table(tmp_path / "d.tsv", rows), "--target", "2:label")
+    assert "450 different labels in 600 rows: most come once; write --target 2:text or" in told
+    told = judge(command, table(tmp_path / "e.tsv", labelled(600, "a")), "--target", "2:label")
+    assert "all rows have the label 'a': nothing is to learn" in told
+
+
+def test_a_target_that_is_something_else_than_text(command: Command, tmp_path: Path) -> None:
+    """With the option to write."""
+    told = judge(command, table(tmp_path / "l.tsv", labelled(600)))
+    assert "only 3 different targets ('a', 'b', 'c'); write --target 2:label if they are" in told
+    texts = sentences(600)
+    numbers = [(each, number / 4) for number, each in enumerate(texts)]
+    told = judge(command, table(tmp_path / "n.tsv", numbers))
+    assert "write --target 2:number if their size is meant" in told
+    tags = [(each, " ".join("NV"[len(word) % 2] for word in each.split())) for each in texts]
+    told = judge(command, table(tmp_path / "t.tsv", tags))
+    assert "one word for each word of the source, of 2 kinds; write --target 2:tags" in told
+    told = judge(command, table(tmp_path / "t.tsv", tags), "--target", "2:tags")
+    assert "write --target" not in told
+
+
+def test_too_few_rows(command: Command, tmp_path: Path) -> None:
+    texts = sentences(5)
+    told = judge(command, table(tmp_path / "d.tsv", [(each, each[::-1]) for each in texts]))
+    assert re.search(r"5 rows are too few to learn from: [\d,]+ updates would learn them by", told)
+
+
+def test_separators_are_guessed(command: Command, tmp_path: Path) -> None:
+    rows: list[tuple[object, ...]] = [(each, each[::-1]) for each in sentences(9)]
+    for name, separator, part in (
+        (
+            "a.csv",
+            ";",
+            "set apart by semicolons, so put tabs in their place and name the file .tsv",
+        ),
+        ("b.tsv", "   ", "set apart by several spaces, so put one tab in their place"),
+        ("c.tsv", ",", "it holds commas, so name the file .csv"),
+    ):
+        told = command("check", table(tmp_path / name, rows, separator))
+        assert (told.code, part in told.sentence) == (3, True), told.err
+
+
+def test_a_separator_inside_of_cells_is_doubted(command: Command, tmp_path: Path) -> None:
+    """Names with a comma in each, in a file whose columns semicolons part."""
+    rows = [(f"{each}, Dr;{each[::-1]}",) for each in sentences(600)]
+    told = judge(command, table(tmp_path / "d.csv", rows))
+    assert "nearly every row has semicolons in it; if they part the columns, put one tab in" in told
+
+
+def test_sources_are_compared_over_all_their_columns(command: Command, tmp_path: Path) -> None:
+    """A lemma comes with many features: none of the rows repeats the source of another."""
+    rows: list[tuple[object, ...]] = [
+        (f"lemma{number % 60}", f"{number}", f"{f};x{number}") for number in range(60) for f in "ab"
+    ]
+    pairs = [(a, c, b) for a, b, c in rows]
+    data = table(tmp_path / "d.tsv", pairs)
+    other = table(tmp_path / "v.tsv", [(a, f"{b}z", c) for a, b, c in pairs])
+    asked = [data, "--source", "1,2", "--target", "3", "--valid", other]
+    told = command("check", *asked, *QUICK)
+    assert told.code == 0, told.err
+    assert "repeated sources: 0" in told.out
+    assert "held-out sources that are also in the training data: 0" in told.out
+
+
+def test_held_out_rows_that_are_learnt_from(command: Command, tmp_path: Path) -> None:
+    pairs: list[tuple[object, ...]] = [(each, each[::-1]) for each in sentences(600)]
+    data = table(tmp_path / "d.tsv", pairs)
+    told = judge(command, data, "--valid", table(tmp_path / "v.tsv", pairs[:7]))
+    assert "7 of 7 held-out rows are also in the training data; take them out of one" in told
+
+
+def test_bad_rows_are_in_the_verdict(command: Command, tmp_path: Path) -> None:
+    texts = sentences(600)
+    data = table(tmp_path / "d.tsv", [*((each, each[::-1]) for each in texts), ("no target", "")])
+    told = command("check", data, *QUICK)
+    assert told.code == 3
+    assert "verdict: 1 row cannot be used; mend it first" in told.out
+    assert "1 row cannot be used" in told.sentence
+
+
+def test_times_are_told_for_series_too(command: Command, tmp_path: Path) -> None:
+    days = [(f"2026-{1 + day // 28:02d}-{1 + day % 28:02d}", day % 7) for day in range(280)]
+    moved = [(f"{number}", value) for number, (_, value) in enumerate(days)]
+    data = table(tmp_path / "s.csv", [("t", "x"), *moved], ",")
+    told = command("check", data, "--target", "x:series", "--set=target.horizon=7")
+    assert told.code == 0, told.err
+    assert re.search("training would take (less than a|about [0-9]+) minutes? here and", told.out)
+    assert "season: 7 steps" in told.out
+    assert "verdict: ready to train" in told.out
+    assert "about 1 minutes" not in told.out
