@@ -126,3 +126,31 @@ def test_the_calendar_settles_what_is_nearly_as_strong() -> None:
 )
 def test_periods_of_the_calendar(unit: str, step: float, periods: tuple[int, ...]) -> None:
     assert calendar_periods(unit, step) == periods
+
+
+@pytest.mark.parametrize(
+    ("clock", "period", "steps", "most"),
+    [
+        (("seconds", 3_600.0), 24, 2_000, 336),
+        (("seconds", 86_400.0), 7, 700, 90),
+        (("months", 1.0), 12, 144, 36),
+        (("seconds", 900.0), 96, 3_000, 200),
+    ],
+)
+@pytest.mark.parametrize("kind", ["white", "trend", "walk", "red"])
+def test_seasons_of_the_calendar_under_as_much_noise(
+    clock: tuple[str, float], period: int, steps: int, most: int, kind: str
+) -> None:
+    """Hours, days, months and quarters of an hour, with noise of about the season's own size on a
+    level, a trend, a walk, or itself correlated: right in four of five at least."""
+    generator, calendar = np.random.default_rng(9), calendar_periods(*clock)
+    right = 0
+    for _ in range(5):
+        noise = generator.normal(size=(steps, 1))
+        for place in range(1, steps if kind == "red" else 0):
+            noise[place] += 0.8 * noise[place - 1]
+        table = wave(period, steps) + 0.8 * noise / noise.std()
+        table += 10 * np.arange(steps)[:, None] / steps * (kind == "trend")
+        table += 0.1 * drift(generator, steps) * (kind == "walk")
+        right += find_season(table, most, calendar=calendar) == period
+    assert right >= 4
