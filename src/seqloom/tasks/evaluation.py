@@ -44,7 +44,9 @@ class EvaluationResult(ABC):
         paths = write_pictures(self.breakdowns, folder)
         if not paths:
             raise ConfigError(
-                f"--pictures {folder}: results of such targets have no pictures; leave it out"
+                "results of such targets have no pictures",
+                place=f"--pictures {folder}",
+                remedy="leave it out",
             )
         return paths
 

@@ -50,7 +50,7 @@ class OtherSpreadsheetReader(FileReader):
 
     def records(self, path: Path, config: DataConfig) -> NoReturn:
         """DataError, always."""
-        raise DataError(f"{path}: spreadsheets of this kind are not read; {EXPORT}")
+        raise DataError("spreadsheets of this kind are not read", place=str(path), remedy=EXPORT)
 
 
 def sheet_records(path: Path) -> Iterator[Record | Fault]:
@@ -74,8 +74,9 @@ def _sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         from openpyxl import load_workbook  # type: ignore[import-untyped]
     except ImportError:
         raise ConfigError(
-            f"{path}: Excel files are read by openpyxl, which is not installed; "
-            f"pip install 'seqloom[excel]', or {EXPORT}"
+            "Excel files are read by openpyxl, which is not installed",
+            place=str(path),
+            remedy=f"pip install 'seqloom[excel]', or {EXPORT}",
         ) from None
     try:
         with warnings.catch_warnings():
@@ -89,7 +90,8 @@ def _sheet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                     cells.pop()
                 yield number, cells
     except DAMAGE as error:
-        raise DataError(f"{path}: is not a whole Excel file ({error}); {EXPORT}") from None
+        problem = f"is not a whole Excel file ({error})"
+        raise DataError(problem, place=str(path), remedy=EXPORT) from None
 
 
 def _only_sheet(path: Path, book: Any) -> Any:
@@ -98,11 +100,12 @@ def _only_sheet(path: Path, book: Any) -> Any:
     if len(filled) == 1:
         return filled[0]
     if not filled:
-        raise DataError(f"{path}: has no sheet with rows; give it some")
+        raise DataError("has no sheet with rows", place=str(path), remedy="give it some")
     names = ", ".join(repr(sheet.title) for sheet in filled)
     raise DataError(
-        f"{path}: has {len(filled)} sheets with rows ({names}); leave one, or open the right one "
-        f"and {EXPORT}"
+        f"has {len(filled)} sheets with rows ({names})",
+        place=str(path),
+        remedy=f"leave one, or open the right one and {EXPORT}",
     )
 
 
