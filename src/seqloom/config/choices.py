@@ -1,5 +1,6 @@
 """Options that choose a member of a family: by `kind` with options of its own, or by name alone."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,10 +10,18 @@ from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 from seqloom.config.section import PartOptions
 from seqloom.registry import Family
 
-__all__ = ["Choice", "NameOf", "word_list"]
+__all__ = ["Choice", "NameOf", "PartMark", "word_list"]
 
 
-class Choice:
+class PartMark(ABC):
+    """Marks an option whose value chooses a member of a family."""
+
+    @abstractmethod
+    def member(self, value: Any) -> tuple[Family[Any, Any], str] | None:
+        """The family of the member that a value chooses, and its kind; None where it is none's."""
+
+
+class Choice(PartMark):
     """Marks an option as open: its value is the options of any member of these families.
 
     It is written as a table with `kind`, or as the bare kind; a table without one is of the
@@ -39,6 +48,11 @@ class Choice:
     def family_of(self, kind: str) -> Family[Any, Any] | None:
         """The family that has a member of this kind."""
         return next((family for family in self.families if kind in family), None)
+
+    def member(self, value: Any) -> tuple[Family[Any, Any], str] | None:
+        """The family that has this kind, and the kind."""
+        family = self.family_of(value.kind)
+        return None if family is None else (family, value.kind)
 
     @property
     def meaning(self) -> str:
@@ -73,7 +87,7 @@ class Choice:
         return PydanticKnownError("union_tag_invalid", context)
 
 
-class NameOf:
+class NameOf(PartMark):
     """Marks an option as the name of a member of a family."""
 
     def __init__(self, family: Family[Any, Any]) -> None:
@@ -83,6 +97,10 @@ class NameOf:
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self._validate)
+
+    def member(self, value: Any) -> tuple[Family[Any, Any], str]:
+        """The family, and the name."""
+        return self.family, value
 
     @property
     def meaning(self) -> str:

@@ -4,8 +4,7 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from seqloom.config.choices import Choice, NameOf
-from seqloom.config.searches import AUTO, TableOf
+from seqloom.config.choices import PartMark
 from seqloom.config.section import Section
 from seqloom.errors import ConfigError
 from seqloom.registry import FAMILIES, Family
@@ -45,13 +44,8 @@ def _parts(section: Section) -> Iterator[tuple[Family[Any, Any], str]]:
     """Every member of a family that a configuration chooses."""
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
-        for mark in field.metadata:
-            if isinstance(mark, Choice) and (family := mark.family_of(value.kind)):
-                yield family, value.kind
-            elif isinstance(mark, NameOf):
-                yield mark.family, value
-            elif isinstance(mark, TableOf) and mark.kind_of(value) != AUTO:
-                yield mark.family, mark.kind_of(value)
+        marks = (mark for mark in field.metadata if isinstance(mark, PartMark))
+        yield from filter(None, (mark.member(value) for mark in marks))
         if isinstance(value, Section):
             yield from _parts(value)
 

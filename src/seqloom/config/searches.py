@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
+from seqloom.config.choices import PartMark
 from seqloom.errors import ConfigError
 from seqloom.registry import Family
 
@@ -32,7 +33,6 @@ __all__ = [
     "PartOption",
     "RankingTable",
     "SearchTable",
-    "TableOf",
     "field_options",
     "option",
     "options_model",
@@ -156,7 +156,7 @@ def _options_of(part: type) -> tuple[PartOption, ...]:
     return named
 
 
-class TableOf:
+class TableOf(PartMark):
     """Marks an option as a member of a family: its kind alone, or a table with its options."""
 
     def __init__(self, family: Family[Any, Any]) -> None:
@@ -167,14 +167,14 @@ class TableOf:
     ) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._check, handler(source))
 
-    @staticmethod
-    def kind_of(value: str | Mapping[str, Any]) -> str:
-        """The kind that is chosen, which may be AUTO."""
-        return str(value if isinstance(value, str) else value.get("kind"))
+    def member(self, value: Any) -> tuple[Family[Any, Any], str] | None:
+        """The family and the kind; None for AUTO."""
+        kind = _kind_of(value)
+        return None if kind == AUTO else (self.family, kind)
 
     def _check(self, value: str | dict[str, Any]) -> str | dict[str, Any]:
         """ValueError where there is no such member or option."""
-        kind = self.kind_of(value)
+        kind = _kind_of(value)
         table: Mapping[str, Any] = {"kind": kind} if isinstance(value, str) else value
         if kind == AUTO:
             if len(table) > 1:
@@ -189,6 +189,11 @@ class TableOf:
             place = ".".join(str(part) for part in first["loc"])
             raise ValueError(f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
         return {"kind": kind, **checked.given} if checked.given else kind
+
+
+def _kind_of(value: str | Mapping[str, Any]) -> str:
+    """The kind that is chosen, alone or in a table."""
+    return str(value if isinstance(value, str) else value.get("kind"))
 
 
 SearchTable = Annotated[str | dict[str, Any], TableOf(SEARCHES)]

@@ -72,7 +72,7 @@ class MeanPool(Pool):
     """The mean of all real positions."""
 
     def forward(self, memory: Memory) -> Float[Tensor, "B D"]:
-        return mean_state(*memory.masked_states())
+        return mean_state(*memory.states_and_mask())
 
 
 class MaximumPool(Pool):
@@ -81,7 +81,7 @@ class MaximumPool(Pool):
     name = "max"
 
     def forward(self, memory: Memory) -> Float[Tensor, "B D"]:
-        states, mask = memory.masked_states()
+        states, mask = memory.states_and_mask()
         return states.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)
 
 
@@ -160,7 +160,7 @@ class TagsHead(_LabelScores):
         return cls(context.states(), context.labels())
 
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
-        return self.output(memory.masked_states()[0])
+        return self.output(memory.states_and_mask()[0])
 
     def connections(self) -> Connections:
         return _position_connections(self.output_name)
@@ -201,7 +201,7 @@ class BlanksHead(Head):
         return self
 
     def read(self, memory: Memory) -> Float[Tensor, "B S D"]:
-        return self.dropout(self.readout([memory.masked_states()[0]]))
+        return self.dropout(self.readout([memory.states_and_mask()[0]]))
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return self.output(hidden)

@@ -76,7 +76,7 @@ class Memory:
     code: Code | None = None
     past: ForecastContext | None = None  # of a series
 
-    def masked_states(self) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
+    def states_and_mask(self) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
         """The states and their mask; TypeError where the encoder gives none."""
         if self.states is None or self.mask is None:
             raise TypeError("this part reads the encoder's states, and the encoder gives none")

@@ -40,7 +40,7 @@ class BagDecoder(DecoderModule):
         return self.output.width
 
     def start(self, memory: Memory, *, trace: bool = False) -> BagState:
-        mean = mean_state(*memory.masked_states())  # (B, D)
+        mean = mean_state(*memory.states_and_mask())  # (B, D)
         empty = mean.new_zeros(len(mean), self.width), mean.new_zeros(len(mean))
         return State(empty, (mean,), trace)
 
