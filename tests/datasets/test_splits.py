@@ -70,6 +70,6 @@ def test_a_tab_in_a_cell_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_registry_names_its_data_sets() -> None:
-    seen = {"french", "dates", "languages", "parts", "digits", "melody", "clips"}
+    seen = {"french", "dates", "languages", "parts", "digits", "melody", "clips", "cats"}
     assert set(BUILTIN) == seen | {"sizes", "places", "counting", "missing"}
     assert BUILTIN["dates"]().name == "dates"

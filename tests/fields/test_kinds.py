@@ -123,7 +123,7 @@ def test_a_changed_file_is_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "field.json"
     facts = json.loads(path.read_text())
     for key in [key for key in facts if key != "sha256"]:
-        for value in (None, [], {"kind": "label"}, ["x", "x"], [float("inf")]):
+        for value in (None, [], {"kind": "label", "other": 1}, ["x", "x"], [float("inf")]):
             if facts[key] != value:
                 path.write_text(json.dumps(facts | {key: value}))
                 with pytest.raises(RunError, match=r"field\.json: "):

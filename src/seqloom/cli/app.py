@@ -252,7 +252,7 @@ def compare(
 @command
 def data(
     name: Annotated[
-        str, typer.Argument(help="french, dates, languages, parts, digits, melody or clips")
+        str, typer.Argument(help="french, dates, languages, parts, digits, melody, clips or cats")
     ],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="where the files are written")],
 ) -> None:

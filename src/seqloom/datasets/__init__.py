@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from seqloom.datasets.cats import cats
 from seqloom.datasets.date_formats import languages, parts
 from seqloom.datasets.dates import dates
 from seqloom.datasets.digit_images import digits
@@ -14,6 +15,7 @@ from seqloom.datasets.tatoeba import tatoeba
 __all__ = [
     "BUILTIN",
     "Splits",
+    "cats",
     "clips",
     "counting",
     "dates",
@@ -40,4 +42,5 @@ BUILTIN: Mapping[str, Callable[[], Splits]] = {
     "digits": digits,
     "melody": melody,
     "clips": clips,
+    "cats": cats,
 }

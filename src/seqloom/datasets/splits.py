@@ -26,6 +26,7 @@ class Splits:
     attribution: str = ""  # what the licence asks to be shown; empty where it asks nothing
     credits: Mapping[str, str] = field(default_factory=dict)  # source -> who wrote the pair
     files: Mapping[str, bytes] = field(default_factory=dict)  # those that sources name, if they do
+    vocabulary: tuple[str, ...] = ()  # in an order of its own, where the data set has one
 
 
 def split_pairs(name: str, pairs: Pairs, held_out: int, columns: tuple[str, str]) -> Splits:
@@ -35,8 +36,9 @@ def split_pairs(name: str, pairs: Pairs, held_out: int, columns: tuple[str, str]
 
 
 def write_splits(splits: Splits, directory: Path) -> list[Path]:
-    """Write train.tsv, valid.tsv and test.tsv with a header, ATTRIBUTION.txt where asked for, and
-    the files that sources name; of those, only the folders are in the list.
+    """Write train.tsv, valid.tsv and test.tsv with a header, vocabulary.txt and ATTRIBUTION.txt
+    where there are such, and the files that sources name; of those, only the folders are in the
+    list.
 
     A file that is already there stays as it is when equal, and is an error when not.
     """
@@ -46,6 +48,8 @@ def write_splits(splits: Splits, directory: Path) -> list[Path]:
     }
     if splits.attribution:
         contents["ATTRIBUTION.txt"] = (splits.attribution.rstrip("\n") + "\n").encode()
+    if splits.vocabulary:
+        contents["vocabulary.txt"] = "".join(f"{word}\n" for word in splits.vocabulary).encode()
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, content in (*contents.items(), *splits.files.items()):

@@ -46,6 +46,7 @@ class Demo:
     search: Search | None = None  # where it is not the usual one
     flags: str = ""  # the same as `predict` is told
     invents: bool = False  # whether outputs that are not in the data are what is wanted
+    recites: bool = False  # whether it is to learn its data to the letter
 
 
 _LOWER = {"lowercase": True}
@@ -144,6 +145,48 @@ DEMOS: Mapping[str, Demo] = {
         {"source": {"kind": "video"}, "training": {"updates": 1_800, "validate_every": 450}},
         "clips/01650.npy",
     ),
+    "cats": Demo(
+        {
+            "source": {"kind": "label"},
+            "target": {"unit": "symbol", "specials": "listed"},
+            "model": {
+                "one_hot": True,
+                "tie_output": False,
+                "output_bias": False,
+                "share_vocabulary": False,
+                "encoder": {"kind": "vectors"},
+                "decoder": {
+                    "kind": "recurrent",
+                    "unit": {"kind": "elman", "activation": "sigmoid", "bias": False},
+                    "width": 20,
+                    "layers": 1,
+                    "dropout": 0.0,
+                    "first_state": "map",
+                    "map_activation": "sigmoid",
+                    "map_bias": False,
+                    "readout": "affine",
+                    "attention": "none",
+                },
+            },
+            "training": {
+                "optimizer": "sgd",
+                "batch_rows": 1,
+                "loss": "sum",
+                "rate": 0.5,
+                "warmup": 0,
+                "decay": "constant",
+                "clip_norm": 0,
+                "label_smoothing": 0,
+                "average": "none",
+                "updates": 1_500,
+                "validate_every": 300,
+            },
+        },
+        "it",
+        Greedy(),
+        " --search greedy",
+        recites=True,
+    ),
 }
 
 
@@ -169,12 +212,16 @@ def run_demo(name: str, run: Path | None = None) -> None:
     place = run or Path("runs") / f"demo-{name}"
     folder = place.with_name(f"{place.name}-data")
     write_splits(splits, folder)
+    options: dict[str, Any] = dict(DEMOS[name].options)
+    if splits.vocabulary:
+        for side in ("source", "target"):
+            options[side] = {**options[side], "vocabulary": str(folder / "vocabulary.txt")}
     with Console() as console:
         trained = train(
             str(folder / "train.tsv"),
             place,
             valid=str(folder / "valid.tsv"),
-            options=DEMOS[name].options,
+            options=options,
             watch=console,
         )
     _show(splits, trained, DEMOS[name], folder)
@@ -187,7 +234,8 @@ def _show(splits: Splits, trained: TrainingResult, demo: Demo, folder: Path) -> 
     chosen = splits.test[::step][:EXAMPLES]
     inputs = [str(folder / source) if splits.files else source for source, _ in chosen]
     outputs = model.predict(inputs, search=demo.search, attention=True)
-    Terminal().print(_table(splits, chosen, outputs))
+    heading = "What it learnt" if demo.recites else "Held-out examples"
+    Terminal().print(_table(splits, chosen, outputs, heading))
     if demo.invents:
         known = {target for _, target in splits.train}
         new = sum(output.text not in known for output in outputs)
@@ -198,17 +246,20 @@ def _show(splits: Splits, trained: TrainingResult, demo: Demo, folder: Path) -> 
         )
     else:
         _show_attention(model(demo.example), trained.run / "attention.png")
-    print(f"\nOn {len(splits.test):,} test pairs that were never seen in training:")
+    seen = "it learnt" if demo.recites else "were never seen in training"
+    print(f"\nOn {len(splits.test):,} test pairs that {seen}:")
     print("\n".join(f"  {line}" for line in evaluate(model, str(folder / "test.tsv")).lines()))
     if splits.attribution:
         print(f"\n{splits.attribution.strip()}")
     _print_next_steps(trained.run, folder, demo, more=task_of(model.config).more_outputs)
 
 
-def _table(splits: Splits, rows: list[tuple[str, str]], outputs: list[Output]) -> Table:
-    table = Table(title="Held-out examples", title_justify="left", header_style="bold")
-    for heading in (splits.columns[0], "Seqloom", splits.columns[1], ""):
-        table.add_column(heading, overflow="fold")
+def _table(
+    splits: Splits, rows: list[tuple[str, str]], outputs: list[Output], heading: str
+) -> Table:
+    table = Table(title=heading, title_justify="left", header_style="bold")
+    for column in (splits.columns[0], "Seqloom", splits.columns[1], ""):
+        table.add_column(column, overflow="fold")
     for (source, target), output in zip(rows, outputs, strict=True):
         table.add_row(source, output.text, target, "✓" if output.text == target else "")
     return table

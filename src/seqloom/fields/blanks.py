@@ -30,7 +30,7 @@ class BlanksField(PersistentField[BlanksConfig]):
     """A cell is a text; its row has the source's tokens, which nothing closes."""
 
     is_aligned: ClassVar[bool] = True
-    takes_any_cell: ClassVar[bool] = True
+    takes_any_cell = True
 
     def __init__(self, config: BlanksConfig, text: TextField) -> None:
         """Use `beside` or `restore`."""

@@ -68,9 +68,16 @@ class Symbols(ItemKind):
     count: int
     spelling: int = 0
     letters: int = 0
+    rows: tuple[int, ...] = ()
+    """The row of each id in a model's tables, -1 where it has none; empty where rows are ids."""
 
     dtype = np.int32
     closing = 1
+
+    @property
+    def table_size(self) -> int:
+        """Rows of a table with a vector for each symbol."""
+        return max(self.rows) + 1 if self.rows else self.count
 
     @property
     def symbols(self) -> "Symbols":

@@ -15,6 +15,7 @@ from seqloom.fields.items import Symbols
 from seqloom.fields.specials import EMPTY
 from seqloom.fields.tokenizers import split_symbols
 from seqloom.fields.values import Values
+from seqloom.fields.vocabulary_file import read_vocabulary
 
 __all__ = ["LabelField", "TagsField"]
 
@@ -37,6 +38,8 @@ class _LabelVocabularyField(PersistentField[Kind]):
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
         """Every label of the cells, in the order of the alphabet; a stream of cells is not kept."""
+        if listed := getattr(config, "vocabulary", ""):
+            return cls(config, read_vocabulary(listed))
         labels: set[str] = set()
         for cell in cells:
             labels.update(cls._split(cell))
@@ -66,7 +69,10 @@ class _LabelVocabularyField(PersistentField[Kind]):
     @property
     def items(self) -> Symbols:
         """The labels, and padding."""
-        return Symbols(len(self.labels) + 1)
+        listed = bool(getattr(self.config, "vocabulary", ""))
+        return Symbols(
+            len(self.labels) + 1, rows=tuple(range(-1, len(self.labels))) if listed else ()
+        )
 
     def fault(self, cell: str) -> DataError | None:
         """A label that was not in the training data, with those that were."""

@@ -21,7 +21,7 @@ class NoField(PersistentField[NoColumnConfig]):
     """Every cell is empty, and its row is `<end>` alone."""
 
     is_absent: ClassVar[bool] = True
-    takes_any_cell: ClassVar[bool] = True
+    takes_any_cell = True
 
     closing = 1  # `<end>`
 

@@ -25,6 +25,7 @@ from seqloom.fields.tokenizers.spelling import Spelling
 from seqloom.fields.tokenizers.subwords import SubwordTokenizer
 from seqloom.fields.tokenizers.words import WordTokenizer
 from seqloom.fields.values import Values
+from seqloom.fields.vocabulary_file import check_unit, read_vocabulary, symbol_rows
 
 __all__ = ["TextField"]
 
@@ -46,22 +47,29 @@ class TextField(PersistentField[TextConfig]):
     """Text cut into the units of its configuration; it never changes once it is learnt."""
 
     is_text: ClassVar[bool] = True
-    takes_any_cell: ClassVar[bool] = True
     length_unit: ClassVar[str] = "tokens"
 
     closing = 1  # `<end>`
 
     def __init__(
-        self, config: TextConfig, tokenizer: Tokenizer, spelling: Spelling | None = None
+        self,
+        config: TextConfig,
+        tokenizer: Tokenizer,
+        spelling: Spelling | None = None,
+        listed: Sequence[str] = (),
     ) -> None:
-        """Use `learn` or `restore`."""
+        """Use `learn` or `restore`; `listed` is the vocabulary of a file."""
         self.config = config
         self._tokenizer = tokenizer
         self._spelling = spelling
+        self._listed = tuple(listed)
+        self.takes_any_cell = config.unknown == "unk"
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """Make the vocabulary from a stream of texts; the same texts and seed give the same."""
+        if config.vocabulary:
+            return cls._given(config)
         clean = (_normalize(config, text) for text in texts)
         if config.spelling and (config.unit != "symbol" or config.spelling < SHORTEST):
             raise ConfigError(
@@ -73,6 +81,18 @@ class TextField(PersistentField[TextConfig]):
         kept = list(clean)
         tokenizer = _TOKENIZERS[config.unit].learn(config, kept, seed=seed)
         return cls(config, tokenizer, Spelling.learn(config, kept, seed=seed))
+
+    @classmethod
+    def _given(cls, config: TextConfig) -> Self:
+        """The vocabulary of a file, in its order."""
+        check_unit(config.unit)
+        listed = read_vocabulary(config.vocabulary)
+        words = [symbol for symbol in listed if symbol not in SPECIAL_SYMBOLS]
+        saved = FieldState({"symbols": words, "listed": listed})
+        size = max(config.size, len(words) + len(SPECIAL_SYMBOLS))
+        roomy = config.model_copy(update={"size": size})
+        tokenizer = _TOKENIZERS[config.unit].restore(roomy, saved)
+        return cls(roomy, tokenizer, listed=listed)
 
     def extend(self, texts: Iterable[str]) -> Self:
         """This field with further ids for what it does not know in the texts; the old ones stay."""
@@ -96,8 +116,24 @@ class TextField(PersistentField[TextConfig]):
     def items(self) -> Symbols:
         """Tokens of the vocabulary, perhaps with their letters."""
         if self._spelling is None:
-            return Symbols(self.size)
+            return Symbols(self.size, rows=self._rows())
         return Symbols(self.size, self._spelling.size, self._spelling.count)
+
+    @property
+    def has_end(self) -> bool:
+        """Whether texts end in `<end>`; not where a vocabulary lists all symbols and not that."""
+        table = self._rows()
+        return not table or table[END] >= 0
+
+    def _rows(self) -> tuple[int, ...]:
+        """The rows of a model's tables, where they are not the ids themselves."""
+        one, listed = self.config.one_boundary, self.config.specials == "listed"
+        if not one and not (listed and self._listed):
+            return ()
+        words = self._tokenizer.state().facts.get("symbols") or range(self.size - END - 1)
+        names = [str(word) for word in words]
+        order = self._listed if listed and self._listed else (*SPECIAL_SYMBOLS, *names)
+        return symbol_rows(order, names, one=one)
 
     def normalize(self, text: str) -> str:
         """The stated normalisation: `decode(encode(text))` equals it where nothing is unknown.
@@ -116,11 +152,23 @@ class TextField(PersistentField[TextConfig]):
         return self._tokenizer.encode_many([self.normalize(text) for text in texts])
 
     def fault(self, cell: str) -> DataError | None:
-        """Every text can be cut; what is not known becomes `<unk>`."""
-        return None
+        """Every text can be cut; what is not known becomes `<unk>`, or is an error if so
+        configured."""
+        if self.config.unknown != "error" or UNK not in (ids := self.encode(cell)).tolist():
+            return None
+        words = split_symbols(self.normalize(cell))
+        place = ids.tolist().index(UNK)
+        strange = words[place] if place < len(words) else cell
+        return DataError(
+            f"{strange!r} is not in the vocabulary",
+            remedy="add it to the vocabulary's file, or set unknown=unk",
+        )
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
-        """The ids of each text and `<end>` after them, each with its letters where it is spelt."""
+        """The ids of each text and `<end>` after them, each with its letters where it is spelt;
+        without `<end>` where the vocabulary does not list it."""
+        if not self.has_end:
+            return list(self.encode_many(cells))
         closed = [np.append(ids, np.int32(END)) for ids in self.encode_many(cells)]
         if self._spelling is None:
             return list(closed)
@@ -130,7 +178,8 @@ class TextField(PersistentField[TextConfig]):
     def describe(self) -> str:
         """What the text is cut into, and how many symbols there are."""
         spelt = f", spelt with {self._spelling.count:,} letters" if self._spelling else ""
-        return f"{self.config.unit}s, {self.size:,} symbols{spelt}"
+        given = ", in the order given" if self._listed else ""
+        return f"{self.config.unit}s, {self.items.table_size:,} symbols{given}{spelt}"
 
     def cell(self, row: Any) -> str:
         """`decode`."""
@@ -163,6 +212,8 @@ class TextField(PersistentField[TextConfig]):
     def state(self) -> FieldState:
         """All that `restore` needs."""
         saved = self._tokenizer.state()
+        if self._listed:
+            return FieldState({**saved.facts, "listed": list(self._listed)}, saved.model)
         if self._spelling is None:
             return saved
         return FieldState({**saved.facts, "letters": self._spelling.alphabet()}, saved.model)
@@ -179,9 +230,8 @@ class TextField(PersistentField[TextConfig]):
             model = read_file(place)
         try:
             tokenizer = _TOKENIZERS[config.unit].restore(config, FieldState(facts, model))
-            return cls(
-                config, tokenizer, Spelling.restore(config, facts) if config.spelling else None
-            )
+            spelling = Spelling.restore(config, facts) if config.spelling else None
+            return cls(config, tokenizer, spelling, _parse_listed(facts))
         except RunError as error:
             raise RunError(f"{place}: {error}") from None
 
@@ -189,6 +239,14 @@ class TextField(PersistentField[TextConfig]):
 def _normalize(config: TextConfig, text: str) -> str:
     text = normalize(text, form=config.normalize, lowercase=config.lowercase)
     return " ".join(split_symbols(text)) if config.unit == "symbol" else text
+
+
+def _parse_listed(facts: Mapping[str, Any]) -> list[str]:
+    """The saved order of a vocabulary that was given; none where it was learnt."""
+    listed = facts.get("listed", [])
+    if not isinstance(listed, list) or not all(isinstance(symbol, str) for symbol in listed):
+        raise RunError("the order of its vocabulary is damaged; restore the file from a copy")
+    return listed
 
 
 def _integers(ids: Sequence[int] | Values) -> Iterator[int]:

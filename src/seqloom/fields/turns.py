@@ -55,7 +55,7 @@ class TurnsField(TextField):
     """Texts in the order in which they were said; where there is no room for all, the newest."""
 
     takes_turns: ClassVar[bool] = True
-    takes_any_cell: ClassVar[bool] = False
+    takes_any_cell = False
 
     truncates_left = True
 

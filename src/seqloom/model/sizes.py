@@ -6,7 +6,7 @@ from typing import NamedTuple
 from seqloom.config import ModelConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import Items
-from seqloom.nn.embedding import OutputLayer, Vectors, embedding_of
+from seqloom.nn.embedding import OutputLayer, Vectors, embedding_of, listed_rows
 
 __all__ = ["DecoderSizes", "EncoderSizes", "HeadContext"]
 
@@ -37,7 +37,8 @@ class DecoderSizes:
                 f"model.tie_output needs features as wide as the embeddings, {tied.width}, but the "
                 f"decoder gives {width}: make them equal or set model.tie_output=false"
             )
-        return OutputLayer(width, self.outputs, tied=tied, bias=self.model.output_bias)
+        rows = listed_rows(self.vectors)
+        return OutputLayer(width, self.outputs, tied=tied, bias=self.model.output_bias, rows=rows)
 
 
 @dataclass(frozen=True)

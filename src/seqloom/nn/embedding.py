@@ -1,6 +1,7 @@
 """Token vectors, and the output layer that may share their table (S1.4)."""
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
@@ -12,6 +13,7 @@ __all__ = [
     "CharacterCNNVectors",
     "Embedding",
     "IdentityVectors",
+    "ListedVectors",
     "OneHot",
     "OutputLayer",
     "Projection",
@@ -21,9 +23,14 @@ __all__ = [
     "embedding_of",
     "embedding_tables",
     "first_token_table",
+    "listed_rows",
     "token_vectors",
     "vectors_label",
 ]
+
+
+START, END = 2, 3  # the ids of `<start>` and `<end>`
+NEVER = -1e9  # the score of a token without a row
 
 
 @runtime_checkable
@@ -169,25 +176,71 @@ class IdentityVectors(nn.Module):
         return items
 
 
+class ListedVectors(nn.Module):
+    """Vectors of tokens whose rows in the table are in an order of their own (S1.3); a token
+    without a row has a vector of zeros."""
+
+    def __init__(self, vectors: TokenVectors, rows: Sequence[int]) -> None:
+        super().__init__()
+        self.width = vectors.width
+        self.label = getattr(vectors, "label", "vectors")
+        self.vectors = vectors
+        self.rows = tuple(rows)
+
+    def forward(self, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape D"]:
+        rows = torch.tensor(self.rows, device=tokens.device)[tokens.long()]
+        return self.vectors(rows.clamp(min=0)) * rows.ge(0)[..., None]
+
+    def mean(self, probabilities: Float[Tensor, "*shape V"]) -> Float[Tensor, "*shape D"]:
+        rows = torch.tensor(self.rows, device=probabilities.device)
+        listed = probabilities.new_zeros(*probabilities.shape[:-1], max(self.rows) + 1)
+        there = rows.ge(0)
+        return self.vectors.mean(listed.index_add(-1, rows[there], probabilities[..., there]))
+
+
 class OutputLayer(nn.Module):
     """An affine map to the vocabulary; with `tied`, its matrix is an embedding's table.
+
+    With `rows`, the scores of tokens stand in the rows of the matrix that these say, and a token
+    without a row is never written.
 
     Press and Wolf 2017, Using the Output Embedding to Improve Language Models.
     """
 
-    def __init__(self, width: int, size: int, *, tied: Embedding | None, bias: bool = True) -> None:
+    def __init__(
+        self,
+        width: int,
+        size: int,
+        *,
+        tied: Embedding | None,
+        bias: bool = True,
+        rows: Sequence[int] = (),
+    ) -> None:
         super().__init__()
         self.width = width
+        self.rows = tuple(rows)
+        size = max(rows) + 1 if rows else size
         self.matrix = Embedding(size, width) if tied is None else tied
         self.bias = nn.Parameter(torch.zeros(size)) if bias else None
 
     def forward(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
-        return functional.linear(hidden, self.matrix.table, self.bias)
+        scores = functional.linear(hidden, self.matrix.table, self.bias)
+        if not self.rows:
+            return scores
+        rows = torch.tensor(self.rows, device=scores.device)
+        doubled = torch.zeros_like(rows, dtype=torch.bool)
+        doubled[START] = bool(rows[START] == rows[END])  # one symbol, which is written as `<end>`
+        return scores[..., rows.clamp(min=0)].masked_fill(rows.lt(0) | doubled, NEVER)
 
 
 def token_vectors(vectors: Vectors) -> TokenVectors | None:
     """The same vectors, if they are those of tokens and have a mean."""
     return vectors if isinstance(vectors, TokenVectors) else None
+
+
+def listed_rows(vectors: Vectors) -> tuple[int, ...]:
+    """The row of each token in its table; empty where it is the token's id."""
+    return vectors.rows if isinstance(vectors, ListedVectors) else ()
 
 
 def vectors_label(vectors: Vectors) -> str:
@@ -197,7 +250,8 @@ def vectors_label(vectors: Vectors) -> str:
 
 def embedding_of(vectors: Vectors) -> Embedding | None:
     """The same vectors, if they are one table that an output layer can share."""
-    return vectors if isinstance(vectors, Embedding) else None
+    inner = vectors.vectors if isinstance(vectors, ListedVectors) else vectors
+    return inner if isinstance(inner, Embedding) else None
 
 
 def embedding_tables(module: nn.Module) -> list[Embedding]:

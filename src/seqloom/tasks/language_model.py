@@ -53,8 +53,10 @@ class HeldOutTexts(HeldOut[TextPredictor]):
     def validation(
         self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
     ) -> Validation:
-        """The results of the newest step; the exposure gap of a stream is not measured."""
-        gap = 0.0 if self.model.is_stream else exposure_gap(self, measured.loss)
+        """The results of the newest step; the exposure gap of texts without an end is not
+        measured."""
+        endless = self.model.is_stream or not self.model.target.has_end
+        gap = 0.0 if endless else exposure_gap(self, measured.loss)
         return replace(super().validation(progress, measured, samples), gap=gap)
 
 

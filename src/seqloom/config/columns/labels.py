@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from seqloom.config.columns.options import (
     SOURCES,
     TARGETS,
@@ -42,6 +44,9 @@ class LabelConfig(SourceOptions, TargetOptions):
     """A column of labels: each cell is one of a few."""
 
     kind: Literal["label"] = "label"
+    vocabulary: str = Field(
+        "", description="file with a label a line, in that order; a source has no other rows"
+    )
 
     def data_defaults(self, situation: Situation) -> Overrides:
         """Many rows share a label, so each row falls to a side by itself."""

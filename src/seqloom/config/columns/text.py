@@ -48,6 +48,18 @@ class TextConfig(SourceOptions, TargetOptions):
     min_count: Positive = Field(1, description="rarer characters or words become <unk>")
     normalize: Literal["none", "NFC", "NFKC"] = Field("NFC", description="Unicode normal form")
     lowercase: bool = Field(False, description="fold capitals to small letters")
+    vocabulary: str = Field(
+        "", description="file with a symbol a line, in that order (unit symbol or character)"
+    )
+    specials: Literal["all", "listed"] = Field(
+        "all",
+        description="special symbols that the model has rows for: all, or those that the "
+        "vocabulary lists",
+    )
+    unknown: Literal["unk", "error"] = Field(
+        "unk", description="what a symbol outside the vocabulary is: <unk>, or an error"
+    )
+    one_boundary: bool = Field(False, description="<start> and <end> are one symbol")
     spelling: Annotated[int, Field(ge=0, le=256)] = Field(
         0,
         description="letters of each symbol, with a mark at either end, that are read beside it; "
@@ -88,6 +100,8 @@ class TextConfig(SourceOptions, TargetOptions):
     ) -> Overrides:
         """The unit of a token, and a vocabulary of a size to suit."""
         unit = self.default_unit(statistics, situation)
+        if isinstance(own, Mapping) and own.get("vocabulary"):
+            unit = "symbol"
         sizes = {"subword": {"size": _subwords(situation.facts.rows)}, "symbol": {"size": 50_000}}
         kept = not isinstance(own, Mapping) or own.get("unit", unit) == unit
         asked = situation.target.source_vocabulary(unit, kept=kept)

@@ -7,6 +7,7 @@ from seqloom.nn.embedding import (
     CharacterCNNVectors,
     Embedding,
     IdentityVectors,
+    ListedVectors,
     OneHot,
     Projection,
     TokenVectors,
@@ -27,21 +28,23 @@ def item_vectors(config: ModelConfig, items: Items) -> Vectors:
         if ENCODERS.part_of(config.encoder.kind).reads_values:
             return IdentityVectors(items.count)
         return Projection(items.count, config.embedding)
-    own = _symbol_vectors(config, symbols)
+    own: TokenVectors = _symbol_vectors(config, symbols)
+    if symbols.rows:
+        own = ListedVectors(own, symbols.rows)
     if not symbols.spelling:
         return own
     return CharacterCNNVectors(own, Embedding(symbols.letters, LETTER_WIDTH), config.letters)
 
 
-def _symbol_vectors(config: ModelConfig, symbols: Symbols) -> Vectors:
+def _symbol_vectors(config: ModelConfig, symbols: Symbols) -> TokenVectors:
     if not config.one_hot:
-        return Embedding(symbols.count, config.embedding, scaled=config.scale_vectors)
+        return Embedding(symbols.table_size, config.embedding, scaled=config.scale_vectors)
     if config.tie_output:
         raise ConfigError(
             "model.one_hot leaves no embedding table for the output layer to share: "
             "set model.tie_output=false"
         )
-    return OneHot(symbols.count)
+    return OneHot(symbols.table_size)
 
 
 def word_dropout(config: ModelConfig, vectors: Vectors, source: Items) -> Vectors:
