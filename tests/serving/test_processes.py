@@ -3,12 +3,22 @@
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from seqloom.engine.selection import select_engine
 from seqloom.errors import SeqloomError
-from seqloom.prediction import ContinuousBatch, PendingInput, PredictionRequest, batch_key
+from seqloom.prediction import (
+    ContinuousBatch,
+    OutputOptions,
+    PendingInput,
+    PredictionRequest,
+    WholeBatch,
+    batch_key,
+    fits_whole_batch,
+)
 from seqloom.search import Beam, MinimumRisk, Sample, Search
 from seqloom.serving.errors import ProcessLost
 from seqloom.serving.processes import Decoding, Process, RemoteDecoding, fork_processes
@@ -54,6 +64,38 @@ def decoded(running: Decoding[str], *, without: str = "") -> dict[str, str]:
     while not running.done:
         outputs |= running.advance()
     return {tag: output.text for tag, output in outputs.items()}
+
+
+FITTED = replace(MODEL, engine=select_engine(MODEL.network))
+
+
+def test_what_is_searched_as_a_whole_is_the_same() -> None:
+    """In this process and in another; what is given up is left out."""
+    expected = decoded(ContinuousBatch(FITTED))
+    process = Process({"model": FITTED})
+    try:
+        remote: RemoteDecoding[str] = RemoteDecoding(process, "model", whole=True)
+        assert decoded(remote) == decoded(WholeBatch(FITTED)) == expected
+        without = decoded(WholeBatch(FITTED), without="input 2")
+        assert without == {tag: text for tag, text in expected.items() if tag != "input 2"}
+    finally:
+        process.close()
+
+
+def test_a_server_searches_plain_inputs_as_a_whole() -> None:
+    """Each has the output of `predict`; long ones and constrained ones go step by step."""
+    assert fits_whole_batch(FITTED, waiting()[0])
+    assert not fits_whole_batch(MODEL, waiting()[0])
+    asked = FITTED.decoding_request(PredictionRequest(BEAM, options=OutputOptions(prefix="a")))
+    assert not fits_whole_batch(FITTED, replace(waiting()[0], request=asked))
+    search = FITTED.config.search.model_copy(update={"max_extra": 2_000})
+    long = replace(FITTED, config=FITTED.config.model_copy(update={"search": search}))
+    assert not fits_whole_batch(long, waiting()[0])
+    with serving({"model": FITTED}) as served:
+        for prefix in ("", "a"):
+            answer = served.predict(*SOURCES, prefix=prefix).json["outputs"]
+            expected = FITTED.predict(SOURCES, wishes=OutputOptions(prefix=prefix))
+            assert [each["text"] for each in answer] == [each.text for each in expected]
 
 
 def test_outputs_are_the_same(process: Process) -> None:

@@ -21,6 +21,7 @@ from seqloom.prediction.output_options import OutputOptions
 from seqloom.prediction.predictor import Predictor
 from seqloom.prediction.request import DecodingRequest, PredictionRequest
 from seqloom.prediction.text_predictor import ROWS, TextPredictor
+from seqloom.prediction.whole_search import WholeBatch, fits_whole_batch
 
 __all__ = [
     "GROUP_SIZE",
@@ -48,9 +49,11 @@ __all__ = [
     "TextPredictor",
     "Token",
     "TokenAlternative",
+    "WholeBatch",
     "batch_key",
     "dummy_input",
     "ensemble",
+    "fits_whole_batch",
     "grid_shape",
     "picture_grid",
 ]

@@ -1,15 +1,21 @@
 """Plain searches that the compiled core carries out as a whole, without a step in Python."""
 
 from collections.abc import Hashable, Sequence
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
+import torch
+
+from seqloom.engine.from_network import plan_of
 from seqloom.engine.selection import Engine
 from seqloom.prediction.decoding import DecodingModel, PendingInput, limits_for
 from seqloom.prediction.output import Output
 from seqloom.prediction.request import DecodingResult
+from seqloom.search import StableToken
 
-__all__ = ["search_whole"]
+__all__ = ["WholeBatch", "fits_whole_batch", "search_whole"]
 
+MOST_WORK = 2_000  # tokens of all paths of an input up to which nobody need look in between
 Tag = TypeVar("Tag", bound=Hashable)
 
 
@@ -45,3 +51,54 @@ def search_whole(
         )
         for each, row, outputs in zip(inputs, rows, found, strict=True)
     }
+
+
+def fits_whole_batch(model: EngineModel, pending: PendingInput[Tag]) -> bool:
+    """Whether an input can be searched for as a whole, and soon enough to be left alone."""
+    engine, asked = model.engine, pending.request
+    if engine is None or engine.compiled is None or asked.options.tree:
+        return False
+    limits = limits_for([pending], model.config.search)
+    if plan_of(asked.search, limits) is None:
+        return False
+    return asked.search.paths * int(limits.longest.sum()) <= MOST_WORK
+
+
+@dataclass
+class WholeBatch(Generic[Tag]):
+    """Inputs that are searched for together, from their first step to their last in one."""
+
+    model: EngineModel
+    pending: list[PendingInput[Tag]] = field(default_factory=list)
+
+    @property
+    def tags(self) -> list[Tag]:
+        """Those of the inputs that are not done."""
+        return [each.tag for each in self.pending]
+
+    @property
+    def done(self) -> bool:
+        """Whether no input is left."""
+        return not self.pending
+
+    def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
+        """Let these inputs wait for the next search."""
+        self.pending = [*self.pending, *newcomers]
+        return {}
+
+    @torch.inference_mode()
+    def advance(self) -> dict[Tag, Output]:
+        """The outputs of all that wait, on one thread."""
+        inputs, self.pending = self.pending, []
+        found = search_whole(self.model, inputs, threads=1)
+        if found is None:
+            raise TypeError("these inputs cannot be searched for as a whole")
+        return found
+
+    def cancel(self, tags: set[Tag]) -> None:
+        """Go on without these inputs."""
+        self.pending = [each for each in self.pending if each.tag not in tags]
+
+    def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]:
+        """None, since nothing is known of an output before all of it is."""
+        return []

@@ -23,11 +23,12 @@ from seqloom.prediction import (
     PendingInput,
     Predictor,
     TextPredictor,
+    WholeBatch,
 )
 from seqloom.search import StableToken
 from seqloom.serving.errors import ProcessLost
 
-__all__ = ["Decoding", "Process", "RemoteDecoding", "fork_processes"]
+__all__ = ["Decoding", "Process", "RemoteDecoding", "fork_processes", "start_decoding"]
 
 Tag = TypeVar("Tag", bound=Hashable)
 
@@ -48,6 +49,11 @@ class Decoding(Protocol[Tag]):
     def cancel(self, tags: set[Tag]) -> None: ...
 
     def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]: ...
+
+
+def start_decoding(model: TextPredictor, *, whole: bool) -> "Decoding[Any]":
+    """A batch to which inputs are added: each searched for as a whole, or all step by step."""
+    return WholeBatch(model) if whole else ContinuousBatch(model)
 
 
 def fork_processes(models: Mapping[str, Predictor], number: int) -> list["Process"]:
@@ -114,9 +120,10 @@ class Process:
 class RemoteDecoding(Generic[Tag]):
     """Inputs that are decoded in another process."""
 
-    def __init__(self, process: Process, model: str) -> None:
+    def __init__(self, process: Process, model: str, *, whole: bool = False) -> None:
         self._process = process
         self._model = model
+        self._whole = whole
         self._number = next(process.numbers)
         self._tags: dict[int, Tag] = {}
 
@@ -137,7 +144,9 @@ class RemoteDecoding(Generic[Tag]):
             for each in newcomers
         ]
         self._tags |= {mine.tag: each.tag for mine, each in zip(sent, newcomers, strict=True)}
-        return self._resolve_tags(self._process.call("add", self._number, self._model, sent))
+        return self._resolve_tags(
+            self._process.call("add", self._number, self._model, self._whole, sent)
+        )
 
     def advance(self) -> dict[Tag, Output]:
         """One step of every input, and the outputs of those that are done by it."""
@@ -168,14 +177,15 @@ class ProcessBatches:
 
     def __init__(self, models: Mapping[str, TextPredictor]) -> None:
         self._models = models
-        self._running: dict[int, ContinuousBatch[int]] = {}
+        self._running: dict[int, Decoding[int]] = {}
 
     def handle(self, word: str, number: int, *rest: Any) -> Any:
         """What becomes of a batch; after an error it is gone."""
         running = self._running.pop(number, None)
         if word == "add":
-            model, newcomers = rest
-            running = ContinuousBatch(self._models[model]) if running is None else running
+            model, whole, newcomers = rest
+            if running is None:
+                running = start_decoding(self._models[model], whole=whole)
             answer: Any = running.add(newcomers)
         elif running is None:
             raise ProcessLost("there is no such batch")

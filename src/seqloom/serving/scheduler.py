@@ -18,16 +18,16 @@ import torch
 
 from seqloom.errors import LimitError
 from seqloom.prediction import (
-    ContinuousBatch,
     Output,
     PendingInput,
     Predictor,
     TextPredictor,
     batch_key,
+    fits_whole_batch,
 )
 from seqloom.serving.errors import ProcessLost, QueueFull, ServerStopping
 from seqloom.serving.jobs import Event, Job, Ticket
-from seqloom.serving.processes import Decoding, Process, RemoteDecoding
+from seqloom.serving.processes import Decoding, Process, RemoteDecoding, start_decoding
 
 __all__ = ["Scheduler", "SchedulerObserver"]
 
@@ -237,20 +237,28 @@ class Worker:
             if ticket.pending is None:
                 yield ticket.job, _run_job(ticket)
             else:
-                groups.setdefault(_key(ticket), []).append(ticket)
+                whole = self._fits_whole(ticket)
+                groups.setdefault(_key(ticket, whole=whole), []).append(ticket)
         for key, group in groups.items():
             batch = next((each for each in self.batches if each.key == key), None)
             if batch is None:
-                batch = DecodingBatch(key, self._decoding(group[0].job.model))
+                batch = DecodingBatch(key, self._decoding(group[0]))
                 self.batches.append(batch)
             self.scheduler.watch.on_join(len(group))
             waiting = [ticket.pending for ticket in group if ticket.pending is not None]
             yield from self._attempt(batch, group, partial(_add, waiting))
 
-    def _decoding(self, model: str) -> Decoding[Ticket]:
+    def _decoding(self, ticket: Ticket) -> Decoding[Ticket]:
+        model, whole = ticket.job.model, self._fits_whole(ticket)
         if self.process is not None:
-            return RemoteDecoding(self.process, model)
-        return ContinuousBatch(self.scheduler.text_predictor(model))
+            return RemoteDecoding(self.process, model, whole=whole)
+        return start_decoding(self.scheduler.text_predictor(model), whole=whole)
+
+    def _fits_whole(self, ticket: Ticket) -> bool:
+        """Whether nobody has to know of an input before its output is there."""
+        if ticket.job.streams or ticket.pending is None:
+            return False
+        return fits_whole_batch(self.scheduler.text_predictor(ticket.job.model), ticket.pending)
 
     def _step(self, batch: DecodingBatch) -> Iterator[tuple[Job, Event]]:
         if batch.running.done:
@@ -311,8 +319,9 @@ def _add(newcomers: list[PendingInput[Ticket]], running: Decoding[Ticket]) -> di
     return running.add(newcomers)
 
 
-def _key(ticket: Ticket) -> Hashable:
-    """Tickets with equal keys share a batch: the same model and search, and a like length."""
+def _key(ticket: Ticket, *, whole: bool) -> Hashable:
+    """Tickets with equal keys share a batch: the same model and search, and a like length; each is
+    searched for as a whole, or none is."""
     waiting = ticket.pending
     shared = None if waiting is None or ticket.isolated else batch_key(waiting.request)
     if shared is None or waiting is None:
@@ -320,7 +329,7 @@ def _key(ticket: Ticket) -> Hashable:
     room = SHORT_LENGTH
     while len(waiting.encoded.values) > room:
         room *= 4
-    return (ticket.job.model, shared, room)
+    return (ticket.job.model, shared, room, whole)
 
 
 def _priority(ticket: Ticket) -> float:
