@@ -34,6 +34,8 @@ KINDS = [
     "ssru sinusoids",
     "ssru learned alone",
     "lstm to transformer",
+    "sizes rotary reads",
+    "ssru appended reads",
 ]
 RECURRENT = [
     "lstm form e",
@@ -59,6 +61,8 @@ RECURRENT = [
     "gru from copy",
     "lstm to gru",
     "transformer to form everything",
+    "lstm form soft-summed",
+    "gru form soft",
 ]
 
 

@@ -54,14 +54,14 @@ def test_a_model_is_searched_in_the_core_or_step_by_step() -> None:
 
 def test_what_cannot_be_compiled_is_said() -> None:
     """One sentence, which names the part."""
-    soft, _ = small_model("lstm form soft", 1)
+    joint, _ = small_model("plain joint reads", 1)
     refused = (
-        "the compiled engine has no form for a decoder that reads its whole distribution, not a "
-        "token"
+        "the compiled engine has no form for a decoder that reads the source's vectors at joint "
+        "positions"
     )
-    assert compile_decoder(soft.decoder) == refused
-    assert compile_model(soft.encoder, soft.decoder) == refused
-    assert isinstance(compile_encoder(soft.encoder), CompiledEncoder)
+    assert compile_decoder(joint.decoder) == refused
+    assert compile_model(joint.encoder, joint.decoder) == refused
+    assert isinstance(compile_encoder(joint.encoder), CompiledEncoder)
 
 
 def test_a_library_that_is_missing_or_broken_is_said(tmp_path: Path) -> None:

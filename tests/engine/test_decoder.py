@@ -152,7 +152,7 @@ def test_every_model_is_compiled_or_says_why_not() -> None:
     """All kinds of models that a configuration can ask for, each with the numbers of its original;
     those without a form name the part."""
     reasons = set()
-    for name in sorted(NAMED)[::7]:
+    for name in sorted(NAMED)[::5]:
         made, source = small_model(name, 2)
         arrays = decoder_arrays(made.decoder)
         if isinstance(arrays, str):
@@ -165,15 +165,12 @@ def test_every_model_is_compiled_or_says_why_not() -> None:
         torch.testing.assert_close(
             features.hidden.double(), expected.hidden, rtol=CLOSE, atol=CLOSE, check_stride=False
         )
-    assert reasons == {
-        "a decoder that reads its whole distribution, not a token",
-        "a decoder that reads the source before it writes",
-    }
+    assert reasons == {"a decoder that reads the source's vectors at joint positions"}
 
 
 def test_the_missing_side_of_a_network_is_named() -> None:
     """What `describe` shows of a network that runs on torch."""
     assert missing_forms(small_model("lstm form e", 1)[0]) == []
-    made, _ = small_model("gru form soft", 1)
-    reason = "a decoder that reads its whole distribution, not a token"
+    made, _ = small_model("plain joint reads", 1)
+    reason = "a decoder that reads the source's vectors at joint positions"
     assert missing_forms(made) == [("decoder", reason)]

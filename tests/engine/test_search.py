@@ -37,6 +37,8 @@ KINDS = [
     "general global fed",
     "additive local-predicted previous-fed",
     "gru reads and writes",
+    "plain learned reads",
+    "lstm form soft",
 ]
 SEARCHES: list[Search] = [
     Greedy(),

@@ -55,9 +55,9 @@ class CompiledModel:
         Outputs have no alternatives, and no attention until `attend` adds it.
         """
         plan = plan_of(search, limits)
-        if plan is None or self.encoder.stack.vectors is None:
+        if plan is None or self.encoder.stack.front is not None:
             return None
-        if words is None and self.shortlist is not None:
+        if words is None and self.shortlist is not None and self.encoder.stack.vocabulary:
             words = self.shortlist.for_rows(rows)
         stacks = self.encoder.stack, self.decoder.stack
         loop = SearchLoop(*stacks, threads=threads or self.threads)
@@ -91,7 +91,8 @@ class CompiledModel:
             read = (start, *each.tokens)[: len(each.token_scores)]
             row[: len(read)] = read
         lengths = torch.tensor([len(row) for row in rows])
-        values = np.zeros((len(rows), int(lengths.max())), np.int64)
+        kind = np.int64 if np.issubdtype(rows[0].dtype, np.integer) else np.float32
+        values = np.zeros((len(rows), int(lengths.max()), *rows[0].shape[1:]), kind)
         for row, items in zip(values, rows, strict=True):
             row[: len(items)] = items
         state = self.decoder.start(

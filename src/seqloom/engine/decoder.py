@@ -119,7 +119,7 @@ class CompiledDecoder:
         if self.stack.reads_source:
             sources = self._prepare(memory)
             width = 0 if memory.mask is None else memory.mask.shape[1]
-        return CompiledState(
+        state = CompiledState(
             np.zeros((rows, 0), dtype=np.int32),
             np.zeros(rows, dtype=np.int32),
             EntryPool(self._entry),
@@ -129,6 +129,30 @@ class CompiledDecoder:
             trace,
             self.stack.last_only,
         )
+        return self._read_prefix(memory, state) if self.stack.reads_prefix else state
+
+    def _read_prefix(self, memory: Memory, state: CompiledState) -> CompiledState:
+        """The state after what the encoder gives was read."""
+        if memory.states is None or memory.mask is None:
+            raise TypeError("a Transformer decoder needs the encoder's states")
+        real, values = memory.mask.numpy(), memory.states.detach().numpy()
+        lengths = real.sum(axis=1).astype(np.int32)
+        entries = np.zeros((len(lengths), int(lengths.max())), dtype=np.int32)
+        places = np.arange(entries.shape[1], dtype=np.int32)
+        within = places < lengths[:, None]
+        entries[within] = state.pool.take(int(lengths.sum()))
+        at = np.ascontiguousarray(np.broadcast_to(places, entries.shape)[within])
+        seen = at + 1
+        first = entries.ctypes.data + np.arange(len(entries)) * entries.strides[0]
+        lists = np.repeat(first, lengths).astype(np.uint64)
+        inputs = pad_to(values[real], len(at), self.stack.stride)
+        step = StepStructure(
+            len(at), *map(address, (None, at, seen, inputs, lists)), None, state.pool.handle
+        )
+        hidden = np.empty((len(at), self.stack.stride), dtype=np.float32)
+        whole = self.stack.structure(int(seen.max()))
+        check(core().sl_read(whole, self._spaces.handle, step, address(hidden)))
+        return replace(state, entries=entries, counts=lengths)
 
     def read(
         self, inputs: Int[Tensor, "R T"], state: CompiledState

@@ -20,10 +20,14 @@ class CompiledEncoder:
         self._spaces = Workspaces()
 
     def encode(self, source: Source) -> Memory:
+        if self.stack.structure(1) is None:
+            return Memory(len(source.lengths))
+        if self.stack.front is not None:
+            source = self.stack.front(source)
         mask = source.mask
         real = mask.numpy()
         lengths = source.lengths.numpy().astype(np.int32)
-        text = self._text(source.values.numpy()[real], lengths)
+        text = self._text(source.values.detach().numpy()[real], lengths)
         structure = self.stack.structure(int(lengths.max()))
         shape = core().sl_code_shape(structure)
         codes = np.zeros((len(lengths), core().sl_code_size(shape)), dtype=np.float32)
@@ -38,11 +42,15 @@ class CompiledEncoder:
 
     def _text(self, items: np.ndarray, lengths: np.ndarray) -> TextStructure:
         """All real items, one sentence after the other."""
-        tokens, most = items.astype(np.int32), self.stack.vocabulary
-        if not (int(tokens.min()) >= 0 and int(tokens.max()) < most):
-            raise IndexError(f"a token is not one of the {most:,} that the model knows")
-        text = TextStructure(len(lengths), address(lengths), address(tokens))
-        text.kept = lengths, tokens
+        tokens = inputs = None
+        if self.stack.vectorizer is None:
+            tokens, most = items.astype(np.int32), self.stack.vocabulary
+            if not (int(tokens.min()) >= 0 and int(tokens.max()) < most):
+                raise IndexError(f"a token is not one of the {most:,} that the model knows")
+        else:
+            inputs = self.stack.vector_rows(items)
+        text = TextStructure(len(lengths), *map(address, (lengths, tokens, inputs)))
+        text.kept = lengths, tokens, inputs
         return text
 
 

@@ -115,9 +115,12 @@ class RecurrentStructure(Structure):
 
     _fields_ = [
         *((name, c_int32) for name in ("layers", "parts", "width", "output", "vectors")),
-        *((name, c_int32) for name in ("feedback", "code_input", "code_first", "code_output")),
-        *((name, c_int32) for name in ("feed", "summed", "query", "score", "heads", "key")),
-        *((name, c_int32) for name in ("causal", "window", "gaussian", "predicted", "source")),
+        *((name, c_int32) for name in ("feedback", "soft", "code_input", "code_first")),
+        *((name, c_int32) for name in ("code_output", "feed", "summed", "query", "score")),
+        *(
+            (name, c_int32)
+            for name in ("heads", "key", "causal", "window", "gaussian", "predicted", "source")
+        ),
         *((name, c_int32) for name in ("code", "first_kind", "readout_width")),
         ("stack", POINTER(LayerStructure)),
         ("first", c_void_p),
@@ -127,6 +130,7 @@ class RecurrentStructure(Structure):
         ("keys", MatrixStructure),
         ("second", MatrixStructure),
         ("focus", MatrixStructure),
+        ("mean", MatrixStructure),
         ("weigh", c_void_p),
         ("focus_weigh", c_void_p),
         ("readout", MatrixStructure),
@@ -158,6 +162,7 @@ class StackStructure(Structure):
         ("input", c_int32),
         ("turned_states", c_int32),
         ("real", c_int32),
+        ("prefix", c_int32),
         ("vectors", c_void_p),
         ("places", c_void_p),
         ("angles", c_void_p),

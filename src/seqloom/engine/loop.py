@@ -118,13 +118,12 @@ class SearchLoop:
         steps = int(limits.longest.max())
         found = Found.room_for(len(rows), plan.n_best, steps)
         forbidden = np.array(sorted(limits.forbidden), dtype=np.int32)
-        task = _task(rows, order, limits)
+        task = _task(rows, order, limits, self.encoder)
         if words is not None:
             _limit_words(task, words.take(order), self.decoder)
-        _check_tokens(task.kept[0], self.encoder.vocabulary)
         status = core().sl_search_all(
             self.encoder.structure(len(rows[order[0]])),
-            self.decoder.structure(steps),
+            self.decoder.structure(steps + len(rows[order[0]]) * self.decoder.reads_prefix),
             _search(plan, limits, forbidden),
             task,
             found.structure(),
@@ -141,16 +140,22 @@ class SearchLoop:
         return [found.outputs(int(number)) for number in place]
 
 
-def _task(rows: Sequence[np.ndarray], order: np.ndarray, limits: Limits) -> TaskStructure:
+def _task(
+    rows: Sequence[np.ndarray], order: np.ndarray, limits: Limits, encoder: PackedStack
+) -> TaskStructure:
     """The rows in this order, as the core takes them."""
     lengths = np.array([len(rows[i]) for i in order], dtype=np.int32)
-    tokens = np.concatenate([rows[i] for i in order]).astype(np.int32)
+    items = np.concatenate([rows[i] for i in order])
+    tokens, inputs = None, encoder.vector_rows(items)
+    if inputs is None and encoder.vocabulary:
+        tokens = items.astype(np.int32)
+        _check_tokens(tokens, encoder.vocabulary)
     starts = np.cumsum(lengths, dtype=np.int32) - lengths
     longest = limits.longest.numpy()[order].astype(np.int32)
     shortest = None
     if limits.shortest is not None:
         shortest = limits.shortest.numpy()[order].astype(np.int32)
-    arrays = tokens, starts, lengths, None, longest, shortest
+    arrays = tokens, starts, lengths, inputs, longest, shortest
     task = TaskStructure(len(rows), int(longest.max()), *map(address, arrays))
     task.kept = arrays
     return task

@@ -1,8 +1,8 @@
 """What encoders and decoders in the core have in common, whatever they are made of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from seqloom.engine.matrices import BLOCK, Matrix, Precision, pad_to, round_up
 __all__ = [
     "ACTIVATIONS",
     "AffineArrays",
+    "FrontEndCall",
+    "NoSourceArrays",
     "PackedStack",
     "ReadingTurn",
     "SideArrays",
@@ -23,8 +25,20 @@ __all__ = [
 ]
 
 ACTIVATIONS = {"identity": 0, "relu": 1, "gelu": 2, "gated": 3, "tanh": 4, "sigmoid": 5}
-Vectorizer = Callable[[np.ndarray], np.ndarray]
-"""The vectors of items that are no tokens of a table: (N, ...) -> (N, D)."""
+
+
+class Vectorizer(Protocol):
+    """Gives the vectors of items that are no tokens of a table."""
+
+    def vectors(self, items: np.ndarray) -> np.ndarray:
+        """The vectors (N, D) of items (N, ...)."""
+        ...
+
+
+class FrontEndCall(Protocol):
+    """Turns whole sources into vectors before they are encoded."""
+
+    def __call__(self, source: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -104,6 +118,10 @@ class SideArrays(Protocol):
         """The same for an encoder that reads from the end."""
         ...
 
+    def with_front(self, front: "FrontEndCall") -> "SideArrays":
+        """The same for an encoder that reads what a front end gives."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class PackedStack:
@@ -111,10 +129,12 @@ class PackedStack:
 
     width: int  # of an encoder's states or a decoder's features
     vectors: np.ndarray | None  # of tokens: (V, filled up)
-    vectorize: Vectorizer | None = None  # in their place
+    vectorizer: Vectorizer | None = None  # in their place
+    front: FrontEndCall | None = None  # of an encoder: what is read is what this gives
     output: Matrix | None = None  # of a decoder
     reads_source: bool = False  # a decoder that knows anything of the source
     attends: bool = False
+    reads_prefix: bool = False  # what the encoder gives is read before the first token
     ordered: bool = False  # it attends to positions by their number
     last_only: bool = False  # of what a path has read, the last entry says it all
 
@@ -123,9 +143,17 @@ class PackedStack:
         """The parameters as the core takes them."""
         return arrays.pack(precision)
 
-    def structure(self, positions: int) -> StackStructure:
-        """The same for the core, with vectors for at least so many positions."""
+    def structure(self, positions: int) -> StackStructure | None:
+        """The same for the core, with vectors for at least so many positions; None where there is
+        nothing to read."""
         raise NotImplementedError
+
+    def vector_rows(self, items: np.ndarray) -> np.ndarray | None:
+        """The vectors of items that are no tokens, in rows as the core takes them."""
+        structure = self.structure(1)
+        if self.vectorizer is None or structure is None:
+            return None
+        return pad_to(self.vectorizer.vectors(items), len(items), round_up(structure.input, BLOCK))
 
     @property
     def stride(self) -> int:
@@ -136,6 +164,27 @@ class PackedStack:
     def vocabulary(self) -> int:
         """Tokens that have a vector."""
         return 0 if self.vectors is None else len(self.vectors)
+
+
+@dataclass(frozen=True)
+class NoSourceArrays:
+    """In the place of an encoder, where there is nothing to read."""
+
+    def pack(self, precision: Precision) -> "PackedStack":
+        return NoSource(width=0, vectors=None)
+
+    def with_turn(self, turn: ReadingTurn) -> "NoSourceArrays":
+        return self
+
+    def with_front(self, front: FrontEndCall) -> "NoSourceArrays":
+        return self
+
+
+class NoSource(PackedStack):
+    """The same, packed: the core gets no encoder."""
+
+    def structure(self, positions: int) -> StackStructure | None:
+        return None
 
 
 def turn_structure(made: StackStructure, turn: ReadingTurn | None) -> None:

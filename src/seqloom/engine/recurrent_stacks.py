@@ -19,6 +19,7 @@ from seqloom.engine.matrices import Matrix, Norm, Precision, pad_to, round_up
 from seqloom.engine.packed import (
     ACTIVATIONS,
     AffineArrays,
+    FrontEndCall,
     PackedStack,
     ReadingTurn,
     Vectorizer,
@@ -135,6 +136,7 @@ class WiringArrays:
     shown: int  # values that the output layer sees
     code: int = 0
     feedback: bool = True
+    soft: bool = False  # as the mean vector under the whole distribution
     code_input: bool = False
     code_first: bool = False
     code_output: bool = False
@@ -154,7 +156,8 @@ class RecurrentArrays:
     wiring: WiringArrays | None = None
     output: AffineArrays | None = None
     turn: ReadingTurn | None = None
-    vectorize: Vectorizer | None = None
+    vectorizer: Vectorizer | None = None
+    front: FrontEndCall | None = None
 
     @property
     def parts(self) -> int:
@@ -177,6 +180,10 @@ class RecurrentArrays:
         """The same for an encoder that reads from the end."""
         return replace(self, turn=turn)
 
+    def with_front(self, front: FrontEndCall) -> "RecurrentArrays":
+        """The same for an encoder that reads what a front end gives."""
+        return replace(self, front=front)
+
     def pack(self, precision: Precision) -> PackedStack:
         """The same as the core takes it."""
         wiring = self.wiring
@@ -184,7 +191,8 @@ class RecurrentArrays:
         return PackedRecurrent(
             width=self.outputs if wiring is None else wiring.shown,
             vectors=vector_table(self.vectors, self.vector_width),
-            vectorize=self.vectorize,
+            vectorizer=self.vectorizer,
+            front=self.front,
             output=None if self.output is None else pack_output(self.output, precision),
             reads_source=wiring is not None and _reads_source(wiring),
             attends=attention is not None,
@@ -205,6 +213,8 @@ class RecurrentArrays:
             found[f"bridge {number}"] = part.groups_padded(len(self.layers), self.room)
         for number, part in enumerate(wiring.joins or ()):
             found[f"join {number}"] = part
+        if wiring.soft and self.vectors is not None:
+            found["mean"] = AffineArrays(np.ascontiguousarray(self.vectors.T))
         if attention is not None:
             found |= _attention_maps(attention)
         return {name: part for name, part in found.items() if part is not None}
@@ -287,16 +297,20 @@ class PackedRecurrent(PackedStack):
         states = np.zeros(sizes, dtype=np.float32)
         for part, values in enumerate(arrays.first):
             states[:, part, : values.shape[1]] = values
-        return pad_to(states.ravel(), states.size + (round_up(wiring.shown) if wiring.feed else 0))
+        return pad_to(
+            states.ravel(),
+            states.size + (round_up(wiring.shown) if wiring.feed or wiring.soft else 0),
+        )
 
     def _wire(self, net: RecurrentStructure, wiring: WiringArrays) -> None:
-        for name in ("feedback", "code_input", "code_first", "code_output", "feed", "code"):
+        plain = "feedback", "soft", "code_input", "code_first", "code_output", "feed", "code"
+        for name in plain:
             setattr(net, name, getattr(wiring, name))
         net.readout_width, net.summed = wiring.shown, wiring.joins is not None
         net.source = self.arrays.vector_width  # where the units read the source themselves
         net.first_kind = FIRST[wiring.first.kind]
         net.bridge_activation = ACTIVATIONS[wiring.first.activation]
-        for name in ("readout", "ask", "keys", "second", "focus"):
+        for name in ("readout", "ask", "keys", "second", "focus", "mean"):
             if name in self.maps:
                 setattr(net, name, self.maps[name].structure())
         for number in range(len(wiring.first.maps)):

@@ -10,9 +10,17 @@ from seqloom.engine.library import core, core_or_none, missing_reason
 from seqloom.engine.matrices import Precision
 from seqloom.engine.shortlist import Shortlist
 from seqloom.engine.torch_twin import fast_decoder, fast_encoder
-from seqloom.model import Decoder, Encoder, SequenceModel
+from seqloom.model import Decoder, Encoder, HeadModel, SequenceModel
 
-__all__ = ["NETWORK", "Engine", "compiled_engine", "select_engine", "warn_once"]
+__all__ = [
+    "NETWORK",
+    "Engine",
+    "HeadEngine",
+    "compiled_engine",
+    "select_engine",
+    "select_head_engine",
+    "warn_once",
+]
 
 NETWORK = "the network itself"
 
@@ -59,6 +67,30 @@ def compiled_engine(model: CompiledModel, precision: Precision) -> Engine:
     """An engine of a model that is in the core as a whole."""
     name = compiled_name(precision) + (", shortlist" if model.shortlist is not None else "")
     return Engine(model.encoder, model.decoder, model, name)
+
+
+@dataclass(frozen=True)
+class HeadEngine:
+    """What encodes in place of a network's own encoder; its head, which is small, runs on torch."""
+
+    encoder: Encoder
+    name: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})" if self.reason else self.name
+
+
+def select_head_engine(network: HeadModel, *, precision: Precision = "float32") -> HeadEngine:
+    """The fastest engine that has a form for the encoder of a network with a head."""
+    if core_or_none() is None:
+        warn_once(missing_reason())
+    encoder = compile_encoder(network.encoder, precision=precision)
+    if isinstance(encoder, str):
+        own = network.encoder
+        reading = fast_encoder(own)
+        return HeadEngine(reading, _torch_name("encoder", own=reading is own), encoder)
+    return HeadEngine(encoder, f"{compiled_name(precision)}; head on torch")
 
 
 def compiled_name(precision: str) -> str:

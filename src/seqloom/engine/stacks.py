@@ -14,6 +14,7 @@ from seqloom.engine.matrices import Matrix, Norm, Precision, pad_to, round_up
 from seqloom.engine.packed import (
     ACTIVATIONS,
     AffineArrays,
+    FrontEndCall,
     PackedStack,
     ReadingTurn,
     Vectorizer,
@@ -81,8 +82,10 @@ class StackArrays:
     source_heads: Heads | None = None  # of attention to the source
 
     output: AffineArrays | None = None
+    reads_prefix: bool = False  # of a decoder: what the encoder gives, before the first token
     turn: ReadingTurn | None = None
-    vectorize: Vectorizer | None = None  # where there is no table of vectors
+    vectorizer: Vectorizer | None = None  # where there is no table of vectors
+    front: FrontEndCall | None = None
 
     @property
     def recurrent(self) -> bool:
@@ -92,6 +95,10 @@ class StackArrays:
     def with_turn(self, turn: ReadingTurn) -> "StackArrays":
         """The same for an encoder that reads from the end."""
         return replace(self, turn=turn)
+
+    def with_front(self, front: FrontEndCall) -> "StackArrays":
+        """The same for an encoder that reads what a front end gives."""
+        return replace(self, front=front)
 
     def pack(self, precision: Precision) -> "PackedTransformer":
         """The same as the core takes it."""
@@ -201,10 +208,12 @@ class PackedTransformer(PackedStack):
         return cls(
             width=arrays.width,
             vectors=vector_table(arrays.vectors, arrays.width),
-            vectorize=arrays.vectorize,
+            vectorizer=arrays.vectorizer,
+            front=arrays.front,
             output=output,
             reads_source=sources is not None,
             attends=sources is not None,
+            reads_prefix=arrays.reads_prefix,
             arrays=arrays,
             blocks=blocks,
             sources=sources,
@@ -240,6 +249,7 @@ class PackedTransformer(PackedStack):
             turned=angles is not None,
             joint=self.mix is not None,
             ssru=arrays.recurrent,
+            prefix=arrays.reads_prefix,
             input=arrays.width,
             real=arrays.width,
             vectors=address(self.vectors),

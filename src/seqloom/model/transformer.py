@@ -51,7 +51,9 @@ class PositionalEmbedding(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(
-        self, items: Int[Tensor, "R T"] | Float[Tensor, "R T C"], at: Int[Tensor, "#R T"]
+        self,
+        items: Int[Tensor, "R T"] | Int[Tensor, "R T C"] | Float[Tensor, "R T C"],
+        at: Int[Tensor, "#R T"],
     ) -> Float[Tensor, "R T D"]:
         """The vectors of items; `at` counts the items before each."""
         return self.add_positions(self.embedding(items), at)

@@ -10,9 +10,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from seqloom.engine.selection import NETWORK, HeadEngine
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import EMPTY, Field, NumberField, Values
-from seqloom.model import HeadModel
+from seqloom.model import Encoder, HeadModel
 from seqloom.model.ensemble import head_ensemble
 from seqloom.prediction.image_grid import dummy_input
 from seqloom.prediction.inputs import (
@@ -41,6 +42,12 @@ class HeadPredictor(Predictor):
     source: Field
     target: Field
     network: HeadModel
+    engine: HeadEngine | None = None  # encodes in place of the network's own encoder
+
+    @property
+    def encoder(self) -> Encoder:
+        """What reads inputs: the engine's where there is one."""
+        return self.network.encoder if self.engine is None else self.engine.encoder
 
     def stream(
         self,
@@ -120,7 +127,7 @@ class HeadPredictor(Predictor):
     @torch.inference_mode()
     def _run_head(self, batch: list[EncodedInput]) -> Float[Tensor, "B T V"]:
         self.network.eval()
-        memory = self.network.encoder.encode(pad_batch([each.values for each in batch]))
+        memory = self.encoder.encode(pad_batch([each.values for each in batch]))
         return self.network.head(memory)
 
     def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
@@ -141,7 +148,10 @@ class HeadPredictor(Predictor):
     def ensemble_with(self, others: Sequence[Self]) -> Self:
         """A predictor that averages what the heads of all say."""
         network = head_ensemble([model.network for model in (self, *others)])
-        return replace(self, network=network)
+        return replace(self, network=network, engine=None)
+
+    def describe_engine(self) -> str:
+        return NETWORK if self.engine is None else str(self.engine)
 
     def warm_up(self) -> None:
         """Read one input."""

@@ -157,7 +157,7 @@ class MaskFiller(HeadPredictor):
 
     def _hidden_states(self, rows: list[Values]) -> Float[Tensor, "B S D"]:
         self.network.eval()
-        return self.head.read(self.network.encoder.encode(pad_batch(rows)))
+        return self.head.read(self.encoder.encode(pad_batch(rows)))
 
     def _log_probabilities(self, hidden: Float[Tensor, "N D"]) -> Float[Tensor, "N V"]:
         """Of tokens that can fill a gap; no other can."""

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, TypeVar
 
 from seqloom.config import Config
 from seqloom.data import Data
+from seqloom.engine.selection import select_head_engine
 from seqloom.model import Network
 from seqloom.prediction import HeadPredictor
 from seqloom.runs.held_out import HeldOut
@@ -37,7 +38,9 @@ class HeadTask(Task[AnyHeadPredictor]):
     ) -> AnyHeadPredictor:
         """The network with its fields, and the rows it learnt from where there is a run."""
         known = None if run is None else run.cache_directory / "train"
-        model: AnyHeadPredictor = self.predictor_class(config, source, target, network, known)
+        engine = None if run is None else select_head_engine(network)
+        fields = config, source, target, network, known
+        model: AnyHeadPredictor = self.predictor_class(*fields, engine=engine)
         return model
 
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyHeadPredictor]:

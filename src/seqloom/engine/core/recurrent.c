@@ -39,7 +39,7 @@ int sl_encode_recurrent(const sl_stack *encoder, sl_workspace *space, const sl_t
 }
 
 int32_t sl_recurrent_entry(const sl_recurrent *net) {
-    return net->layers * net->parts * net->width + (net->feed ? sl_whole(net->readout_width) : 0);
+    return net->layers * net->parts * net->width + (net->feed || net->soft ? sl_whole(net->readout_width) : 0);
 }
 
 int64_t sl_recurrent_source(const sl_recurrent *net, int32_t count) {

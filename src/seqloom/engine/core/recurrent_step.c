@@ -13,6 +13,7 @@ typedef struct {
     const sl_step *step;
     const float **before; /* each row's entry of the step before, or the first state */
     float **own;
+    const float *fed; /* vectors that are read in place of tokens, if any */
     float *inputs, *outputs, *contexts, *shown, *states;
     long input_stride, output_stride, context_stride, shown_stride;
 } advance;
@@ -62,6 +63,7 @@ typedef struct {
 } part;
 
 static const float *vector_of(const advance *all, int row) {
+    if (all->fed) return all->fed + row * sl_aligned(all->net->vectors);
     return all->stack->vectors + all->step->tokens[row] * sl_aligned(all->net->vectors);
 }
 
@@ -118,6 +120,28 @@ static int join_inputs(const advance *all) {
         if (!rows || sl_apply(all->space, &all->net->joins[i - 1], rows, stride, all->step->rows, &out))
             return 1;
     }
+    return 0;
+}
+
+/* Soft feedback: the mean vector under the distribution of the step before, but for the first step. */
+static int feed_means(advance *all) {
+    const sl_matrix *output = &all->stack->output, *mean = &all->net->mean;
+    const int rows = all->step->rows;
+    const long stride = sl_aligned(all->stack->width), wide = sl_aligned(output->outputs);
+    const long vectors = sl_aligned(all->net->vectors);
+    const part features = {all->net->readout_width, features_before};
+    const float *before = gather(all, &features, stride);
+    float *shares = room(all, wide), *fed = room(all, vectors);
+    const sl_outputs written = {shares, wide, SL_IDENTITY, 0}, means = {fed, vectors, SL_IDENTITY, 0};
+    if (!before || !shares || !fed) return 1;
+    if (sl_apply(all->space, output, before, stride, rows, &written)) return 1;
+    for (int row = 0; row < rows; row++)
+        sl_kernels_chosen()->softmax(shares + row * wide, output->outputs, (int)wide);
+    if (sl_apply(all->space, mean, shares, wide, rows, &means)) return 1;
+    for (int row = 0; row < rows; row++)
+        if (!all->step->positions[row])
+            memcpy(fed + row * vectors, vector_of(all, row), (size_t)vectors * sizeof *fed);
+    all->fed = fed;
     return 0;
 }
 
@@ -204,7 +228,7 @@ static int read_out(const advance *all, float *hidden) {
                    (size_t)stride * sizeof *hidden);
     else if (sl_apply(all->space, &net->readout, all->shown, all->shown_stride, rows, &out))
         return 1;
-    if (!net->feed) return 0;
+    if (!net->feed && !net->soft) return 0;
     for (int row = 0; row < rows; row++)
         memcpy(all->own[row] + net->layers * net->parts * net->width, hidden + row * stride,
                (size_t)sl_whole(net->readout_width) * sizeof *hidden);
@@ -215,6 +239,7 @@ int sl_read_recurrent(const sl_stack *decoder, sl_workspace *space, const sl_ste
     advance all = {.stack = decoder, .net = decoder->recurrent, .space = space, .step = step};
     if (begin(&all)) return 1;
     find_entries(&all);
+    if (all.net->soft && feed_means(&all)) return 1;
     if (all.net->query > SL_CURRENT && look_early(&all)) return 1;
     if (join_inputs(&all) || run_layers(&all)) return 1;
     if (all.net->query == SL_CURRENT && sl_look(all.net, space, step, all.outputs, all.output_stride,

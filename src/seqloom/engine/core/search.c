@@ -32,6 +32,7 @@ typedef struct {
     sl_beam beam;
     sl_source source;
     int64_t source_room;
+    int32_t prefix; /* entries that every path begins with */
     int32_t *lists[2]; /* entries of each path: now, and while paths follow their parents */
     int32_t list_room; /* entries of a path that there is memory for */
     int32_t *owned; /* entries of all paths */
@@ -118,71 +119,12 @@ static int32_t take(job *job, int32_t free, int32_t *first) {
     }
 }
 
-static int begin_sentence(worker *me, sentence *each, int32_t number) {
-    const sl_task *task = me->job->task;
-    const int64_t size = sl_source_size(me->job->decoder, task->lengths[number]);
-    if (size > each->source_room) {
-        free(each->source.keys);
-        each->source.keys = aligned_alloc(64, (size_t)size * sizeof(float));
-        each->source_room = each->source.keys ? size : 0;
-        if (!each->source.keys) return 1;
-    }
-    each->number = number;
-    each->owned_count = 0;
-    if (task->words && sl_shortlist_fill(&each->shortlist, &me->job->decoder->output, task,
-                                         me->job->search, number))
-        return 1;
-    return sl_beam_begin(&each->beam, me->job->search, task->longest[number],
-                         task->shortest ? task->shortest[number] : 0);
-}
+/* Entries that a path has now: of what it was given, and of what it has written. */
+static int32_t entries_of(const sentence *each) { return each->prefix + each->beam.steps; }
 
-/* Encode sentences and make ready what their paths will look at. */
-static int read_sources(worker *me, int32_t first, int32_t count) {
-    const job *job = me->job;
-    const sl_task *task = job->task;
-    const int32_t *lengths = task->lengths + first;
-    size_t rows = 0;
-    for (int32_t i = 0; i < count; i++) rows += (size_t)lengths[i];
-    const sl_stack *encoder = job->encoder;
-    sl_codes codes = sl_code_shape(encoder);
-    const size_t code = (size_t)sl_code_size(&codes);
-    float *states = aligned_alloc(64, rows * (size_t)sl_aligned(encoder->width) * sizeof *states);
-    codes.values = aligned_alloc(64, (size_t)count * code * sizeof(float));
-    sl_source *sources = room((size_t)count, sizeof *sources);
-    int failed = !states || !codes.values || !sources;
-    if (codes.values) memset(codes.values, 0, (size_t)count * code * sizeof(float));
-    for (int32_t i = 0; i < count && !failed; i++) {
-        failed = begin_sentence(me, me->sentences + me->count + i, first + i);
-        sources[i] = me->sentences[me->count + i].source;
-    }
-    const sl_text text = {.sentences = count, .lengths = lengths,
-                          .tokens = task->tokens + task->starts[first],
-                          .inputs = task->inputs ? task->inputs + task->starts[first] *
-                                                                      sl_aligned(encoder->input)
-                                                 : NULL};
-    failed = failed || sl_encode(encoder, me->space, &text, states, codes.values) ||
-             sl_prepare(job->decoder, me->space, states, &codes, lengths, count, sources);
-    for (int32_t i = 0; i < count && !failed; i++) me->sentences[me->count + i].source = sources[i];
-    free(states);
-    free(codes.values);
-    free(sources);
-    me->count += count;
-    return failed;
-}
-
-/* Let new sentences in when a quarter of the places is free. */
-static int refill(worker *me) {
-    const int32_t free = me->job->together - me->count;
-    int32_t first = 0;
-    if (me->count && 4 * free < me->job->together) return 0;
-    const int32_t count = take(me->job, free, &first);
-    if (!count) return 0;
-    return read_sources(me, first, count);
-}
-
-static int grow_lists(sentence *each, int32_t width) {
-    if (each->beam.steps < each->list_room) return 0;
-    const int32_t wider = 2 * each->list_room + 16;
+static int grow_lists(sentence *each, int32_t width, int32_t wanted) {
+    if (wanted < each->list_room) return 0;
+    const int32_t wider = 2 * wanted + 16;
     for (int i = 0; i < 2; i++) {
         int32_t *larger = malloc((size_t)wider * (size_t)width * sizeof *larger);
         if (!larger) return 1;
@@ -208,19 +150,129 @@ static int own(sentence *each, int32_t entry) {
     return 0;
 }
 
+static int begin_sentence(worker *me, sentence *each, int32_t number) {
+    const sl_task *task = me->job->task;
+    const int64_t size = sl_source_size(me->job->decoder, task->lengths[number]);
+    if (size > each->source_room) {
+        free(each->source.keys);
+        each->source.keys = aligned_alloc(64, (size_t)size * sizeof(float));
+        each->source_room = each->source.keys ? size : 0;
+        if (!each->source.keys) return 1;
+    }
+    each->number = number;
+    each->owned_count = 0;
+    each->prefix = 0;
+    if (task->words && sl_shortlist_fill(&each->shortlist, &me->job->decoder->output, task,
+                                         me->job->search, number))
+        return 1;
+    return sl_beam_begin(&each->beam, me->job->search, task->longest[number],
+                         task->shortest ? task->shortest[number] : 0);
+}
+
+/* Where there is nothing to read. */
+static int begin_sentences(worker *me, int32_t first, int32_t count) {
+    int failed = 0;
+    for (int32_t i = 0; i < count && !failed; i++)
+        failed = begin_sentence(me, me->sentences + me->count + i, first + i);
+    me->count += count;
+    return failed;
+}
+
+/* Let the decoder read what the encoder gives of these sentences, before their first tokens. */
+static int read_prefixes(worker *me, const float *states, const int32_t *lengths, int32_t count,
+                         int32_t rows) {
+    const sl_stack *decoder = me->job->decoder;
+    const long from = sl_aligned(me->job->encoder->width), to = sl_aligned(decoder->width);
+    int32_t *numbers = room((size_t)rows * 2, sizeof *numbers);
+    const int32_t **paths = room((size_t)rows, sizeof *paths);
+    float *inputs = room((size_t)(rows * to), sizeof *inputs);
+    float *hidden = room((size_t)(rows * to), sizeof *hidden);
+    int failed = !numbers || !paths || !inputs || !hidden;
+    for (int32_t i = 0, row = 0; i < count && !failed; i++) {
+        sentence *each = me->sentences + me->count + i;
+        each->prefix = lengths[i];
+        failed = grow_lists(each, me->job->search->width, lengths[i]) ||
+                 sl_pool_take(me->pool, lengths[i], each->lists[0]);
+        for (int32_t p = 0; p < lengths[i] && !failed; p++, row++) {
+            failed = own(each, each->lists[0][p]);
+            numbers[row] = p;
+            numbers[rows + row] = p + 1;
+            paths[row] = each->lists[0];
+            memcpy(inputs + row * to, states + row * from,
+                   (size_t)least((int32_t)from, (int32_t)to) * sizeof *inputs);
+        }
+    }
+    const sl_step step = {.rows = rows, .positions = numbers, .counts = numbers + rows,
+                          .inputs = inputs, .paths = paths, .pool = me->pool};
+    failed = failed || sl_read(decoder, me->space, &step, hidden);
+    free(numbers);
+    free(paths);
+    free(inputs);
+    free(hidden);
+    return failed;
+}
+
+/* Encode sentences and make ready what their paths will look at. */
+static int read_sources(worker *me, int32_t first, int32_t count) {
+    const job *job = me->job;
+    const sl_task *task = job->task;
+    const int32_t *lengths = task->lengths + first;
+    size_t rows = 0;
+    for (int32_t i = 0; i < count; i++) rows += (size_t)lengths[i];
+    const sl_stack *encoder = job->encoder;
+    sl_codes codes = sl_code_shape(encoder);
+    const size_t code = (size_t)sl_code_size(&codes);
+    float *states = aligned_alloc(64, rows * (size_t)sl_aligned(encoder->width) * sizeof *states);
+    codes.values = aligned_alloc(64, (size_t)count * code * sizeof(float));
+    sl_source *sources = room((size_t)count, sizeof *sources);
+    int failed = !states || !codes.values || !sources;
+    if (codes.values) memset(codes.values, 0, (size_t)count * code * sizeof(float));
+    for (int32_t i = 0; i < count && !failed; i++) {
+        failed = begin_sentence(me, me->sentences + me->count + i, first + i);
+        sources[i] = me->sentences[me->count + i].source;
+    }
+    const sl_text text = {.sentences = count, .lengths = lengths,
+                          .tokens = task->tokens ? task->tokens + task->starts[first] : NULL,
+                          .inputs = task->inputs ? task->inputs + task->starts[first] *
+                                                                      sl_aligned(encoder->input)
+                                                 : NULL};
+    failed = failed || sl_encode(encoder, me->space, &text, states, codes.values) ||
+             (job->decoder->crossing &&
+              sl_prepare(job->decoder, me->space, states, &codes, lengths, count, sources));
+    for (int32_t i = 0; i < count && !failed; i++) me->sentences[me->count + i].source = sources[i];
+    if (job->decoder->prefix && !failed)
+        failed = read_prefixes(me, states, lengths, count, (int32_t)rows);
+    free(states);
+    free(codes.values);
+    free(sources);
+    me->count += count;
+    return failed;
+}
+
+/* Let new sentences in when a quarter of the places is free. */
+static int refill(worker *me) {
+    const int32_t free = me->job->together - me->count;
+    int32_t first = 0;
+    if (me->count && 4 * free < me->job->together) return 0;
+    const int32_t count = take(me->job, free, &first);
+    if (!count) return 0;
+    return me->job->encoder ? read_sources(me, first, count) : begin_sentences(me, first, count);
+}
+
 /* The rows of a sentence: its paths that have not finished, each with an entry for what it reads. */
 static int add_rows(worker *me, sentence *each, int32_t *rows) {
-    if (grow_lists(each, me->job->search->width)) return 1;
+    const int32_t read = entries_of(each);
+    if (grow_lists(each, me->job->search->width, read)) return 1;
     for (int32_t i = 0; i < each->beam.path_count; i++) {
         const sl_path *path = each->beam.paths + i;
         if (path->finished) continue;
         const int32_t row = (*rows)++;
         int32_t *list = each->lists[0] + i * each->list_room;
-        if (sl_pool_take(me->pool, 1, list + each->beam.steps)) return 1;
-        if (own(each, list[each->beam.steps])) return 1;
+        if (sl_pool_take(me->pool, 1, list + read)) return 1;
+        if (own(each, list[read])) return 1;
         me->tokens[row] = path->token;
-        me->positions[row] = each->beam.steps;
-        me->counts[row] = each->beam.steps + 1;
+        me->positions[row] = read;
+        me->counts[row] = read + 1;
         me->paths[row] = list;
         me->sources[row] = &each->source;
         me->endless[row] = each->beam.shortest - each->beam.steps > 1;
@@ -281,7 +333,8 @@ static int choose(worker *me, int32_t rows, int32_t candidates) {
 
 static int read_rows(worker *me, int32_t rows) {
     const sl_step step = {.rows = rows, .tokens = me->tokens, .positions = me->positions,
-                          .counts = me->counts, .paths = me->paths, .sources = me->sources,
+                          .counts = me->counts, .paths = me->paths,
+                          .sources = me->job->decoder->crossing ? me->sources : NULL,
                           .pool = me->pool};
     return sl_read(me->job->decoder, me->space, &step, me->hidden);
 }
@@ -306,8 +359,8 @@ static int drop_entries(worker *me, sentence *each, int all) {
     for (int32_t i = 0; i < each->beam.path_count && !all; i++) {
         if (each->beam.paths[i].finished) continue;
         const int32_t *list = each->lists[0] + i * each->list_room;
-        const int32_t steps = each->beam.steps; /* a recurrent decoder goes on from the last alone */
-        for (int32_t t = me->job->decoder->recurrent ? steps - 1 : 0; t < steps; t++)
+        const int32_t count = entries_of(each); /* a recurrent decoder goes on from the last alone */
+        for (int32_t t = me->job->decoder->recurrent ? count - 1 : 0; t < count; t++)
             me->marks[list[t]] = now;
     }
     for (int32_t i = 0; i < each->owned_count; i++) {
@@ -327,7 +380,7 @@ static int follow_parents(worker *me, sentence *each) {
         const sl_path *path = each->beam.paths + i;
         if (path->finished) continue;
         memcpy(each->lists[1] + i * each->list_room, each->lists[0] + path->parent * each->list_room,
-               (size_t)each->beam.steps * sizeof(int32_t));
+               (size_t)entries_of(each) * sizeof(int32_t));
     }
     int32_t *before = each->lists[0];
     each->lists[0] = each->lists[1];

@@ -79,7 +79,8 @@ typedef struct {
     int32_t layers, parts, width; /* parts of a state, and values of each, filled up */
     int32_t output; /* values of the top layer that are real, all directions */
     int32_t vectors; /* of a token */
-    int32_t feedback, code_input, code_first, code_output, feed; /* what enters, and what is shown */
+    int32_t feedback, soft, code_input, code_first, code_output; /* what enters, and what is shown */
+    int32_t feed; /* the features of the step before enter, too */
     int32_t summed; /* inputs are added, not concatenated */
     int32_t query, score, heads, key; /* attention: key is the size of one head's, filled up */
     int32_t causal, window, gaussian, predicted; /* window 0: all positions are seen */
@@ -92,6 +93,7 @@ typedef struct {
     sl_matrix bridges[2]; /* from the code to the first state, by part */
     sl_matrix ask, keys, second; /* of attention; `ask` and `keys` may be absent */
     sl_matrix focus; /* of a predicted window */
+    sl_matrix mean; /* of soft feedback: from probabilities to the mean vector of all tokens */
     const float *weigh, *focus_weigh;
     sl_matrix readout; /* absent: what is shown is concatenated */
     int32_t bridge_activation;
@@ -109,6 +111,7 @@ typedef struct {
     int32_t input; /* values of the vectors that are read */
     int32_t turned_states; /* backwards: states stay in the order of reading */
     int32_t real; /* values of a row that are real */
+    int32_t prefix; /* of a decoder: what the encoder gives is read before the first token */
     const float *vectors, *places; /* (vocabulary, width) and (positions, width), rows aligned */
     const float *angles; /* (positions, head): sines and cosines in turn, where heads are turned */
     const sl_block *blocks;

@@ -1,5 +1,6 @@
 """What all exporters share: arrays of tensors, and the vectors of tokens."""
 
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -8,12 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.engine.matrices import Norm
-from seqloom.engine.packed import AffineArrays, ReadingTurn, SideArrays
+from seqloom.engine.packed import AffineArrays, NoSourceArrays, ReadingTurn, SideArrays
 from seqloom.errors import DivergedError
 from seqloom.model.encoders import NoEncoder, ReversedEncoder
+from seqloom.model.front_ends import FrontEndEncoder
 from seqloom.nn.embedding import Embedding, OneHot, OutputLayer, WordDropout
 
 __all__ = [
+    "TorchVectors",
     "UnfitError",
     "affine",
     "array",
@@ -22,6 +25,7 @@ __all__ = [
     "norm_form",
     "output_arrays",
     "token_table",
+    "written_table",
 ]
 
 LARGEST_ONE_HOT = 2_048  # symbols whose one-hot vectors are worth a table
@@ -65,7 +69,12 @@ def decoder_form(decoder: Any) -> SideArrays:
 
 @encoder_form.register
 def _(encoder: NoEncoder) -> SideArrays:
-    raise UnfitError("an encoder, since there is no source")
+    return NoSourceArrays()
+
+
+@encoder_form.register
+def _(encoder: FrontEndEncoder) -> SideArrays:
+    return encoder_form(encoder.inner).with_front(encoder.front)
 
 
 @encoder_form.register
@@ -90,23 +99,46 @@ def _(module: nn.Identity) -> Norm | None:
 
 
 @singledispatch
-def token_table(vectors: Any) -> Tensor:
-    """The vector of every token (V, E)."""
-    raise UnfitError(f"token vectors of kind {type(vectors).__name__}")
+def token_table(vectors: Any) -> Tensor | None:
+    """The vector of every token (V, E); None where vectors are not those of a table."""
+    return None
 
 
 @token_table.register
-def _(vectors: Embedding) -> Tensor:
+def _(vectors: Embedding) -> Tensor | None:
     return vectors.table.detach() * vectors.factor
 
 
 @token_table.register
-def _(vectors: WordDropout) -> Tensor:
+def _(vectors: WordDropout) -> Tensor | None:
     return token_table(vectors.vectors)
 
 
 @token_table.register
-def _(vectors: OneHot) -> Tensor:
-    if vectors.width > LARGEST_ONE_HOT:
-        raise UnfitError(f"one-hot vectors of {vectors.width:,} symbols")
-    return torch.eye(vectors.width)
+def _(vectors: OneHot) -> Tensor | None:
+    return torch.eye(vectors.width) if vectors.width <= LARGEST_ONE_HOT else None
+
+
+def written_table(vectors: Any) -> Tensor:
+    """The same for a decoder, which reads the tokens that it writes."""
+    table = token_table(vectors)
+    if table is None:
+        raise UnfitError(f"token vectors of kind {type(vectors).__name__}")
+    return table
+
+
+@dataclass(frozen=True)
+class TorchVectors:
+    """Vectors of items by a module on torch, and a linear layer after it, if there is one."""
+
+    module: Any
+    after: nn.Linear | None = None
+
+    @torch.no_grad()
+    def vectors(self, items: np.ndarray) -> np.ndarray:
+        """The vectors (N, D) of items (N, ...)."""
+        values = torch.from_numpy(np.ascontiguousarray(items))
+        parameter = next(self.module.parameters(), values)
+        values = values.to(parameter.dtype) if values.is_floating_point() else values.long()
+        found = self.module(values)
+        return array(found if self.after is None else self.after(found))

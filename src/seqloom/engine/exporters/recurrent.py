@@ -8,6 +8,7 @@ import numpy as np
 from torch import nn
 
 from seqloom.engine.exporters.parts import (
+    TorchVectors,
     UnfitError,
     affine,
     array,
@@ -16,6 +17,7 @@ from seqloom.engine.exporters.parts import (
     norm_form,
     output_arrays,
     token_table,
+    written_table,
 )
 from seqloom.engine.packed import AffineArrays, SideArrays, stack_outputs
 from seqloom.engine.recurrent_stacks import (
@@ -52,15 +54,21 @@ __all__ = ["score_form", "unit_form"]
 
 @encoder_form.register
 def _(encoder: RecurrentEncoder) -> SideArrays:
-    table = array(token_table(encoder.embedding))
-    layers, first = stack_form(encoder.stack, table.shape[1])
-    return RecurrentArrays(layers, table, table.shape[1], first)
+    layers, first = stack_form(encoder.stack, encoder.embedding.width)
+    return replace(_reading(encoder.embedding), layers=layers, first=first)
 
 
 @encoder_form.register
 def _(encoder: VectorsEncoder) -> SideArrays:
-    table = array(token_table(encoder.embedding))
-    return RecurrentArrays([], table, table.shape[1])
+    return _reading(encoder.embedding)
+
+
+def _reading(vectors: Any) -> RecurrentArrays:
+    """An encoder without layers, over a table of vectors or over what torch gives."""
+    table = token_table(vectors)
+    if table is None:
+        return RecurrentArrays([], None, vectors.width, vectorizer=TorchVectors(vectors))
+    return RecurrentArrays([], array(table), vectors.width)
 
 
 StackedArrays = tuple[list[LayerArrays], list[np.ndarray]]
@@ -125,9 +133,7 @@ def _(unit: Ssru) -> UnitArrays:
 
 @decoder_form.register
 def _(decoder: RecurrentDecoder) -> SideArrays:
-    if decoder.wiring.soft:
-        raise UnfitError("a decoder that reads its whole distribution, not a token")
-    table = array(token_table(decoder.embedding))
+    table = array(written_table(decoder.embedding))
     layers, first = stack_form(decoder.stack, decoder.join.width)
     return RecurrentArrays(
         layers,
@@ -148,6 +154,7 @@ def _wiring(decoder: RecurrentDecoder) -> WiringArrays:
         shown=decoder.readout.width,
         code=_code_width(decoder, attention),
         feedback=wiring.feedback,
+        soft=wiring.soft,
         code_input=wiring.code_input,
         code_first=wiring.code_first,
         code_output=wiring.code_output,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.engine.exporters.parts import (
+    TorchVectors,
     UnfitError,
     affine,
     array,
@@ -18,6 +20,7 @@ from seqloom.engine.exporters.parts import (
     norm_form,
     output_arrays,
     token_table,
+    written_table,
 )
 from seqloom.engine.packed import AffineArrays, SideArrays
 from seqloom.engine.stacks import BlockArrays, Heads, StackArrays
@@ -42,11 +45,13 @@ class MixingArrays(NamedTuple):
 
 
 class PlacedVectors(NamedTuple):
-    """Token vectors, what is added at each position, and what the sum is mapped by."""
+    """Token vectors, or the layer that others go through; what is added at each position, and what
+    the sum is mapped by."""
 
-    table: np.ndarray
+    table: np.ndarray | None
     places: Callable[[int], np.ndarray]
     mix: AffineArrays | None = None
+    after: nn.Linear | None = None
 
 
 @encoder_form.register
@@ -59,10 +64,12 @@ def _(encoder: TransformerEncoder) -> SideArrays:
 
 @decoder_form.register
 def _(decoder: TransformerDecoder) -> SideArrays:
-    if decoder.source == "read":
-        raise UnfitError("a decoder that reads the source before it writes")
+    written_table(decoder.embed.embedding)
     blocks = list(children_of(decoder.blocks, Block))
-    return _stack(decoder.embed, blocks, decoder.norm, output_arrays(decoder.output))
+    stack = _stack(decoder.embed, blocks, decoder.norm, output_arrays(decoder.output))
+    if decoder.source == "read" and stack.mix is not None:
+        raise UnfitError("a decoder that reads the source's vectors at joint positions")
+    return replace(stack, reads_prefix=decoder.source == "read")
 
 
 def _stack(
@@ -70,7 +77,9 @@ def _stack(
 ) -> StackArrays:
     first = blocks[0]
     mixings = [mixing_form(block.attention, block.width) for block in blocks]
-    vectors = positions_form(embed.positions, token_table(embed.embedding))
+    width, table = embed.embedding.width, token_table(embed.embedding)
+    vectors = positions_form(embed.positions, table, width)
+    given = TorchVectors(embed.embedding, vectors.after) if table is None else None
     return StackArrays(
         width=first.width,
         heads=mixings[0].heads,
@@ -83,29 +92,31 @@ def _stack(
         angles=mixings[0].angles,
         output=output,
         mix=vectors.mix,
+        vectorizer=given,
         source_heads=None if first.cross is None else Heads(*first.cross.sizes),
     )
 
 
 @singledispatch
-def positions_form(positions: Positions, table: Tensor) -> PlacedVectors:
-    """Token vectors with what their positions add."""
+def positions_form(positions: Positions, table: Tensor | None, width: int) -> PlacedVectors:
+    """Vectors of this width, with what their positions add."""
 
     def places(count: int) -> np.ndarray:
-        nothing = table.new_zeros(1, count, table.shape[1])
+        nothing = torch.zeros(1, count, width)
         return array(positions(nothing, torch.arange(count)[None])[0])
 
-    return PlacedVectors(array(table), places)
+    return PlacedVectors(None if table is None else array(table), places)
 
 
 @positions_form.register
-def _(positions: JointPositions, table: Tensor) -> PlacedVectors:
+def _(positions: JointPositions, table: Tensor | None, width: int) -> PlacedVectors:
     learned = array(positions.position)
 
     def places(count: int) -> np.ndarray:
         return learned[np.minimum(np.arange(count), len(learned) - 1)]
 
-    return PlacedVectors(array(positions.vector(table)), places, affine(positions.mix))
+    made = None if table is None else array(positions.vector(table))
+    return PlacedVectors(made, places, affine(positions.mix), positions.vector)
 
 
 @singledispatch
