@@ -165,7 +165,7 @@ def test_every_model_is_compiled_or_says_why_not() -> None:
         torch.testing.assert_close(
             features.hidden.double(), expected.hidden, rtol=CLOSE, atol=CLOSE, check_stride=False
         )
-    assert reasons == {"a decoder that reads the source's vectors at joint positions"}
+    assert reasons <= {"a decoder that reads the source's vectors at joint positions"}
 
 
 def test_the_missing_side_of_a_network_is_named() -> None:

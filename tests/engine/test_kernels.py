@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,6 +54,25 @@ def test_products_of_floats(inputs: int, outputs: int, activation: str, instruct
         expected = functions[activation](plain) + before
         with instruction_set(instructions):
             found = multiply(matrix, values, activation=ACTIVATIONS[activation], to=before)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.sqrt(inputs))
+
+
+def halves(values: np.ndarray) -> np.ndarray:
+    """Each value to the nearest bfloat16, by torch."""
+    return torch.from_numpy(values).bfloat16().double().numpy()
+
+
+@each_set
+@pytest.mark.parametrize(("inputs", "outputs"), SHAPES)
+def test_products_of_bfloat16(inputs: int, outputs: int, instructions: str) -> None:
+    """Weights and inputs are rounded as torch rounds them, and nothing else is."""
+    weights, bias = drawn(outputs, inputs), drawn(outputs, seed=2)
+    matrix = Matrix.pack(weights, bias, precision="bfloat16")
+    for rows in ROWS:
+        values = drawn(rows, inputs, seed=rows)
+        with instruction_set(instructions):
+            found = multiply(matrix, values)
+        expected = halves(values) @ halves(weights).T + bias
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.sqrt(inputs))
 
 

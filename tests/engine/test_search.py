@@ -112,7 +112,7 @@ def test_a_wide_beam_finds_what_brute_force_finds() -> None:
         assert ranks == pytest.approx([scores[output] for output in expected], abs=1e-5)
 
 
-@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("precision", ["float32", "int8", "bfloat16"])
 @pytest.mark.parametrize("name", ["plain sinusoids", "lstm form everything"])
 @torch.no_grad()
 def test_threads_batch_mates_and_order_change_nothing(name: str, precision: Precision) -> None:

@@ -30,7 +30,12 @@ AVX512 = (*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx51
 SETS: dict[
     str, dict[str, tuple[str, ...]]
 ] = {  # what the file of each instruction set is compiled with, by processor
-    "x86_64": {"avx512": AVX512, "avx2_vnni": (*AVX2, "-mavxvnni"), "avx2": AVX2},
+    "x86_64": {
+        "avx512_bf16": (*AVX512, "-mavx512bf16"),
+        "avx512": AVX512,
+        "avx2_vnni": (*AVX2, "-mavxvnni"),
+        "avx2": AVX2,
+    },
     "aarch64": {"neon": ("-mcpu=generic+dotprod",)},
 }
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}

@@ -282,6 +282,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sl_quantise_columns": (None, [c_void_p, c_int32, c_int32, c_void_p, c_void_p, c_void_p]),
     "sl_pack_bytes": (None, [c_void_p, c_void_p, c_int32, c_int32, c_void_p]),
     "sl_quantise": (None, [c_void_p, c_int32, c_int32, c_void_p, c_void_p]),
+    "sl_halve": (None, [c_void_p, c_int32, c_int32, c_void_p]),
     "sl_products": (None, [Matrix, c_void_p, c_int32, c_void_p]),
     "sl_multiply": (None, [Matrix, c_void_p, c_int32, c_void_p, c_int32, c_int32]),
     "sl_normalise": (None, [POINTER(NormStructure), c_void_p, c_int32, c_void_p]),

@@ -12,8 +12,8 @@ __all__ = ["BLOCK", "LANES", "Matrix", "Norm", "Precision", "pad_to", "round_up"
 BLOCK = 64  # columns of a packed matrix, and what rows of values are filled up to
 LANES = 16  # what widths and heads are filled up to
 
-Precision = Literal["float32", "int8"]
-KINDS: dict[Precision, int] = {"float32": 0, "int8": 1}
+Precision = Literal["float32", "int8", "bfloat16"]
+KINDS: dict[Precision, int] = {"float32": 0, "int8": 1, "bfloat16": 2}
 
 
 def round_up(count: int, whole: int = LANES) -> int:
@@ -67,8 +67,15 @@ class Matrix:
         if precision == "float32":
             packed = np.empty((room, inputs), dtype=np.float32)
             core().sl_pack_float32(address(plain), outputs, inputs, address(packed))
-            kept = plain if keep_rows else None
-            return cls(precision, inputs, outputs, packed, whole, rows=kept)
+            rows = plain if keep_rows else None
+            return cls(precision, inputs, outputs, packed, whole, rows=rows)
+        if precision == "bfloat16":
+            halves = np.empty((outputs, inputs), dtype=np.uint16)
+            packed = np.empty((room, inputs), dtype=np.uint16)
+            core().sl_halve(address(plain), outputs, inputs, address(halves))
+            core().sl_pack_bytes(address(halves), None, outputs, 2 * inputs, address(packed))
+            cut = halves if keep_rows else None
+            return cls(precision, inputs, outputs, packed, whole, rows=cut)
         scales, offsets = np.zeros(room, dtype=np.float32), np.zeros(room, dtype=np.int32)
         bytes_ = np.empty((outputs, inputs), dtype=np.int8)
         packed = np.empty((room, inputs), dtype=np.int8)
@@ -76,8 +83,8 @@ class Matrix:
             address(plain), outputs, inputs, address(bytes_), address(scales), address(offsets)
         )
         core().sl_pack_bytes(address(bytes_), None, outputs, inputs, address(packed))
-        rows = bytes_ if keep_rows else None
-        return cls(precision, inputs, outputs, packed, whole, scales, offsets, rows)
+        kept = bytes_ if keep_rows else None
+        return cls(precision, inputs, outputs, packed, whole, scales, offsets, kept)
 
     def structure(self) -> MatrixStructure:
         """The same for the core, as long as this lives."""

@@ -25,12 +25,16 @@ static int has(const char *name) {
     if (!strcmp(name, "avx2")) return avx2;
     if (!strcmp(name, "avx2-vnni")) return avx2 && (leaf7_1a & (1u << 4));
     const unsigned needed = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
-    return avx2 && (leaf7_b & needed) == needed && (leaf7_c & bit_AVX512VNNI) &&
-           operating_system_saves(ZMM);
+    const int avx512 = avx2 && (leaf7_b & needed) == needed && (leaf7_c & bit_AVX512VNNI) &&
+                       operating_system_saves(ZMM);
+    return strcmp(name, "avx512-bf16") ? avx512 : avx512 && (leaf7_1a & (1u << 5));
 }
 
 /* What the compiler at hand could not make is left out when the core is built. */
 static const sl_kernels *const ALL[] = {
+#ifndef SL_WITHOUT_AVX512_BF16
+    &sl_kernels_avx512_bf16,
+#endif
 #ifndef SL_WITHOUT_AVX512
     &sl_kernels_avx512,
 #endif

@@ -67,6 +67,30 @@ INLINE void byte_tile(int rows, const sl_matrix *matrix, const sl_inputs *inputs
             __builtin_memcpy(out->ints + r * SL_BLOCK + part + v * LANES, &sums[r][v], sizeof(ivec));
 }
 
+/* The same for pairs of bfloat16, which are added as float32. */
+INLINE void pair_tile(int rows, const sl_matrix *matrix, const sl_inputs *inputs, int row, long column,
+                      int part, sl_sums *out) {
+    const int pairs = matrix->inputs / 2;
+    const long jump = inputs->byte_stride;
+    const uint8_t *x = inputs->bytes + row * jump;
+    const uint16_t *w = (const uint16_t *)matrix->weights + column * matrix->inputs + part * 2;
+    vec sums[TILE_ROWS][TILE_VECTORS];
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < TILE_VECTORS; v++) sums[r][v] = v_set(0.0f);
+    for (int k = 0; k < pairs; k++, w += 2 * SL_BLOCK) {
+        pvec weights[TILE_VECTORS];
+        UNROLL for (int v = 0; v < TILE_VECTORS; v++) weights[v] = pv_load(w + v * 2 * LANES);
+        UNROLL for (int r = 0; r < rows; r++) {
+            pvec input = pv_inputs(x + r * jump + 4 * k);
+            UNROLL for (int v = 0; v < TILE_VECTORS; v++)
+                sums[r][v] = pv_dot(sums[r][v], input, weights[v]);
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int v = 0; v < TILE_VECTORS; v++)
+            v_store(out->floats + r * SL_BLOCK + part + v * LANES, sums[r][v]);
+}
+
 /* Call a tile with a constant number of rows, so that its loops are unrolled. */
 #define WITH_ROWS(rows, tile, ...)                  \
     switch (rows) {                                 \
@@ -84,6 +108,8 @@ static void sum_block(const sl_matrix *matrix, const sl_inputs *inputs, int row,
     for (int part = 0; part < SL_BLOCK; part += TILE_COLUMNS) {
         if (matrix->kind == SL_INT8) {
             WITH_ROWS(rows, byte_tile, matrix, inputs, row, column, part, sums)
+        } else if (matrix->kind == SL_BFLOAT16) {
+            WITH_ROWS(rows, pair_tile, matrix, inputs, row, column, part, sums)
         } else {
             WITH_ROWS(rows, float_tile, matrix, inputs, row, column, part, sums)
         }

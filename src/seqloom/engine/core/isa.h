@@ -1,5 +1,6 @@
 /* All kernels in one instruction set; included once by each isa_*.c after its vectors. */
 #include "functions.h"
+#include "pairs.h"
 #include "gemm.h"
 #include "rows.h"
 #include "attention.h"
@@ -12,4 +13,5 @@
         .rank = rank, .normalise = normalise, .gate = gate, .softmax = softmax,             \
         .attend = attend, .attend_path = attend_path, .recur = recur, .compare = compare,   \
         .compare_sums = compare_sums, .mix = mix, .reset = reset, .advance = advance,       \
+        .halve = halve,                                                                     \
     }

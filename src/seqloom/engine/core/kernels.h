@@ -4,7 +4,8 @@
 
 #include "seqloom.h"
 
-/* Rows that are multiplied: as floats, or as bytes of which 128 is 0 with a scale for each row. */
+/* Rows that are multiplied: as floats, as bytes of which 128 is 0 with a scale for each row, or as
+ * bfloat16, two bytes each. */
 typedef struct {
     int rows;
     const float *values;
@@ -46,6 +47,8 @@ typedef struct {
     const char *name;
     void (*quantise)(const float *values, long stride, int rows, int width, uint8_t *bytes,
                      long byte_stride, float *scales);
+    void (*halve)(const float *values, long stride, int rows, int width, uint16_t *halves,
+                  long half_stride);
     void (*products)(const sl_matrix *matrix, const sl_inputs *inputs, int32_t *sums);
     void (*multiply)(const sl_matrix *matrix, const sl_inputs *inputs, const sl_outputs *outputs);
     void (*rank)(const sl_matrix *matrix, const sl_inputs *inputs, const sl_ranking *ranking);
@@ -71,6 +74,7 @@ extern const sl_kernels sl_kernels_plain;
 extern const sl_kernels sl_kernels_avx2;
 extern const sl_kernels sl_kernels_avx2_vnni;
 extern const sl_kernels sl_kernels_avx512;
+extern const sl_kernels sl_kernels_avx512_bf16;
 extern const sl_kernels sl_kernels_neon;
 
 const sl_kernels *sl_kernels_chosen(void);

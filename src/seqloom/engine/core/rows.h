@@ -18,6 +18,17 @@ static void quantise(const float *values, long stride, int rows, int width, uint
     }
 }
 
+/* Each value as bfloat16, the upper half of its float32, to the nearest even. */
+static void halve(const float *values, long stride, int rows, int width, uint16_t *halves,
+                  long half_stride) {
+    for (int row = 0; row < rows; row++, values += stride, halves += half_stride)
+        for (int i = 0; i < width; i++) {
+            uint32_t bits;
+            __builtin_memcpy(&bits, values + i, sizeof bits);
+            halves[i] = (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+        }
+}
+
 /* Layer norm. Padding is 0 in inputs, gain and bias, so it stays 0; it is taken out of the variance. */
 static void normalise(const sl_norm *norm, const float *values, long stride, int rows, float *out,
                       long out_stride) {

@@ -305,7 +305,7 @@ static void rank_rows(worker *me, const sl_inputs *all, int32_t first, int32_t r
     inputs.values += first * inputs.stride;
     if (inputs.bytes) {
         inputs.bytes += first * inputs.byte_stride;
-        inputs.scales += first;
+        if (inputs.scales) inputs.scales += first;
     }
     sl_kernels_chosen()->rank(output, &inputs, &ranking);
     for (int32_t i = 0; list && i < rows * candidates; i++)

@@ -30,7 +30,7 @@ typedef enum { SL_OWN = 0, SL_COPIED = 1, SL_MAPPED = 2, SL_READ = 3 } sl_first;
 
 /* A linear map. Weights are packed in blocks of 64 columns: float32 as (block, input, 64), int8 as
  * (block, input / 4, 64, 4), bfloat16 as (block, input / 2, 64, 2). A product of bytes is multiplied
- * by the row's scale and the column's; `offsets` is 128 times the sum of a column's bytes. */
+ * by the row's scale and the column's, one of bfloat16 is taken as it is; `offsets` is 128 times the sum of a column's bytes. */
 typedef struct {
     int32_t kind, inputs, outputs, reserved;
     const void *weights;
@@ -205,6 +205,7 @@ void sl_pack_chosen(const float *rows, const int32_t *chosen, int32_t count, int
 
 /* Single kernels, for tests and measurements */
 void sl_quantise(const float *values, int32_t rows, int32_t width, uint8_t *bytes, float *scales);
+void sl_halve(const float *values, int32_t rows, int32_t width, uint16_t *halves);
 void sl_products(const sl_matrix *matrix, const uint8_t *bytes, int32_t rows, int32_t *sums);
 void sl_multiply(const sl_matrix *matrix, const float *values, int32_t rows, float *out,
                  int32_t activation, int32_t add);

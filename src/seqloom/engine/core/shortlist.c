@@ -21,7 +21,7 @@ static int make_room(sl_shortlist *list, const sl_matrix *output, int32_t count,
     if (count + closed <= list->room) return 0;
     sl_shortlist_free(list);
     const size_t room = (size_t)sl_aligned(count + closed + count / 4);
-    const size_t size = output->kind == SL_INT8 ? 1 : sizeof(float);
+    const size_t size = output->kind == SL_INT8 ? 1 : output->kind == SL_BFLOAT16 ? 2 : sizeof(float);
     list->words = malloc(room * sizeof(int32_t));
     list->closed = malloc(room * sizeof(int32_t));
     list->weights = aligned_alloc(64, room * (size_t)output->inputs * size);
@@ -59,6 +59,8 @@ static void take_words(sl_shortlist *list, const int32_t *words, int32_t count) 
 static void copy_columns(sl_shortlist *list, const sl_matrix *output, const void *rows, int32_t count) {
     if (output->kind == SL_INT8)
         sl_pack_bytes(rows, list->words, count, output->inputs, list->weights);
+    else if (output->kind == SL_BFLOAT16)
+        sl_pack_bytes(rows, list->words, count, 2 * output->inputs, list->weights);
     else
         sl_pack_chosen(rows, list->words, count, output->inputs, list->weights);
     const int32_t sample = count - list->listed, absent = output->outputs - list->listed;

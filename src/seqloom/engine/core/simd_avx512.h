@@ -63,4 +63,14 @@ static inline void v_store_bytes(uint8_t *to, vec a) {
     _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a)));
 }
 
+#ifdef __AVX512BF16__
+#define SL_HAS_PAIRS
+typedef __m512bh pvec;
+static inline pvec pv_load(const uint16_t *from) { return (pvec)_mm512_loadu_si512(from); }
+static inline pvec pv_inputs(const uint8_t *from) { return (pvec)iv_inputs(from); }
+static inline vec pv_dot(vec sum, pvec inputs, pvec weights) {
+    return _mm512_dpbf16_ps(sum, inputs, weights);
+}
+#endif
+
 #endif

@@ -7,6 +7,10 @@ void sl_quantise(const float *values, int32_t rows, int32_t width, uint8_t *byte
     sl_kernels_chosen()->quantise(values, width, rows, width, bytes, width, scales);
 }
 
+void sl_halve(const float *values, int32_t rows, int32_t width, uint16_t *halves) {
+    sl_kernels_chosen()->halve(values, width, rows, width, halves, width);
+}
+
 void sl_products(const sl_matrix *matrix, const uint8_t *bytes, int32_t rows, int32_t *sums) {
     const sl_inputs inputs = {.rows = rows, .bytes = bytes, .byte_stride = matrix->inputs};
     sl_kernels_chosen()->products(matrix, &inputs, sums);

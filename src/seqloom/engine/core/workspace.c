@@ -94,12 +94,18 @@ static int byte_room(sl_workspace *space, size_t bytes, size_t rows) {
 int sl_space_inputs(sl_workspace *space, const sl_matrix *matrix, const float *values, long stride,
                     int rows, sl_inputs *inputs) {
     *inputs = (sl_inputs){.rows = rows, .values = values, .stride = stride};
-    if (matrix->kind != SL_INT8) return 0;
-    if (byte_room(space, (size_t)rows * (size_t)matrix->inputs, (size_t)rows)) return 1;
-    sl_kernels_chosen()->quantise(values, stride, rows, matrix->inputs, space->bytes, matrix->inputs,
-                                  space->scales);
+    if (matrix->kind == SL_FLOAT32) return 0;
+    const long width = matrix->kind == SL_INT8 ? matrix->inputs : 2L * matrix->inputs;
+    if (byte_room(space, (size_t)rows * (size_t)width, (size_t)rows)) return 1;
     inputs->bytes = space->bytes;
-    inputs->byte_stride = matrix->inputs;
+    inputs->byte_stride = width;
+    if (matrix->kind == SL_BFLOAT16) {
+        sl_kernels_chosen()->halve(values, stride, rows, matrix->inputs, (uint16_t *)(void *)space->bytes,
+                                   matrix->inputs);
+        return 0;
+    }
+    sl_kernels_chosen()->quantise(values, stride, rows, matrix->inputs, space->bytes, width,
+                                  space->scales);
     inputs->scales = space->scales;
     return 0;
 }
