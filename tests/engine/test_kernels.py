@@ -1,5 +1,7 @@
 """Each kernel by itself: against float64, and across instruction sets."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,23 @@ from seqloom.engine.matrices import BLOCK, Matrix, Norm, Precision, pad_to, roun
 each_set = pytest.mark.parametrize("instructions", instruction_sets())
 ROWS = (1, 2, 3, 5, 6, 7, 13, 64)
 SHAPES = ((16, 1), (32, 64), (48, 65), (256, 200))  # inputs, outputs
-ACTIVATIONS = {"identity": 0, "relu": 1, "gelu": 2}
+
+
+def gelu(values: np.ndarray) -> np.ndarray:
+    from math import erf
+
+    shares = (1 + np.vectorize(erf)(values / np.sqrt(2))) / 2
+    return np.asarray(values * shares)
+
+
+ACTIVATIONS: dict[str, tuple[int, Callable[[np.ndarray], np.ndarray]]] = {
+    "identity": (0, lambda x: x),
+    "relu": (1, lambda x: np.maximum(x, 0)),
+    "gelu": (2, gelu),
+    "tanh": (4, np.tanh),
+    "sigmoid": (5, lambda x: 1 / (1 + np.exp(-x))),
+    "swish": (6, lambda x: x / (1 + np.exp(-x))),
+}
 
 
 def drawn(*shape: int, seed: int = 1) -> np.ndarray:
@@ -33,13 +51,6 @@ def multiply(
     return out[:, : matrix.outputs]
 
 
-def gelu(values: np.ndarray) -> np.ndarray:
-    from math import erf
-
-    shares = (1 + np.vectorize(erf)(values / np.sqrt(2))) / 2
-    return np.asarray(values * shares)
-
-
 @each_set
 @pytest.mark.parametrize(("inputs", "outputs"), SHAPES)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -47,13 +58,13 @@ def test_products_of_floats(inputs: int, outputs: int, activation: str, instruct
     """Bias, activation and residual sum, for every number of rows that tiles are cut into."""
     weights, bias = drawn(outputs, inputs), drawn(outputs, seed=2)
     matrix = Matrix.pack(weights, bias)
-    functions = {"identity": lambda x: x, "relu": lambda x: np.maximum(x, 0), "gelu": gelu}
+    number, function = ACTIVATIONS[activation]
     for rows in ROWS:
         values, before = drawn(rows, inputs, seed=rows), drawn(rows, outputs, seed=4)
         plain = values.astype(np.float64) @ weights.T.astype(np.float64) + bias
-        expected = functions[activation](plain) + before
+        expected = function(plain) + before
         with instruction_set(instructions):
-            found = multiply(matrix, values, activation=ACTIVATIONS[activation], to=before)
+            found = multiply(matrix, values, activation=number, to=before)
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5 * np.sqrt(inputs))
 
 

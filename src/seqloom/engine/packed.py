@@ -24,7 +24,15 @@ __all__ = [
     "vector_table",
 ]
 
-ACTIVATIONS = {"identity": 0, "relu": 1, "gelu": 2, "gated": 3, "tanh": 4, "sigmoid": 5}
+ACTIVATIONS = {
+    "identity": 0,
+    "relu": 1,
+    "gelu": 2,
+    "gated": 3,
+    "tanh": 4,
+    "sigmoid": 5,
+    "swish": 6,
+}
 
 
 class Vectorizer(Protocol):

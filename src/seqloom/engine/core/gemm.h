@@ -150,6 +150,8 @@ static void finish_block(const sl_matrix *matrix, const sl_inputs *inputs, int r
             for (int v = 0; v < VECTORS; v++) values[v] = v_tanh(values[v]);
         else if (outputs->activation == SL_SIGMOID)
             for (int v = 0; v < VECTORS; v++) values[v] = v_sigmoid(values[v]);
+        else if (outputs->activation == SL_SWISH)
+            for (int v = 0; v < VECTORS; v++) values[v] = v_mul(values[v], v_sigmoid(values[v]));
         if (outputs->add)
             UNROLL for (int v = 0; v < VECTORS; v++) values[v] = v_add(values[v], v_load(out + v * LANES));
         UNROLL for (int v = 0; v < VECTORS; v++) v_store(out + v * LANES, values[v]);

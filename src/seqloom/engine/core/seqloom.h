@@ -21,7 +21,8 @@ typedef enum {
     SL_GELU = 2,
     SL_GATED = 3,
     SL_TANH = 4,
-    SL_SIGMOID = 5
+    SL_SIGMOID = 5,
+    SL_SWISH = 6
 } sl_activation;
 typedef enum { SL_ELMAN = 0, SL_LSTM = 1, SL_GRU = 2, SL_SSRU = 3 } sl_unit_kind;
 typedef enum { SL_NO_QUERY = 0, SL_CURRENT = 1, SL_PREVIOUS = 2, SL_FED = 3 } sl_query;

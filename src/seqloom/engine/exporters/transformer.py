@@ -214,5 +214,10 @@ def _(module: nn.GELU) -> str:
 
 
 @activation_form.register
+def _(module: nn.SiLU) -> str:
+    return "swish"
+
+
+@activation_form.register
 def _(module: GEGLU) -> str:
     return "gated"
