@@ -20,7 +20,7 @@ from seqloom.explain.compute.gradients import (
     mean_cross_entropy,
     spectral_radii,
 )
-from seqloom.explain.compute.instrumented_copy import UnitLocation
+from seqloom.explain.compute.instrumented_copy import UnitLocation, recurrent_units
 from seqloom.explain.plots.flow import draw_flows
 from seqloom.fields import EMPTY, END, Symbols
 from seqloom.model import Memory, SequenceModel, Source, build_sequence_model
@@ -395,3 +395,29 @@ def test_a_vanished_or_single_gradient_is_still_drawn(tmp_path: Path) -> None:
         assert (tmp_path / f"{number}.png").stat().st_size > 4_000
     with pytest.raises(DataError, match="nothing recurrent"):
         draw_flows({}, tmp_path / "none.png")
+
+
+def test_the_gradient_of_a_memory_cell_flows_through_its_forget_gate() -> None:
+    """S6.8: ∂C/∂c_t = ∂C/∂h_t ⊙ o_t ⊙ (1 − tanh² c_t) + f_{t+1} ⊙ ∂C/∂c_{t+1}, in every layer."""
+    model, example = model_and_example("lstm form b")
+    flow = gradient_flow(model, example)
+    for name, unit in flow.by_location().items():
+        if name.startswith("encoder") and name.endswith("forward"):
+            (part,) = (u for place, u in recurrent_units(model) if place == unit.location)
+            break
+    with torch.no_grad():
+        encoder: Any = model.encoder
+        vectors = encoder.embedding(example.source.values)[0, : len(unit.cells[0])]
+        state: Any = part.zero_state(vectors[None])
+        steps = []
+        for vector in vectors[:, None]:
+            gates = part.gates(vector, state)
+            _, after = part(vector[None], state)
+            state = tuple(each[:, 0] for each in after)
+            slope = gates["output"] * (1 - state[1].tanh() ** 2)
+            steps.append((gates["forget"][0].numpy(), slope[0].numpy()))
+    cells, hidden = unit.cells[0], unit.gradients[0]
+    for t in range(len(cells) - 1):
+        expected = hidden[t] * steps[t][1] + steps[t + 1][0] * cells[t + 1]
+        np.testing.assert_allclose(cells[t], expected, atol=1e-12)
+    assert all(unit.cells == () for unit in gradient_flow(*model_and_example("gru form a")).units)

@@ -1,5 +1,6 @@
 """S1.3, S10: a vocabulary in an order of its own, with or without the special symbols."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from seqloom.config import ModelConfig, validate
 from seqloom.datasets.cats import CATS_VOCABULARY, cats
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import END, START, UNK, LabelField, Symbols, TextField, learn_field
+from seqloom.fields import END, START, UNK, LabelField, Symbols, TextField, learn_field, load_field
 from seqloom.fields.vocabulary_file import read_vocabulary
 from seqloom.model import Memory, build_sequence_model
 from seqloom.nn.embedding import ListedVectors
@@ -154,3 +155,14 @@ def test_a_faulty_file_is_told_with_its_line(tmp_path: Path, content: str, sente
 def test_a_file_needs_whole_symbols(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the unit is subword; set unit=symbol"):
         given(tmp_path, LEXICON, unit="subword")
+
+
+def test_a_field_saved_before_there_were_such_files_still_loads(tmp_path: Path) -> None:
+    config = validate({"target": {"kind": "text", "unit": "word"}}, place="test").target
+    learn_field(config, ["a b", "b c"], seed=1).save(tmp_path)
+    path = tmp_path / "field.json"
+    facts = json.loads(path.read_text())
+    for name in ("vocabulary", "specials", "unknown", "one_boundary"):
+        del facts["config"][name]
+    path.write_text(json.dumps(facts))
+    assert load_field(tmp_path).cell([4, 5]) is not None

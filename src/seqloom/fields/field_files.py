@@ -152,6 +152,13 @@ class PersistentField(Generic[Kind]):
         return FieldState({})
 
 
+MISSING = object()
+# Options that earlier files do not have, with the values that leave their hashes as they are.
+ADDED: dict[str, Any] = {
+    "vocabulary": "", "specials": "all", "unknown": "unk", "one_boundary": False,
+}  # fmt: skip
+
+
 def digest(config: ColumnOptions, saved: FieldState) -> str:
     """A hash of all that a field is."""
     return str(_with_digest(config, saved)["sha256"])
@@ -208,7 +215,9 @@ def _with_digest(config: ColumnOptions, saved: FieldState) -> dict[str, Any]:
     kind that is not built in is recorded with its module.
     """
     facts = {"format": FORMAT, "config": config.model_dump(mode="json"), **saved.facts}
-    original = {**facts, "config": original_values({"target": facts["config"]})["target"]}
+    older = original_values({"target": facts["config"]})["target"]
+    known = {name: value for name, value in older.items() if ADDED.get(name, MISSING) != value}
+    original = {**facts, "config": known}
     content = json.dumps(original, ensure_ascii=True, sort_keys=True).encode() + saved.model
     digest = {"sha256": hashlib.sha256(content).hexdigest()}
     if COLUMNS.is_built_in(config.kind):

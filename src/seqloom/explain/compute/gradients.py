@@ -44,11 +44,13 @@ class UnitFlow:
     """The gradient of a cost at one unit: ∂C/∂h_t of every step of each sentence, as (T, D).
 
     Steps are in the order in which the unit read them: a backward unit ends at the first position.
+    `cells` are ∂C/∂c_t of a unit with a memory cell, which reaches back through open forget gates.
     """
 
     location: UnitLocation
     gradients: tuple[np.ndarray, ...]
     radii: Mapping[str, float]  # the largest |eigenvalue| of each recurrent matrix, by its gate
+    cells: tuple[np.ndarray, ...] = ()
 
     @property
     def norms(self) -> tuple[np.ndarray, ...]:
@@ -57,17 +59,22 @@ class UnitFlow:
 
     def by_distance(self) -> np.ndarray:
         """The mean norm 0, 1, 2, … steps before the last, over the sentences long enough."""
-        turned = [norms[::-1] for norms in self.norms]
-        distances = range(max(map(len, turned)))
-        return np.array([np.mean([row[d] for row in turned if d < len(row)]) for d in distances])
+        return _mean_by_distance(self.norms)
+
+    def cells_by_distance(self) -> np.ndarray | None:
+        """The same of ∂C/∂c_t; None without a memory cell."""
+        sizes = [np.linalg.norm(steps, axis=1) for steps in self.cells]
+        return _mean_by_distance(sizes) if sizes else None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
+        cells = self.cells_by_distance()
         return {
             **self.location._asdict(),
             "norms": [norms.tolist() for norms in self.norms],
             "by_distance": self.by_distance().tolist(),
             "spectral_radii": dict(self.radii),
+            **({} if cells is None else {"cells_by_distance": cells.tolist()}),
         }
 
 
@@ -132,20 +139,19 @@ def gradient_flow(
     units = [unit for unit in units if unit.states]
     handed = [] if memory.states is None else [[memory.states]]
     read = example.source.mask if memory.mask is None else memory.mask
-    found = _gradients(costs.sum(), [*(unit.states for unit in units), *handed])
-    flows = tuple(
-        UnitFlow(
-            unit.location,
-            _rows(
-                gradients,
-                _step_mask(unit.location.side, gradients.shape[1], (read, example.target)),
-            ),
-            spectral_radii(unit.inner),
-        )
-        for unit, gradients in zip(units, found, strict=False)
-    )
+    groups = [*(unit.states for unit in units), *(unit.cells for unit in units if unit.cells)]
+    found = _gradients(costs.sum(), [*groups, *handed])
+    cells = iter(found[len(units) :])
+    flows = []
+    for unit, gradients in zip(units, found, strict=False):
+        real = _step_mask(unit.location.side, gradients.shape[1], (read, example.target))
+        own: tuple[np.ndarray, ...] = ()
+        if unit.cells:  # through the hidden state of its step, and through the next cell
+            own = _rows(gradients * torch.cat(unit.slopes, dim=1) + next(cells), real)
+        radii = spectral_radii(unit.inner)
+        flows.append(UnitFlow(unit.location, _rows(gradients, real), radii, own))
     sizes = _rows(found[-1].norm(dim=2), read) if handed else None
-    return GradientFlow(_array(costs), flows, sizes)
+    return GradientFlow(_array(costs), tuple(flows), sizes)
 
 
 def spectral_radii(unit: Unit) -> dict[str, float]:
@@ -168,6 +174,8 @@ class _StepwiseUnit(Unit):
         self.location, self.inner = place, inner
         self.width, self.state_names = inner.width, inner.state_names
         self.states: list[Float[Tensor, "R 1 D"]] = []
+        self.cells: list[Float[Tensor, "R 1 D"]] = []
+        self.slopes: list[Float[Tensor, "R 1 D"]] = []  # ∂h/∂c
 
     def forward(
         self, inputs: Float[Tensor, "R T I"], state: UnitState
@@ -176,7 +184,12 @@ class _StepwiseUnit(Unit):
         outputs, states = [], []
         for step in _differentiable(inputs).split(1, dim=1):
             output, after = self.inner(step, state)
-            state = tuple(part[:, 0] for part in after)
+            before, state = state, tuple(part[:, 0] for part in after)
+            with torch.no_grad():
+                slope = self.inner.cell_slope(step[:, 0], before, state)
+            if slope is not None:
+                self.cells.append(after[1])
+                self.slopes.append(slope[:, None])
             self.states.append(after[0])  # which the output is, or is made of
             outputs.append(output)
             states.append(after)
@@ -216,6 +229,13 @@ def _step_mask(side: str, steps: int, sides: tuple[Tensor, Tensor]) -> Bool[Tens
     target = sides[1].ne(EMPTY)
     before = max(0, steps - target.shape[1])
     return torch.cat([source[:, :before], target], dim=1)[:, :steps]
+
+
+def _mean_by_distance(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """The mean 0, 1, 2, … steps before the last, over the rows long enough."""
+    turned = [row[::-1] for row in rows]
+    distances = range(max(map(len, turned)))
+    return np.array([np.mean([row[d] for row in turned if d < len(row)]) for d in distances])
 
 
 def _rows(values: Tensor, real: Bool[Tensor, "B T"]) -> tuple[np.ndarray, ...]:

@@ -37,6 +37,10 @@ def flow_text(found: Flow, width: int = 80) -> str:
         ends = f"last {sizes[0]:.2g}, first {sizes[-1]:.2g}"
         lines.append(f"{place}: {ends}")
         lines.append(f"  {_bars(sizes)[: max(1, width - 2)]}")
+        cells = flow.cells_by_distance()
+        if cells is not None:
+            lines.append(f"  ∂C/∂c of the memory cell: last {cells[0]:.2g}, first {cells[-1]:.2g}")
+            lines.append(f"  {_bars(cells)[: max(1, width - 2)]}")
         radii = ", ".join(f"{gate} {radius:.2f}" for gate, radius in flow.radii.items())
         lines += [f"  spectral radius: {radii}"] if radii else []
     if found.gradients.memory is not None:
@@ -87,7 +91,11 @@ def _fill(flow: Flow, figure: "Figure", labels: Sequence[str]) -> None:
     figure.set_layout_engine("constrained")
     first, *others = figure.subplots(1 + len(flow.gates), 1, squeeze=False)[:, 0]
     if flow.gradients.units:
-        lines = {name: unit.by_distance() for name, unit in flow.gradients.by_location().items()}
+        lines = {}
+        for name, part in flow.gradients.by_location().items():
+            lines[name] = part.by_distance()
+            cells = part.cells_by_distance()
+            lines |= {} if cells is None else {f"{name}, cell": cells}
         fill_log_lines(first, lines)
         first.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=8)
     elif flow.gradients.memory is not None:

@@ -103,6 +103,11 @@ class Lstm(Unit):
     def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"]:
         return gates["forget"]
 
+    def cell_slope(
+        self, inputs: Float[Tensor, "R I"], state: UnitState, after: UnitState
+    ) -> Float[Tensor, "R D"]:
+        return self.gates(inputs, state)["output"] * (1 - after[1].tanh() ** 2)
+
     def recurrent_matrices(self) -> dict[str, Float[Tensor, "D D"]]:
         return dict(zip((*self.gate_names, "candidate"), self.recur.chunk(4), strict=True))
 

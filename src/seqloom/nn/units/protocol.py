@@ -57,6 +57,12 @@ class Unit(nn.Module):
         """The share of the last tensor of the state that these gates keep; None without gates."""
         return None
 
+    def cell_slope(
+        self, inputs: Float[Tensor, "R I"], state: UnitState, after: UnitState
+    ) -> Float[Tensor, "R D"] | None:
+        """∂h/∂c of a step from `state` to `after`, where c is a memory cell; None without one."""
+        return None
+
     def recurrent_matrices(self) -> dict[str, Float[Tensor, "D D"]]:
         """The matrices that multiply the previous state, by the name of what they feed."""
         return {}
