@@ -83,7 +83,7 @@ def test_the_other_commands_take_dialogs(command: Command, run: Path, tmp_path: 
     wanted = [each.text for each in model.predict([["ab", "b", "c"], "ab"])]
     assert command("predict", run, lines).out.splitlines() == wanted
     refused = command("predict", run, stdin=b"[1, 2]\n")
-    assert refused.sentence.startswith("standard input:1: a list of turns holds texts alone")
+    assert refused.sentence.startswith("standard input:1: turn 1 is not text; write turns as")
     data = tmp_path / "d.jsonl"
     data.write_text('{"turns": ["ab", "b", "c", "ca"]}\n', encoding="utf-8")
     columns = ["--source", "turns", "--target", "turns"]

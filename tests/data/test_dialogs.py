@@ -129,10 +129,14 @@ def test_a_dialog_is_held_out_whole() -> None:
 
 
 def test_what_follows_from_the_source() -> None:
-    """Several columns are turns unless another kind is named; tags need one text."""
-    several = plan({"data": {"source": "a,b", "target": "c"}}, FACTS)
+    """Several columns are turns where that is said, and else columns; tags need one text."""
+    chosen = {"data": {"source": "a,b", "target": "c"}}
+    several = plan({**chosen, "source": {"kind": "turns"}}, FACTS)
     assert isinstance(several.source, TurnsConfig)
-    assert several.data.turns
+    assert (several.data.turns, several.data.columns) == (True, False)
+    columns = plan(chosen, FACTS)
+    assert columns.source.kind == "columns"
+    assert (columns.data.turns, columns.data.columns) == (False, True)
     kept = plan({"data": {"source": "a,b"}, "source": {"kind": "text"}}, FACTS)
     assert (kept.source.kind, kept.data.turns) == ("text", False)
     with pytest.raises(ConfigError, match="a source of kind turns and tags do not go together"):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seqloom.config import TurnsConfig
-from seqloom.errors import ConfigError
+from seqloom.errors import ConfigError, DataError
 from seqloom.fields import TurnsField, join_turns
 from seqloom.prediction import Conversation, TextPredictor
 from seqloom.search import Beam, Exact, Greedy, Ranking, Sample, Search
@@ -18,7 +18,9 @@ def talking(kind: str = "lstm") -> TextPredictor:
     """A model of turns that has learnt nothing."""
     texts = ["a b c ab ba abc cab x y"]
     source = TurnsField.learn(TurnsConfig(unit="character"), texts, seed=1)
-    return replace(untrained(kind), source=source)
+    model = untrained(kind)
+    data = model.config.data.model_copy(update={"turns": True})
+    return replace(model, source=source, config=model.config.model_copy(update={"data": data}))
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -66,7 +68,7 @@ def test_lists_are_for_turns() -> None:
     (listed,), (written,) = model.predict([history]), model.predict([join_turns(history)])
     assert listed == written
     assert model(history).text == listed.text
-    with pytest.raises(ConfigError, match="a list of turns is given, and the source is characters"):
+    with pytest.raises(DataError, match="line 1: a list is given, and the run reads column 1; "):
         untrained().predict([history])
     with pytest.raises(ConfigError, match="reads characters, .*, not turns"):
         Conversation(untrained())

@@ -127,6 +127,7 @@ def made(name: str) -> Predictor:
         "source": source.config.model_dump(mode="json"),
         "target": target.config.model_dump(mode="json"),
         "model": {"embedding": 8, "share_vocabulary": False, **parts},
+        "data": {"turns": source.config.kind == "turns"},
         "search": {"max_ratio": 1.0, "max_extra": 6, "length": 8},
     }
     config = validate(tables, place="test")

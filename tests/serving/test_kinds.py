@@ -218,7 +218,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("caption", sent(BOMB), "more than 10,000 pixels"),
     ("caption", {"base64": "***"}, "not base64"),
     ("caption", {"series": series()}, "is not a file"),
-    ("caption", {"path": "/etc/passwd"}, "base64: Field required"),
+    ("caption", {"path": "/etc/passwd"}, "is not a file"),
     ("speech", sent(picture()), "cannot be read as sound"),
     ("speech", sent(recording()[:30]), "cannot be read as sound"),
     ("speech", sent(recording(3)), "up to 2 seconds"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom.api.load import load
 from seqloom.config import RUNTIMES
-from seqloom.data import Corpus, even_indices, read_lines
+from seqloom.data import Corpus, InputFile, even_indices
 from seqloom.errors import DataError, RunError, SeqloomError
 from seqloom.export import Agreement, Runtime
 from seqloom.prediction import Predictor
@@ -58,8 +58,7 @@ def _validation_sources(run: Path) -> list[np.ndarray]:
 
 def _read_inputs(model: Predictor, file: Path) -> list[np.ndarray]:
     """The first lines of a file that are not blank, as the model reads them."""
-    options = model.config.data
-    lines = (line for line in read_lines(file, max_line=options.max_line) if line.strip())
+    lines = (cell for cell in InputFile(file, model.config.data).cells() if cell.strip())
     texts = list(islice(lines, SENTENCES))
     if not texts:
         raise DataError(f"{file}: has no line to compare outputs on; give one with content")

@@ -99,9 +99,9 @@ def search_errors(
     """Beams of 1 to `widest` paths against the exact optimum, on every row of the data."""
     rows = list(task_of(model.config).data_rows(model, data, options, Report()))
     sources = [row.source for row in rows]
-    optima = _results(model.predict(sources, search=search or Exact()))
+    optima = _results(model.stream_cells(sources, search=search or Exact()))
     beams = {
-        width: _results(model.predict(sources, search=Beam(width, PLAIN)))
+        width: _results(model.stream_cells(sources, search=Beam(width, PLAIN)))
         for width in range(1, widest + 1)
     }
     encoded = model.target.encode_many([row.target for row in rows])

@@ -59,7 +59,7 @@ class ColumnFlags(OptionGroup):
             metavar="COL[:KIND]",
             help="source column, by name or position, and its kind: text, turns, label, vector, "
             "series, picture, sound or video; or none; several columns, with commas between, are "
-            "turns",
+            "read one after another, each by its own unit",
             rich_help_panel=DATA,
         ),
     ] = None

@@ -13,9 +13,10 @@ from seqloom.cli.data_options import RunArgument
 from seqloom.cli.option_groups import OptionGroup
 from seqloom.cli.panels import DATA, VIEW
 from seqloom.cli.terminal import behave_as_filter
-from seqloom.errors import ConfigError
+from seqloom.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from seqloom.config import DataConfig
     from seqloom.explain import ExplainedOutput, View
     from seqloom.prediction import Predictor, TextPredictor
 
@@ -46,7 +47,8 @@ class InputOptions(OptionGroup):
         typer.Option(
             "--file",
             metavar="FILE",
-            help="an input a line; after a tab its output, or its label",
+            help="a table with the run's columns, or an input a line and after a tab its output or "
+            "label",
             rich_help_panel=DATA,
         ),
     ] = None
@@ -60,15 +62,17 @@ class InputOptions(OptionGroup):
         ),
     ] = None
 
-    def rows(self, max_line: int) -> list[tuple[str, str | None]]:
-        """Each input with what is beside it."""
-        from seqloom.data import read_lines
+    def rows(self, data: "DataConfig") -> list[tuple[str, str | None]]:
+        """Each input as a cell of the run's source, with what is beside it."""
+        from seqloom.data import InputFile, row_cell
 
-        rows = [(text, self.output) for text in self.inputs or ()]
-        if self.file is None:
-            return rows
-        parts = (line.partition("\t") for line in read_lines(self.file, max_line=max_line))
-        return rows + [(text, beside if tab else None) for text, tab, beside in parts]
+        rows: list[tuple[str, str | None]] = []
+        for number, text in enumerate(self.inputs or (), 1):
+            try:
+                rows.append((row_cell(text, data), self.output))
+            except DataError as error:
+                raise error.at(f"input {number}") from None
+        return rows if self.file is None else [*rows, *InputFile(self.file, data).pairs()]
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,7 @@ def look(
 
     behave_as_filter()
     model = load(run)
-    rows = given.rows(model.config.data.max_line)
+    rows = given.rows(model.config.data)
     wanted = ViewRequest(tuple(rows), given.gold, options)
     show = show or _default_view(model, wanted)
     view = VIEWS[show](model, wanted)

@@ -178,7 +178,7 @@ def predict(
     model = _with_options(model, reading.assignments or [])
     model = model if wanted.length is None else _with_length(model, wanted.length)
     asks = partial(
-        model.stream,
+        model.stream_cells,
         search=choice.search(model.config.search, n_best=wanted.n_best),
         n_best=wanted.n_best,
         wishes=_output_options(wanted, details, max_line=model.config.data.max_line),

@@ -15,12 +15,21 @@ class ColumnStatistics:
     distinct_characters: int
     distinct_words: int
     sample_rows: int  # rows the distinct counts were made from
+    target_overlap: float = 0.0  # mean share of a row's character pairs that its target has too
 
     @property
     def has_closed_vocabulary(self) -> bool:
         """Whether the words are few and come back often, so that whole words can be learnt."""
         seen = self.words * self.sample_rows
         return self.distinct_words <= 2_000 and seen >= 20 * self.distinct_words
+
+    @property
+    def is_feature_list(self) -> bool:
+        """Whether a row lists a few features that come back often (`V;PST;3SG`), rather than being
+        a text that its target is made of."""
+        few = self.distinct_words <= 4 * self.distinct_characters
+        often = self.words * self.sample_rows >= 10 * self.distinct_words
+        return few and often and self.target_overlap < 0.2 and self.words <= 40
 
     @property
     def is_short(self) -> bool:
@@ -45,3 +54,4 @@ class Facts:
     source: ColumnStatistics
     target: ColumnStatistics
     stream: bool = False  # a plain text file
+    columns: tuple[ColumnStatistics, ...] = ()  # of each source column, where there are several

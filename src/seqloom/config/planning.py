@@ -59,6 +59,7 @@ def outline(overrides: Mapping[str, Any], *, preset: str = "auto", stream: bool 
 def check_columns(config: Config) -> None:
     """ConfigError where other options contradict what the columns hold."""
     _check_stream(config)
+    config.source.check_reading(config.data)
     config.target.check_config(config)
 
 

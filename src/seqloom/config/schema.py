@@ -24,7 +24,9 @@ class DataConfig(Section):
     """Where the two columns are and which rows count."""
 
     source: str = Field(
-        "1", description="source column: its name, or its position from 1; none if empty"
+        "1",
+        description="source column: its name, or its position from 1; several with commas between; "
+        "none if empty",
     )
     target: str = Field("2", description="target column: its name, or its position from 1")
     weight: str = Field(
@@ -37,6 +39,9 @@ class DataConfig(Section):
         "rows",
         description="without a source: each line is a row of its own, or all are one stream of "
         "text, in which the end of a line is a symbol",
+    )
+    columns: bool = Field(
+        False, description="the source is several columns, each read by its own unit"
     )
     turns: bool = Field(
         False,
@@ -78,6 +83,13 @@ class DataConfig(Section):
         description="series: rows from the top to learn from, to hold out, and to evaluate on; "
         "without them the last valid_share is held out",
     )
+
+    @property
+    def source_columns(self) -> list[str]:
+        """The source's columns, by name or position."""
+        several = self.turns or self.columns
+        named = self.source.split(",") if several else [self.source]
+        return [column.strip() for column in named]
 
 
 class SearchConfig(Section):

@@ -13,6 +13,7 @@ from seqloom.data.encoding import Columns, fingerprint, usable_rows
 from seqloom.data.identity import DataIdentity, compare_data, identify_data
 from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
+from seqloom.data.memory_inputs import MemoryInput, input_cells, row_cell
 from seqloom.data.preview import Preview, preview
 from seqloom.data.readers.gettext import MissingTranslation, PoFile
 from seqloom.data.readers.lines import file_name
@@ -56,6 +57,7 @@ __all__ = [
     "InputFile",
     "Lengths",
     "Masking",
+    "MemoryInput",
     "MissingTranslation",
     "Overlap",
     "PoFile",
@@ -83,6 +85,7 @@ __all__ = [
     "fingerprint",
     "hold_out",
     "identify_data",
+    "input_cells",
     "is_stream",
     "is_tagged",
     "overlap",
@@ -92,6 +95,7 @@ __all__ = [
     "read_rows",
     "read_series",
     "read_vectors",
+    "row_cell",
     "source_rows",
     "split_ranges",
     "survey",

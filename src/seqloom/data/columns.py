@@ -23,7 +23,7 @@ LONGEST_NAME = 40
 class ColumnSelection:
     """The columns as the user named them: source and weight, where rows have them, and target.
 
-    A source of turns may be several columns, and is the target too where rows are whole dialogs.
+    A source may be several columns; one of turns is the target too where rows are whole dialogs.
     """
 
     columns: tuple[str, ...]
@@ -35,7 +35,7 @@ class ColumnSelection:
     @classmethod
     def of(cls, config: DataConfig) -> "ColumnSelection":
         """What the configuration asks for."""
-        sources = config.source.split(",") if config.turns else [config.source]
+        sources = config.source_columns
         targets = [] if config.turns and config.source == config.target else [config.target]
         columns = [column.strip() for column in (*sources, *targets)]
         texts = [column for column in columns if column]
@@ -74,14 +74,17 @@ class ColumnSelection:
             if 1 <= int(column) <= len(names):
                 return int(column) - 1
             held = f"{len(names)} column" + "s" * (len(names) != 1)
-            raise DataError(f"{place}: there is no column {column} among {held}; {_cure(names)}")
+            problem = f"there is no column {column} among {held}"
+            raise DataError(problem, place=place, remedy=_cure(names))
         if len(matches) == 1:
             return matches[0]
         if matches:
             positions = " and ".join(str(index + 1) for index in matches)
             cure = "rename one" if named else "rename one or ask by position"
-            raise DataError(f"{place}: columns {positions} are both named {column!r}; {cure}")
-        raise DataError(f"{place}: there is no column {column!r}; {_nearest(column, names)}")
+            problem = f"columns {positions} are both named {column!r}"
+            raise DataError(problem, place=place, remedy=cure)
+        remedy = _nearest(column, names)
+        raise DataError(f"there is no column {column!r}", place=place, remedy=remedy)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,9 @@ def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
     """
     fields = columns.source.fingerprint, columns.target.fingerprint
     names = [path.name for path in data_files(data)]
-    facts = (FORMAT, names, columns.config.model_dump_json(), *fields, *parts)
+    exclude = None if columns.config.columns else {"columns"}  # which older runs do not have
+    options = columns.config.model_dump_json(exclude=exclude)
+    facts = (FORMAT, names, options, *fields, *parts)
     digest = sha256(repr(facts).encode("utf-8"))
     for path in data_files(data):
         with path.open("rb") as stream:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqloom.config import DataConfig
+from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers import READERS, Record, reader_of
-from seqloom.data.readers.dialogs import history_record
 from seqloom.data.readers.lines import file_name, text_lines
 from seqloom.data.readers.reader import file_ending
-from seqloom.data.report import Fault, FileLocation, Reason, Report, map_sound
+from seqloom.data.readers.source_columns import source_record
+from seqloom.data.report import Fault, FileLocation, Reason, Report
+from seqloom.errors import DataError
 
-__all__ = ["InputFile"]
+__all__ = ["TAB", "InputFile", "positions"]
 
 TAB = "\t"
 
@@ -36,11 +38,15 @@ class InputFile:
 
     def cells(self) -> Iterator[str]:
         """The source cell of each row, empty where the row is blank."""
-        records = self._table() if self._is_table else self._lines()
+        return (cell for cell, _ in self.pairs(targets=False))
+
+    def pairs(self, *, targets: bool = True) -> Iterator[tuple[str, str | None]]:
+        """The same with the target beside each, where there is one and it is wanted."""
+        records = self._table(targets=targets) if self._is_table else self._lines()
         for number, record in enumerate(records):
             if number == 0:
                 self.lines_before = record.place.line - 1
-            yield self._cell(record)
+            yield self._pair(record)
 
     @property
     def _is_table(self) -> bool:
@@ -48,26 +54,24 @@ class InputFile:
             return False
         return not reader_of(self.path).is_plain_text
 
-    @property
-    def _columns(self) -> list[str]:
-        """The source's columns, as the run names them."""
-        named = self.config.source.split(",") if self.config.turns else [self.config.source]
-        return [column.strip() for column in named]
-
-    def _table(self) -> Iterator[Record | Fault]:
-        """The source columns of each row of a table; its target need not be there."""
-        alone = self.config.model_copy(update={"target": "", "weight": ""})
+    def _table(self, *, targets: bool) -> Iterator[Record | Fault]:
+        """The source columns of each row of a table, and the target's where it is there."""
         path = self.path or Path()
         self.notice(f"{path}: reading column {self.config.source} as the source")
-        records = reader_of(path).records(path, alone)
-        if self.config.turns:
-            records = map_sound(records, history_record)
-        return map_sound(records, self._in_folder) if self.config.files else records
+        alone = self.config.model_copy(update={"target": "", "weight": ""})
+        if targets and self.config.target and self.config.target != self.config.source:
+            wanted = self.config.model_copy(update={"weight": ""})
+            if self._has_target(path, wanted):
+                return reader_of(path).records(path, wanted)
+        return reader_of(path).records(path, alone)
 
-    def _in_folder(self, record: Record) -> Record:
-        """A file that is named in a table lies beside it, as in training."""
-        folder = Path(record.place.file).parent
-        return Record(record.place, [str(folder / cell.strip()) for cell in record.cells])
+    def _has_target(self, path: Path, wanted: DataConfig) -> bool:
+        """Whether a table has the target's column too."""
+        try:
+            next(reader_of(path).records(path, wanted), None)
+        except DataError:
+            return False
+        return True
 
     def _lines(self) -> Iterator[Record | Fault]:
         name, told = file_name(self.path), False
@@ -83,22 +87,27 @@ class InputFile:
                     self.notice(f"{place}: has tabs; reading column {self.config.source}")
                 yield self._split(line, place)
             else:
-                yield Record(place, [line])
+                yield self._bare(line, place)
 
     def _has_columns(self, line: str) -> bool:
         """Whether a line is a row of several columns rather than a bare input."""
         return TAB in line and bool(self.config.source) and bool(line.strip())
 
+    def _bare(self, line: str, place: FileLocation) -> Record | Fault:
+        """A line without tabs: an input where the source is one column, or a list of turns."""
+        count = len(self.config.source_columns)
+        if not self.config.columns or not line.strip():
+            return Record(place, [line])
+        problem = f"has 1 column, and the run reads columns {self.config.source}"
+        return Fault(Reason.COLUMNS, place, problem, f"give {count} with tabs between them")
+
     def _split(self, line: str, place: FileLocation) -> Record | Fault:
-        """The source columns of a line: by their positions, or all of them in order."""
-        cells, columns = line.split(TAB), self._columns
-        positions = [int(column) for column in columns if column.isdecimal()]
-        if len(positions) == len(columns) and max(positions) <= len(cells):
-            chosen = [cells[position - 1] for position in positions]
-        elif len(cells) == len(columns):
-            chosen = cells
-        else:
-            wanted = f"column{'s' * (len(columns) > 1)} {self.config.source}"
+        """The source columns of a line: by their positions, or all of them in order; and after
+        them the target, where it has a position too."""
+        cells = line.split(TAB)
+        chosen = positions(self.config, len(cells))
+        if chosen is None:
+            wanted = f"column{'s' * (len(self.config.source_columns) > 1)} {self.config.source}"
             problem = f"has {len(cells)} columns, and the run reads {wanted}"
             return Fault(
                 Reason.COLUMNS,
@@ -106,17 +115,46 @@ class InputFile:
                 problem,
                 "give a table with a header as .tsv, or the source columns alone",
             )
-        record = Record(place, chosen)
-        return history_record(record) if self.config.turns else record
+        return Record(place, [cells[index] for index in chosen])
 
-    def _cell(self, record: Record | Fault) -> str:
-        if isinstance(record, Record):
+    def _pair(self, record: Record | Fault) -> tuple[str, str | None]:
+        found = record if isinstance(record, Fault) else self._join(record)
+        if isinstance(found, Record):
             if self.report is not None:
                 self.report.kept += 1
-            return record.cells[0]
-        if record.reason is Reason.BLANK:
-            return ""
+            return found.cells[0], found.cells[1] if len(found.cells) > 1 else None
+        if found.reason is Reason.BLANK:
+            return "", None
         if self.report is None:
-            raise record.error()
-        self.report.drop(record.reason, record.place)
-        return ""
+            raise found.error()
+        self.report.drop(found.reason, found.place)
+        return "", None
+
+    def _join(self, record: Record) -> Record | Fault:
+        """The source as one cell, and the target after it where there is one."""
+        count = len(self.config.source_columns)
+        cells = record.cells[:count]
+        found = source_record(Record(record.place, cells), self.config)
+        if isinstance(found, Fault):
+            return found
+        (cell,) = found.cells
+        if self.config.files and self._is_table:  # a file that a table names lies beside it
+            cell = str(Path(record.place.file).parent / cell.strip())
+        return Record(record.place, [cell, *record.cells[count:]])
+
+
+def positions(config: DataConfig, width: int) -> tuple[int, ...] | None:
+    """Where the source columns are in a row of so many cells without names, and the target after
+    them if it is there; None where that cannot be told."""
+    columns = config.source_columns
+    if all(column.isdecimal() for column in columns):
+        wanted = ColumnSelection.of(config.model_copy(update={"target": "", "weight": ""}))
+        try:
+            found = wanted.find_all([""] * width, "")
+        except DataError:
+            return None
+        target = config.target
+        beside = target.isdecimal() and 1 <= int(target) <= width and target not in columns
+        beside = beside and len(found) < width
+        return (*found, int(target) - 1) if beside else found
+    return tuple(range(width)) if len(columns) == width else None

@@ -6,9 +6,10 @@ at most `SAMPLE` rows are kept whole.
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import pairwise
 from random import Random
 from typing import NamedTuple, Self
 
@@ -151,7 +152,13 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
         strict=True,
     )
     return Survey(
-        facts=Facts(report.kept, sides[0], sides[1], is_stream(data)),
+        facts=Facts(
+            report.kept,
+            sides[0],
+            sides[1],
+            is_stream(data),
+            _each_column(reservoir.rows) if config.columns else (),
+        ),
         report=report,
         sample=reservoir.rows,
         characters=characters,
@@ -187,7 +194,26 @@ def text_hash(text: str) -> int:
 
 def _source_text(source: str, config: DataConfig) -> str:
     """The text of a source, without what holds its turns together."""
-    return " ".join(split_turns(source)) if config.turns else source
+    return " ".join(split_turns(source)) if config.turns or config.columns else source
+
+
+def _each_column(rows: Sequence[tuple[str, str]]) -> tuple[ColumnStatistics, ...]:
+    """The statistics of each source column, and how much of it is in the target too."""
+    columns = zip(*(split_turns(source) for source, _ in rows), strict=True)
+    found = []
+    for texts in columns:
+        characters = sum(map(len, texts)) / len(texts)
+        shares = [_shared_pairs(text, row[1]) for text, row in zip(texts, rows, strict=True)]
+        statistics, _ = _column_statistics(texts, characters)
+        found.append(replace(statistics, target_overlap=sum(shares) / len(shares)))
+    return tuple(found)
+
+
+def _shared_pairs(text: str, target: str) -> float:
+    """The share of the pairs of characters in a text that its target has too."""
+    pairs = {first + second for first, second in pairwise(text.casefold())}
+    folded = target.casefold()
+    return sum(pair in folded for pair in pairs) / len(pairs) if pairs else 0.0
 
 
 def _column_statistics(

@@ -17,6 +17,7 @@ from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers import FileReader, Record, reader_of
 from seqloom.data.readers.dialogs import turn_rows
 from seqloom.data.readers.lines import check_file, count_lines, text_lines
+from seqloom.data.readers.source_columns import join_columns
 from seqloom.data.readers.structured import cell_text, number_text, turns_text
 from seqloom.data.report import (
     Fault,
@@ -123,6 +124,8 @@ def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
     records = _records(data, config)
     if config.turns:
         records = expand_sound(records, partial(turn_rows, config=config))
+    elif config.columns:
+        records = map_sound(records, partial(join_columns, config=config))
     return map_sound(records, partial(_check_record, config=config))
 
 

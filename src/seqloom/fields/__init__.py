@@ -2,6 +2,7 @@
 
 from seqloom.config.columns import column_names
 from seqloom.fields.blanks import BlanksField, MarkedText
+from seqloom.fields.columns import ColumnsField
 from seqloom.fields.field_files import PersistentField, UploadLimits
 from seqloom.fields.file_fields import FileField
 from seqloom.fields.items import Items, Numbers, Pixels, Series, Symbols
@@ -35,6 +36,7 @@ __all__ = [
     "START",
     "UNK",
     "BlanksField",
+    "ColumnsField",
     "Field",
     "FileField",
     "Items",

@@ -127,7 +127,7 @@ class MarkedText:
     """
 
     closing = 1  # `<end>`
-    is_absent = reads_files = takes_turns = False
+    is_absent = reads_files = False
 
     def __init__(self, text: TextField, marker: str) -> None:
         self.text = text

@@ -28,10 +28,6 @@ class Readable(Protocol):
     def reads_files(self) -> bool:
         """Whether cells name files."""
 
-    @property
-    def takes_turns(self) -> bool:
-        """Whether an input may be a list of texts."""
-
     def fault(self, cell: str) -> DataError | None:
         """The error that a cell is, with how to mend it; None where nothing is wrong with it."""
 

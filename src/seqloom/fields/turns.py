@@ -7,7 +7,7 @@ the id that `<start>` has in a target, so no text can give it and no vocabulary 
 import json
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -54,17 +54,21 @@ def _are_texts(found: list[Any]) -> bool:
 class TurnsField(TextField):
     """Texts in the order in which they were said; where there is no room for all, the newest."""
 
-    takes_turns: ClassVar[bool] = True
     takes_any_cell = False
 
     truncates_left = True
 
     def __init__(
-        self, config: TextConfig, tokenizer: Tokenizer, spelling: Spelling | None = None
+        self,
+        config: TextConfig,
+        tokenizer: Tokenizer,
+        spelling: Spelling | None = None,
+        listed: Sequence[str] = (),
     ) -> None:
-        """Use `learn` or `restore`."""
-        super().__init__(config, tokenizer, spelling)
-        self._text = TextField(config, tokenizer, spelling)
+        """Use `learn` or `restore`; `listed` is the vocabulary of a file."""
+        super().__init__(config, tokenizer, spelling, listed)
+        self.takes_any_cell = False
+        self._text = TextField(config, tokenizer, spelling, listed)
         self._most = config.newest_turns
 
     @classmethod

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from seqloom.errors import ConfigError
-from seqloom.fields import TurnsField
+from seqloom.fields import TurnsField, join_turns
 from seqloom.prediction.decoding import ContinuousBatch, PendingInput
 from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
 from seqloom.prediction.request import PredictionRequest
@@ -38,7 +38,7 @@ class Conversation:
         """
         said = [*self.turns, text]
         asked = self.model.decoding_request(PredictionRequest(self.search, options=self.options))
-        (read,) = self.model.input_reader.read_all([said]).encoded
+        (read,) = self.model.input_reader.read_all([join_turns(said)]).encoded
         running: ContinuousBatch[int] = ContinuousBatch(self.model)
         known: list[int] = []
         outputs = running.add([PendingInput(0, read, len(self.turns) // 2, asked)])

@@ -19,7 +19,6 @@ from seqloom.prediction.image_grid import dummy_input
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
-    Input,
     InputGroup,
     batch_by_length,
     pad_batch,
@@ -49,18 +48,18 @@ class HeadPredictor(Predictor):
         """What reads inputs: the engine's where there is one."""
         return self.network.encoder if self.engine is None else self.engine.encoder
 
-    def stream(
+    def stream_cells(
         self,
-        inputs: Iterable[Input],
+        cells: Iterable[str],
         *,
         search: Search | None = None,
         n_best: int = 1,
         wishes: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
-        """The same, with `group` inputs in memory at a time.
+        """An output for each cell of the source column, with `group` of them in memory at a time.
 
-        Where an input cannot be read, the outputs of those before it come first, then the error.
+        Where one cannot be read, the outputs of those before it come first, then the error.
         """
         if search is not None or n_best > 1 or wishes.has_constraints or wishes.tree:
             kind = self.target.config.kind.rstrip("s")
@@ -68,7 +67,7 @@ class HeadPredictor(Predictor):
                 f"a model of {kind}s judges and does not search: leave search options, prefixes "
                 "and --n-best out (--alternatives tells the next best)"
             )
-        for each in self.input_reader.groups(inputs, group):
+        for each in self.input_reader.groups(cells, group):
             yield from self.predict_group(each, wishes)
             if each.fault is not None:
                 raise each.fault

@@ -9,30 +9,20 @@ import numpy as np
 import torch
 
 from seqloom.data import batch_dtype
-from seqloom.errors import ConfigError, DataError, InputError, SeqloomError
-from seqloom.fields import (
-    EMPTY,
-    Field,
-    Readable,
-    Values,
-    join_turns,
-)
+from seqloom.errors import DataError, InputError, SeqloomError
+from seqloom.fields import EMPTY, Field, Readable, Values
 from seqloom.model import Source
 from seqloom.remedies import FileLocation
 
 __all__ = [
     "GROUP_SIZE",
     "EncodedInput",
-    "Input",
     "InputGroup",
     "InputReader",
     "batch_by_length",
     "check_cells",
     "pad_batch",
 ]
-
-Input = str | Sequence[str]
-"""A cell of the source column; or, of a source of turns, a list of them."""
 
 GROUP_SIZE = 4_096  # inputs looked at together, so that those of one length can share a batch, ...
 MAX_GROUP_BYTES = 64 * 2**20  # ... or fewer, where files of so many bytes have been read
@@ -63,25 +53,23 @@ class InputReader(NamedTuple):
     max_items: int
 
     def groups(
-        self, inputs: Iterable[Input], size: int, *, held: float = MAX_GROUP_BYTES
+        self, cells: Iterable[str], size: int, *, held: float = MAX_GROUP_BYTES
     ) -> Iterator[InputGroup]:
         """So many inputs at a time; the last group ends before the first that cannot be read.
 
         Files end a group too, once they hold so many bytes as the model reads them.
         """
-        if isinstance(inputs, str):
-            raise ConfigError("predict takes a list of texts: put the text in brackets")
-        pending, group = iter(inputs), InputGroup(range(0), [], None, [])
+        pending, group = iter(cells), InputGroup(range(0), [], None, [])
         while group.fault is None:
             group = self._group(pending, group.lines.stop, size, held=held)
             if not group.cells and group.fault is None:
                 return
             yield group
 
-    def read_all(self, inputs: Sequence[Input]) -> InputGroup:
+    def read_all(self, cells: Sequence[str]) -> InputGroup:
         """All inputs in one group, or the error of the first that cannot be read."""
         nothing = InputGroup(range(0), [], None, [])
-        group = next(self.groups(inputs, max(1, len(inputs)), held=inf), nothing)
+        group = next(self.groups(cells, max(1, len(cells)), held=inf), nothing)
         if group.fault is not None:
             raise group.fault
         return group
@@ -91,7 +79,7 @@ class InputReader(NamedTuple):
         cut = len(row) - self.field.closing > self.max_items
         return EncodedInput(number, self.field.truncate(row, self.max_items), cut)
 
-    def _group(self, pending: Iterator[Input], line: int, size: int, *, held: float) -> InputGroup:
+    def _group(self, pending: Iterator[str], line: int, size: int, *, held: float) -> InputGroup:
         """The next group; files are read one by one, so that each is while it is at hand."""
         cells: list[str] = []
         encoded: list[EncodedInput] = []
@@ -107,34 +95,15 @@ class InputReader(NamedTuple):
         return InputGroup(range(line, line + len(cells)), encoded, fault, cells)
 
     def _valid_cells(
-        self, pending: Iterator[Input], count: int, line: int
+        self, pending: Iterator[str], count: int, line: int
     ) -> tuple[list[str], SeqloomError | None]:
-        """The next inputs as cells, up to the first that cannot be read, and its error."""
-        cells, fault = self._take_cells(pending, count)
+        """The next inputs, up to the first that cannot be read, and its error."""
+        cells, fault = _take_cells(pending, count)
         for number, cell in enumerate(cells):
             wrong = self.field.fault(cell) if self._is_present(cell) else None
             if wrong is not None:
                 return cells[:number], _input_error(line + number + 1, wrong)
         return cells, fault
-
-    def _take_cells(
-        self, pending: Iterator[Input], count: int
-    ) -> tuple[list[str], SeqloomError | None]:
-        """The next inputs as cells, and the error that ended them if one did."""
-        cells: list[str] = []
-        try:
-            for given in islice(pending, count):
-                cells.append(given if isinstance(given, str) else self._join_turns(given))
-        except SeqloomError as error:
-            return cells, error
-        return cells, None
-
-    def _join_turns(self, given: Sequence[str]) -> str:
-        if not self.field.takes_turns:
-            raise ConfigError(
-                f"a list of turns is given, and the source is {self.field.describe()}: give texts"
-            )
-        return join_turns(given)
 
     def _encode_cells(self, cells: list[str], first: int) -> list[EncodedInput]:
         """The cells that are not blank; the first of all has that number."""
@@ -146,6 +115,16 @@ class InputReader(NamedTuple):
 
     def _is_present(self, cell: str) -> bool:
         return bool(cell.strip()) or self.field.is_absent
+
+
+def _take_cells(pending: Iterator[str], count: int) -> tuple[list[str], SeqloomError | None]:
+    """The next inputs, and the error that ended them if one did."""
+    cells: list[str] = []
+    try:
+        cells.extend(islice(pending, count))
+    except SeqloomError as error:
+        return cells, error
+    return cells, None
 
 
 def _input_error(line: int, wrong: DataError) -> InputError:

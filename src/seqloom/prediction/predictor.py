@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.config import Config
+from seqloom.data import MemoryInput, input_cells, row_cell
 from seqloom.errors import DataError
 from seqloom.fields import Field, Values
 from seqloom.model import Network
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
-    Input,
     InputGroup,
     InputReader,
     check_cells,
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from seqloom.prediction.text_predictor import TextPredictor
 
 __all__ = ["BLANK_OUTPUT", "Predictor"]
+
+Inputs = Iterable[MemoryInput] | Path | Any
+"""Inputs in memory, the path of a file of them, or a table of another library."""
 
 BLANK_OUTPUT = Output("", 0.0, 0.0, (), "blank")
 
@@ -56,28 +59,28 @@ class Predictor(ABC):
         """Whether there is no source, so that inputs are beginnings of outputs."""
         return False
 
-    def __call__(self, cell: Input) -> Output:
+    def __call__(self, given: MemoryInput) -> Output:
         """The output for one input, with its attention where there is any."""
-        return self.predict([cell], attention=True)[0]
+        return self.predict([given], attention=True)[0]
 
     def predict(
         self,
-        inputs: Iterable[Input],
+        inputs: Inputs,
         *,
         search: Search | None = None,
         n_best: int = 1,
         attention: bool = False,
         wishes: OutputOptions = NO_OPTIONS,
     ) -> list[Output]:
-        """An output for each input, in order."""
+        """An output for each input, in order: texts, tuples of columns, objects with the columns'
+        names, a table of Arrow, pandas or polars, or the path of a file."""
         if attention:
             wishes = replace(wishes, attention=True)
         return list(self.stream(inputs, search=search, n_best=n_best, wishes=wishes))
 
-    @abstractmethod
     def stream(
         self,
-        inputs: Iterable[Input],
+        inputs: Inputs,
         *,
         search: Search | None = None,
         n_best: int = 1,
@@ -88,6 +91,20 @@ class Predictor(ABC):
 
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
+        cells = input_cells(inputs, self.config.data)
+        return self.stream_cells(cells, search=search, n_best=n_best, wishes=wishes, group=group)
+
+    @abstractmethod
+    def stream_cells(
+        self,
+        cells: Iterable[str],
+        *,
+        search: Search | None = None,
+        n_best: int = 1,
+        wishes: OutputOptions = NO_OPTIONS,
+        group: int = GROUP_SIZE,
+    ) -> Iterator[Output]:
+        """The same for cells of the source column, as readers of files give them."""
 
     @abstractmethod
     def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterable[Output]:
@@ -97,8 +114,18 @@ class Predictor(ABC):
     def predict_rows(self, rows: Sequence[Values]) -> list[Output]:
         """An output for each input that is already encoded."""
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
+    def score(self, pairs: Sequence[tuple[MemoryInput, str]]) -> list[ScoredOutput]:
         """The log-probability of each given output, token by token (S7.4)."""
+        cells = []
+        for number, (given, target) in enumerate(pairs, 1):
+            try:
+                cells.append((row_cell(given, self.config.data), target))
+            except DataError as error:
+                raise error.at(f"pair {number}") from None
+        return self.score_cells(cells)
+
+    def score_cells(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
+        """The same for cells of the source column."""
         check_cells("target", [target for _, target in pairs], self.target)
         return self.score_held_out(pairs)
 

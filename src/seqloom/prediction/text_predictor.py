@@ -17,7 +17,6 @@ from seqloom.prediction.image_grid import dummy_input, picture_grid
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
-    Input,
     InputGroup,
     batch_by_length,
     check_cells,
@@ -84,21 +83,21 @@ class TextPredictor(Predictor):
         """Whether it has learnt from a stream, where no text ends."""
         return self.config.data.lines == "stream"
 
-    def stream(
+    def stream_cells(
         self,
-        inputs: Iterable[Input],
+        cells: Iterable[str],
         *,
         search: Search | None = None,
         n_best: int = 1,
         wishes: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
-        """The same, with `group` inputs in memory at a time.
+        """An output for each cell of the source column, with `group` of them in memory at a time.
 
-        Where an input cannot be read, the outputs of those before it come first, then the error.
+        Where one cannot be read, the outputs of those before it come first, then the error.
         """
         asked = self.decoding_request(PredictionRequest(search, n_best, wishes))
-        for each in self.input_reader.groups(inputs, group):
+        for each in self.input_reader.groups(cells, group):
             yield from self._decode_group(each, asked)
             if each.fault is not None:
                 raise each.fault

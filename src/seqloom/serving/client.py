@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Client"]
 
 ClientInput = str | list[str] | bytes | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-"""A text; a list of turns; a file's content or its path; a series as columns or as rows."""
+"""A text; a list of turns or columns; an object with the columns' names; a file's content or its
+path; a series as columns or as rows."""
 
 UNREACHABLE = "no server answers at {}; start one with seqloom serve DIR"
 TRUNCATED = "the server's answer ended before its time; ask again"
@@ -152,9 +153,14 @@ def _are_turns(given: ClientInput) -> bool:
     return isinstance(given, list) and all(isinstance(turn, str) for turn in given)
 
 
+def _is_row(given: ClientInput) -> bool:
+    """Whether an object has a value for each column, rather than a list of them."""
+    return isinstance(given, Mapping) and all(isinstance(each, str) for each in given.values())
+
+
 def _encode_input(given: ClientInput) -> Any:
     """An input as a request holds it."""
-    if isinstance(given, str) or _are_turns(given):
+    if isinstance(given, str) or _are_turns(given) or _is_row(given):
         return given
     if isinstance(given, Path):
         try:

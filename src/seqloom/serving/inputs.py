@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from seqloom.config import ServingConfig
-from seqloom.data import SeriesTable
+from seqloom.config import DataConfig, ServingConfig
+from seqloom.data import SeriesTable, row_cell
 from seqloom.errors import ConfigError, DataError, LimitError, RowError
 from seqloom.fields import Field as Column
-from seqloom.fields import UploadLimits, join_turns
+from seqloom.fields import UploadLimits
 from seqloom.prediction import (
     EncodedInput,
     Forecaster,
@@ -34,7 +34,7 @@ __all__ = [
     "uploads",
 ]
 
-# that can be sent
+OBJECTS = {"series": "series", "base64": "file"}  # by the name that they have
 MAX_LABELS = 500  # labels that are listed
 
 
@@ -95,7 +95,7 @@ class SeriesInput(StrictModel):
 
 def _kind(value: Any) -> str:
     if isinstance(value, dict):
-        return "series" if "series" in value else "file"
+        return next((name for key, name in OBJECTS.items() if key in value), "columns")
     return "turns" if isinstance(value, list) else "text"
 
 
@@ -103,7 +103,8 @@ Input = Annotated[
     Annotated[str, Tag("text")]
     | Annotated[list[str], Tag("turns")]
     | Annotated[FileInput, Tag("file")]
-    | Annotated[SeriesInput, Tag("series")],
+    | Annotated[SeriesInput, Tag("series")]
+    | Annotated[dict[str, Cell], Tag("columns")],
     Discriminator(_kind),
 ]
 
@@ -122,11 +123,13 @@ def reads_files(model: Predictor) -> bool:
     return model.source.takes_uploads
 
 
-def check_input(given: str | list[str] | FileInput | SeriesInput, limits: ServingConfig) -> None:
+def check_input(given: Input, limits: ServingConfig) -> None:
     """LimitError where it is larger than this server takes."""
     sizes: tuple[tuple[str, int, int], ...] = ()
-    if isinstance(given, str | list):
-        size = len(given) if isinstance(given, str) else sum(len(turn) + 1 for turn in given)
+    if isinstance(given, str | list | dict):
+        parts = [given] if isinstance(given, str) else [*given]
+        parts += map(str, given.values()) if isinstance(given, dict) else []
+        size = sum(len(part) + 1 for part in parts) - isinstance(given, str)
         sizes = (("characters", size, limits.characters),)
     elif isinstance(given, SeriesInput):
         sizes = (
@@ -157,14 +160,23 @@ def _row(field: Column, content: bytes, limits: ServingConfig) -> Any:
 
 
 def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:
-    """Inputs that are texts or, where the model reads them, turns; the first other is an error."""
+    """Inputs that are texts, objects with the columns' names or, where the model reads them, turns
+    and columns; the first other is an error."""
     found = []
     for number, given in enumerate(inputs, start=1):
-        turns = isinstance(given, list) and model.source.takes_turns
-        if not turns and not isinstance(given, str):
-            raise DataError(f"inputs, number {number}: is not a text, which this model reads")
-        found.append(join_turns(given) if turns else given)
+        try:
+            found.append(_cell(given, model.config.data))
+        except DataError as error:
+            raise error.at(f"inputs, number {number}") from None
     return found
+
+
+def _cell(given: Any, config: DataConfig) -> str:
+    """The source cell of an input."""
+    listed = isinstance(given, list) and (config.turns or config.columns)
+    if not listed and not isinstance(given, str | dict):
+        raise DataError("is not a text, which this model reads")
+    return row_cell(given, config, strict=True)
 
 
 def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, int | None]]:
@@ -192,7 +204,11 @@ def describe_model(model: Predictor) -> dict[str, Any]:
     """What a model reads and writes, and how it searches unless told otherwise."""
     config = model.config
     fields = {
-        "source": {**_field(model.source), "longest": config.data.max_source},
+        "source": {
+            "columns": config.data.source_columns,
+            **_field(model.source),
+            "longest": config.data.max_source,
+        },
         "target": {**_field(model.target), "longest": config.data.max_target},
     }
     if model.as_text_predictor() is not None:

@@ -35,7 +35,9 @@ class PredictRequest(StrictModel):
 
     model: str | None = Field(None, description="which model, by its name; the first if absent")
     inputs: list[Input] = Field(
-        description="texts, turns, files or series, each of which has an output", min_length=1
+        description="texts, objects with the names of columns, turns, files or series; each has an "
+        "output",
+        min_length=1,
     )
     search: OptionsTable | None = Field(None, description="the model's own choice if absent")
     n_best: Positive = Field(1, description="outputs for each input")

@@ -191,7 +191,7 @@ class Service:
         pairs = list(zip(texts(model, sources), targets, strict=True))
         if model.is_stream:
             return lambda: [model.score_lines([pair])[0] for pair in pairs]
-        return lambda: model.score(pairs)
+        return lambda: model.score_cells(pairs)
 
     def _decoding_tickets(
         self, job: Job, model: TextPredictor, request: PredictRequest

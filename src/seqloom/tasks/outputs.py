@@ -105,7 +105,7 @@ def evaluate_outputs(
     """The metrics of what a head gives, its perplexity if it has one, and what baselines reach."""
     report = Report()
     rows = [(row.source, row.target) for row in task.data_rows(model, data, options, report)]
-    outputs = list(model.predict(source for source, _ in rows))
+    outputs = list(model.stream_cells(source for source, _ in rows))
     compared = task.predictions(outputs, [target for _, target in rows])
     scores = score_all(compared)
     if task.has_perplexity:

@@ -33,7 +33,6 @@ __all__ = [
 ]
 
 LONGEST = 60  # items of an input that is explained; of one made of numbers, 100 times as many
-UNITS = {"text": "tokens", "turns": "tokens", "sound": "frames"}  # that differ from row to row
 
 
 class Scale(NamedTuple):
@@ -159,7 +158,7 @@ Quality = Callable[[int, HeldOutRow, Output], float]
 
 def source_length(model: Predictor) -> Length:
     """Lengths of sources."""
-    unit = UNITS.get(model.source.config.kind)
+    unit = model.source.length_unit
     return f"{unit} of the source" if unit else "", lambda row: len(row.source_values)
 
 

@@ -230,8 +230,17 @@ class Task(ABC, Generic[AnyPredictor]):
 
     def example_command(self, config: Config, run: Path, data: str) -> str:
         """The command that uses a finished run."""
+        if config.data.columns:
+            columns = "\\t".join(f"your {name}" for name in _column_titles(config.data))
+            return f"printf '{columns}\\n' | seqloom predict {run}"
         example = EXAMPLES.get(config.source.kind, "your text")
         return f"echo '{example}' | seqloom predict {run}"
+
+
+def _column_titles(data: DataConfig) -> list[str]:
+    """What to call each source column: its name, or `column 3`."""
+    names = data.source_columns
+    return [f"column {name}" if name.isdecimal() else name for name in names]
 
 
 TASKS: Family[Any, Task[Any]] = Family("task", home="seqloom.tasks")

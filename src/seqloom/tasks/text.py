@@ -126,7 +126,7 @@ class TextTask(Task[TextPredictor]):
         report = Report()
         rows = [(row.source, row.target) for row in self.data_rows(model, data, options, report)]
         references = [target for _, target in rows]
-        found = model.predict((source for source, _ in rows), search=search)
+        found = model.stream_cells((source for source, _ in rows), search=search)
         outputs = [output.text for output in found]
         scores = self.metrics(outputs, references, lowercase=lowercase)
         scores.append(perplexity_score(list(score_groups(model, rows))))

@@ -15,6 +15,7 @@ from seqloom.config.columns.options import (
     TargetOptions,
 )
 from seqloom.config.columns.series import HorizonConfig, SeriesConfig, WindowConfig, column_names
+from seqloom.config.columns.several import ColumnsConfig
 from seqloom.config.columns.sides import (
     ColumnConfig,
     SourceConfig,
@@ -30,6 +31,7 @@ __all__ = [
     "BlanksConfig",
     "ColumnConfig",
     "ColumnOptions",
+    "ColumnsConfig",
     "HorizonConfig",
     "LabelConfig",
     "NoColumnConfig",

@@ -91,7 +91,7 @@ class BlanksConfig(TargetOptions):
     def check_config(self, config: "Config") -> None:
         """ConfigError where blanks cannot be had of such a source, or options contradict."""
         source = config.source
-        if not isinstance(source, TextConfig) or source.has_turns:
+        if not isinstance(source, TextConfig) or source.has_several_texts:
             raise ConfigError(
                 f"a source of kind {source.kind} and blanks do not go together: blanks are tokens "
                 "of a text"

@@ -27,7 +27,7 @@ class TagsConfig(TargetOptions):
 
     def check_source(self, source: SourceOptions) -> None:
         """ConfigError where the source has no tokens that a tag could belong to."""
-        if not source.is_text or source.has_turns:
+        if not source.is_text or source.has_several_texts:
             raise ConfigError(
                 f"a source of kind {source.kind} and tags do not go together: a tag belongs to a "
                 "token of a text"

@@ -16,7 +16,7 @@ from seqloom.registry import Family
 
 if TYPE_CHECKING:
     from seqloom.config.architecture.encoders import EncoderOptions
-    from seqloom.config.schema import Config
+    from seqloom.config.schema import Config, DataConfig
 
 __all__ = [
     "COLUMNS",
@@ -59,7 +59,7 @@ class ColumnOptions(PartOptions):
     """What a column of data holds, and how it is read."""
 
     is_text: ClassVar[bool] = False  # whether a cell is cut into tokens of a vocabulary
-    has_turns: ClassVar[bool] = False  # whether a cell holds several texts
+    has_several_texts: ClassVar[bool] = False  # whether a cell holds several
 
     @property
     def keeps_own_field(self) -> bool:
@@ -94,6 +94,10 @@ class SourceOptions(ColumnOptions):
     def reads_letters(self) -> bool:
         """Whether the letters of each token are read beside it."""
         return False
+
+    def check_reading(self, data: "DataConfig") -> None:
+        """ConfigError where rows are read in a way that contradicts such a source."""
+        return
 
     def check_target(self, target: "TargetOptions") -> None:
         """ConfigError where nothing can be learnt of such a target from such a source."""
@@ -133,12 +137,12 @@ class TargetOptions(ColumnOptions):
     @classmethod
     def complete(cls, overrides: Mapping[str, Any]) -> Overrides:
         """The user's options with what follows from them for the columns: several columns as
-        source are turns."""
+        source are a kind of their own."""
         chosen = dict(overrides)
         data, source = chosen.get("data", {}), chosen.get("source", {})
         several = isinstance(data, Mapping) and "," in str(data.get("source", ""))
         if several and isinstance(source, Mapping):
-            chosen["source"] = {"kind": "turns", **source}
+            chosen["source"] = {"kind": "columns", **source}
         return chosen
 
     def check_source(self, source: SourceOptions) -> None:

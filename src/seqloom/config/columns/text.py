@@ -209,7 +209,7 @@ def _stream_layers(tokens: float, *, spelt: bool) -> Overrides:
 class TurnsConfig(TextConfig):
     """Several texts read as one, such as the turns of a dialog, the newest last (S8)."""
 
-    has_turns: ClassVar[bool] = True
+    has_several_texts: ClassVar[bool] = True
 
     kind: Literal["turns"] = "turns"  # type: ignore[assignment]
     most_turns: Count = Field(

@@ -103,8 +103,9 @@ def beam_tree(
     options = model.config.search
     ranking = Ranking.from_config(options)
     width = width or max(2, options.beam)
-    found = model.predict([text], search=Beam(width, ranking), wishes=OutputOptions(tree=True))[0]
-    exact = model.predict([text], search=Exact(ranking, expansions=expansions))[0]
+    beam, wishes = Beam(width, ranking), OutputOptions(tree=True)
+    (found,) = model.stream_cells([text], search=beam, wishes=wishes)
+    (exact,) = model.stream_cells([text], search=Exact(ranking, expansions=expansions))
     winner, optimum = (
         SearchOutcome(
             each.text, each.score, each.normalised, each.tokens[-1].text == SPECIAL_SYMBOLS[END]

@@ -47,7 +47,8 @@ export function fit({ source, target, search }, bounds) {
   limits = bounds;
   const kind = document.querySelector(`[data-reads="${CSS.escape(source.kind)}"]`) ? source.kind : "text";
   for (const panel of document.querySelectorAll("[data-reads]")) panel.hidden = panel.dataset.reads !== kind;
-  at("source-label").textContent = TITLES[source.kind] ?? "Input";
+  const title = source.kind === "columns" ? `A line for each column: ${source.columns.join(", ")}` : "Input";
+  at("source-label").textContent = TITLES[source.kind] ?? title;
   at("source-label").htmlFor = { text: "source", turns: "line", label: "choice", series: "table" }[kind] ?? kind;
   const listed = source.kind === "label" && source.labels;
   at("choice").replaceChildren(...(listed || []).map((name) => element("option", { value: name, textContent: name })));
@@ -161,6 +162,7 @@ export function isThere() {
   if (reads.kind in files) return Boolean(files[reads.kind]);
   if (reads.kind === "series") return Boolean(at("table").value.trim());
   if (reads.kind === "turns") return turns().length > 0;
+  if (reads.kind === "columns") return text().split("\n").length === reads.columns.length && Boolean(text().trim());
   return reads.kind === "none" || Boolean(text().trim());
 }
 
@@ -172,6 +174,7 @@ export function given() {
     const steps = Number(at("steps").value);
     return { series: columns(), ...(steps ? { steps } : {}) };
   }
+  if (reads.kind === "columns") return text().split("\n");
   return reads.kind === "turns" ? newest(limits.characters) : text();
 }
 

@@ -1,0 +1,175 @@
+"""Inputs that are given in memory: texts, rows as tuples, objects with names, whole tables.
+
+They are read as a file of the same rows would be. A bare text is an input where the source is one
+column and the text has no tab, which would part columns in a file.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seqloom.config import DataConfig
+from seqloom.data.columns import ColumnSelection
+from seqloom.data.inputs import TAB, InputFile, positions
+from seqloom.data.readers import Record
+from seqloom.data.readers.source_columns import source_record
+from seqloom.data.readers.structured import typed_record
+from seqloom.data.report import Fault, FileLocation
+from seqloom.errors import ConfigError, DataError, InputError
+from seqloom.fields import join_turns, parse_list
+
+__all__ = ["MemoryInput", "input_cells", "row_cell"]
+
+MemoryInput = str | Sequence[Any] | Mapping[str, Any]
+"""A text; a tuple of columns, or a list of turns, columns or numbers; an object with the columns'
+names."""
+
+PLACE = FileLocation("input", 1)
+
+
+def input_cells(inputs: Any, config: DataConfig) -> Iterator[str]:
+    """The source cell of each input: of an iterable of them, a file's path, or a table of columns
+    (Arrow, pandas, polars); InputError at the first that cannot be read."""
+    if isinstance(inputs, str):
+        raise ConfigError("predict takes a list of texts", remedy="put the text in brackets")
+    if isinstance(inputs, Path):
+        return InputFile(inputs, config).cells()
+    if isinstance(inputs, Mapping):
+        raise ConfigError("predict takes a list of inputs", remedy="put the object in brackets")
+    rows: Iterable[Any] = inputs
+    if hasattr(inputs, "__arrow_c_stream__"):
+        rows = _arrow_rows(inputs)
+    return _cells(rows, config)
+
+
+def row_cell(given: MemoryInput, config: DataConfig, *, strict: bool = False) -> str:
+    """The source cell of one input; DataError, without a place, where it has none.
+
+    Strictly, an object may have no other names than the columns of the run.
+    """
+    match given:
+        case str():
+            return _text_cell(given, config)
+        case Mapping():
+            return _object_cell(given, config, strict=strict)
+        case tuple():
+            return _row_cell(given, config)
+        case _:
+            return _list_cell(given, config)
+
+
+def _cells(rows: Iterable[Any], config: DataConfig) -> Iterator[str]:
+    for number, given in enumerate(rows, 1):
+        try:
+            yield row_cell(given, config)
+        except DataError as error:
+            place = FileLocation("", number)
+            raise InputError(error.problem, place=place, remedy=error.remedy) from None
+
+
+def _arrow_rows(table: Any) -> Iterator[dict[str, Any]]:
+    """The rows of a table that another library holds, a batch in memory at a time."""
+    from pyarrow import RecordBatchReader  # type: ignore[import-untyped]
+
+    for batch in RecordBatchReader.from_stream(table):
+        yield from batch.to_pylist()
+
+
+def _text_cell(text: str, config: DataConfig) -> str:
+    """A bare text, or one whose tabs part the columns."""
+    if not config.source or not text.strip():
+        return text
+    if config.columns:
+        return _columns_text(text, config)
+    if TAB in text and not config.turns:
+        raise DataError(
+            f"the text has a tab, which parts columns, and the run reads column {config.source}",
+            remedy="give the text without it, or as a tuple of the columns",
+        )
+    return text
+
+
+def _columns_text(text: str, config: DataConfig) -> str:
+    """Several columns as a text: with tabs between them, or as JSON."""
+    if TAB in text:
+        return _row_cell(text.removesuffix("\n").split(TAB), config)
+    if (listed := parse_list(text)) is not None:
+        return _row_cell(listed, config)
+    if text.lstrip().startswith("{"):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            return _object_cell(found, config)
+    raise _wrong_width(1, config)
+
+
+def _object_cell(row: Mapping[str, Any], config: DataConfig, *, strict: bool = False) -> str:
+    """An object: its values under the columns' names, or at their positions."""
+    names = list(row)
+    wanted = _sources_alone(config)
+    named = [
+        wanted.find(column, names, "", named=True) for column in wanted.columns if column in row
+    ]
+    indices = tuple(named) if len(named) == len(wanted.columns) else wanted.find_all(names, "")
+    known = {*(names[index] for index in indices), config.target, config.weight}
+    others = [name for name in names if name not in known]
+    if strict and others:
+        raise DataError(
+            f"there is a column {others[0]!r}, which the run does not read",
+            remedy=f"give {config.source}",
+        )
+    return _typed_cell(
+        [names[index] for index in indices], [row[names[i]] for i in indices], config
+    )
+
+
+def _row_cell(row: Sequence[Any], config: DataConfig) -> str:
+    """A tuple: its values at the columns' positions, or the source columns in order."""
+    chosen = positions(config, len(row))
+    if chosen is None:
+        raise _wrong_width(len(row), config)
+    sources = chosen[: len(config.source_columns)]
+    return _typed_cell(config.source_columns, [row[index] for index in sources], config)
+
+
+def _list_cell(given: Sequence[Any], config: DataConfig) -> str:
+    """A list: of turns, of columns, or the numbers of a vector."""
+    if config.turns and all(isinstance(each, str) for each in given):
+        return join_turns(given)
+    if config.turns:
+        return _typed_cell([config.source], [list(given)], config)
+    if config.columns:
+        return _row_cell(list(given), config)
+    if all(isinstance(each, int | float) for each in given):
+        return _typed_cell([config.source], [list(given)], config)
+    raise DataError(
+        f"a list is given, and the run reads column {config.source}",
+        remedy="give a text, a tuple of columns, or an object with their names",
+    )
+
+
+def _typed_cell(labels: list[str], values: list[Any], config: DataConfig) -> str:
+    """Values of any type as the cell that a file would have given."""
+    record = typed_record(PLACE, labels, values, _sources_alone(config))
+    found = record if isinstance(record, Fault) else source_record(record, config)
+    if isinstance(found, Record):
+        return found.cells[0]
+    raise DataError(found.problem, remedy=found.remedy)
+
+
+def _sources_alone(config: DataConfig) -> ColumnSelection:
+    return ColumnSelection.of(config.model_copy(update={"target": "", "weight": ""}))
+
+
+def _wrong_width(count: int, config: DataConfig) -> DataError:
+    """What is wrong with a row of so many cells."""
+    columns = config.source_columns
+    some = f"{count} column{'s' * (count != 1)}"
+    which = f"column{'s' * (len(columns) != 1)} {', '.join(columns)}"
+    return DataError(
+        f"has {some}, and the run reads {which}",
+        remedy="give them with tabs between, as a tuple, or as an object with their names",
+    )
