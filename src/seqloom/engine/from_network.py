@@ -5,6 +5,7 @@ of what is around it.
 """
 
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 from seqloom.engine.exporters import UnfitError, decoder_form, encoder_form
@@ -82,15 +83,42 @@ def plan_of(search: Search, limits: Limits) -> SearchPlan | None:
     """How the core carries out a search, or None where Python has to, step by step."""
     if limits.prefix or limits.required or limits.rules or limits.n_alternatives:
         return None
-    match search:
-        case Greedy():
-            return SearchPlan(GREEDY)
-        case Beam(ranking=Ranking(coverage=0.0) as ranking, patience=None):
-            return SearchPlan(
-                BEAM, search.width, search.n_best, first=search.first, ranking=ranking
-            )
-        case PatientBeam(ranking=Ranking(coverage=0.0) as ranking):
-            return SearchPlan(
-                PATIENT, search.width, search.n_best, search.max_finished, ranking=ranking
-            )
+    return search_form(search)
+
+
+@singledispatch
+def search_form(search: Any) -> SearchPlan | None:
+    """How the core carries out a search without limits; None where it has no loop for it."""
     return None
+
+
+@search_form.register
+def _(search: Greedy) -> SearchPlan | None:
+    return SearchPlan(GREEDY)
+
+
+@search_form.register
+def _(search: Beam) -> SearchPlan | None:
+    ranking = ranking_form(search.ranking)
+    if ranking is None or search.patience is not None:
+        return None
+    return SearchPlan(BEAM, search.width, search.n_best, first=search.first, ranking=ranking)
+
+
+@search_form.register
+def _(search: PatientBeam) -> SearchPlan | None:
+    ranking = ranking_form(search.ranking)
+    if ranking is None:
+        return None
+    return SearchPlan(PATIENT, search.width, search.n_best, search.max_finished, ranking=ranking)
+
+
+@singledispatch
+def ranking_form(ranking: Any) -> Ranking | None:
+    """How the core ranks outputs; None where it has no such ranking."""
+    return None
+
+
+@ranking_form.register
+def _(ranking: Ranking) -> Ranking | None:
+    return None if ranking.coverage else ranking

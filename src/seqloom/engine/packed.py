@@ -60,7 +60,7 @@ class AffineArrays:
         bias = None if self.bias is None else self.bias * factor
         return AffineArrays(self.weights * factor, bias)
 
-    def padded(self, outputs: int, inputs: int) -> "AffineArrays":
+    def pad(self, outputs: int, inputs: int) -> "AffineArrays":
         """The same with zeros up to these sizes."""
         bias = None if self.bias is None else pad_to(self.bias, outputs)
         return AffineArrays(pad_to(self.weights, outputs, inputs), bias)
@@ -72,11 +72,11 @@ class AffineArrays:
         biases = [None] * len(sizes) if self.bias is None else np.split(self.bias, ends)
         return [AffineArrays(*part) for part in zip(weights, biases, strict=True)]
 
-    def groups_padded(self, count: int, room: int) -> "AffineArrays":
+    def pad_groups(self, count: int, room: int) -> "AffineArrays":
         """The same with each of `count` equal groups of outputs, and the inputs, filled up."""
         size, inputs = len(self.weights) // count, round_up(self.weights.shape[1])
         return stack_outputs(
-            [part.padded(room, inputs) for part in self.split(*[size] * count)],
+            [part.pad(room, inputs) for part in self.split(*[size] * count)],
         )
 
     def pack(self, precision: Precision) -> Matrix:

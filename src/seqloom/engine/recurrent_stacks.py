@@ -61,15 +61,15 @@ class UnitArrays:
     def matrices(self, precision: Precision) -> dict[str, Matrix]:
         """The same, with each gate filled up."""
         room = round_up(self.width)
-        packed = {"project": self.project.groups_padded(self.gates, room).pack(precision)}
+        packed = {"project": self.project.pad_groups(self.gates, room).pack(precision)}
         if self.recur is None:
             return packed
         recur, gates = AffineArrays(self.recur), self.gates
         if self.kind == "gru" and not self.reset_after:
             first, last = recur.split(2 * self.width, self.width)
-            packed["candidate"] = last.padded(room, room).pack(precision)
+            packed["candidate"] = last.pad(room, room).pack(precision)
             recur, gates = first, 2
-        return {**packed, "recur": recur.groups_padded(gates, room).pack(precision)}
+        return {**packed, "recur": recur.pad_groups(gates, room).pack(precision)}
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class RecurrentArrays:
         wiring, attention = self.wiring, self.wiring.attention
         found: dict[str, AffineArrays | None] = {"readout": wiring.readout}
         for number, part in enumerate(wiring.first.maps):
-            found[f"bridge {number}"] = part.groups_padded(len(self.layers), self.room)
+            found[f"bridge {number}"] = part.pad_groups(len(self.layers), self.room)
         for number, part in enumerate(wiring.joins or ()):
             found[f"join {number}"] = part
         if wiring.soft and self.vectors is not None:
@@ -226,10 +226,10 @@ def _reads_source(wiring: WiringArrays) -> bool:
 
 def _attention_maps(attention: AttentionArrays) -> dict[str, AffineArrays | None]:
     score, room = attention.score, round_up(attention.key)
-    second = None if score.second is None else score.second.padded(room, room)
+    second = None if score.second is None else score.second.pad(room, room)
     heads = {"ask": score.query, "keys": score.key}
     maps = {
-        name: None if part is None else part.groups_padded(attention.heads, room)
+        name: None if part is None else part.pad_groups(attention.heads, room)
         for name, part in heads.items()
     }
     return {**maps, "second": second, "focus": attention.window.focus}

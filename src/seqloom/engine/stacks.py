@@ -137,7 +137,7 @@ class PackedBlock:
         maps = {
             **_mixing(block, stack),
             "widen": _widened(block, stack),
-            "narrow": block.narrow.padded(width, round_up(block.narrow.weights.shape[1])),
+            "narrow": block.narrow.pad(width, round_up(block.narrow.weights.shape[1])),
         }
         if block.query is not None and block.merge is not None and stack.source_heads is not None:
             across = stack.source_heads
@@ -158,7 +158,7 @@ def _mixing(block: BlockArrays, stack: StackArrays) -> dict[str, AffineArrays]:
     """The maps by which positions meet."""
     heads, width = stack.heads, round_up(stack.width)
     if block.combine is None:
-        return {"project": stack_outputs([part.padded(width, width) for part in block.project])}
+        return {"project": stack_outputs([part.pad(width, width) for part in block.project])}
     query, key, value = block.project
     parts = [
         _by_heads(query.scaled(heads.key**-0.5), heads, heads.key, stack.width),
@@ -172,8 +172,8 @@ def _widened(block: BlockArrays, stack: StackArrays) -> AffineArrays:
     """The first map of the inner network; of a gated one, both halves filled up."""
     inner, width = round_up(block.narrow.weights.shape[1]), round_up(stack.width)
     if stack.activation != "gated":
-        return block.widen.padded(inner, width)
-    return block.widen.groups_padded(2, inner)
+        return block.widen.pad(inner, width)
+    return block.widen.pad_groups(2, inner)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +203,7 @@ class PackedTransformer(PackedStack):
         if arrays.output is not None:
             output = pack_output(arrays.output, precision)
         if arrays.mix is not None:
-            square = arrays.mix.padded(round_up(arrays.width), round_up(arrays.width))
+            square = arrays.mix.pad(round_up(arrays.width), round_up(arrays.width))
             mix = square.pack(precision)
         return cls(
             width=arrays.width,

@@ -21,11 +21,11 @@ __all__ = [
     "affine",
     "array",
     "decoder_form",
+    "decoder_table",
     "encoder_form",
     "norm_form",
     "output_arrays",
     "token_table",
-    "written_table",
 ]
 
 LARGEST_ONE_HOT = 2_048  # symbols whose one-hot vectors are worth a table
@@ -119,7 +119,7 @@ def _(vectors: OneHot) -> Tensor | None:
     return torch.eye(vectors.width) if vectors.width <= LARGEST_ONE_HOT else None
 
 
-def written_table(vectors: Any) -> Tensor:
+def decoder_table(vectors: Any) -> Tensor:
     """The same for a decoder, which reads the tokens that it writes."""
     table = token_table(vectors)
     if table is None:

@@ -13,11 +13,11 @@ from seqloom.engine.exporters.parts import (
     affine,
     array,
     decoder_form,
+    decoder_table,
     encoder_form,
     norm_form,
     output_arrays,
     token_table,
-    written_table,
 )
 from seqloom.engine.packed import AffineArrays, SideArrays, stack_outputs
 from seqloom.engine.recurrent_stacks import (
@@ -133,7 +133,7 @@ def _(unit: Ssru) -> UnitArrays:
 
 @decoder_form.register
 def _(decoder: RecurrentDecoder) -> SideArrays:
-    table = array(written_table(decoder.embedding))
+    table = array(decoder_table(decoder.embedding))
     layers, first = stack_form(decoder.stack, decoder.join.width)
     return RecurrentArrays(
         layers,

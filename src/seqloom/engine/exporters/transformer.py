@@ -16,11 +16,11 @@ from seqloom.engine.exporters.parts import (
     affine,
     array,
     decoder_form,
+    decoder_table,
     encoder_form,
     norm_form,
     output_arrays,
     token_table,
-    written_table,
 )
 from seqloom.engine.packed import AffineArrays, SideArrays
 from seqloom.engine.stacks import BlockArrays, Heads, StackArrays
@@ -64,7 +64,7 @@ def _(encoder: TransformerEncoder) -> SideArrays:
 
 @decoder_form.register
 def _(decoder: TransformerDecoder) -> SideArrays:
-    written_table(decoder.embed.embedding)
+    decoder_table(decoder.embed.embedding)
     blocks = list(children_of(decoder.blocks, Block))
     stack = _stack(decoder.embed, blocks, decoder.norm, output_arrays(decoder.output))
     if decoder.source == "read" and stack.mix is not None:

@@ -5,6 +5,7 @@ values (`entries`).
 """
 
 from copy import deepcopy
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import torch
@@ -21,7 +22,7 @@ from seqloom.engine.torch_twin.weights import (
     norm_function,
     padding_bias,
 )
-from seqloom.model import Decoder, Features, Memory
+from seqloom.model import Features, Memory
 from seqloom.model.transformer import TransformerDecoder
 from seqloom.nn.embedding import Embedding
 from seqloom.nn.modules import children_of
@@ -34,11 +35,15 @@ INITIAL_POSITIONS = 256  # positions whose vectors are made at first
 INITIAL_ENTRIES = 16  # entries that there are places for at first
 
 
-def fast_decoder(decoder: Decoder[Any]) -> Decoder[Any]:
+@singledispatch
+def fast_decoder(decoder: Any) -> Any:
     """An engine with the decoder's present weights, or the decoder itself where none is made."""
-    if isinstance(decoder, TransformerDecoder) and _is_supported(decoder):
-        return DecoderEngine(decoder)
     return decoder
+
+
+@fast_decoder.register
+def _(decoder: TransformerDecoder) -> Any:
+    return DecoderEngine(decoder) if _is_supported(decoder) else decoder
 
 
 def _is_supported(decoder: TransformerDecoder) -> bool:

@@ -1,6 +1,8 @@
 """A Transformer encoder made for use: the states of the one it is made of, with less work."""
 
 from copy import deepcopy
+from functools import singledispatch
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -13,7 +15,7 @@ from seqloom.engine.torch_twin.weights import (
     norm_function,
     padding_bias,
 )
-from seqloom.model import Encoder, Source
+from seqloom.model import Source
 from seqloom.model.transformer import TransformerEncoder
 from seqloom.nn.modules import children_of
 from seqloom.nn.transformer import Block
@@ -21,13 +23,17 @@ from seqloom.nn.transformer import Block
 __all__ = ["EncoderEngine", "fast_encoder"]
 
 
-def fast_encoder(encoder: Encoder) -> Encoder:
+@singledispatch
+def fast_encoder(encoder: Any) -> Any:
     """A reader with the encoder's present weights, or the encoder itself where none is made."""
-    if isinstance(encoder, TransformerEncoder) and all(
-        is_supported(block.attention) for block in children_of(encoder.blocks, Block)
-    ):
-        return EncoderEngine(encoder)
     return encoder
+
+
+@fast_encoder.register
+def _(encoder: TransformerEncoder) -> Any:
+    blocks = children_of(encoder.blocks, Block)
+    fits = all(is_supported(block.attention) for block in blocks)
+    return EncoderEngine(encoder) if fits else encoder
 
 
 class EncoderEngineLayer(BlockWeights):
