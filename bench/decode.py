@@ -1,17 +1,17 @@
-"""Times decoding against CTranslate2 in float32 on the same weights.
+"""Times `predict` against CTranslate2 on the same weights, with BLEU beside every speed.
 
     python bench/decode.py [--rounds 3] [--sentences N] [--run DIR]
 
 The model is a Transformer of width 256, inner size 1,024, three blocks a side and four heads over
 8,000 joint subwords, trained on Multi30k German to English, whose files lie in the folder that
 SEQLOOM_SHARED_DATA names; runs/bench-decode is trained first as far as it is not, unless a run is
-given. Both decode test_2016_flickr, or its first N sentences, in turn, round after round, and
-figures are medians over the rounds: sentences a second, and beside them the processor time of a
-sentence. CTranslate2 has one thread for each core and whichever batch it is fastest with. Where
-both have patience 1, the rule by which they stop is the same; Seqloom's own beam goes on until
-nothing can be better, and is timed beside CTranslate2 with patience 1 and 2. One sentence at a
-time CTranslate2 is timed with one thread and with one for each core, and the faster counts. Results
-are printed, and with all sentences kept in bench/results/decode.json; docs/results.md is made anew.
+given. Seqloom decodes test_2016_flickr, or its first N sentences, through `predict_rows` in float32
+and int8, with and without a shortlist; CTranslate2 in float32, int8, and int8 with the same
+shortlist as its vocabulary map, each with whichever batch, threads and instruction set
+(CT2_FORCE_CPU_ISA) it is fastest with on some of the sentences. Both stop by the same rule
+(patience 1). They take turns, round after round; figures are medians of sentences a second and of
+the processor time of a sentence. Results are printed, and with all sentences kept in
+bench/results/decode.json; docs/results.md is made anew.
 """
 
 import argparse
@@ -22,19 +22,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
+from engine import Rows, Work, exported, learnt
 from foundation import RESULTS, ROOT, RUNS, SEQLOOM, shared, surroundings
 
 from seqloom.api.load import load_text_predictor
-from seqloom.export import CTranslate2Model, export_ctranslate2
-from seqloom.prediction import TextPredictor
-from seqloom.search import PER_TOKEN, PLAIN, Beam, Greedy, PatientBeam, Search
+from seqloom.engine.library import core
+from seqloom.engine.matrices import Precision
+from seqloom.engine.selection import select_engine
+from seqloom.fields import END
+from seqloom.search import PER_TOKEN, Greedy, PatientBeam, Search
 
 RUN = RUNS / "bench-decode"
 OPTIONS = (
@@ -50,166 +54,188 @@ OPTIONS = (
     "training.updates=1500",
     "training.validate_every=300",
 )
-BATCHES = (16, 32, 64, 128)  # sentences, of which CTranslate2 takes the fastest
-TRIED = 200  # sentences that a batch size is tried on
-ALONE = 100  # sentences that are given one at a time
+BATCHES = (16, 32, 64, 128)
+SETS = ("", "AVX512", "AVX2")  # CT2_FORCE_CPU_ISA; by itself it chooses
+TRIED = 100  # sentences on which CTranslate2's settings are tried
+ALONE = 60  # sentences that are given one at a time
 CORES = len(os.sched_getaffinity(0))
-
-Decode = Callable[[list[np.ndarray]], list[str]]
-
-
-class Setting(NamedTuple):
-    """One way of decoding, for both."""
-
-    ours: Search
-    theirs: Beam
-    patience: float
-    aim: float | None
+BEAM, GREEDY = PatientBeam(5, PER_TOKEN), Greedy()
 
 
-MEANS = Beam(5, PER_TOKEN)
-SETTINGS = {
-    "beam 5, both with patience 1": Setting(PatientBeam(5, PER_TOKEN), MEANS, 1.0, 1.0),
-    "beam 5, each by its own rule": Setting(MEANS, MEANS, 1.0, None),
-    "beam 5 by its own rule, CTranslate2 with patience 2": Setting(MEANS, MEANS, 2.0, None),
-    "beam 5, no length rule": Setting(Beam(5, PLAIN), Beam(5, PLAIN), 1.0, None),
-    "greedy": Setting(Greedy(), Beam(1, PLAIN), 1.0, 1.0),
+class Comparison(NamedTuple):
+    """A form of ours beside a form of theirs."""
+
+    search: Search
+    precision: Precision
+    shortlist: bool
+    compute: str
+    vmap: bool
+    aim: float
+    alone: bool = False
+
+
+FORMS = {
+    "float32": ("float32", False, "float32", False, 1.0),
+    "float32 with shortlist, theirs without": ("float32", True, "float32", False, 1.4),
+    "int8": ("int8", False, "int8", False, 1.2),
+    "int8 with shortlist, theirs without": ("int8", True, "int8", False, 2.0),
+    "int8 with shortlist, theirs with it too": ("int8", True, "int8", True, 1.2),
 }
-ONE = Setting(PatientBeam(5, PER_TOKEN), MEANS, 1.0, 1.5)
+COMPARISONS: dict[str, Comparison] = {
+    f"{name}, {form}": Comparison(search, *FORMS[form])  # type: ignore[arg-type]
+    for (name, search), form in product((("beam 5", BEAM), ("greedy", GREEDY)), FORMS)
+} | {
+    "one at a time, beam 5, int8": Comparison(BEAM, "int8", False, "int8", False, 1 / 0.85, True),
+    "one at a time, beam 5, int8 with shortlist, theirs without": Comparison(
+        BEAM, "int8", True, "int8", False, 1 / 0.6, True
+    ),
+}
 
 
-def multi30k(part: str, *languages: str) -> str:
-    """The files of a part of the data, as the commands take them."""
-    return ",".join(str(shared("multi30k", f"{part}.{name}")) for name in languages)
+class Timing(NamedTuple):
+    """Of one system over some rows."""
+
+    seconds: float
+    processor: float
+    outputs: list[list[int]]
 
 
-def trained() -> TextPredictor:
-    """The model, trained as far as it is not yet."""
-    train, valid = (multi30k(part, "de", "en") for part in ("train", "val"))
-    settings = [word for option in OPTIONS for word in ("--set", option)]
-    command = ["train", train, "--valid", valid, "--model", "transformer", "--run", str(RUN)]
-    subprocess.run([*SEQLOOM, *command, *settings], check=True)
-    return load_text_predictor(RUN)
+Decode = Callable[[Rows], Timing]
 
 
-def ours(model: TextPredictor, search: Search) -> Decode:
-    """Token rows to texts, in batches of the model's own choosing."""
+@dataclass
+class Peer:
+    """CTranslate2 with one instruction set."""
 
-    def decode(rows: list[np.ndarray]) -> list[str]:
-        torch.set_num_threads(CORES)  # which CTranslate2 sets for the whole process
-        return [output.text for output in model.predict_rows(rows, search=search)]
+    folder: Path
+    instructions: str
 
-    return decode
-
-
-def theirs(
-    model: TextPredictor, exported: CTranslate2Model, setting: Setting, batch: int
-) -> Decode:
-    """The same by CTranslate2, up to the greatest length that any of the rows may lead to."""
-    options = model.config.search
-
-    def decode(rows: list[np.ndarray]) -> list[str]:
-        longest = int(max(map(len, rows)) * options.max_ratio) + options.max_extra
-        found = exported.search(
-            rows, setting.theirs, longest=longest, batch=batch, patience=setting.patience
+    def __post_init__(self) -> None:
+        chosen = {"CT2_FORCE_CPU_ISA": self.instructions} if self.instructions else {}
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("ctranslate2_peer.py")), self.folder],
+            env={**os.environ, **chosen},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
-        return [model.target.decode(ids) for ids in found]
+
+    def ask(self, job: dict[str, Any]) -> Timing:
+        """The answer to a job; SystemExit where the process has ended."""
+        if self.process.stdin is None or self.process.stdout is None:
+            raise SystemExit("the peer has no standard input or output")
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"CTranslate2 has ended with {self.instructions or 'its own choice'}")
+        found = json.loads(line)
+        return Timing(found["seconds"], found["processor"], found["outputs"])
+
+
+def trained() -> Path:
+    """The run, trained as far as it is not yet."""
+
+    def files(part: str) -> str:
+        return ",".join(str(shared("multi30k", f"{part}.{name}")) for name in ("de", "en"))
+
+    settings = [word for option in OPTIONS for word in ("--set", option)]
+    command = ["train", files("train"), "--valid", files("val"), "--model", "transformer"]
+    subprocess.run([*SEQLOOM, *command, "--run", str(RUN), *settings], check=True)
+    return RUN
+
+
+def ours(run: Path, work: Work, wanted: Comparison) -> Decode:
+    """By the predictor that `load` gives, in this form."""
+    model = load_text_predictor(run, precision="float32", shortlist=False)
+    shortlist = work.shortlist if wanted.shortlist else None
+    engine = select_engine(model.network, precision=wanted.precision, shortlist=shortlist)
+    model = replace(model, engine=engine)
+
+    def decode(rows: Rows) -> Timing:
+        torch.set_num_threads(CORES)
+        groups = [[row] for row in rows] if wanted.alone else [rows]
+        began, used = time.perf_counter(), time.process_time()
+        found = [
+            output for group in groups for output in model.predict_rows(group, search=wanted.search)
+        ]
+        seconds, processor = time.perf_counter() - began, time.process_time() - used
+        tokens = [[token for token in output.ids if token != END] for output in found]
+        return Timing(seconds, processor, tokens)
 
     return decode
 
 
-def fastest(decodes: dict[int, Decode], rows: list[np.ndarray]) -> int:
-    """The batch with which a try takes least time."""
+def theirs(peer: Peer, work: Work, wanted: Comparison, batch: int, workers: int) -> Decode:
+    """By CTranslate2, with so many workers and the other cores as threads of each."""
+    search = wanted.search
+
+    def decode(rows: Rows) -> Timing:
+        options = {
+            "beam_size": search.paths,
+            "length_penalty": 1.0 if search.paths > 1 else 0.0,
+            "patience": 1.0,
+            "max_decoding_length": max(work.longest(rows)),
+            "max_input_length": 0,
+            "max_batch_size": batch,
+            "disable_unk": True,
+            "suppress_sequences": [["<empty>"], ["<start>"]],
+            "return_end_token": True,
+            "use_vmap": wanted.vmap,
+        }
+        job = {
+            "compute": wanted.compute,
+            "workers": workers,
+            "threads": max(1, CORES // workers),
+            "alone": wanted.alone,
+            "rows": [[str(token) for token in row[:-1]] for row in rows],
+            "options": options,
+        }
+        return peer.ask(job)
+
+    return decode
+
+
+def their_settings(
+    peers: list[Peer], work: Work, wanted: Comparison
+) -> Iterator[tuple[str, Decode]]:
+    """Everything that CTranslate2 may be fastest with."""
+    batches = (1,) if wanted.alone else BATCHES
+    for peer, batch, workers in product(peers, batches, sorted({1, CORES})):
+        name = f"batch {batch}, {workers} workers, {peer.instructions or 'its own choice'}"
+        yield name, theirs(peer, work, wanted, batch, workers)
+
+
+def compare(
+    run: Path, work: Work, peers: list[Peer], wanted: Comparison, rounds: int
+) -> dict[str, Any]:
+    """Both in turn over all rows, CTranslate2 at its best."""
+    rows = work.rows[:: max(1, len(work.rows) // ALONE)] if wanted.alone else work.rows
     tries = rows[:: max(1, len(rows) // TRIED)]
-    return min(decodes, key=lambda batch: timed(decodes[batch], tries)[0])
-
-
-def timed(decode: Decode, rows: list[np.ndarray]) -> tuple[float, float, list[str]]:
-    """Seconds, seconds of processor time, and the outputs."""
-    began, used = time.perf_counter(), time.process_time()
-    texts = decode(rows)
-    return time.perf_counter() - began, time.process_time() - used, texts
-
-
-def alternate(
-    systems: dict[str, Decode], rows: list[np.ndarray], rounds: int
-) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Medians over rounds in which each system decodes all rows in its turn, and the outputs."""
-    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in systems}
-    texts: dict[str, list[str]] = {}
+    settings = dict(their_settings(peers, work, wanted))
+    for decode in settings.values():
+        decode(tries[:4])
+    best = min(settings, key=lambda name: settings[name](tries).seconds)
+    systems = {"seqloom": ours(run, work, wanted), "ctranslate2": settings[best]}
+    times: dict[str, list[Timing]] = {name: [] for name in systems}
     for decode in systems.values():
-        decode(rows[:8])
+        decode(rows[:4])
     for _ in range(rounds):
         for name, decode in systems.items():
-            wall, used, texts[name] = timed(decode, rows)
-            seconds[name].append((wall, used))
-    medians = {
+            times[name].append(decode(rows))
+    found: dict[str, Any] = {
         name: {
-            "sentences_per_second": len(rows) / statistics.median(wall for wall, _ in each),
-            "processor_ms": 1e3 / len(rows) * statistics.median(used for _, used in each),
+            "sentences_per_second": len(rows) / statistics.median(t.seconds for t in each),
+            "processor_ms": 1e3 / len(rows) * statistics.median(t.processor for t in each),
+            "bleu": None if wanted.alone or work.bleu is None else work.bleu(each[-1].outputs),
         }
-        for name, each in seconds.items()
+        for name, each in times.items()
     }
-    return medians, texts
-
-
-def measure(
-    systems: dict[str, Decode], rows: list[np.ndarray], rounds: int, aim: float | None
-) -> dict[str, Any]:
-    """Both at one setting: speeds, our ratio, and equal outputs."""
-    medians, texts = alternate(systems, rows, rounds)
-    speeds = [medians[name]["sentences_per_second"] for name in ("seqloom", "ctranslate2")]
-    same = sum(map(str.__eq__, texts["seqloom"], texts["ctranslate2"]))
-    return {
-        **medians,
-        "ratio": speeds[0] / speeds[1],
-        "aim": aim,
-        "same": same / len(rows),
-    }
-
-
-def all_at_once(
-    model: TextPredictor, folder: Path, rows: list[np.ndarray], rounds: int
-) -> dict[str, dict[str, Any]]:
-    """Every setting with batches as each likes best."""
-    exported = CTranslate2Model(
-        model, folder, compute_type="float32", inter_threads=CORES, intra_threads=1
-    )
-    found = {}
-    for name, setting in SETTINGS.items():
-        tries = {batch: theirs(model, exported, setting, batch) for batch in BATCHES}
-        batch = fastest(tries, rows)
-        systems = {"seqloom": ours(model, setting.ours), "ctranslate2": tries[batch]}
-        found[name] = {"batch": batch, **measure(systems, rows, rounds, setting.aim)}
-        print(name, json.dumps(found[name]), flush=True)
-    return found
-
-
-def one_at_a_time(
-    model: TextPredictor, folder: Path, rows: list[np.ndarray], rounds: int
-) -> dict[str, Any]:
-    """Each of some sentences by itself: CTranslate2 with one thread, and afterwards with as many as
-    there are cores, since these go on spinning and would slow whatever comes next; the faster of
-    the two counts."""
-    chosen = rows[:: max(1, len(rows) // ALONE)]
-
-    def alone(threads: int) -> Decode:
-        exported = CTranslate2Model(
-            model, folder, compute_type="float32", inter_threads=1, intra_threads=threads
-        )
-        return each(theirs(model, exported, ONE, 1))
-
-    systems = {"seqloom": each(ours(model, ONE.ours)), "ctranslate2": alone(1)}
-    found = measure(systems, chosen, rounds, ONE.aim)
-    several = f"ctranslate2, {CORES} threads"
-    found |= alternate({several: alone(CORES)}, chosen, rounds)[0]
-    best = max(found[name]["sentences_per_second"] for name in ("ctranslate2", several))
-    return {**found, "ratio": found["seqloom"]["sentences_per_second"] / best}
-
-
-def each(decode: Decode) -> Decode:
-    """The same, one row at a time."""
-    return lambda rows: [text for row in rows for text in decode([row])]
+    speeds = [found[name]["sentences_per_second"] for name in systems]
+    same = sum(map(list.__eq__, *(times[name][-1].outputs for name in systems)))
+    facts = {"ratio": speeds[0] / speeds[1], "aim": wanted.aim, "same": same / len(rows)}
+    return {**found, **facts, "theirs": best}
 
 
 def main() -> None:
@@ -218,24 +244,29 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sentences", type=int)
     parser.add_argument("--run", type=Path)
+    parser.add_argument("--only", default="", help="comparisons whose name contains this")
     arguments = parser.parse_args()
-    rounds, few = arguments.rounds, arguments.sentences
-    model = trained() if arguments.run is None else load_text_predictor(arguments.run)
-    lines = Path(multi30k("test_2016_flickr", "de")).read_text(encoding="utf-8").splitlines()[:few]
-    rows = model.source.rows(lines)
+    run = trained() if arguments.run is None else arguments.run
+    work = learnt(run, arguments.sentences or 1_000)
+    settings = {}
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "ctranslate2"
-        export_ctranslate2(model, place)
-        settings = all_at_once(model, place, rows, rounds)
-        settings["one at a time, beam 5"] = one_at_a_time(model, place, rows, rounds)
+        exported(work, Path(folder))
+        peers = [Peer(Path(folder), each) for each in SETS]
+        for name, wanted in COMPARISONS.items():
+            if arguments.only in name:
+                settings[name] = compare(run, work, peers, wanted, arguments.rounds)
+                print(name, json.dumps(settings[name]), flush=True)
+        for peer in peers:
+            peer.process.terminate()
+    around = {**surroundings(), "instructions": core().sl_chosen().decode()}
     result = {
-        "surroundings": {**surroundings(), "ctranslate2": version("ctranslate2")},
+        "surroundings": {**around, "ctranslate2": version("ctranslate2")},
         "load": os.getloadavg()[0],
-        "sentences": len(rows),
-        "rounds": rounds,
+        "sentences": len(work.rows),
+        "rounds": arguments.rounds,
         "settings": settings,
     }
-    if few is not None:
+    if arguments.sentences is not None or arguments.only:
         print(json.dumps(result))
         return
     RESULTS.mkdir(exist_ok=True)

@@ -91,7 +91,7 @@ def ratio_row(what: str, found: dict[str, Any]) -> str:
 def decode_rows(result: dict[str, Any]) -> list[str]:
     """Each setting for which there is an aim, as a ratio to CTranslate2."""
     return [
-        ratio_row(f"decoding speed, {name}, as a multiple of CTranslate2's in float32", each)
+        ratio_row(f"decoding speed, {name}, as a multiple of CTranslate2's", each)
         for name, each in result["settings"].items()
         if each["aim"]
     ]
@@ -226,7 +226,8 @@ def decode_details(result: dict[str, Any]) -> list[str]:
 
 def speed(found: dict[str, float]) -> str:
     """Sentences a second and processor time."""
-    return f"{found['sentences_per_second']:.1f}/s ({found['processor_ms']:.1f} ms)"
+    bleu = f", BLEU {found['bleu']:.2f}" if found.get("bleu") is not None else ""
+    return f"{found['sentences_per_second']:.1f}/s ({found['processor_ms']:.1f} ms{bleu})"
 
 
 def search_tables(result: dict[str, Any]) -> list[str]:
