@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["look", "report"]
 
-KINDS = "attention, alignment, gradients, flow, states, positions, tree, steps or net"
+KINDS = "attention, alignment, gradients, flow, states, positions, tree, steps, net or igd"
 
 
 @dataclass(frozen=True)
@@ -278,6 +278,14 @@ def _net(model: "Predictor", wanted: ViewRequest) -> "View":
     return unroll_graph(model.network, found)
 
 
+def _igd(model: "Predictor", wanted: ViewRequest) -> "View":
+    from seqloom.explain import descent_step
+    from seqloom.tasks import explain_text
+
+    writer = _require_text_predictor(model, "a step of descent is shown for a written text")
+    return descent_step(writer, explain_text(writer, *wanted.single_row))
+
+
 def _explain(model: "Predictor", wanted: ViewRequest) -> "ExplainedOutput":
     """The one input that is given, with its output."""
     from seqloom.tasks import explain_output
@@ -306,4 +314,5 @@ VIEWS: dict[str, Callable[["Predictor", ViewRequest], "View"]] = {
     "tree": _tree,
     "steps": _steps,
     "net": _net,
+    "igd": _igd,
 }

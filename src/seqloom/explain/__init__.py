@@ -15,6 +15,7 @@ from seqloom.explain.compute.attention import (
 )
 from seqloom.explain.compute.attention_map import AttentionMap, Threads
 from seqloom.explain.compute.attribution import Attribution, attribution_view
+from seqloom.explain.compute.descent_step import DescentStep, descent_step
 from seqloom.explain.compute.explained_output import Cell, ExplainedOutput, ExplainedText
 from seqloom.explain.compute.flow import Flow, flow_of
 from seqloom.explain.compute.gradients import (
@@ -43,6 +44,7 @@ __all__ = [
     "AttributionView",
     "BeamTree",
     "Cell",
+    "DescentStep",
     "ExplainedOutput",
     "ExplainedText",
     "Flow",
@@ -62,6 +64,7 @@ __all__ = [
     "attention_over_media",
     "attribution_view",
     "beam_tree",
+    "descent_step",
     "draw_attention",
     "draw_flows",
     "drawing_of",
