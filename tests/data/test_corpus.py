@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,12 +23,15 @@ from seqloom.data import (
     Reason,
     Report,
     Row,
+    checksums,
     fingerprint,
     read_rows,
 )
 from seqloom.errors import DataError, RunError
 from seqloom.fields import EMPTY, END, PictureField, TextField
 from seqloom.fields import file_fields as named
+from seqloom.randomness import key
+from tests.counts import count
 
 Pairs = list[tuple[str, str]]
 words = st.text("abc é", min_size=1, max_size=12).filter(str.strip)
@@ -101,13 +105,13 @@ def test_memory_does_not_grow_with_the_files(
     field = PictureField(PictureConfig(height=512, width=512))
     used = Columns(field, columns().target, DataConfig())
     peaks = []
-    for count in (64, 128):
-        rows = rows_of([(str(tmp_path / f"{number}.png"), "a") for number in range(count)])
+    for number_of_rows in (64, 128):
+        rows = rows_of([(str(tmp_path / f"{number}.png"), "a") for number in range(number_of_rows)])
         tracemalloc.start()
         corpus, _ = build(rows, tmp_path / "corpus", used)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        assert len(corpus) == count
+        assert len(corpus) == number_of_rows
     assert peaks[1] < 1.1 * peaks[0]
     assert max(peaks) < 64 * 512 * 512 * 3
 
@@ -273,3 +277,50 @@ def test_from_a_file_to_a_batch(tmp_path: Path) -> None:
     batch = corpus.batch(np.array([1, 0]))
     assert [used.target.cell(row) for row in batch.target] == ["a a", "cab"]
     assert corpus.place(0).line == 2
+
+
+def test_any_changed_bit_is_noticed(tmp_path: Path) -> None:
+    """A11: in whatever file, before a batch is made of it; what was damaged is named."""
+    pairs = [("abc é", "cab"), ("ab", "b a"), ("xyz", "zyx")]
+    build(rows_of(pairs), tmp_path / "corpus", columns(), mark="same")
+    chance, told = random.Random(key(0, "bits")), list[str]()
+    files = sorted((tmp_path / "corpus").iterdir())
+    for _ in range(count(50, 1_000)):
+        path = chance.choice(files)
+        whole = path.read_bytes()
+        changed = bytearray(whole)
+        changed[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        path.write_bytes(changed)
+        assert Corpus.reuse(tmp_path / "corpus", "same", told.append) is None
+        with pytest.raises(RunError):
+            Corpus.open(tmp_path / "corpus").batch(np.arange(3))
+        path.write_bytes(whole)
+    assert Corpus.reuse(tmp_path / "corpus", "same", told.append) is not None
+    assert all("made again" in sentence for sentence in told)
+    assert any("source.values: its bytes have changed" in sentence for sentence in told)
+
+
+def test_chunks_are_verified_as_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch of sound chunks can be had from a corpus of which another chunk is damaged."""
+    monkeypatch.setattr(checksums, "CHUNK", 16)
+    rows = rows_of([("abc" * 10, "abc"), ("ab", "b a"), ("xyz" * 10, "zyx")])
+    build(rows, tmp_path / "corpus", columns(), mark="same")
+    with (tmp_path / "corpus" / "source.values").open("r+b") as stream:
+        stream.seek(-1, os.SEEK_END)
+        stream.write(b"\1")
+    corpus = Corpus.open(tmp_path / "corpus")
+    assert corpus.batch(np.array([0])).source_lengths.tolist() == [31]
+    for read in (lambda: corpus.batch(np.array([1, 2])), lambda: corpus.flat("source")):
+        with pytest.raises(RunError, match=r"source.values: its bytes have changed between \d+"):
+            read()
+
+
+def test_a_corpus_without_checksums_is_made_again(tmp_path: Path) -> None:
+    """As runs of earlier versions have it."""
+    build(rows_of([("abc", "abc")]), tmp_path / "corpus", columns(), mark="same")
+    path = tmp_path / "corpus" / "corpus.json"
+    old = {k: v for k, v in json.loads(path.read_text()).items() if not k.startswith("checksum")}
+    path.write_text(json.dumps(old), encoding="utf-8")
+    assert Corpus.reuse(tmp_path / "corpus", "same") is None

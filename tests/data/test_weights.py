@@ -128,7 +128,7 @@ def test_the_corpus_keeps_them(tmp_path: Path) -> None:
     assert Corpus.open(tmp_path / "corpus").weights.tolist() == built.weights.tolist()
     for wrong in ([1.0, -1.0, 1.0], [1.0, np.nan, 1.0]):
         np.array(wrong).tofile(tmp_path / "corpus" / "weights")
-        with pytest.raises(RunError, match="is not a whole corpus"):
+        with pytest.raises(RunError, match="weights: its bytes have changed"):
             Corpus.open(tmp_path / "corpus")
 
 

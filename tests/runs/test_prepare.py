@@ -12,6 +12,7 @@ from seqloom.config import PRESETS, merge, parse, validate
 from seqloom.data import Corpus, Data
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import load_text
+from seqloom.runs.observer import SilentObserver
 from tests.runs.support import PAIRS, options, trained, write_pairs
 
 
@@ -170,3 +171,26 @@ def test_a_failed_start_leaves_no_run(data: object, tmp_path: Path) -> None:
         train(data, tmp_path / "run", options=options())  # type: ignore[arg-type]
     assert not (tmp_path / "run").exists()
     trained(tmp_path / "run", options(updates=1))
+
+
+class Listening(SilentObserver):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def on_message(self, sentence: str) -> None:
+        self.heard.append(sentence)
+
+
+def test_a_damaged_cache_is_named_and_made_again(tmp_path: Path) -> None:
+    """A11: the run goes on as if nothing had happened to the encoded rows."""
+    pairs, run = write_pairs(tmp_path / "pairs.tsv"), tmp_path / "run"
+    train(pairs, run, options=options(updates=2), until=1)
+    path = run / "cache" / "train" / "target.values"
+    whole = path.read_bytes()
+    path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
+    watch = Listening()
+    train(pairs, run, options=options(updates=2), watch=watch)
+    assert path.read_bytes() == whole
+    assert any(f"{path}: its bytes have changed" in sentence for sentence in watch.heard)

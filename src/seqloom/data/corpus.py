@@ -1,6 +1,6 @@
 """A data set as numbers: encoded once, kept in flat files, mapped into memory when used.
 
-    corpus/  corpus.json              what it holds, and of what it was made
+    corpus/  corpus.json              what it holds, of what it was made, and checksums
              {source,target}.values   the items of all rows: ids, or so many numbers for each
              {source,target}.spans    where each row begins and where it ends (int64)
              lines                    the line each row was read from (int64)
@@ -9,6 +9,7 @@
 It is written under another name and renamed when whole, so a build that was killed is never used.
 """
 
+import dataclasses
 import json
 import shutil
 import tempfile
@@ -16,11 +17,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data.batches import Indices, Lengths
+from seqloom.data.checksums import ChunkVerifier, file_checksums
 from seqloom.data.encoding import FILES, SIDES, Columns, write_corpus
 from seqloom.data.report import FileLocation, Report
 from seqloom.data.table import Row
@@ -66,20 +69,31 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class _Contents:
-    """corpus.json: of what it was made, and each file's type and number of items."""
+    """corpus.json: of what it was made, and each file's type, number of items and checksums."""
 
     fingerprint: str
     file: str
     files: dict[str, tuple[str, int]]
     widths: list[int]  # numbers of an item on either side; 0 where it is an id
+    checksums: dict[str, list[int]]  # of each file's chunks
+    checksum: int  # of all the above
 
 
 class Corpus:
-    """Rows of numbers on disk; `lengths`, END included, and `weights` are in memory."""
+    """Rows of numbers on disk; `lengths`, END included, and `weights` are in memory.
 
-    def __init__(self, contents: _Contents, maps: Mapping[str, NDArray[Any]]) -> None:
+    Items are compared with their checksums when they are first read; RunError where they differ.
+    """
+
+    def __init__(
+        self,
+        contents: _Contents,
+        maps: Mapping[str, NDArray[Any]],
+        verifiers: Mapping[str, ChunkVerifier],
+    ) -> None:
         """Use `open`, `build` or `reuse`."""
         self.fingerprint = contents.fingerprint
+        self._verifiers = {side: verifiers[f"{side}.values"] for side in SIDES}
         self._file = contents.file
         self._lines = maps["lines"]
         self._values = {
@@ -122,6 +136,10 @@ class Corpus:
             raise _not_written(directory, error) from None
         try:
             contents = {"fingerprint": fingerprint, **write(unfinished)}
+            contents["checksums"] = {
+                name: file_checksums(unfinished / name) for name in sorted(FILES)
+            }
+            contents["checksum"] = _checksum(contents)
             (unfinished / "corpus.json").write_text(json.dumps(contents), encoding="utf-8")
             if directory.exists():
                 shutil.rmtree(directory)
@@ -136,6 +154,12 @@ class Corpus:
     def open(cls, directory: Path) -> "Corpus":
         """What `build` left in `directory`, after a look at whether it is whole."""
         contents = _contents(directory)
+        verifiers = {
+            name: ChunkVerifier(directory / name, checksums)
+            for name, checksums in contents.checksums.items()
+        }
+        for name in FILES - {f"{side}.values" for side in SIDES}:  # those are verified as read
+            verifiers[name].verify()
         maps = {
             name: np.memmap(directory / name, np.dtype(kind), "r")
             for name, (kind, _) in contents.files.items()
@@ -149,16 +173,26 @@ class Corpus:
         weights = maps["weights"]
         if len(weights) != len(maps["lines"]) or not (np.isfinite(weights) & (weights >= 0)).all():
             raise _not_whole(directory)
-        return cls(contents, maps)
+        return cls(contents, maps, verifiers)
 
     @classmethod
-    def reuse(cls, directory: Path, fingerprint: str) -> "Corpus | None":
-        """The corpus in `directory` if it is whole and was made of just this; otherwise None."""
+    def reuse(
+        cls, directory: Path, fingerprint: str, tell: Callable[[str], None] = lambda damage: None
+    ) -> "Corpus | None":
+        """The corpus in `directory` if every byte is as written and it was made of just this;
+        otherwise None. `tell` hears of damage."""
         try:
             corpus = cls.open(directory)
-        except RunError:
+            if corpus.fingerprint != fingerprint:
+                return None
+            for verifier in corpus._verifiers.values():
+                verifier.verify()
+        except RunError as error:
+            if directory.exists():
+                place, problem, _ = error.parts()
+                tell(f"{place}: {problem}, so it is made again")
             return None
-        return corpus if corpus.fingerprint == fingerprint else None
+        return corpus
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -174,12 +208,16 @@ class Corpus:
     @property
     def sources(self) -> NDArray[Any]:
         """The items of all sources, one after another, on disk as long as nothing asks for them."""
-        return self._values["source"]
+        return self._whole("source")
 
     @property
     def targets(self) -> NDArray[Any]:
         """The same of all targets."""
-        return self._values["target"]
+        return self._whole("target")
+
+    def _whole(self, side: str) -> NDArray[Any]:
+        self._verifiers[side].verify()
+        return self._values[side]
 
     def flat(self, side: str, *, closing: int = 0) -> tuple[NDArray[Any], Indices]:
         """The items of one side, row after row, and the row of each; less those that close it."""
@@ -187,7 +225,7 @@ class Corpus:
         lengths = ends - starts - closing
         rows = np.repeat(np.arange(len(lengths)), lengths)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return self._values[side][starts[rows] + within], rows
+        return self._whole(side)[starts[rows] + within], rows
 
     def batch(self, indices: Indices) -> Batch:
         """These rows, in this order."""
@@ -201,6 +239,8 @@ class Corpus:
         steps = np.arange(lengths.max(initial=0))
         real = steps < lengths[:, None]  # (B,S)
         values = self._values[side]
+        size = values.dtype.itemsize * int(np.prod(values.shape[1:], dtype=np.int64))
+        self._verifiers[side].verify_ranges(starts * size, ends * size)
         nothing = np.nan if side == "target" and values.dtype == np.float32 else EMPTY
         shape = (*real.shape, *values.shape[1:])
         padded = np.full(shape, nothing, dtype=batch_dtype(values.dtype))
@@ -218,7 +258,10 @@ def _contents(directory: Path) -> _Contents:
     try:
         text = (directory / "corpus.json").read_text(encoding="utf-8")
         contents = _Contents(**json.loads(text))
-        whole = set(contents.files) == FILES and all(
+        described = dataclasses.asdict(contents)
+        whole = described.pop("checksum") == _checksum(described)
+        whole = whole and set(contents.files) == set(contents.checksums) == FILES
+        whole = whole and all(
             kind in KINDS and (directory / name).stat().st_size == KINDS[kind] * count > 0
             for name, (kind, count) in contents.files.items()
         )
@@ -231,6 +274,11 @@ def _contents(directory: Path) -> _Contents:
     if not whole:
         raise _not_whole(directory)
     return contents
+
+
+def _checksum(contents: Mapping[str, Any]) -> int:
+    """The checksum of a description, its own apart."""
+    return crc32(json.dumps(contents, sort_keys=True).encode())
 
 
 def _new_directory(directory: Path) -> Path:
@@ -247,4 +295,6 @@ def _not_written(directory: Path, error: OSError) -> RunError:
 
 
 def _not_whole(directory: Path) -> RunError:
-    return RunError(f"{directory}: is not a whole corpus; remove it and it is made again")
+    return RunError(
+        "is not a whole corpus", place=directory, remedy="remove it and it is made again"
+    )

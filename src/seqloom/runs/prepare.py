@@ -255,7 +255,7 @@ class _RowSplits:
         """One side in encoded form, with this fingerprint: what an earlier sitting left, or made
         now."""
         place, (data, columns) = directory.cache_directory / side, self._side(side)
-        corpus = Corpus.reuse(place, mark)
+        corpus = Corpus.reuse(place, mark, watch.on_message)
         if corpus is not None:
             return corpus
         watch.on_message(f"encoding the {'training' if side == 'train' else 'held-out'} rows")

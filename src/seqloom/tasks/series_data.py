@@ -97,7 +97,7 @@ def prepare_series(
         fields = cast(Fields, load_fields(directory, config))
         watch.on_message("reading the series")
         table = _read(request.data, config, reports[0], fields)
-    sides = _WindowSplits(directory, request, config, fields)
+    sides = _WindowSplits(directory, request, config, fields, watch)
     check_same_data(directory, request, (sides.mark("train"), sides.mark("valid")))
     train = sides.corpus("train", table)
     valid = sides.corpus("valid", sides.validation_table(table, reports[1]))
@@ -236,6 +236,7 @@ class _WindowSplits:
     request: TrainingRequest
     config: Config
     fields: Fields
+    watch: TrainingObserver
 
     def validation_table(self, table: SeriesTable, report: Report) -> SeriesTable:
         """The table of the held-out windows: the training table, or one of its own."""
@@ -252,7 +253,7 @@ class _WindowSplits:
     def corpus(self, side: Literal["train", "valid"], table: SeriesTable) -> Corpus:
         """One side in encoded form: what an earlier sitting left, or made now."""
         place, mark = self.directory.cache_directory / side, self.mark(side)
-        corpus = Corpus.reuse(place, mark)
+        corpus = Corpus.reuse(place, mark, self.watch.on_message)
         if corpus is not None:
             return corpus
         chosen = self._windows(side, table)
