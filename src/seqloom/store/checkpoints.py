@@ -103,18 +103,20 @@ class Checkpoint:
 
     def _manifest(self) -> dict[str, ManifestEntry]:
         if self.path.is_symlink() or not self.path.is_dir():
-            raise RunError(f"{self.path}: not a directory; remove it")
+            raise RunError("not a directory", place=self.path, remedy="remove it")
         path = self.path / MANIFEST
         data = read_plain(path)
         entries = _parse_manifest(parse_json(data, path), path)
         if data != _manifest_bytes(self.number, entries):
-            raise RunError(f"{path}: not as it was written for this step; remove the step")
+            raise RunError(
+                "not as it was written for this step", place=path, remedy="remove the step"
+            )
         return entries
 
     def _read(self, name: str) -> bytes:
         entry = self._manifest().get(name)
         if entry is None:
-            raise RunError(f"{self.path}: has no {name}; choose another step")
+            raise RunError(f"has no {name}", place=self.path, remedy="choose another step")
         with self._open(name, entry) as file:
             data = file.read(entry.size)
         self._check_digest(name, sha256(data).hexdigest(), entry)
@@ -128,7 +130,9 @@ class Checkpoint:
             size = os.fstat(file.fileno()).st_size
             if size != entry.size:
                 raise RunError(
-                    f"{path}: {size} bytes where {entry.size} were saved; remove the step"
+                    f"{size} bytes where {entry.size} were saved",
+                    place=path,
+                    remedy="remove the step",
                 )
             if name != PROGRESS:
                 check_header(file.read(LARGEST_START), size, place=path)
@@ -137,7 +141,9 @@ class Checkpoint:
 
     def _check_digest(self, name: str, digest: str, entry: ManifestEntry) -> None:
         if digest != entry.sha256:
-            raise RunError(f"{self.path / name}: its bytes have changed; remove the step")
+            raise RunError(
+                "its bytes have changed", place=self.path / name, remedy="remove the step"
+            )
 
 
 def _parse_manifest(value: dict[str, Any], path: Path) -> dict[str, ManifestEntry]:
@@ -148,7 +154,9 @@ def _parse_manifest(value: dict[str, Any], path: Path) -> dict[str, ManifestEntr
             case {"size": int(size), "sha256": str(digest)} if DIGEST.fullmatch(digest):
                 entries[name] = ManifestEntry(size, digest)
             case _:
-                raise RunError(f"{path}: says nothing sound about {name!r}; remove the step")
+                raise RunError(
+                    f"says nothing sound about {name!r}", place=path, remedy="remove the step"
+                )
         _check_size(name, size, path)
     _check_names(entries, path)
     return entries
@@ -157,16 +165,20 @@ def _parse_manifest(value: dict[str, Any], path: Path) -> dict[str, ManifestEntr
 def _check_names(names: Collection[str], path: Path) -> None:
     """RunError if a step may not hold files of these names, or if it lacks one."""
     if not {"model.safetensors", PROGRESS} <= set(names):
-        raise RunError(f"{path}: names no model or no progress; remove the step")
+        raise RunError("names no model or no progress", place=path, remedy="remove the step")
     for name in names:
         if name != PROGRESS and not TENSOR_FILE.fullmatch(name):
-            raise RunError(f"{path}: {name!r} cannot be one of its files; remove the step")
+            raise RunError(
+                f"{name!r} cannot be one of its files", place=path, remedy="remove the step"
+            )
 
 
 def _check_size(name: str, size: int, path: Path) -> None:
     largest = LARGEST_JSON if name == PROGRESS else LARGEST_FILE
     if not 0 <= size <= largest:
-        raise RunError(f"{path}: {name!r} has {size} bytes, of at most {largest}; remove the step")
+        raise RunError(
+            f"{name!r} has {size} bytes, of at most {largest}", place=path, remedy="remove the step"
+        )
 
 
 def _manifest_bytes(number: int, entries: Mapping[str, ManifestEntry]) -> bytes:
@@ -184,8 +196,8 @@ def write_checkpoint(
         contents = encode_json(progress, indent=1)
     except ValueError as error:
         raise DivergedError(
-            f"step {number}: progress is not finite ({error}), so the step is not saved; "
-            "go on from the last saved step with a lower training.rate"
+            f"step {number}: progress is not finite ({error}), so the step is not saved",
+            remedy="go on from the last saved step with a lower training.rate",
         ) from error
     _check_names([*(f"{name}.safetensors" for name in files), PROGRESS], directory)
     durable.make_directory(directory)
@@ -214,7 +226,9 @@ def average_tensors(sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     count = 0
     for count, last in enumerate(sets, 1):
         if totals and _shapes(last) != _shapes(totals):
-            raise RunError("steps of different shapes cannot be averaged; take them from one run")
+            raise RunError(
+                "steps of different shapes cannot be averaged", remedy="take them from one run"
+            )
         for name, tensor in last.items():
             totals[name] = tensor.double() + totals[name] if count > 1 else tensor.double()
     return {

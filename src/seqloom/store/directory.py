@@ -21,6 +21,7 @@ from stat import S_ISREG
 from typing import Any
 
 from seqloom.errors import Interrupted, RunError
+from seqloom.remedies import Command, Remedy, Setting
 from seqloom.store import durable
 from seqloom.store.checkpoints import Checkpoint, SkippedCheckpoint, step_name, write_checkpoint
 from seqloom.store.events import append_event, read_events, truncate_events
@@ -75,15 +76,23 @@ class RunDirectory:
         """The text of config.toml."""
         path = self.path / "config.toml"
         if self.path.is_file():
-            raise RunError(f"{self.path}: a file, not the directory of a run; name the directory")
+            raise RunError(
+                "a file, not the directory of a run", place=self.path, remedy="name the directory"
+            )
         if not self.exists:
             raise RunError(
-                f"{self.path}: no run is here; make one with: seqloom train DATA --run {self.path}"
+                "no run is here",
+                place=self.path,
+                remedy=Remedy(
+                    "make one with: {}", Command("train", "DATA", Setting("run", self.path))
+                ),
             )
         try:
             return read_plain(path).decode()
         except UnicodeDecodeError as error:
-            raise RunError(f"{path}: not UTF-8 at byte {error.start}; restore the file") from error
+            raise RunError(
+                f"not UTF-8 at byte {error.start}", place=path, remedy="restore the file"
+            ) from error
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -222,7 +231,7 @@ class RunDirectory:
     def _own_directory(self, name: str) -> Path:
         path = self.path / name
         if path.is_symlink():
-            raise RunError(f"{path}: a symbolic link; put a directory in its place")
+            raise RunError("a symbolic link", place=path, remedy="put a directory in its place")
         return path
 
     def _require_own(self) -> None:
@@ -234,20 +243,23 @@ class RunDirectory:
                 ours = entry.name in OURS or entry.name.startswith(".") or Checkpoint.at(entry)
                 if not ours:
                     raise RunError(
-                        f"{self.path}: holds {entry.name}, which is not part of a run; "
-                        "choose an empty or new --run directory"
+                        f"holds {entry.name}, which is not part of a run",
+                        place=self.path,
+                        remedy=Remedy("choose an empty or new directory for {}", Setting("run")),
                     )
 
     def _acquire(self, handle: int) -> None:
         if not S_ISREG(os.fstat(handle).st_mode):
-            raise RunError(f"{self.path / 'lock'}: not a plain file; remove it")
+            raise RunError("not a plain file", place=self.path / "lock", remedy="remove it")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = os.pread(handle, 20, 0).decode(errors="replace").strip()
             by = f"process {holder}" if holder.isdecimal() else "another process"
             raise RunError(
-                f"{self.path}: {by} is writing to this run; wait for it or choose another --run"
+                f"{by} is writing to this run",
+                place=self.path,
+                remedy=Remedy("wait for it or choose another {}", Setting("run")),
             ) from error
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)

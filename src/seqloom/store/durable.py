@@ -6,11 +6,12 @@ and may count it, raise an OSError in its place, or kill the process.
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from seqloom.errors import RunError
+from seqloom.remedies import Phrase, Remedy, Setting
 
 __all__ = [
     "append",
@@ -27,17 +28,18 @@ __all__ = [
 
 CHUNK = 1 << 20
 
-CURES = {
+ALLOW = Remedy("allow this user to write there, or choose another directory for {}", Setting("run"))
+CURES: Mapping[int, Phrase] = {
     errno.ENOSPC: "free some space and run the same command again",
     errno.EDQUOT: "free some space and run the same command again",
-    errno.EACCES: "allow this user to write there, or choose another --run directory",
-    errno.EPERM: "allow this user to write there, or choose another --run directory",
-    errno.EROFS: "choose a --run directory on a disk that can be written",
+    errno.EACCES: ALLOW,
+    errno.EPERM: ALLOW,
+    errno.EROFS: Remedy("choose a directory for {} on a disk that can be written", Setting("run")),
     errno.EIO: "check the disk, then run the same command again",
     errno.ELOOP: "put the file itself in place of the symbolic link",
     errno.ENXIO: "put a plain file in its place",
     errno.ENOENT: "check that nothing else removes files of this run",
-    errno.ENOTDIR: "choose a --run directory that is not inside a file",
+    errno.ENOTDIR: Remedy("choose a directory for {} that is not inside a file", Setting("run")),
 }
 
 
@@ -56,7 +58,7 @@ def run_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         cure = CURES.get(error.errno or 0, "check the path and its permissions")
-        raise RunError(f"{path}: {reason}; {cure}") from error
+        raise RunError(reason, place=path, remedy=cure) from error
 
 
 def make_directory(path: Path) -> None:

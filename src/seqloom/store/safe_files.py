@@ -41,7 +41,9 @@ def read_plain(path: Path, *, limit: int = LARGEST_JSON) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
             raise RunError(
-                f"{path}: {size} bytes are more than the {limit} allowed; restore the file"
+                f"{size} bytes are more than the {limit} allowed",
+                place=path,
+                remedy="restore the file",
             )
         return file.read(limit)
 
@@ -49,13 +51,15 @@ def read_plain(path: Path, *, limit: int = LARGEST_JSON) -> bytes:
 def parse_json(data: bytes, place: Path | str) -> dict[str, Any]:
     """The JSON object in these bytes; refuses what is too deep before parsing it."""
     if len(data) > LARGEST_JSON or _depth(data) > DEEPEST_JSON:
-        raise RunError(f"{place}: JSON too large or too deep to be ours; restore the file")
+        raise RunError(
+            "JSON too large or too deep to be ours", place=place, remedy="restore the file"
+        )
     try:
         value = json.loads(data)
     except ValueError as error:
-        raise RunError(f"{place}: not JSON ({error}); restore the file") from error
+        raise RunError(f"not JSON ({error})", place=place, remedy="restore the file") from error
     if not isinstance(value, dict):
-        raise RunError(f"{place}: expected a JSON object; restore the file")
+        raise RunError("expected a JSON object", place=place, remedy="restore the file")
     return value
 
 

@@ -38,8 +38,9 @@ def require_finite(tensors: Tensors, *, place: str) -> None:
     for name, value in tensors.items():
         if not bool(torch.isfinite(torch.as_tensor(value)).all()):
             raise DivergedError(
-                f"{place}: tensor {name} is not finite, so the step is not saved; "
-                "go on from the last saved step with a lower training.rate"
+                f"tensor {name} is not finite, so the step is not saved",
+                place=place,
+                remedy="go on from the last saved step with a lower training.rate",
             )
 
 
@@ -62,11 +63,15 @@ def check_header(start: bytes, size: int, *, place: Path) -> None:
     """
     length = int.from_bytes(start[:LENGTH_BYTES], "little")
     if not SMALLEST_HEADER <= length <= min(LARGEST_JSON, size - LENGTH_BYTES):
-        raise RunError(f"{place}: not a safetensors file; restore it or remove its step")
+        raise RunError(
+            "not a safetensors file", place=place, remedy="restore it or remove its step"
+        )
     header = parse_json(start[LENGTH_BYTES : LENGTH_BYTES + length], place)
     ends = [_end(entry) for name, entry in header.items() if name != "__metadata__"]
     if LENGTH_BYTES + length + max(ends, default=0) != size:
-        raise RunError(f"{place}: its header does not fit its {size} bytes; remove the step")
+        raise RunError(
+            f"its header does not fit its {size} bytes", place=place, remedy="remove the step"
+        )
 
 
 def _end(entry: object) -> int:
@@ -82,6 +87,6 @@ def unpack(data: bytes, *, place: Path) -> dict[str, Tensor]:
         tensors = safetensors.load(data)
     except DECODE_ERRORS as error:
         raise RunError(
-            f"{place}: not a safetensors file ({error}); restore it or remove its step"
+            f"not a safetensors file ({error})", place=place, remedy="restore it or remove its step"
         ) from error
     return dict(sorted(tensors.items()))
