@@ -8,6 +8,7 @@ from seqloom.config.choices import PartMark
 from seqloom.config.section import Section
 from seqloom.errors import ConfigError
 from seqloom.registry import FAMILIES, Family
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["check_parts", "foreign_parts"]
 
@@ -35,8 +36,9 @@ def check_parts(modules: Any, *, place: str) -> None:
             if family not in FAMILIES or kind not in FAMILIES[family]:
                 shown = module if isinstance(module, str) else reprlib.repr(module)
                 raise ConfigError(
-                    f"{place}: needs the {family} {reprlib.repr(kind)}, which the module {shown} "
-                    f"registers: import it first, on the command line with --import {shown}"
+                    f"needs the {family} {reprlib.repr(kind)}, which the module {shown} registers",
+                    place=place,
+                    remedy=Remedy("import it first with {}", Setting("modules", shown)),
                 )
 
 
@@ -53,6 +55,7 @@ def _parts(section: Section) -> Iterator[tuple[Family[Any, Any], str]]:
 def _tables(table: Any, place: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(table, Mapping):
         raise ConfigError(
-            f"{place}: parts = {reprlib.repr(table)}: must be tables with the module of each part"
+            f"parts = {reprlib.repr(table)}: must be tables with the module of each part",
+            place=place,
         )
     yield from table.items()

@@ -19,6 +19,7 @@ from seqloom.config.serialization import validate
 from seqloom.config.tables import Overrides, leaves, merge
 from seqloom.config.training import AdamWConfig
 from seqloom.errors import ConfigError
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["check_columns", "items_per_row", "outline", "plan", "preset_kinds"]
 
@@ -97,7 +98,11 @@ def preset_kinds(preset: str, begun: Mapping[str, Any]) -> dict[str, str]:
 def _complete(overrides: Mapping[str, Any], preset: str) -> Overrides:
     """The user's options, with what follows from them for the columns."""
     if preset not in PRESETS:
-        raise ConfigError(f"--model {preset}: choose one of {', '.join(PRESETS)}")
+        raise ConfigError(
+            "there is no such preset",
+            place=Setting("model", preset),
+            remedy=f"choose one of {', '.join(PRESETS)}",
+        )
     return _target_class(overrides).complete(overrides)
 
 
@@ -216,8 +221,8 @@ def _validate_config(chosen: Overrides) -> Config:
     config = validate(chosen, place=PLACE)
     if config.model.share_vocabulary and not config.source.is_cut_like(config.target):
         raise ConfigError(
-            "model.share_vocabulary needs source and target to be cut alike: give both the same "
-            "options, or set model.share_vocabulary=false"
+            "model.share_vocabulary needs source and target to be cut alike",
+            remedy="give both the same options, or set model.share_vocabulary=false",
         )
     return config
 
@@ -228,11 +233,11 @@ def _check_stream(config: Config) -> None:
         return
     if not config.source.is_absent:
         raise ConfigError(
-            "data.lines = 'stream' is for a text without a source: pass --source none, or leave "
-            "it at rows"
+            "data.lines = 'stream' is for a text without a source",
+            remedy=Remedy("pass {}, or leave it at rows", Setting("source.kind", "none")),
         )
     if config.data.weight:
         raise ConfigError(
-            "data.weight has no meaning in a stream, which has no rows to weigh: leave it out, or "
-            "pass --lines"
+            "data.weight has no meaning in a stream, which has no rows to weigh",
+            remedy=Remedy("leave it out, or pass {}", Setting("data.lines", "rows")),
         )

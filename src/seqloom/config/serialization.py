@@ -19,6 +19,7 @@ from seqloom.config.schema import Config
 from seqloom.config.searches import OPEN_TABLES
 from seqloom.config.tables import Overrides, leaves, merge
 from seqloom.errors import ConfigError
+from seqloom.remedies import Setting
 
 __all__ = [
     "check_names",
@@ -44,9 +45,9 @@ def parse(text: str, *, place: str) -> Overrides:
     try:
         tables = tomllib.loads(text)
     except ValueError as error:  # a number of too many digits is not a TOMLDecodeError
-        raise ConfigError(f"{place}: not valid TOML: {error}") from None
+        raise ConfigError(f"not valid TOML: {error}", place=place) from None
     except RecursionError:
-        raise ConfigError(f"{place}: tables are nested too deeply") from None
+        raise ConfigError("tables are nested too deeply", place=place) from None
     check_parts(tables.pop(PARTS, {}), place=place)
     return rename_values(tables)
 
@@ -59,7 +60,11 @@ def parse_assignments(assignments: Iterable[str]) -> Overrides:
         names = name.strip().split(".")
         if not equals or not all(names) or len(names) > DEEPEST_NAME:
             shown = reprlib.repr(assignment)
-            raise ConfigError(f"--set {shown}: write it as name=value, for example seed=7")
+            raise ConfigError(
+                f"{shown} sets nothing",
+                place=Setting("assignments"),
+                remedy="write it as name=value, for example seed=7",
+            )
         overrides = merge(overrides, rename_values(_nest(names, _value(value.strip()))))
     return overrides
 
@@ -69,7 +74,7 @@ def validate(tables: Mapping[str, Any], *, place: str) -> Config:
     try:
         return Config.model_validate(tables)
     except ValidationError as error:
-        raise ConfigError(f"{place}: {error_sentence(error)}") from None
+        raise ConfigError(error_sentence(error), place=place) from None
 
 
 def error_sentence(error: ValidationError) -> str:
@@ -82,7 +87,7 @@ def check_names(tables: Mapping[str, Any], *, place: str) -> None:
     known = set(names_and_sections())
     for name, _ in leaves(tables):
         if name not in known and not name.startswith(OPEN_TABLES):
-            raise ConfigError(f"{place}: {_no_such_option(_printable(name))}")
+            raise ConfigError(_no_such_option(_printable(name)), place=place)
 
 
 def dump(config: Config) -> str:
@@ -101,7 +106,7 @@ def load(path: Path) -> Overrides:
     try:
         return parse(path.read_text(encoding="utf-8-sig"), place=str(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as TOML text: {error}") from None
+        raise ConfigError(f"cannot be read as TOML text: {error}", place=path) from None
 
 
 def flatten(config: Config) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError
 from seqloom.config.section import Positive, Section
 from seqloom.config.serialization import error_sentence
 from seqloom.errors import ConfigError
+from seqloom.remedies import Setting
 
 __all__ = ["ServingConfig", "serving_config"]
 
@@ -56,7 +57,11 @@ def serving_config(assignments: Iterable[str]) -> ServingConfig:
         name, equals, value = assignment.partition("=")
         if not equals or name.strip() not in ServingConfig.model_fields:
             known = ", ".join(ServingConfig.model_fields)
-            raise ConfigError(f"--limit {assignment}: write NAME=NUMBER, with NAME one of {known}")
+            raise ConfigError(
+                "this is no limit",
+                place=Setting("limit", assignment),
+                remedy=f"write NAME=NUMBER, with NAME one of {known}",
+            )
         chosen[name.strip()] = value.strip().replace("_", "")
     return _validate(chosen)
 
@@ -65,4 +70,4 @@ def _validate(chosen: Mapping[str, Any]) -> ServingConfig:
     try:
         return ServingConfig.model_validate(chosen)
     except ValidationError as error:
-        raise ConfigError(f"--limit {error_sentence(error)}") from None
+        raise ConfigError(error_sentence(error), place=Setting("limit")) from None

@@ -59,17 +59,20 @@ def load_sweep_space(path: Path) -> SweepSpace:
     unknown = sorted(tables.keys() - {*NUMBERS, "space"})
     if unknown:
         raise ConfigError(
-            f"{path}: {reprlib.repr(unknown[0])} is none of {', '.join(NUMBERS)} and [space]; "
-            "put options to try under [space]"
+            f"{reprlib.repr(unknown[0])} is none of {', '.join(NUMBERS)} and [space]",
+            place=path,
+            remedy="put options to try under [space]",
         )
     numbers = {name: _number(tables, name, path) for name in NUMBERS}
     declared = tables.get("space")
     if not isinstance(declared, Mapping) or not declared:
-        raise ConfigError(f"{path}: declares nothing to try; add options under [space]")
+        raise ConfigError("declares nothing to try", place=path, remedy="add options under [space]")
     options = {name: _values(value, f"{path}: {name}") for name, value in _entries(declared)}
     check_names(options, place=str(path))
     if "training.updates" in options:
-        raise ConfigError(f"{path}: training.updates follow from first and factor; leave them out")
+        raise ConfigError(
+            "training.updates follow from first and factor", place=path, remedy="leave them out"
+        )
     return SweepSpace(options, **numbers)
 
 
@@ -78,8 +81,8 @@ def _number(tables: Mapping[str, Any], name: str, path: Path) -> int:
     lowest, highest = (2 if name == "factor" else 1), (MOST_TRIALS if name == "trials" else 10**9)
     if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
         raise ConfigError(
-            f"{path}: {name} = {reprlib.repr(value)}: must be a whole number from {lowest} to "
-            f"{highest:,}"
+            f"{name} = {reprlib.repr(value)}: must be a whole number from {lowest} to {highest:,}",
+            place=path,
         )
     return value
 
@@ -98,13 +101,14 @@ def _values(value: Any, place: str) -> Choice | Range:
         return tuple(value)
     if not isinstance(value, Mapping) or value.keys() - {"log"} != {"low", "high"}:
         raise ConfigError(
-            f"{place}: write a list of values, or a range such as {{ low = 1, high = 9 }}, with "
-            "log = true where sizes count"
+            "write a list of values, or a range such as { low = 1, high = 9 }, with log = true "
+            "where sizes count",
+            place=place,
         )
     low, high, log = value["low"], value["high"], value.get("log", False)
     ends = [end for end in (low, high) if isinstance(end, int | float)]
     if len(ends) < 2 or not all(map(math.isfinite, ends)) or not low < high:
-        raise ConfigError(f"{place}: low must be a number below high")
+        raise ConfigError("low must be a number below high", place=place)
     if log and low <= 0:
-        raise ConfigError(f"{place}: log = true needs ends above 0")
+        raise ConfigError("log = true needs ends above 0", place=place)
     return Range(low, high, bool(log))

@@ -163,7 +163,8 @@ class TrainingConfig(Section):
         "all-but-output",
     )
     extend_vocabulary: bool = Field(
-        False, description="with --from: add symbols of the new data that the old run lacks"
+        False,
+        description="when beginning from another run: add symbols of the new data that it lacks",
     )
     validate_every: Positive = Field(500, description="updates between two looks at held-out data")
     monitor: Literal["loss", "metric"] = Field(

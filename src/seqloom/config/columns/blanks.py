@@ -16,6 +16,7 @@ from seqloom.config.columns.text import TextConfig
 from seqloom.config.presets import TRANSFORMERS
 from seqloom.config.tables import Overrides, merge
 from seqloom.errors import ConfigError
+from seqloom.remedies import Remedy, Setting
 
 if TYPE_CHECKING:
     from seqloom.config.architecture.encoders import EncoderOptions
@@ -98,14 +99,21 @@ class BlanksConfig(TargetOptions):
             )
         if config.data.source != config.data.target:
             raise ConfigError(
-                "blanks are filled in from the text that they are in: name its column with "
-                "--source, and say --target blanks"
+                "blanks are filled in from the text that they are in",
+                remedy=Remedy(
+                    "name its column with {}, and say {}",
+                    Setting("data.source"),
+                    Setting("target.kind", "blanks"),
+                ),
             )
         if source.unit not in UNITS or source.spelling:
             unit = "letters of its own" if source.spelling else f"unit {source.unit}"
             raise ConfigError(
-                f"a blank cannot stand for a token of {unit}: set source.unit to "
-                f"{', '.join(UNITS[:-1])} or {UNITS[-1]}, and source.spelling=0"
+                f"a blank cannot stand for a token of {unit}",
+                remedy=(
+                    f"set source.unit to {', '.join(UNITS[:-1])} or {UNITS[-1]}, and "
+                    "source.spelling=0"
+                ),
             )
         self._check_options()
 
@@ -115,13 +123,14 @@ class BlanksConfig(TargetOptions):
         if not marker or "\\" in marker or split or len(marker) > LONGEST_MARKER:
             raise ConfigError(
                 f"target.marker = {reprlib.repr(marker)}: a blank is marked by up to "
-                f"{LONGEST_MARKER} characters, none of them white space or a backslash; write "
-                "___, say"
+                f"{LONGEST_MARKER} characters, none of them white space or a backslash",
+                remedy="write ___, say",
             )
         if self.kept + self.replaced > 1:
             raise ConfigError(
                 f"target.kept = {self.kept:g} and target.replaced = {self.replaced:g} are shares "
-                "of one whole: lower one of them"
+                "of one whole",
+                remedy="lower one of them",
             )
 
 

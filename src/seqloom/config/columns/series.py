@@ -18,6 +18,7 @@ from seqloom.config.presets import RECURRENT
 from seqloom.config.section import Count
 from seqloom.config.tables import Overrides
 from seqloom.errors import ConfigError
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["HorizonConfig", "SeriesConfig", "WindowConfig", "column_names"]
 
@@ -175,5 +176,6 @@ def _check_pair(source: SourceOptions, target: TargetOptions) -> None:
     if source.kind != target.kind:
         raise ConfigError(
             f"a source of kind {source.kind} and a target of kind {target.kind} do not go "
-            "together: a series is forecast from series alone, so leave --source out"
+            "together, as a series is forecast from series alone",
+            remedy=Remedy("leave {} out", Setting("data.source")),
         )

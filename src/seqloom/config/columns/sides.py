@@ -37,5 +37,7 @@ def split_column(given: str) -> tuple[str | None, str | None]:
         return (name or None if colon else None), kind
     near = difflib.get_close_matches(kind, known, n=1, cutoff=0.75) if colon else []
     if near:
-        raise ConfigError(f"{given}: there is no kind {kind!r}; did you mean {near[0]!r}?")
+        raise ConfigError(
+            f"there is no kind {kind!r}", place=given, remedy=f"did you mean {near[0]!r}?"
+        )
     return given, None
