@@ -65,7 +65,9 @@ class BlanksField(PersistentField[BlanksConfig]):
             cut = TextConfig.model_validate(facts.get("text"))
         except ValidationError:
             raise RunError(
-                f"{directory / FACTS}: does not say how its text is cut; restore it from a copy"
+                "does not say how its text is cut",
+                place=directory / FACTS,
+                remedy="restore it from a copy",
             ) from None
         return cls(config, TextField.restore(cut, facts, directory))
 

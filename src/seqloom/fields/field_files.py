@@ -173,7 +173,9 @@ def write_field(directory: Path, config: ColumnOptions, saved: FieldState) -> No
         (directory / FACTS).write_text(text + "\n", encoding="ascii")
     except OSError as error:
         raise RunError(
-            f"{directory}: cannot be written ({error.strerror}); free space or choose another place"
+            f"cannot be written ({error.strerror})",
+            place=directory,
+            remedy="free space or choose another place",
         ) from None
 
 
@@ -183,11 +185,12 @@ def read_facts(directory: Path) -> dict[str, Any]:
     try:
         facts = json.loads(read_file(path))
     except (ValueError, RecursionError):
-        raise RunError(f"{path}: is not JSON text; restore it from a copy") from None
+        raise RunError("is not JSON text", place=path, remedy="restore it from a copy") from None
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise RunError(
-            f"{path}: is not a field of format {FORMAT}; "
-            "restore it from a copy or use the release that wrote it"
+            f"is not a field of format {FORMAT}",
+            place=path,
+            remedy="restore it from a copy or use the release that wrote it",
         )
     return facts
 
@@ -198,12 +201,14 @@ def read_file(path: Path) -> bytes:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
             raise RunError(
-                f"{path}: is not an ordinary file of at most 64 MB; restore it from a copy"
+                "is not an ordinary file of at most 64 MB",
+                place=path,
+                remedy="restore it from a copy",
             )
         return path.read_bytes()
     except OSError as error:
         raise RunError(
-            f"{path}: cannot be read ({error.strerror}); restore it from a copy"
+            f"cannot be read ({error.strerror})", place=path, remedy="restore it from a copy"
         ) from None
 
 

@@ -46,10 +46,11 @@ class _LabelVocabularyField(PersistentField[Kind]):
             if len(labels) > MOST_LABELS:
                 raise DataError(
                     f"there are more than the {MOST_LABELS:,} different labels that can be told "
-                    "apart; is the column text?"
+                    "apart",
+                    remedy="is the column text?",
                 )
         if not labels:
-            raise DataError("there is not one label in the data; fill the column in")
+            raise DataError("there is not one label in the data", remedy="fill the column in")
         return cls(config, sorted(labels))
 
     @classmethod
@@ -58,7 +59,9 @@ class _LabelVocabularyField(PersistentField[Kind]):
         labels = facts.get("labels")
         sound = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         if not sound or not labels or len(set(labels)) != len(labels):
-            raise RunError(f"{directory / FACTS}: its labels are damaged; restore it from a copy")
+            raise RunError(
+                "its labels are damaged", place=directory / FACTS, remedy="restore it from a copy"
+            )
         return cls(config, labels)
 
     @classmethod

@@ -53,7 +53,7 @@ class _NumericField(PersistentField[Kind]):
         read = [numbers for cell in cells if (numbers := cls._read(cell)) is not None]
         if not read or len(read[0]) > cls.most:
             amount = f"one to {_amount(cls.most)}" if cls.most > 1 else _amount(1)
-            raise DataError(f"there is no cell of {amount}; {cls.cure}")
+            raise DataError(f"there is no cell of {amount}", remedy=cls.cure)
         size = len(read[0])
         table = np.array([numbers for numbers in read if len(numbers) == size])
         return cls(config, *scales(table))
@@ -68,7 +68,9 @@ class _NumericField(PersistentField[Kind]):
         except (KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            raise RunError(f"{directory / FACTS}: its scale is damaged; restore it from a copy")
+            raise RunError(
+                "its scale is damaged", place=directory / FACTS, remedy="restore it from a copy"
+            )
         return cls(config, mean, spread)
 
     @classmethod

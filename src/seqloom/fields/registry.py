@@ -13,6 +13,7 @@ from seqloom.fields.field_files import FACTS, read_facts
 from seqloom.fields.items import Items
 from seqloom.fields.protocol import Field
 from seqloom.fields.text import TextField
+from seqloom.remedies import Remedy, Setting
 
 __all__ = [
     "learn_field",
@@ -55,7 +56,9 @@ def load_field(directory: Path) -> Field:
     field: Field = COLUMNS.part_of(config.kind).restore(config, facts, directory)
     if field.fingerprint != facts.get("sha256"):
         raise RunError(
-            f"{directory / FACTS}: was changed after it was saved; restore it from a copy"
+            "was changed after it was saved",
+            place=directory / FACTS,
+            remedy="restore it from a copy",
         )
     return field
 
@@ -79,14 +82,17 @@ def _unknown_kind(kind: Any, module: Any, place: Path) -> RunError:
     if not isinstance(kind, str) or not isinstance(module, str):
         return _damaged("kind", place)
     return RunError(
-        f"{place}: is a column of kind {kind!r}, which the module {module} registers: import it "
-        f"first, on the command line with --import {module}"
+        f"is a column of kind {kind!r}, which the module {module} registers",
+        place=place,
+        remedy=Remedy("import it first with {}", Setting("modules", module)),
     )
 
 
 def _damaged(name: str, place: Path) -> RunError:
     return RunError(
-        f"{place}: its configuration is damaged at {name or 'the top'}; restore it from a copy"
+        f"its configuration is damaged at {name or 'the top'}",
+        place=place,
+        remedy="restore it from a copy",
     )
 
 
@@ -94,5 +100,7 @@ def load_text(directory: Path) -> TextField:
     """The same for a field that must be text."""
     field = load_field(directory)
     if not isinstance(field, TextField):
-        raise RunError(f"{directory / FACTS}: is {field.describe()}, not text; name another field")
+        raise RunError(
+            f"is {field.describe()}, not text", place=directory / FACTS, remedy="name another field"
+        )
     return field

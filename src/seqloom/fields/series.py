@@ -61,7 +61,9 @@ class SeriesField(PersistentField[SeriesConfig]):
     @classmethod
     def learn(cls, config: SeriesConfig, cells: Iterable[str], *, seed: int) -> Self:
         """A series is learnt from a table and not from cells."""
-        raise ConfigError("a series goes with series alone: give source and target that kind")
+        raise ConfigError(
+            "a series goes with series alone", remedy="give source and target that kind"
+        )
 
     @classmethod
     def restore(cls, config: SeriesConfig, facts: Mapping[str, Any], directory: Path) -> Self:
@@ -75,7 +77,9 @@ class SeriesField(PersistentField[SeriesConfig]):
         except (KeyError, TypeError, ValueError, binascii.Error):
             sound = False
         if not sound:
-            raise RunError(f"{directory / FACTS}: its scale is damaged; restore it from a copy")
+            raise RunError(
+                "its scale is damaged", place=directory / FACTS, remedy="restore it from a copy"
+            )
         return cls(config, names, (mean, spread), past)
 
     @classmethod

@@ -62,7 +62,7 @@ class SoundField(FileField[SoundConfig]):
         """As it was saved; RunError where it was not so."""
         rate = facts.get("rate")
         if not isinstance(rate, int) or not 1 <= rate <= 192_000:
-            raise RunError(f"{directory}: its rate is damaged; restore it from a copy")
+            raise RunError("its rate is damaged", place=directory, remedy="restore it from a copy")
         return cls(config, rate)
 
     @property
@@ -195,14 +195,14 @@ def _samples(file: str | BytesIO, name: str, *, longest: float = LONGEST) -> tup
         if not 0 < frames <= longest * min(information.samplerate, DENSEST // channels):
             seconds = f"{information.duration:,.0f} seconds" if frames else "no sound"
             most = "an hour" if longest == LONGEST else f"{longest:g} seconds"
-            raise DataError(f"{name} has {seconds}; give a recording of up to {most}")
+            raise DataError(f"{name} has {seconds}", remedy=f"give a recording of up to {most}")
         samples, rate = library.read(file, dtype="float32", always_2d=True)
     except UNREADABLE:
         there = " that is there" if isinstance(file, str) else ""
         raise DataError(UNKNOWN.format(name) + there) from None
     sound = np.asarray(samples.mean(axis=1), np.float32)
     if not len(sound) or not np.isfinite(sound).all():
-        raise DataError(f"{name} holds samples that are not finite; record it again")
+        raise DataError(f"{name} holds samples that are not finite", remedy="record it again")
     return sound, int(rate)
 
 

@@ -74,7 +74,8 @@ class TextField(PersistentField[TextConfig]):
         if config.spelling and (config.unit != "symbol" or config.spelling < SHORTEST):
             raise ConfigError(
                 f"spelling = {config.spelling} with unit {config.unit}: only symbols are spelt, "
-                f"with room for {SHORTEST} letters or more; set unit=symbol, or spelling=0"
+                f"with room for {SHORTEST} letters or more",
+                remedy="set unit=symbol, or spelling=0",
             )
         if not config.spelling:
             return cls(config, _TOKENIZERS[config.unit].learn(config, clean, seed=seed))
@@ -233,7 +234,7 @@ class TextField(PersistentField[TextConfig]):
             spelling = Spelling.restore(config, facts) if config.spelling else None
             return cls(config, tokenizer, spelling, _parse_listed(facts))
         except RunError as error:
-            raise RunError(f"{place}: {error}") from None
+            raise error.at(place) from None
 
 
 def _normalize(config: TextConfig, text: str) -> str:

@@ -49,7 +49,9 @@ def read_frames(name: str, wanted: Pixels) -> Frames:
         return _read_video(path, wanted)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name is not one"
-        raise DataError(f"{name} cannot be read ({why}); mend the name or the file") from None
+        raise DataError(
+            f"{name} cannot be read ({why})", remedy="mend the name or the file"
+        ) from None
 
 
 def _read_folder(path: Path, wanted: Pixels) -> Frames:
@@ -75,12 +77,12 @@ def _read_array(path: Path, wanted: Pixels) -> Frames:
     try:
         found: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
     except (ValueError, EOFError, TypeError):
-        raise DataError(f"{path} is not an array of numbers; {form}") from None
+        raise DataError(f"{path} is not an array of numbers", remedy=form) from None
     if found.ndim == 3:
         found = found[..., None]
     known = found.dtype == np.uint8 or found.dtype.kind == "f"
     if not known or found.ndim != 4 or found.shape[3] not in CHANNELS:
-        raise DataError(f"{path} is {found.dtype} of shape {found.shape}; {form}")
+        raise DataError(f"{path} is {found.dtype} of shape {found.shape}", remedy=form)
     _check_count(len(found), str(path), cure="save one with a frame at least")
     _check_size(found.shape[2], found.shape[1], str(path))
     made = []
@@ -88,7 +90,7 @@ def _read_array(path: Path, wanted: Pixels) -> Frames:
         frame = np.asarray(found[number])
         if frame.dtype != np.uint8:
             if not ((frame >= 0) & (frame <= 1)).all():
-                raise DataError(f"{path} has values that are not from 0 to 1; {form}")
+                raise DataError(f"{path} has values that are not from 0 to 1", remedy=form)
             frame = (frame * 255).round().astype(np.uint8)
         picture = Image.fromarray(np.ascontiguousarray(frame).repeat(3 // frame.shape[2], axis=2))
         made.append(fit_picture(picture, wanted))
@@ -133,11 +135,11 @@ def _open_video(path: Path) -> Iterator[tuple[Any, Any]]:
     library = _library()
     with path.open("rb") as content:
         if not os.fstat(content.fileno()).st_size:
-            raise DataError(f"{path} is empty; copy the video again")
+            raise DataError(f"{path} is empty", remedy="copy the video again")
         try:
             with library.open(content, options=OPEN_OPTIONS) as file:
                 if not file.streams.video:
-                    raise DataError(f"{path} has no pictures; save the video again")
+                    raise DataError(f"{path} has no pictures", remedy="save the video again")
                 stream = file.streams.video[0]
                 stream.codec_context.thread_count = 1
                 _check_size(stream.codec_context.width, stream.codec_context.height, str(path))
@@ -146,26 +148,28 @@ def _open_video(path: Path) -> Iterator[tuple[Any, Any]]:
                 yield file, stream
         except library.FFmpegError:
             raise DataError(
-                f"{path} is not a video or is damaged; save it again, as MP4 or WebM say"
+                f"{path} is not a video or is damaged", remedy="save it again, as MP4 or WebM say"
             ) from None
 
 
 def _check_count(count: int, name: str, *, cure: str) -> None:
     if not count:
-        raise DataError(f"{name} has no frames; {cure}")
+        raise DataError(f"{name} has no frames", remedy=cure)
     if count > MOST_FRAMES:
-        raise DataError(f"{name} has more than {MOST_FRAMES:,} frames; cut it into pieces")
+        raise DataError(f"{name} has more than {MOST_FRAMES:,} frames", remedy="cut it into pieces")
 
 
 def _check_size(width: int, height: int, name: str) -> None:
     if width * height > MOST_PIXELS:
-        raise DataError(f"{name} has frames of more than {MOST_PIXELS:,} pixels; make them smaller")
+        raise DataError(
+            f"{name} has frames of more than {MOST_PIXELS:,} pixels", remedy="make them smaller"
+        )
     if not width * height:
-        raise DataError(f"{name} has frames of no size; save it again")
+        raise DataError(f"{name} has frames of no size", remedy="save it again")
 
 
 def _too_long(path: Path) -> DataError:
-    return DataError(f"{path} is longer than an hour; cut it into pieces")
+    return DataError(f"{path} is longer than an hour", remedy="cut it into pieces")
 
 
 def _library() -> Any:
@@ -174,6 +178,7 @@ def _library() -> Any:
         import av
     except ImportError:
         raise ConfigError(
-            "video files are read by PyAV, which is not installed; pip install 'seqloom[video]'"
+            "video files are read by PyAV, which is not installed",
+            remedy="pip install 'seqloom[video]'",
         ) from None
     return av

@@ -68,7 +68,7 @@ def _open_picture(opening: PictureFile) -> "Image":
     from PIL import Image, UnidentifiedImageError
 
     name = opening.name
-    too_large = DataError(f"{name} has more than {opening.most:,} pixels; make it smaller")
+    too_large = DataError(f"{name} has more than {opening.most:,} pixels", remedy="make it smaller")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -76,11 +76,13 @@ def _open_picture(opening: PictureFile) -> "Image":
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise too_large from None
     except UnidentifiedImageError:
-        raise DataError(f"{name} is not a picture; save it as PNG or JPEG") from None
+        raise DataError(f"{name} is not a picture", remedy="save it as PNG or JPEG") from None
     except (OSError, ValueError, SyntaxError) as error:
         unclear = "its name is not one" if isinstance(opening.file, str) else "it is damaged"
         why = getattr(error, "strerror", None) or unclear
-        raise DataError(f"{name} cannot be read ({why}); mend the name or the file") from None
+        raise DataError(
+            f"{name} cannot be read ({why})", remedy="mend the name or the file"
+        ) from None
     if picture.width * picture.height > opening.most:
         picture.close()
         raise too_large
@@ -94,6 +96,6 @@ def _on_white(picture: "Image", name: str) -> "Image":
     try:
         solid = picture.convert("RGBA")
     except (OSError, SyntaxError, ValueError) as error:
-        raise DataError(f"{name} is damaged ({error}); save it again") from None
+        raise DataError(f"{name} is damaged ({error})", remedy="save it again") from None
     page = Image.new("RGBA", solid.size, "white")
     return Image.alpha_composite(page, solid).convert("RGB")

@@ -34,11 +34,17 @@ def read_pieces(model: bytes) -> list[str]:
         pieces = [_piece(value) for number, value in fields if number == _PIECES]
         others = {number: dict(read_fields(value)) for number, value in fields if number != _PIECES}
     except (ValueError, IndexError, TypeError, struct.error):
-        raise RunError("it is not a sentencepiece model; restore the file from a copy") from None
+        raise RunError(
+            "it is not a sentencepiece model", remedy="restore the file from a copy"
+        ) from None
     if not _is_plain(others) or len(others) + len(pieces) != len(fields):
-        raise RunError("it has settings that Seqloom never makes; restore the file from a copy")
+        raise RunError(
+            "it has settings that Seqloom never makes", remedy="restore the file from a copy"
+        )
     if not _is_ours(pieces):
-        raise RunError("its pieces are not such as Seqloom makes; restore the file from a copy")
+        raise RunError(
+            "its pieces are not such as Seqloom makes", remedy="restore the file from a copy"
+        )
     return [text for text, _, _ in pieces]
 
 

@@ -58,7 +58,9 @@ class SubwordTokenizer:
         try:
             self._processor = sentencepiece().SentencePieceProcessor(model_proto=model)
         except RuntimeError:
-            raise RunError("sentencepiece cannot read it; restore the file from a copy") from None
+            raise RunError(
+                "sentencepiece cannot read it", remedy="restore the file from a copy"
+            ) from None
 
     @property
     def size(self) -> int:
@@ -70,15 +72,16 @@ class SubwordTokenizer:
         """Train sentencepiece on a bounded sample; less text simply gives a smaller vocabulary."""
         if config.size < _LEAST_SIZE:
             raise ConfigError(
-                f"size = {config.size}: subwords need {_LEAST_SIZE} symbols or more, 256 of "
-                'them for bytes; raise size or choose unit = "character"'
+                f"size = {config.size}: subwords need {_LEAST_SIZE} symbols or more, 256 of them "
+                "for bytes",
+                remedy='raise size or choose unit = "character"',
             )
         sample = [f" {_escape(text)}" for text in _sample(texts, seed=seed) if text]
         words = _words(sample, characters=(config.size - FIRST_PIECE) * 3 // 4)
         if not words:
             raise DataError(
-                "unit subword: all texts are empty, so there is nothing to learn; "
-                "give texts with content"
+                "unit subword: all texts are empty, so there is nothing to learn",
+                remedy="give texts with content",
             )
         return cls(_train(config, _lines(words, seed=seed)))
 
@@ -87,7 +90,9 @@ class SubwordTokenizer:
         """The tokenizer of a saved model file."""
         tokenizer = cls(saved.model)
         if tokenizer.size > config.size:
-            raise RunError("it has more pieces than its size allows; restore it from a copy")
+            raise RunError(
+                "it has more pieces than its size allows", remedy="restore it from a copy"
+            )
         return tokenizer
 
     def state(self) -> FieldState:

@@ -138,7 +138,9 @@ class SymbolTokenizer:
         """The saved vocabulary."""
         symbols = parse_symbols(config, saved)
         if not all(cls._split(symbol) == [symbol] for symbol in symbols):
-            raise RunError(f"a symbol is not one {config.unit}; restore the file from a copy")
+            raise RunError(
+                f"a symbol is not one {config.unit}", remedy="restore the file from a copy"
+            )
         return cls(symbols)
 
     def state(self) -> FieldState:
@@ -205,12 +207,13 @@ def most_frequent(
     if room < 1:
         least = _SPECIALS + len(always) + 1
         raise ConfigError(
-            f"size = {config.size}: unit {config.unit} needs {least} symbols or more; raise size"
+            f"size = {config.size}: unit {config.unit} needs {least} symbols or more",
+            remedy="raise size",
         )
     if not counts:
         raise DataError(
-            f"unit {config.unit}: all texts are empty, so there is no vocabulary to make; "
-            "give texts with content"
+            f"unit {config.unit}: all texts are empty, so there is no vocabulary to make",
+            remedy="give texts with content",
         )
     return [*always, *new_symbols(counts, config, set(always))[:room]]
 
@@ -234,15 +237,19 @@ def parse_symbols(config: TextConfig, saved: FieldState) -> list[str]:
     """The symbols of a saved vocabulary, or RunError where no vocabulary has such symbols."""
     symbols = saved.facts.get("symbols")
     if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
-        raise RunError("the symbols are not a list of strings; restore the file from a copy")
+        raise RunError(
+            "the symbols are not a list of strings", remedy="restore the file from a copy"
+        )
     if len(symbols) + _SPECIALS > config.size:
-        raise RunError("there are more symbols than its size allows; restore the file from a copy")
+        raise RunError(
+            "there are more symbols than its size allows", remedy="restore the file from a copy"
+        )
     if len(set(symbols)) != len(symbols):
-        raise RunError("a symbol is there twice; restore the file from a copy")
+        raise RunError("a symbol is there twice", remedy="restore the file from a copy")
     if any(len(symbol) > _LONGEST_SYMBOL for symbol in symbols):
-        raise RunError("a symbol is too long; restore the file from a copy")
+        raise RunError("a symbol is too long", remedy="restore the file from a copy")
     if any("\ud800" <= char <= "\udfff" for symbol in symbols for char in symbol):
-        raise RunError("a symbol is not Unicode text; restore the file from a copy")
+        raise RunError("a symbol is not Unicode text", remedy="restore the file from a copy")
     return symbols
 
 

@@ -77,7 +77,9 @@ class WordTokenizer:
         """The saved words and their usual gaps."""
         symbols = parse_symbols(config, saved)
         if symbols[:2] != [_JOIN, _SPACE]:
-            raise RunError("the symbols for spacing are missing; restore the file from a copy")
+            raise RunError(
+                "the symbols for spacing are missing", remedy="restore the file from a copy"
+            )
         return cls(symbols, _parse_spacings(saved.facts.get("gaps"), set(symbols)))
 
     def state(self) -> FieldState:
@@ -196,12 +198,16 @@ def _is_mark(char: str) -> bool:
 def _parse_spacings(gaps: Any, symbols: set[str]) -> dict[str, tuple[str, str]]:
     """The saved gaps as types, or RunError."""
     if not isinstance(gaps, dict) or not gaps.keys() <= symbols:
-        raise RunError("the gaps beside its symbols are damaged; restore the file from a copy")
+        raise RunError(
+            "the gaps beside its symbols are damaged", remedy="restore the file from a copy"
+        )
     for pair in gaps.values():
         if (
             not isinstance(pair, list)
             or len(pair) != 2
             or not all(gap in _SPACINGS for gap in pair)
         ):
-            raise RunError("a gap beside a symbol is damaged; restore the file from a copy")
+            raise RunError(
+                "a gap beside a symbol is damaged", remedy="restore the file from a copy"
+            )
     return {symbol: (pair[0], pair[1]) for symbol, pair in gaps.items()}
