@@ -42,7 +42,7 @@ class Batches:
 
     def __init__(self, lengths: Lengths, *, tokens: int, rows: int = 0, seed: int) -> None:
         if not len(lengths.source):
-            raise ConfigError("there are no rows to make batches of; give at least one")
+            raise ConfigError("there are no rows to make batches of", remedy="give at least one")
         self._lengths = lengths
         self._limits = tokens, rows or len(lengths.source)
         self._seed = seed

@@ -103,7 +103,9 @@ class Header:
         cells = [cell.strip() for cell in cells]
         if wanted.column_by_name is not None and wanted.header == "no":
             cure = "ask by position or set data.header to yes"
-            raise DataError(f"{place}: column {wanted.column_by_name!r} needs a header; {cure}")
+            raise DataError(
+                f"column {wanted.column_by_name!r} needs a header", place=place, remedy=cure
+            )
         columns = wanted.find_all(cells, place)
         usual = {cells[column].lower() for column in columns[: wanted.texts]} <= USUAL_NAMES
         header = usual or wanted.column_by_name is not None

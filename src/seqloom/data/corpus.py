@@ -291,7 +291,9 @@ def _new_directory(directory: Path) -> Path:
 
 def _not_written(directory: Path, error: OSError) -> RunError:
     cause = error.strerror or error
-    return RunError(f"{directory}: cannot be written ({cause}); free space or choose another place")
+    return RunError(
+        f"cannot be written ({cause})", place=directory, remedy="free space or choose another place"
+    )
 
 
 def _not_whole(directory: Path) -> RunError:

@@ -102,9 +102,13 @@ def write_corpus(
             weights.append(row.weight)
     if not lines:
         cure = "raise data.max_source and data.max_target"
-        raise DataError(f"{file or 'the data'}: no row is left that is short enough; {cure}")
+        raise DataError(
+            "no row is left that is short enough", place=file or "the data", remedy=cure
+        )
     if not any(weights):
-        raise DataError(f"{file}: every row has the weight 0; give one at least that counts")
+        raise DataError(
+            "every row has the weight 0", place=file, remedy="give one at least that counts"
+        )
     for name, values in (("lines", lines), ("weights", weights)):
         with (directory / name).open("wb") as stream:
             values.tofile(stream)

@@ -56,7 +56,7 @@ class DataIdentity:
             return cls(tuple(FileIdentity(**each) for each in values["files"]))
         except (KeyError, TypeError):
             raise RunError(
-                "progress.json does not say what data it had; use another step"
+                "progress.json does not say what data it had", remedy="use another step"
             ) from None
 
 

@@ -37,7 +37,7 @@ class StreamBatches:
         cuts the text at the same places, the first at its beginning.
         """
         if not tokens:
-            raise ConfigError("there is no text to read; give at least one line")
+            raise ConfigError("there is no text to read", remedy="give at least one line")
         self.count = max(1, min(lanes, tokens // steps))
         self.steps = steps
         self._seed = seed

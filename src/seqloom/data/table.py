@@ -72,7 +72,7 @@ def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
         else:
             raise row.error()
     if report.kept == before:
-        raise DataError(f"{describe_data(data)}: {_why_nothing(report)}")
+        raise DataError(_why_nothing(report), place=describe_data(data))
 
 
 def read_lines(path: Path | None, *, max_line: int, report: Report | None = None) -> Iterator[str]:
@@ -172,19 +172,22 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
         longer, shorter = (first, second) if counts[0] > counts[1] else (second, first)
         more, fewer = max(counts), min(counts)
         raise DataError(
-            f"{longer}: has {more:,} line{'s' * (more != 1)} where {shorter} has {fewer:,}; "
-            "find the first line that does not match and mend it"
+            f"has {more:,} line{'s' * (more != 1)} where {shorter} has {fewer:,}",
+            place=longer,
+            remedy="find the first line that does not match and mend it",
         )
     wanted = ColumnSelection.of(config)
     names = [str(first), str(second)]
     if config.weight:
         cure = "put all three columns into one TSV file"
-        raise DataError(f"{first},{second}: two text files have no column for weights; {cure}")
+        raise DataError(f"{first},{second}: two text files have no column for weights", remedy=cure)
     order = wanted.find_all(names, f"{first},{second}")
     sides = (text_lines(path, max_line=config.max_line) for path in (first, second))
     for number, texts in enumerate(zip_longest(*sides), 1):
         if None in texts:
-            raise DataError(f"{first}: it or {second} changed while being read; start again")
+            raise DataError(
+                f"it or {second} changed while being read", place=first, remedy="start again"
+            )
         record = Record(
             FileLocation(names[order[0]], number), [str(texts[index]) for index in order]
         )

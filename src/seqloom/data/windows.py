@@ -46,7 +46,9 @@ def split_ranges(table: SeriesTable, config: DataConfig) -> tuple[range, range, 
     ends = np.cumsum([*config.parts, *[0] * (3 - len(config.parts))]).tolist()
     if ends[-1] > rows:
         raise DataError(
-            f"{table.file}: has {rows:,} rows where data.parts asks for {ends[-1]:,}; ask for less"
+            f"has {rows:,} rows where data.parts asks for {ends[-1]:,}",
+            place=table.file,
+            remedy="ask for less",
         )
     return range(ends[0]), range(ends[0], ends[1]), range(ends[1], ends[2])
 

@@ -25,8 +25,9 @@ class ConllReader(TagsReader):
         """The sentences of a file, whose columns are asked for by position."""
         if wanted.column_by_name is not None:
             raise DataError(
-                f"{file}: its columns have no names, so there is no "
-                f"{wanted.column_by_name!r}; ask by position"
+                f"its columns have no names, so there is no {wanted.column_by_name!r}",
+                place=file,
+                remedy="ask by position",
             )
         return sentence_rows(
             _column_words(lines, file),

@@ -93,7 +93,7 @@ class _OpenRow:
     def open_quote(self, how: str) -> DataError:
         """A quote swallows what follows it, so no later row can be trusted."""
         cure = "close it, double it, or save the file as TSV, where quotes are plain text"
-        return DataError(f"{self.place}: a quote in this row is {how}; {cure}")
+        return DataError(f"a quote in this row is {how}", place=self.place, remedy=cure)
 
     def _read_bare(self, line: str, start: int) -> int:
         """Read a cell from its start, or what follows a closing quote; the next position."""

@@ -54,7 +54,9 @@ class _CellSelector:
     def check_rows(self) -> None:
         """DataError where nothing but a header was read."""
         if self._header is not None and self._header.names:
-            raise DataError(f"{self._file}: holds a header and no rows; add rows below it")
+            raise DataError(
+                "holds a header and no rows", place=self._file, remedy="add rows below it"
+            )
 
 
 def row_record(place: FileLocation, cells: list[str]) -> Record | Fault:

@@ -192,7 +192,7 @@ def _check_line(line: str, fault: Fault | None, place: FileLocation) -> str:
     if found is None and fault is not None:
         raise DataError(fault.problem, place=place, remedy=fault.remedy)
     if found is None:
-        raise DataError(f'{place}: is no line of a PO file, such as msgid "text"; {CURE}')
+        raise DataError('is no line of a PO file, such as msgid "text"', place=place, remedy=CURE)
     return " ".join(filter(None, found.groups()))
 
 
@@ -203,9 +203,11 @@ def _parse_catalog(path: Path, lines: Sequence[str]) -> "Catalog":
         return read_po(_relevant_lines(path, lines), abort_invalid=True)
     except PoFileError as error:
         cause = str(error).rpartition(" on ")[0]
-        raise DataError(f"{path}:{error.lineno + 1}: {cause}; {CURE}") from None
+        raise DataError(f"{path}:{error.lineno + 1}: {cause}", remedy=CURE) from None
     except (ValueError, LookupError) as error:
-        raise DataError(f"{path}: is no PO file that can be read ({error}); {CURE}") from None
+        raise DataError(
+            f"is no PO file that can be read ({error})", place=path, remedy=CURE
+        ) from None
 
 
 def _relevant_lines(path: Path, lines: Sequence[str]) -> Iterator[str]:
@@ -237,7 +239,9 @@ def _plural_forms(header: str, place: FileLocation) -> str:
     if found is None:
         return ""
     if not 1 <= int(found[1][:9]) <= MOST_FORMS:
-        raise DataError(f"{place}: no language has {found[1][:9]} plural forms; mend the header")
+        raise DataError(
+            f"no language has {found[1][:9]} plural forms", place=place, remedy="mend the header"
+        )
     return f"{found[0]}\\n"
 
 

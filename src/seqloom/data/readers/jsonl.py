@@ -68,7 +68,9 @@ class _ValuePicker:
         self.kind = type(first)
         names = list(first) if isinstance(first, dict) else [""] * len(first)
         if isinstance(first, list) and wanted.column_by_name is not None:
-            raise DataError(f"{place}: is an array, whose columns have no names; ask by position")
+            raise DataError(
+                "is an array, whose columns have no names", place=place, remedy="ask by position"
+            )
         self.indices = wanted.find_all(names, place)
         self.names = [names[index] for index in self.indices]
 

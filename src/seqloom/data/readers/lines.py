@@ -60,11 +60,11 @@ CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 def check_file(path: Path) -> None:
     """Refuse whatever is not a regular file, and suggest the nearest name for a missing one."""
     if path.is_dir():
-        raise DataError(f"{path}: is a folder; name a file in it")
+        raise DataError("is a folder", place=path, remedy="name a file in it")
     if not path.exists():
-        raise DataError(f"{path}: no such file; {_suggestion(path)}")
+        raise DataError("no such file", place=path, remedy=_suggestion(path))
     if not path.is_file():
-        raise DataError(f"{path}: is not a regular file; copy its contents into one")
+        raise DataError("is not a regular file", place=path, remedy="copy its contents into one")
 
 
 @contextmanager
@@ -74,7 +74,9 @@ def open_binary(path: Path | None) -> Iterator[ByteStream]:
     with _source(path) as raw:
         head = _peek(raw, name)
         if path is not None and path.suffix == ".gz" and head and not head.startswith(GZIP):
-            raise DataError(f"{name}: is not gzip data though its name ends in .gz; rename it")
+            raise DataError(
+                "is not gzip data though its name ends in .gz", place=name, remedy="rename it"
+            )
         packed = head.startswith(GZIP)
         yield cast(ByteStream, gzip.GzipFile(fileobj=raw)) if packed else raw
 
@@ -142,7 +144,9 @@ def _source(path: Path | None) -> Iterator[ByteStream]:
     try:
         stream = cast(ByteStream, path.open("rb", buffering=CHUNK))
     except OSError as error:
-        raise DataError(f"{path}: cannot be opened ({error.strerror}); check it") from None
+        raise DataError(
+            f"cannot be opened ({error.strerror})", place=path, remedy="check it"
+        ) from None
     with stream:
         yield stream
 
@@ -159,11 +163,15 @@ def read_error(error: Exception, place: str) -> DataError:
     """What went wrong while bytes came in, in one sentence."""
     match error:
         case EOFError():
-            return DataError(f"{place}: the gzip data is cut off here; copy the file again")
+            return DataError(
+                "the gzip data is cut off here", place=place, remedy="copy the file again"
+            )
         case gzip.BadGzipFile() | zlib.error():
-            return DataError(f"{place}: the gzip data is damaged here; copy the file again")
+            return DataError(
+                "the gzip data is damaged here", place=place, remedy="copy the file again"
+            )
         case _:
-            return DataError(f"{place}: cannot be read ({error}); check the disk")
+            return DataError(f"cannot be read ({error})", place=place, remedy="check the disk")
 
 
 def _skip_to_end_of_line(stream: ByteStream) -> bool:
@@ -213,11 +221,13 @@ def _refuse_other_kinds(name: str, head: bytes) -> None:
     if encoding or _looks_like_utf16(head):
         encoding = encoding or "UTF-16"
         cure = f"save it as UTF-8, for example with iconv -f {encoding} -t UTF-8"
-        raise DataError(f"{name}: is {encoding} text, not UTF-8; {cure}")
+        raise DataError(f"is {encoding} text, not UTF-8", place=name, remedy=cure)
     controls = len(head) - len(head.translate(None, CONTROLS))
     if controls >= 8 and controls > len(head) / 20 and not _is_text(head):
         kind = next((kind for mark, kind in SIGNATURES.items() if head.startswith(mark)), None)
-        raise DataError(f"{name}: is {kind or 'binary data'}, not text; name a text file")
+        raise DataError(
+            f"is {kind or 'binary data'}, not text", place=name, remedy="name a text file"
+        )
 
 
 def _is_text(head: bytes) -> bool:

@@ -57,7 +57,9 @@ def parquet_records(path: Path, wanted: ColumnSelection) -> Iterator[Record | Fa
             yield from _parquet_rows(table, chosen, str(path), wanted)
     except (ArrowException, OSError) as error:
         cause = str(error).splitlines()[0].rstrip(".")
-        raise DataError(f"{path}: is not a whole Parquet file ({cause}); write it again") from None
+        raise DataError(
+            f"is not a whole Parquet file ({cause})", place=path, remedy="write it again"
+        ) from None
 
 
 def _metadata(path: Path, name: str) -> int:
@@ -83,8 +85,9 @@ def _require(column: Any, path: Path, *, number: bool) -> None:
     if not (text or numeric):
         wanted, cure = ("no number", "numbers") if number else ("neither text nor numbers", "text")
         raise DataError(
-            f"{path}: column {column.name!r} holds {column.type}, {wanted}; "
-            f"choose a column of {cure}"
+            f"column {column.name!r} holds {column.type}, {wanted}",
+            place=path,
+            remedy=f"choose a column of {cure}",
         )
 
 

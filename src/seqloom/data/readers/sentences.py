@@ -43,7 +43,7 @@ class TagsReader(FileReader):
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         """A row for each sentence."""
         if config.weight:
-            raise DataError(f"{path}: has no column for weights; leave data.weight out")
+            raise DataError("has no column for weights", place=path, remedy="leave data.weight out")
         lines = text_lines(path, max_line=config.max_line)
         return self.sentences(lines, ColumnSelection.of(config), str(path))
 

@@ -35,6 +35,7 @@ from seqloom.data.table import Data, data_files, describe_data
 from seqloom.data.time_steps import HEAD, Clock, is_time_header, looks_like_time
 from seqloom.errors import DataError
 from seqloom.fields import SeriesField, column_names
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["ALL", "SeriesColumns", "SeriesTable", "read_series"]
 
@@ -113,7 +114,11 @@ def read_series(
     records = _records(data, config)
     first, fault = next(split_faults(records), (None, None))
     if first is None:
-        raise fault.error() if fault else DataError(f"{describe_data(data)}: is empty; add rows")
+        raise (
+            fault.error()
+            if fault
+            else DataError("is empty", place=describe_data(data), remedy="add rows")
+        )
     names, rows = _header(first, records, config)
     found = (
         columns
@@ -137,7 +142,9 @@ def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
     if not more and ending == "xlsx":
         return sheet_records(path)
     if more or ending not in ("csv", "tsv", "txt"):
-        raise DataError(f"{data}: a series is read from one CSV, TSV or XLSX file; save it as such")
+        raise DataError(
+            "a series is read from one CSV, TSV or XLSX file", place=data, remedy="save it as such"
+        )
     lines = text_lines(path, max_line=config.max_line)
     if ending == "csv":
         return csv_records(lines, str(path), max_line=config.max_line)
@@ -156,7 +163,9 @@ def _header(
     if config.header == "no" or (config.header == "auto" and _is_row(cells, rows)):
         return [str(number) for number in range(1, len(cells) + 1)], [first, *rows]
     if not rows:
-        raise DataError(f"{first.place.file}: holds a header and no rows; add rows below it")
+        raise DataError(
+            "holds a header and no rows", place=first.place.file, remedy="add rows below it"
+        )
     return cells, rows
 
 
@@ -207,7 +216,10 @@ def _resolve_columns(
     ]
     others = free if config.source == ALL else _select_columns(config.source, names)
     if not targets:
-        raise DataError("no column is left to forecast; name one with --target COL:series")
+        raise DataError(
+            "no column is left to forecast",
+            remedy=Remedy("name one with {}", Setting("target.kind", "series")),
+        )
     return SeriesColumns(
         tuple(targets),
         tuple(name for name in others if name not in (*targets, *known)),
@@ -337,8 +349,9 @@ class _SeriesReader:
         if clock is None:
             shown = reprlib.repr(written[0].strip()) if written else "nothing"
             raise DataError(
-                f"{self.places[0]}: column {self.names[self.time]!r} begins with {shown}, which is "
-                "no time; write times as 2026-03-31 12:00:00 or as numbers"
+                f"column {self.names[self.time]!r} begins with {shown}, which is no time",
+                place=self.places[0],
+                remedy="write times as 2026-03-31 12:00:00 or as numbers",
             )
         times = np.array([clock.read(cell) for cell in self.times])
         first = int(np.argmax(np.isfinite(times)))

@@ -104,7 +104,9 @@ class _UnitHandler(ContentHandler):
         """An element opens."""
         if not self._begun and name.lower() != "tmx":
             raise DataError(
-                f"{self.file}: is XML and no TMX: it begins with <{name}>; name another"
+                f"is XML and no TMX: it begins with <{name}>",
+                place=self.file,
+                remedy="name another",
             )
         self._begun = True
         match name.lower():
@@ -177,13 +179,19 @@ def _units(path: Path, units: _UnitHandler) -> Iterator[_TranslationUnit | Fault
         raise read_error(error, str(path)) from None
     except SAXParseException as error:
         place, cause = f"{path}:{error.getLineNumber()}", error.getMessage()
-        raise DataError(f"{place}: is not well-formed XML ({cause}); write it again") from None
+        raise DataError(
+            f"is not well-formed XML ({cause})", place=place, remedy="write it again"
+        ) from None
     except DefusedXmlException:
         line = parser.getLineNumber()
         cure = "write their text in their place"
-        raise DataError(f"{path}:{line}: declares entities, which are refused; {cure}") from None
+        raise DataError(
+            f"{path}:{line}: declares entities, which are refused", remedy=cure
+        ) from None
     except (LookupError, ValueError) as error:
-        raise DataError(f"{path}: cannot be decoded ({error}); save it as UTF-8") from None
+        raise DataError(
+            f"cannot be decoded ({error})", place=path, remedy="save it as UTF-8"
+        ) from None
 
 
 def _languages(wanted: ColumnSelection, names: list[str]) -> list[str]:

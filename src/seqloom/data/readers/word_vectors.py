@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from seqloom.data.readers.lines import READ_ERRORS, check_file, open_binary, read_error, text_lines
 from seqloom.data.report import split_faults
 from seqloom.errors import DataError
+from seqloom.remedies import Command, Remedy, Setting
 
 __all__ = ["WordVectors", "read_vectors", "vectors_size", "write_vectors"]
 
@@ -60,7 +61,7 @@ class WordVectors:
         if row is None:
             near = difflib.get_close_matches(word, self.words, n=1)
             cure = f"did you mean {near[0]!r}?" if near else "it was too rare or never there"
-            raise DataError(f"{word!r}: there is no vector for this word; {cure}")
+            raise DataError(f"{word!r}: there is no vector for this word", remedy=cure)
         lengths = np.linalg.norm(self.table, axis=1)
         directions = self.table / np.where(lengths > 0, lengths, 1)[:, None]
         cosines = directions @ directions[row]
@@ -90,12 +91,18 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> WordVecto
     size = 0
     for place, (word, vector) in entries:
         if word in found:
-            raise DataError(f"{place}: {word!r} came before; remove one of the two")
+            raise DataError(f"{word!r} came before", place=place, remedy="remove one of the two")
         if not np.isfinite(vector).all():
-            raise DataError(f"{place}: a number of {word!r} is not finite; learn the vectors again")
+            raise DataError(
+                f"a number of {word!r} is not finite", place=place, remedy="learn the vectors again"
+            )
         found[word], size = vector, len(vector)
     if not found and wanted is None:
-        raise DataError(f"{path}: holds no vectors; learn them with seqloom vectors DATA --to FILE")
+        raise DataError(
+            "holds no vectors",
+            place=path,
+            remedy=Remedy("learn them with {}", Command("vectors", "DATA", Setting("to", "FILE"))),
+        )
     table = np.array(list(found.values()), np.float32).reshape(len(found), size)
     return WordVectors(tuple(found), table)
 
@@ -115,7 +122,7 @@ def write_vectors(path: Path, vectors: WordVectors) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         cure = "free space or choose another place"
-        raise DataError(f"{path}: cannot be written ({error.strerror}); {cure}") from None
+        raise DataError(f"cannot be written ({error.strerror})", place=path, remedy=cure) from None
 
 
 def _is_binary(path: Path) -> bool:
@@ -143,14 +150,17 @@ def _text_size(path: Path) -> tuple[int, int | None]:
     if len(parts) < 3:
         raise DataError(
             f"{path}:1: should say how many vectors there are and of what size, or be the first "
-            "of them; name a file of word vectors"
+            "of them",
+            remedy="name a file of word vectors",
         )
     return len(parts) - 1, None
 
 
 def _parse_size(place: str, size: str) -> int:
     if not 1 <= int(size[:9]) <= LARGEST:
-        raise DataError(f"{place}: vectors of {size[:9]} numbers cannot be; 1 to {LARGEST:,} can")
+        raise DataError(
+            f"vectors of {size[:9]} numbers cannot be", place=place, remedy=f"1 to {LARGEST:,} can"
+        )
     return int(size)
 
 
@@ -173,15 +183,21 @@ def _text_entries(path: Path, wanted: Collection[str] | None) -> Iterator[tuple[
         word, *values = line.split(" ")
         if len(values) != size:
             raise DataError(
-                f"{place}: expected a word and {size} numbers, found {len(values)}; mend the line"
+                f"expected a word and {size} numbers, found {len(values)}",
+                place=place,
+                remedy="mend the line",
             )
         if count is not None and number > count:
-            raise DataError(f"{place}: the first line promises {count:,} vectors; correct it")
+            raise DataError(
+                f"the first line promises {count:,} vectors", place=place, remedy="correct it"
+            )
         if wanted is None or word in wanted:
             yield place, (word, _numbers(place, values))
     if count is not None and number < count:
         raise DataError(
-            f"{place}: is cut off here, after {number:,} of {count:,} vectors; copy it again"
+            f"is cut off here, after {number:,} of {count:,} vectors",
+            place=place,
+            remedy="copy it again",
         )
 
 
@@ -189,7 +205,9 @@ def _numbers(place: str, values: Sequence[str]) -> Table:
     try:
         return np.array(values, dtype=np.float32)
     except (ValueError, OverflowError):
-        raise DataError(f"{place}: holds what is no number; put spaces between numbers") from None
+        raise DataError(
+            "holds what is no number", place=place, remedy="put spaces between numbers"
+        ) from None
 
 
 def _binary_header(path: Path, stream: IO[bytes]) -> tuple[int, int]:
@@ -197,7 +215,9 @@ def _binary_header(path: Path, stream: IO[bytes]) -> tuple[int, int]:
     parts = stream.readline(HEADER).split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         cure = "name the file .txt if it is text"
-        raise DataError(f"{path}: does not begin with a number of vectors and their size; {cure}")
+        raise DataError(
+            "does not begin with a number of vectors and their size", place=path, remedy=cure
+        )
     return int(parts[0]), _parse_size(str(path), parts[1].decode())
 
 
@@ -210,11 +230,15 @@ def _binary_entries(path: Path, wanted: Collection[str] | None) -> Iterator[tupl
                 place = f"{path}: vector {number:,}"
                 word, raw = _word(place, stream), stream.read(4 * size)
                 if len(raw) < 4 * size:
-                    raise DataError(f"{place} of {count:,} is cut off; copy the file again")
+                    raise DataError(
+                        f"{place} of {count:,} is cut off", remedy="copy the file again"
+                    )
                 if wanted is None or word in wanted:
                     yield place, (word, np.frombuffer(raw, "<f4").astype(np.float32))
             if stream.read(2).strip():
-                raise DataError(f"{path}: goes on after its {count:,} vectors; copy it again")
+                raise DataError(
+                    f"goes on after its {count:,} vectors", place=path, remedy="copy it again"
+                )
     except READ_ERRORS as error:
         raise read_error(error, place) from None
 
@@ -226,8 +250,12 @@ def _word(place: str, stream: Any) -> str:
         if byte != b"\n" or raw:
             raw += byte
         if len(raw) > LONGEST_WORD:
-            raise DataError(f"{place} has no word before it; name the file .txt if it is text")
+            raise DataError(
+                f"{place} has no word before it", remedy="name the file .txt if it is text"
+            )
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise DataError(f"{place} has a word that is not UTF-8; learn the vectors again") from None
+        raise DataError(
+            f"{place} has a word that is not UTF-8", remedy="learn the vectors again"
+        ) from None
