@@ -108,7 +108,7 @@ class DocumentSource:
 
     def error(self, offset: int, message: str) -> DataError:
         """An error at a place; the message says what is wrong and what to do."""
-        return DataError(f"{self.place(offset)}: {message}")
+        return DataError(message, place=self.place(offset))
 
     def newline(self, start: int = 0, end: int | None = None) -> str:
         """The line ending that a stretch uses, or the document, or LF."""
@@ -217,8 +217,12 @@ def _format_of(name: str) -> str:
     found = next((ending for ending in known if name.lower().endswith(ending)), None)
     if found is None:
         raise ConfigError(
-            f"{name}: no document format has this ending; name the file with one of "
-            f"{', '.join(known)}, or choose one of {', '.join(_formats())} as its format"
+            "no document format has this ending",
+            place=name,
+            remedy=(
+                f"name the file with one of {', '.join(known)}, or choose one of "
+                f"{', '.join(_formats())} as its format"
+            ),
         )
     return known[found]
 

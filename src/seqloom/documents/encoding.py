@@ -38,8 +38,10 @@ class TextEncoding:
         except UnicodeEncodeError as error:
             character = text[error.start]
             raise DataError(
-                f"{name}: the translation has {character!r} (U+{ord(character):04X}), which "
-                f"{self.codec} cannot write; save the document as UTF-8 first"
+                f"the translation has {character!r} (U+{ord(character):04X}), which {self.codec} "
+                "cannot write",
+                place=name,
+                remedy="save the document as UTF-8 first",
             ) from None
 
 
@@ -54,14 +56,14 @@ def decode_bytes(data: bytes, name: str, *, declared: str | None) -> tuple[str, 
     try:
         text = body.decode(codec)
     except LookupError:
-        raise DataError(f"{name}: the encoding {codec!r} is unknown; {CURE}") from None
+        raise DataError(f"the encoding {codec!r} is unknown", place=name, remedy=CURE) from None
     except UnicodeDecodeError as error:
         line = body.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{name}:{line}: byte 0x{body[error.start]:02X} cannot be read as {codec}; {CURE}"
+            f"{name}:{line}: byte 0x{body[error.start]:02X} cannot be read as {codec}", remedy=CURE
         ) from None
     except UnicodeError as error:
-        raise DataError(f"{name}: cannot be read as {codec} ({error}); {CURE}") from None
+        raise DataError(f"cannot be read as {codec} ({error})", place=name, remedy=CURE) from None
     if text.encode(codec, "replace") != body:
-        raise DataError(f"{name}: {codec} stores the same text in several ways; {CURE}")
+        raise DataError(f"{codec} stores the same text in several ways", place=name, remedy=CURE)
     return text, TextEncoding(codec, mark)

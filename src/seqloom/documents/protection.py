@@ -40,11 +40,14 @@ class ProtectionOptions:
         if self.stand_in.count("{}") != 1 or re.search(r"\d", self.stand_in):
             raise ConfigError(
                 f"the stand-in {self.stand_in!r} needs {{}} once, where its number goes, and no "
-                "digits of its own: choose one such as 'X{}X'"
+                "digits of its own",
+                remedy="choose one such as 'X{}X'",
             )
         for kind in sorted(self.copied | self.ignored):
             if kind not in ALL:
-                raise ConfigError(f"nothing protected is a {kind!r}: choose of {', '.join(ALL)}")
+                raise ConfigError(
+                    f"nothing protected is a {kind!r}", remedy=f"choose of {', '.join(ALL)}"
+                )
 
 
 class Restored(NamedTuple):

@@ -148,7 +148,7 @@ def _check_well_formed(source: DocumentSource) -> None:
     except SAXParseException as error:
         place, cause = f"{source.name}:{error.getLineNumber()}", error.getMessage()
         message = f"is not well-formed XML ({cause}); correct it or export it again"
-        raise DataError(f"{place}: {message}") from None
+        raise DataError(message, place=place) from None
     except DefusedXmlException:
         cure = "write their text in their place"
         line = source.line_starts[min(parser.getLineNumber(), len(source.line_starts)) - 1]

@@ -72,8 +72,9 @@ def _languages(
     after = source.options.target_language or (others[0] if len(others) == 1 else "")
     if not after and units:
         raise ConfigError(
-            f"{source.name}: choose the language to translate into with target_language; the file "
-            f"has {', '.join(known)}, and {before} is the source"
+            "choose the language to translate into with target_language",
+            place=source.name,
+            remedy=f"the file has {', '.join(known)}, and {before} is the source",
         )
     return before, after
 
