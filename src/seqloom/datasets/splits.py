@@ -63,7 +63,7 @@ def write_splits(splits: Splits, directory: Path) -> list[Path]:
         return [*tables, *sorted(folders)]
     except OSError as error:
         raise DataError(
-            f"{directory}: cannot be written ({error.strerror}); choose another folder"
+            f"cannot be written ({error.strerror})", place=directory, remedy="choose another folder"
         ) from error
 
 
@@ -80,7 +80,9 @@ def _table(rows: Pairs, credits: Mapping[str, str]) -> str:
 
 def _refuse_to_overwrite(path: Path, content: bytes) -> None:
     if path.exists() and (not path.is_file() or path.read_bytes() != content):
-        raise DataError(f"{path}: exists already with other content; choose another folder")
+        raise DataError(
+            "exists already with other content", place=path, remedy="choose another folder"
+        )
 
 
 def _write(path: Path, content: bytes) -> Path:

@@ -118,11 +118,13 @@ def _read(path: Path) -> list[SentencePair]:
             packed = outer.extractfile(_member(outer))
             inner = zipfile.ZipFile(io.BytesIO(packed.read() if packed else b""))
         if inner.getinfo(TABLE).file_size > LARGEST_MEMBER:
-            raise DataError(f"{path}: {TABLE} is larger than {LARGEST_MEMBER:,} bytes; not read")
+            raise DataError(
+                f"{TABLE} is larger than {LARGEST_MEMBER:,} bytes", place=path, remedy="not read"
+            )
         text = inner.read(TABLE).decode("utf-8")
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, KeyError, ValueError) as error:
         raise DataError(
-            f"{path}: is not the archive described ({error}); remove it and try again"
+            f"is not the archive described ({error})", place=path, remedy="remove it and try again"
         ) from error
     lines = text.rstrip("\n").split("\n")
     return [_sentences(line, f"{path}:{TABLE}:{n}") for n, line in enumerate(lines, 1)]
@@ -138,6 +140,8 @@ def _member(outer: tarfile.TarFile) -> tarfile.TarInfo:
 def _sentences(line: str, place: str) -> SentencePair:
     cells = line.split("\t")
     if len(cells) != 3:
-        raise DataError(f"{place}: expected 3 columns, found {len(cells)}; use the known archive")
+        raise DataError(
+            f"expected 3 columns, found {len(cells)}", place=place, remedy="use the known archive"
+        )
     english, french, credit = cells
     return SentencePair(french, english, credit)
