@@ -33,8 +33,8 @@ def parse_gold(lines: Iterable[str], *, place: str) -> Iterator[Gold]:
             match = LINK.fullmatch(word)
             if match is None:
                 raise DataError(
-                    f"{place}:{number}: {word[:40]!r} is no link; write 3-4 where it is sure and "
-                    "3p4 where it is possible"
+                    f"{place}:{number}: {word[:40]!r} is no link",
+                    remedy="write 3-4 where it is sure and 3p4 where it is possible",
                 )
             found.append((match[2] == "-", (int(match[1]), int(match[3]))))
         sure = frozenset(link for certain, link in found if certain)
@@ -86,8 +86,8 @@ def alignment_errors(found: Sequence[Links], gold: Sequence[Gold]) -> ErrorRate:
     """How found links compare to gold ones, sentence by sentence."""
     if len(found) != len(gold):
         raise ConfigError(
-            f"{len(found):,} sentences were aligned and gold links are there for {len(gold):,}: "
-            "give one line for each sentence"
+            f"{len(found):,} sentences were aligned and gold links are there for {len(gold):,}",
+            remedy="give one line for each sentence",
         )
     pairs = list(zip(found, gold, strict=True))
     return ErrorRate(

@@ -89,12 +89,13 @@ def _bin_sums(data: Predictions, bins: int) -> Floats:
     for number, (length, found) in enumerate(zip(lengths, data.confidences, strict=True), 1):
         if length != len(found):
             raise DataError(
-                f"row {number}: {len(found)} confidences do not fit {length} outputs; give one each"
+                f"row {number}: {len(found)} confidences do not fit {length} outputs",
+                remedy="give one each",
             )
     rows = np.repeat(np.arange(len(data)), lengths)
     sure = np.array([value for row in data.confidences for value in row], np.float64)
     if not ((sure >= 0) & (sure <= 1)).all():
-        raise DataError("confidences are probabilities; give numbers from 0 to 1")
+        raise DataError("confidences are probabilities", remedy="give numbers from 0 to 1")
     right = np.array([o == r for row in data.labels for o, r in zip(*row, strict=True)], np.float64)
     places = np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], sure)
     sums = np.zeros((3, len(data) * bins))

@@ -49,8 +49,8 @@ class Likelihoods:
             row = int(wrong.argmax())
             raise DataError(
                 f"row {row + 1}: log-probability {rows[row, 0]:g} of {rows[row, 1]:g} {unit} has "
-                f"no perplexity; give a finite number not above 0 and at least one "
-                f"{unit.rstrip('s')}"
+                "no perplexity",
+                remedy=f"give a finite number not above 0 and at least one {unit.rstrip('s')}",
             )
         return cls(rows, unit)
 

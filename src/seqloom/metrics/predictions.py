@@ -122,8 +122,8 @@ class Predictions:
         for number, (output, reference) in enumerate(rows, 1):
             if len(output) != len(reference):
                 raise DataError(
-                    f"row {number}: {len(output)} tags cannot be compared with {len(reference)}; "
-                    "give each token one tag"
+                    f"row {number}: {len(output)} tags cannot be compared with {len(reference)}",
+                    remedy="give each token one tag",
                 )
         return rows
 

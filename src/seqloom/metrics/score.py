@@ -100,11 +100,11 @@ def check_rows(one: Sized, other: Sized) -> None:
     """Refuse to compare nothing, or columns that do not belong together."""
     if len(one) != len(other):
         raise DataError(
-            f"columns of {len(one)} and {len(other)} rows cannot be compared; "
-            "give both the same number of rows"
+            f"columns of {len(one)} and {len(other)} rows cannot be compared",
+            remedy="give both the same number of rows",
         )
     if not len(one):
-        raise DataError("there are no rows to score; give at least one")
+        raise DataError("there are no rows to score", remedy="give at least one")
 
 
 def bootstrap_interval(
