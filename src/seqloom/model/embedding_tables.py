@@ -17,6 +17,7 @@ def token_table(network: Network, side: TokenSide) -> Embedding:
     table = None if part is None else first_token_table(part)
     if table is None:
         raise ConfigError(
-            f"model.{side}_vectors: the {side} has no table of token vectors here; leave it out"
+            f"model.{side}_vectors: the {side} has no table of token vectors here",
+            remedy="leave it out",
         )
     return table

@@ -62,8 +62,8 @@ MAX_HALVINGS = 16
 
 def _misfit(kind: str) -> ConfigError:
     return ConfigError(
-        f"model.front.kind = {kind!r} does not fit the source: leave it out, and it follows from "
-        "source.kind"
+        f"model.front.kind = {kind!r} does not fit the source",
+        remedy="leave it out, and it follows from source.kind",
     )
 
 
@@ -185,7 +185,7 @@ class ResNetFrontEnd(PictureFrontEnd):
         pixels = _pixels(options.kind, source)
         if pixels.channels != len(IMAGENET_COLOURS.mean):
             raise ConfigError(
-                "model.front.kind = 'resnet' reads three colours: set source.colour=true"
+                "model.front.kind = 'resnet' reads three colours", remedy="set source.colour=true"
             )
         network = ResNet(options.depth)
         vectors = GridVectors(options.grid, _grid_shape(network.width, pixels, halvings=5))

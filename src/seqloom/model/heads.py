@@ -189,8 +189,8 @@ class BlanksHead(Head):
         encoded, symbols = context.encoded, context.target.symbols
         if encoded.states is None or symbols is None:
             raise ConfigError(
-                "model.decoder.kind = 'blanks' tells tokens of a text that an encoder reads: leave "
-                "it out, and it follows from target.kind"
+                "model.decoder.kind = 'blanks' tells tokens of a text that an encoder reads",
+                remedy="leave it out, and it follows from target.kind",
             )
         sizes = DecoderSizes(context.model, encoded, context.vectors, symbols.count)
         output = sizes.output_layer(context.model.embedding)

@@ -146,8 +146,9 @@ def build_initial_state(
                 layers, width = encoded.code or (0, 0)
                 raise ConfigError(
                     "model.decoder.first_state = 'copy' needs equal states, not an encoder's of "
-                    f"{layers} × {width} in {encoded.parts} parts and a decoder's of "
-                    f"{size[0]} × {size[1]} in {parts}: use 'map'"
+                    f"{layers} × {width} in {encoded.parts} parts and a decoder's of {size[0]} × "
+                    f"{size[1]} in {parts}",
+                    remedy="use 'map'",
                 )
             return CopiedState()
 

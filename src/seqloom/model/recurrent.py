@@ -272,8 +272,8 @@ def _check_without_source(options: RecurrentDecoderConfig) -> None:
     for name, asked in wanted.items():
         if asked:
             raise ConfigError(
-                f"{name} needs a source, and model.encoder.kind is 'none': set "
-                "model.decoder.attention=none, code=none and first_state=zero"
+                f"{name} needs a source, and model.encoder.kind is 'none'",
+                remedy="set model.decoder.attention=none, code=none and first_state=zero",
             )
 
 
@@ -283,13 +283,17 @@ def _check_reading(options: RecurrentDecoderConfig, wiring: Wiring, sizes: Decod
     early = attention is not None and (attention.query is not None or attention.feed)
     if wiring.code or early or not wiring.feedback:
         raise ConfigError(
-            "model.decoder.first_state = 'read' lets one network read source and output alike: set "
-            "feedback=token or soft, code=none, attention.query=current and attention.feed=false"
+            "model.decoder.first_state = 'read' lets one network read source and output alike",
+            remedy=(
+                "set feedback=token or soft, code=none, attention.query=current and "
+                "attention.feed=false"
+            ),
         )
     if sizes.source.states != sizes.vectors.width:
         raise ConfigError(
-            "model.decoder.first_state = 'read' needs a source of vectors as wide as the target's, "
-            f"{sizes.vectors.width}, not {sizes.source.states}: use model.encoder.kind = 'vectors'"
+            "model.decoder.first_state = 'read' needs a source of vectors as wide as the "
+            f"target's, {sizes.vectors.width}, not {sizes.source.states}",
+            remedy="use model.encoder.kind = 'vectors'",
         )
 
 

@@ -34,8 +34,9 @@ class DecoderSizes:
         tied = embedding_of(self.vectors) if self.model.tie_output else None
         if tied is not None and tied.width != width:
             raise ConfigError(
-                f"model.tie_output needs features as wide as the embeddings, {tied.width}, but the "
-                f"decoder gives {width}: make them equal or set model.tie_output=false"
+                f"model.tie_output needs features as wide as the embeddings, {tied.width}, but "
+                f"the decoder gives {width}",
+                remedy="make them equal or set model.tie_output=false",
             )
         rows = listed_rows(self.vectors)
         return OutputLayer(width, self.outputs, tied=tied, bias=self.model.output_bias, rows=rows)
@@ -69,6 +70,6 @@ class HeadContext:
     def misfit(self) -> ConfigError:
         """The error for a head that does not fit the target."""
         return ConfigError(
-            f"model.decoder.kind = {self.model.decoder.kind!r} does not fit the target: leave it "
-            "out, and it follows from target.kind"
+            f"model.decoder.kind = {self.model.decoder.kind!r} does not fit the target",
+            remedy="leave it out, and it follows from target.kind",
         )

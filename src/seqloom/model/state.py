@@ -52,7 +52,9 @@ class Source(NamedTuple):
     def mask(self) -> Bool[Tensor, "B S"]:
         """True at real positions, of which every input has one."""
         if bool((self.lengths < 1).any()):
-            raise DataError("an input without a single token cannot be read; end it in <end>")
+            raise DataError(
+                "an input without a single token cannot be read", remedy="end it in <end>"
+            )
         steps = torch.arange(self.values.shape[1], device=self.values.device)
         return steps < self.lengths[:, None]
 

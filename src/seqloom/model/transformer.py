@@ -161,8 +161,9 @@ class TransformerDecoder(DecoderModule):
             source = "read" if cls.reads_source(options) else "cross"
         if source == "read" and states != vectors.width:
             raise ConfigError(
-                "model.decoder.source = 'read' needs a source of vectors as wide as the target's, "
-                f"{vectors.width}, not {states}: use model.encoder.kind = 'vectors'"
+                "model.decoder.source = 'read' needs a source of vectors as wide as the "
+                f"target's, {vectors.width}, not {states}",
+                remedy="use model.encoder.kind = 'vectors'",
             )
         embed = _embedding(options, vectors, "model.decoder")
         return cls(
@@ -299,15 +300,18 @@ def _embedding(options: TransformerPart, vectors: Vectors, place: str) -> Positi
     positions = part.build(options.positions, sizes)
     if not options.head_size and options.width % options.heads:
         raise ConfigError(
-            f"{place}: {options.heads} heads do not divide a width of {options.width}; change one "
-            f"of them, or set {place}.head_size, the size of one"
+            f"{options.heads} heads do not divide a width of {options.width}",
+            place=place,
+            remedy=f"change one of them, or set {place}.head_size, the size of one",
         )
     width = positions.width(vectors.width)
     if width != options.width:
         raise ConfigError(
-            f"{place}: a Transformer of width {options.width} cannot read token vectors of "
+            f"a Transformer of width {options.width} cannot read token vectors of "
             f"{vectors.width} with positions {options.positions.kind!r}, which make {width} of "
-            f"them; change model.embedding or {place}.width"
+            "them",
+            place=place,
+            remedy=f"change model.embedding or {place}.width",
         )
     return PositionalEmbedding(vectors, positions, dropout=options.dropout)
 

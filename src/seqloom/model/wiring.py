@@ -145,8 +145,8 @@ def _attention(options: AttentionOptions, sizes: AttentionSizes, focus: Focus | 
         return Attention(score, focus=focus, causal=options.causal)
     if not options.size and width % options.heads:
         raise ConfigError(
-            f"{options.heads} heads do not divide a decoder of {width}: "
-            "set model.decoder.attention.size, the size of one"
+            f"{options.heads} heads do not divide a decoder of {width}",
+            remedy="set model.decoder.attention.size, the size of one",
         )
     size = options.size or width // options.heads
     heads = HeadProjections(query, key, width=size, count=options.heads)
@@ -157,8 +157,11 @@ def _attention(options: AttentionOptions, sizes: AttentionSizes, focus: Focus | 
 def _focus(options: LocalAttentionConfig, query: int, width: int) -> Focus:
     if options.window < 1:
         raise ConfigError(
-            "local attention needs a window: set model.decoder.attention.window to the positions "
-            "seen on each side, for example 3"
+            "local attention needs a window",
+            remedy=(
+                "set model.decoder.attention.window to the positions seen on each side, for "
+                "example 3"
+            ),
         )
     match options.centre:
         case "time":
@@ -166,7 +169,8 @@ def _focus(options: LocalAttentionConfig, query: int, width: int) -> Focus:
         case "predicted":
             if not options.gaussian:
                 raise ConfigError(
-                    "model.decoder.attention.centre = 'predicted' is learnt through the bell curve "
-                    "alone: leave model.decoder.attention.gaussian on"
+                    "model.decoder.attention.centre = 'predicted' is learnt through the bell "
+                    "curve alone",
+                    remedy="leave model.decoder.attention.gaussian on",
                 )
             return PredictedFocus(query, options.size or width, window=options.window)

@@ -41,8 +41,8 @@ def build_sequence_model(config: ModelConfig, *, source: Items, target: Items) -
     model = build(config, source=source, target=target)
     if isinstance(model, HeadModel):
         raise ConfigError(
-            f"model.decoder.kind = {config.decoder.kind!r} writes no text: choose recurrent or "
-            "transformer"
+            f"model.decoder.kind = {config.decoder.kind!r} writes no text",
+            remedy="choose recurrent or transformer",
         )
     return model
 
@@ -74,8 +74,8 @@ def _head(config: ModelConfig, context: HeadContext) -> Head:
 
 def _around_error() -> ConfigError:
     return ConfigError(
-        "model.encoder.direction = 'around' shows no position itself, which suits blanks alone: "
-        "set it to both"
+        "model.encoder.direction = 'around' shows no position itself, which suits blanks alone",
+        remedy="set it to both",
     )
 
 
@@ -85,8 +85,8 @@ def _ctc_layer(config: ModelConfig, encoder: EncoderModule, symbols: int) -> CTC
     front, states = encoder.front_end, encoder.sizes.states
     if front is None or not front.keeps_time or states is None:
         raise ConfigError(
-            f"model.ctc = {config.ctc:g} aligns symbols with the steps of a recording: read sound, "
-            "or set model.ctc=0"
+            f"model.ctc = {config.ctc:g} aligns symbols with the steps of a recording",
+            remedy="read sound, or set model.ctc=0",
         )
     return CTCLayer(states, symbols, share=config.ctc)
 
@@ -97,8 +97,9 @@ def _forecast_model(
     """A model that forecasts: with a head for all steps, or a decoder that is fed back."""
     if source.known and source.steps < target.steps:
         raise ConfigError(
-            f"source.window = {source.steps} has no room for what is known of {target.steps} steps "
-            "ahead: make it as long as target.horizon"
+            f"source.window = {source.steps} has no room for what is known of {target.steps} "
+            "steps ahead",
+            remedy="make it as long as target.horizon",
         )
     levelled = LastValueEncoder(encoder, source, target.steps)
     if config.decoder.kind not in HEADS:
@@ -106,8 +107,8 @@ def _forecast_model(
     part: type[Head] = HEADS.part_of(config.decoder.kind)
     if not part.forecasts:
         raise ConfigError(
-            f"model.decoder.kind = {config.decoder.kind!r} does not forecast: choose horizon, "
-            "recurrent or transformer"
+            f"model.decoder.kind = {config.decoder.kind!r} does not forecast",
+            remedy="choose horizon, recurrent or transformer",
         )
     vectors = IdentityVectors(source.count)
     context = HeadContext(config, encoder.sizes, vectors, source, target)
@@ -120,8 +121,8 @@ def _autoregressive_forecast(
     """A decoder that is fed back."""
     if config.lags > source.steps:
         raise ConfigError(
-            f"model.lags = {config.lags} reaches further back than source.window = "
-            f"{source.steps}: make it at most as long"
+            f"model.lags = {config.lags} reaches further back than source.window = {source.steps}",
+            remedy="make it at most as long",
         )
     aim = ForecastTarget.of(target)
     vectors = Projection(config.lags * target.count + source.known, config.embedding)

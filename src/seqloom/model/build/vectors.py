@@ -41,8 +41,8 @@ def _symbol_vectors(config: ModelConfig, symbols: Symbols) -> TokenVectors:
         return Embedding(symbols.table_size, config.embedding, scaled=config.scale_vectors)
     if config.tie_output:
         raise ConfigError(
-            "model.one_hot leaves no embedding table for the output layer to share: "
-            "set model.tie_output=false"
+            "model.one_hot leaves no embedding table for the output layer to share",
+            remedy="set model.tie_output=false",
         )
     return OneHot(symbols.table_size)
 
@@ -59,14 +59,17 @@ def target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> Toke
     symbols = target.symbols
     if symbols is None:
         raise ConfigError(
-            f"model.decoder.kind = {config.decoder.kind!r} writes symbols, and the target has "
-            "none: choose the head that fits it"
+            f"model.decoder.kind = {config.decoder.kind!r} writes symbols, and the target has none",
+            remedy="choose the head that fits it",
         )
     if symbols.spelling:
-        raise ConfigError("target.spelling: letters are only read; set it for the source alone")
+        raise ConfigError(
+            "target.spelling: letters are only read", remedy="set it for the source alone"
+        )
     own = token_vectors(reading if config.share_vocabulary else item_vectors(config, target))
     if own is None:
         raise ConfigError(
-            "model.share_vocabulary needs a source of symbols: set model.share_vocabulary=false"
+            "model.share_vocabulary needs a source of symbols",
+            remedy="set model.share_vocabulary=false",
         )
     return own
