@@ -108,7 +108,7 @@ class RotaryPositions(NoPositions):
     def build(cls, options: Any, sizes: PositionSizes) -> "RotaryPositions":
         if sizes.head % 2:
             raise ConfigError(
-                f"{sizes.place}: rotary positions need heads of an even size, not {sizes.head}"
+                f"rotary positions need heads of an even size, not {sizes.head}", place=sizes.place
             )
         return cls()
 

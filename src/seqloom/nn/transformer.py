@@ -47,7 +47,8 @@ class BlockOptions:
         if self.rotary and self.mixing != "attention":
             raise ConfigError(
                 "rotary positions turn the queries and keys of self-attention, and mixing = "
-                f"{self.mixing!r} has none: choose mixing = 'attention' or other positions"
+                f"{self.mixing!r} has none",
+                remedy="choose mixing = 'attention' or other positions",
             )
 
     @property

@@ -80,7 +80,9 @@ class PredictedFocus(Focus):
 def _check_window(window: int) -> int:
     """One position to each side at least, so that a centre between two positions sees one."""
     if window < 1:
-        raise ConfigError(f"local attention with a window of {window} sees nothing: give 1 or more")
+        raise ConfigError(
+            f"local attention with a window of {window} sees nothing", remedy="give 1 or more"
+        )
     return window
 
 

@@ -214,5 +214,6 @@ def _check_equal(kind: str, sizes: ScoreSizes) -> None:
     if sizes.query != sizes.key:
         raise ConfigError(
             f"model.decoder.attention.score = {kind!r} needs equal sizes, not a query of "
-            f"{sizes.query} and an encoder's output of {sizes.key}: use 'general'"
+            f"{sizes.query} and an encoder's output of {sizes.key}",
+            remedy="use 'general'",
         )
