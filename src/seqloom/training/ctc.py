@@ -25,14 +25,15 @@ def ctc_losses(aligner: CTCLayer, memory: Memory, target: Int[Tensor, "B T"]) ->
     DataError where a source has too few steps for any.
     """
     if memory.states is None or memory.mask is None:
-        raise DataError("there are no steps to align the target with; set model.ctc=0")
+        raise DataError("there are no steps to align the target with", remedy="set model.ctc=0")
     lengths = target.ne(EMPTY).sum(dim=1) - 1
     steps = memory.mask.sum(dim=1)
     short = (steps < minimum_steps(target)).nonzero().flatten().tolist()
     if short:
         raise DataError(
             f"{int(lengths[short[0]])} symbols do not fit {int(steps[short[0]])} steps of the "
-            "source: lower model.front.halvings, or set model.ctc=0"
+            "source",
+            remedy="lower model.front.halvings, or set model.ctc=0",
         )
     scores = aligner(memory.states)
     exact = scores.to(torch.promote_types(scores.dtype, torch.float32)).log_softmax(-1)

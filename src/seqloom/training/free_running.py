@@ -243,19 +243,19 @@ def check_forcing(config: TrainingConfig, model: Network) -> None:
     chosen = config.forcing.free_running
     if config.truncate and model.decoder is None:
         raise ConfigError(
-            f"training.truncate = {config.truncate}: this model writes nothing step by step; leave "
-            "it at 0"
+            f"training.truncate = {config.truncate}: this model writes nothing step by step",
+            remedy="leave it at 0",
         )
     if chosen is None:
         return
     if model.feedback is None:
         raise ConfigError(
-            f"training.forcing = {chosen.kind!r}: this model does not read what it writes; leave "
-            "it at always"
+            f"training.forcing = {chosen.kind!r}: this model does not read what it writes",
+            remedy="leave it at always",
         )
     if config.truncate and passes_gradients(model.feedback, chosen.choice):
         raise ConfigError(
-            f"training.truncate = {config.truncate}: gradients would pass through the model's own "
-            "outputs to steps that are cut off; set training.forcing.choice=draw, or "
-            "training.truncate=0"
+            f"training.truncate = {config.truncate}: gradients would pass through the model's "
+            "own outputs to steps that are cut off",
+            remedy="set training.forcing.choice=draw, or training.truncate=0",
         )

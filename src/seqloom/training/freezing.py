@@ -42,9 +42,13 @@ def freeze(model: Network, parts: Collection[FrozenPart]) -> list[str]:
             parameter.requires_grad_(False)
             shared |= {_user(use) for use in uses}.difference(*(PART_USERS[part] for part in found))
     if "front" in parts and not any(use.startswith(OWNERS["front"]) for use in _all_names(names)):
-        raise ConfigError("training.freeze = 'front': there is no front end; freeze another part")
+        raise ConfigError(
+            "training.freeze = 'front': there is no front end", remedy="freeze another part"
+        )
     if parts and not any(parameter.requires_grad for parameter in model.parameters()):
-        raise ConfigError(f"training.freeze = {list(parts)} leaves nothing to learn; name less")
+        raise ConfigError(
+            f"training.freeze = {list(parts)} leaves nothing to learn", remedy="name less"
+        )
     if not shared:
         return []
     return [
@@ -81,7 +85,8 @@ def _belongs_to(part: FrozenPart, uses: list[str], *, table: bool) -> bool:
             if output and inputs:
                 raise ConfigError(
                     "training.freeze = 'all-but-output': the output layer is the embedding table "
-                    "here; freeze 'encoder', or begin a model with model.tie_output=false"
+                    "here",
+                    remedy="freeze 'encoder', or begin a model with model.tie_output=false",
                 )
             return not output
 

@@ -132,8 +132,8 @@ def _divergence_error(model: nn.Module, step: int, loss: float, work: Portion) -
     ]
     where = [*weights, *gradients, "loss"][0]
     return DivergedError(
-        f"update {step}: the {where} is not finite (loss {loss:.4g}; {work.describe()}); lower "
-        "training.rate, or set training.skip_nonfinite to leave such updates out"
+        f"update {step}: the {where} is not finite (loss {loss:.4g}; {work.describe()})",
+        remedy="lower training.rate, or set training.skip_nonfinite to leave such updates out",
     )
 
 

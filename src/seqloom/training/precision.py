@@ -32,5 +32,6 @@ def check_precision(config: TrainingConfig) -> None:
     if config.precision == "bfloat16" and not has_bfloat16():
         raise ConfigError(
             "training.precision = 'bfloat16': this processor has no unit for it and would only "
-            "lose time and accuracy; set it to auto or float32"
+            "lose time and accuracy",
+            remedy="set it to auto or float32",
         )

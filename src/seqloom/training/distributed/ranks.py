@@ -134,7 +134,9 @@ def _wait_until(ready: Callable[[], bool], ranks: Ranks) -> None:
     with _worker_errors():
         while not ready():
             if ranks.should_stop():
-                raise Interrupted("stopped before an update was made; the same command goes on")
+                raise Interrupted(
+                    "stopped before an update was made", remedy="the same command goes on"
+                )
             time.sleep(0.02)
 
 
@@ -148,4 +150,6 @@ def _worker_errors() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise RunError("a worker was lost; give the same command again to go on") from error
+        raise RunError(
+            "a worker was lost", remedy="give the same command again to go on"
+        ) from error
