@@ -395,5 +395,7 @@ def _check_norms(norms: Float[Tensor, "R"]) -> Float[Tensor, "R"]:
         return norms
     norms = norms.masked_fill(norms == -torch.inf, 0.0)
     if not bool(norms.isfinite().all()):
-        raise DivergedError("the model gives probabilities that are not numbers; train it again")
+        raise DivergedError(
+            "the model gives probabilities that are not numbers", remedy="train it again"
+        )
     return norms

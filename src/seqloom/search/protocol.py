@@ -117,7 +117,7 @@ class Search(ABC):
     def trees(self, state: Any, outputs: list[list[Hypothesis]]) -> list[list[SearchNode]]:
         """Everything the search looked at, a tree for each sentence."""
         if not self.can_join:
-            raise ConfigError("this search keeps no tree to show: use a beam")
+            raise ConfigError("this search keeps no tree to show", remedy="use a beam")
         return search_trees(state, outputs)
 
 

@@ -52,7 +52,9 @@ def check_outputs(n_best: int, width: int) -> None:
 def check_count(found: int, n_best: int) -> None:
     """ConfigError where a search that gives a fixed number of outputs gives too few."""
     if n_best > found:
-        raise ConfigError(f"{found} outputs are looked for, and {n_best} wanted: raise the first")
+        raise ConfigError(
+            f"{found} outputs are looked for, and {n_best} wanted", remedy="raise the first"
+        )
 
 
 class Histories(NamedTuple):

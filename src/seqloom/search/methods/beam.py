@@ -50,7 +50,8 @@ class Beam(Search):
         if self.first and not self.ranking.is_plain:
             raise ConfigError(
                 "stopping at the first finished output misses better ones where lengths or "
-                "coverage count: leave out one of the two"
+                "coverage count",
+                remedy="leave out one of the two",
             )
 
     @property

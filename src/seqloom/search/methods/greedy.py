@@ -29,7 +29,7 @@ class Greedy(Search):
 
     def with_outputs(self, n_best: int) -> Search:
         if n_best > 1:
-            raise ConfigError("greedy search gives one output: use a beam for several")
+            raise ConfigError("greedy search gives one output", remedy="use a beam for several")
         return self
 
     def begin(self, state: Any, limits: Limits) -> Frontier:

@@ -88,7 +88,8 @@ class MinimumRisk(Search):
     def __post_init__(self) -> None:
         if not 1 <= self.n_best <= self.sample.draws or self.sample.draws < 2:
             raise ConfigError(
-                f"{self.sample.draws} draws cannot be compared for {self.n_best} outputs: draw more"
+                f"{self.sample.draws} draws cannot be compared for {self.n_best} outputs",
+                remedy="draw more",
             )
 
     @property
