@@ -9,6 +9,7 @@ from seqloom.prediction.decoding import ContinuousBatch, PendingInput
 from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
 from seqloom.prediction.request import PredictionRequest
 from seqloom.prediction.text_predictor import TextPredictor
+from seqloom.remedies import Command, Remedy, Setting
 from seqloom.search import Search
 
 __all__ = ["Conversation"]
@@ -27,8 +28,13 @@ class Conversation:
         """ConfigError for a model that reads no turns."""
         if not isinstance(self.model.source, TurnsField):
             raise ConfigError(
-                f"this model reads {self.model.source.describe()}, not turns, so it cannot keep a "
-                "conversation: train with --source COL:turns, or use seqloom predict"
+                f"this model reads {self.model.source.describe()}, not turns, so it cannot keep "
+                "a conversation",
+                remedy=Remedy(
+                    "train one with {}, or use {}",
+                    Command("train", "DATA", Setting("source.kind", "turns")),
+                    Command("predict"),
+                ),
             )
 
     def reply(self, text: str) -> Iterator[str]:

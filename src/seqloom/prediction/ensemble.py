@@ -20,7 +20,7 @@ def ensemble(models: Sequence[Predictor]) -> Predictor:
         for side in ("source", "target"):
             if getattr(first, side).fingerprint != getattr(other, side).fingerprint:
                 raise ConfigError(
-                    f"model {number} has another {side} vocabulary than the first: train them with "
-                    "the same fields to use them together"
+                    f"model {number} has another {side} vocabulary than the first",
+                    remedy="train them with the same fields to use them together",
                 )
     return first.ensemble_with(others) if others else first

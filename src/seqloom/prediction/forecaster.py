@@ -163,7 +163,7 @@ class Forecaster(HeadPredictor):
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:
         """ConfigError: a head of numbers gives no distribution."""
-        raise ConfigError("numbers have no log-probability here: use evaluate")
+        raise ConfigError("numbers have no log-probability here", remedy="use evaluate")
 
     def as_forecaster(self) -> "Forecaster":
         """This predictor."""
@@ -183,7 +183,8 @@ class Forecaster(HeadPredictor):
         if len(values) != self.shape.window:
             raise DataError(
                 f"input {number} has {len(values):,} steps where the model reads "
-                f"{self.shape.window:,}; give as many"
+                f"{self.shape.window:,}",
+                remedy="give as many",
             )
         return values
 
@@ -202,7 +203,9 @@ class Forecaster(HeadPredictor):
         window = self.shape.window
         if start < window:
             raise DataError(
-                f"{table.file}: has {start:,} rows where the model reads {window:,}; give more"
+                f"has {start:,} rows where the model reads {window:,}",
+                place=table.file,
+                remedy="give more",
             )
         rows = slice(start - window, start)
         bad = np.flatnonzero(~table.usable[rows] | ~table.follows[rows])
@@ -210,15 +213,18 @@ class Forecaster(HeadPredictor):
         if len(bad):
             place = f"{table.file}:{table.lines[rows.start + bad[0]]}"
             raise DataError(
-                f"{place}: is among the last {window:,} rows, which are read, and cannot be used; "
-                "mend it"
+                f"is among the last {window:,} rows, which are read, and cannot be used",
+                place=place,
+                remedy="mend it",
             )
         have = len(table) - start
         blocks = -(-steps // self.shape.horizon) * self.shape.horizon
         if self.columns.known and have < blocks:
             raise DataError(
-                f"{table.file}: {', '.join(self.columns.known)} must be given for {blocks:,} steps "
-                f"after the last row and is for {have:,}; add rows with the other columns empty"
+                f"{', '.join(self.columns.known)} must be given for {blocks:,} steps after the "
+                f"last row and is for {have:,}",
+                place=table.file,
+                remedy="add rows with the other columns empty",
             )
 
     def _build_forecast(

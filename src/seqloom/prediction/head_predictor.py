@@ -27,6 +27,7 @@ from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternat
 from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
 from seqloom.prediction.parallel import parallel_map
 from seqloom.prediction.predictor import BLANK_OUTPUT, Predictor
+from seqloom.remedies import Remedy, Setting
 from seqloom.search import Search
 
 __all__ = ["HeadPredictor", "NumberPredictor"]
@@ -64,8 +65,13 @@ class HeadPredictor(Predictor):
         if search is not None or n_best > 1 or wishes.has_constraints or wishes.tree:
             kind = self.target.config.kind.rstrip("s")
             raise ConfigError(
-                f"a model of {kind}s judges and does not search: leave search options, prefixes "
-                "and --n-best out (--alternatives tells the next best)"
+                f"a model of {kind}s judges and does not search",
+                remedy=Remedy(
+                    "leave search options, prefixes and {} out ({} tells the next best)",
+                    Setting("n_best"),
+                    Setting("alternatives"),
+                    otherwise="leave search options and prefixes out",
+                ),
             )
         for each in self.input_reader.groups(cells, group):
             yield from self.predict_group(each, wishes)
@@ -89,7 +95,8 @@ class HeadPredictor(Predictor):
             if len(ids) != len(judged):
                 raise DataError(
                     f"pair {each.number + 1}: {len(judged):,} tokens that are read and "
-                    f"{len(ids):,} tags; give each token one tag"
+                    f"{len(ids):,} tags",
+                    remedy="give each token one tag",
                 )
             likely = judged.log_softmax(-1)[torch.arange(len(ids)), ids - 1]
             found = likely.masked_fill(ids == EMPTY, -inf).tolist()
@@ -167,7 +174,7 @@ class NumberPredictor(HeadPredictor):
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:
         """ConfigError: a head of numbers gives no distribution."""
-        raise ConfigError("numbers have no log-probability here: use evaluate")
+        raise ConfigError("numbers have no log-probability here", remedy="use evaluate")
 
     def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
         read = tuple(self.source.tokens(source.values))

@@ -79,8 +79,8 @@ class MaskFiller(HeadPredictor):
         for number, (source, target) in enumerate(pairs, 1):
             if source != target:
                 raise DataError(
-                    f"pair {number}: a text is scored as it is, token by token; give it as source "
-                    "and target alike"
+                    f"pair {number}: a text is scored as it is, token by token",
+                    remedy="give it as source and target alike",
                 )
         return self.score_encoded((), [target for _, target in pairs])
 

@@ -158,7 +158,7 @@ class Output:
                 forecast=Forecast.from_dict(plain["forecast"]) if "forecast" in plain else None,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"this is not an output as predict --json writes it: {error}") from None
+            raise DataError(f"this is not an output as written in JSON: {error}") from None
 
 
 def finite_or_none(value: float) -> float | None:

@@ -72,7 +72,9 @@ class Constraints:
         if not 0 <= options.alternatives <= MAX_ALTERNATIVES:
             raise ConfigError(f"alternatives must be between 0 and {MAX_ALTERNATIVES:,}")
         if options.no_repeat < 0:
-            raise ConfigError("what may not be repeated must have at least one token; 0 allows all")
+            raise ConfigError(
+                "what may not be repeated must have at least one token", remedy="0 allows all"
+            )
         prefixes = [options.prefix] if isinstance(options.prefix, str) else list(options.prefix)
         required = _phrases(options.require, target)
         forbidden = [p for p in _phrases(options.forbid, target, known=False) if UNK not in p]
@@ -125,8 +127,8 @@ class Constraints:
     def _prefix_of(self, line: int) -> Phrase:
         if line - self.first_line >= len(self.prefixes):
             raise ConfigError(
-                f"there are prefixes for {len(self.prefixes):,} inputs and more inputs than that: "
-                "give one for each, or one for all"
+                f"there are prefixes for {len(self.prefixes):,} inputs and more inputs than that",
+                remedy="give one for each, or one for all",
             )
         return self.prefixes[line - self.first_line]
 
@@ -139,7 +141,7 @@ def _phrase(text: str, target: TextField, *, known: bool = True) -> Phrase:
     """The tokens of a text, of which there is at least one."""
     tokens: Phrase = tuple(target.encode(text).tolist())
     if not tokens:
-        raise ConfigError("an empty text is in every output: give at least one symbol")
+        raise ConfigError("an empty text is in every output", remedy="give at least one symbol")
     if known and UNK in tokens:
         raise ConfigError(f"the model cannot write {text!r}: it has never seen some symbol of it")
     return tokens

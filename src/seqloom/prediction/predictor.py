@@ -158,7 +158,7 @@ class Predictor(ABC):
         if not isinstance(cell, str):
             return reader.truncate(0, cell).values
         if not cell.strip():
-            raise DataError("there is nothing to look at in a blank input; give a text")
+            raise DataError("there is nothing to look at in a blank input", remedy="give a text")
         wrong = reader.field.fault(cell)
         if wrong is not None:
             raise wrong

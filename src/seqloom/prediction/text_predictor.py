@@ -192,7 +192,9 @@ class TextPredictor(Predictor):
         """The same for these inputs, each of which is the beginning of its output."""
         prefix = asked.options.prefix
         if not isinstance(prefix, str):
-            raise ConfigError("each input is the beginning of its output: leave the prefixes out")
+            raise ConfigError(
+                "each input is the beginning of its output", remedy="leave the prefixes out"
+            )
         beginnings = tuple(f"{prefix}{cell}" for cell in cells)
         return asked.with_beginnings(
             beginnings, self.target, first=lines.start, endless=self.is_stream
