@@ -17,6 +17,7 @@ from seqloom.explain.compute.explained_output import ExplainedText
 from seqloom.fields import END, TextField, Values
 from seqloom.metrics.alignment import ErrorRate, Links
 from seqloom.prediction import TextPredictor
+from seqloom.remedies import Remedy, Setting
 
 __all__ = [
     "Alignment",
@@ -93,8 +94,8 @@ def _text_source(model: TextPredictor) -> TextField:
     """The source column of a model that reads text; ConfigError for any other."""
     if not isinstance(model.source, TextField):
         raise ConfigError(
-            f"words are aligned with words, and the source here is {model.source.describe()}: try "
-            "--show gradients or steps"
+            f"words are aligned with words, and the source here is {model.source.describe()}",
+            remedy=Remedy("try {} or steps", Setting("show", "gradients")),
         )
     return model.source
 

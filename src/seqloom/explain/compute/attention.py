@@ -14,6 +14,7 @@ from seqloom.explain.compute.plain_values import round_values
 from seqloom.explain.compute.tracing import AttentionTrace, Trace, trace_output
 from seqloom.model import Network
 from seqloom.prediction import Predictor
+from seqloom.remedies import Remedy, Setting
 
 __all__ = [
     "ATTENTION_KINDS",
@@ -53,8 +54,8 @@ class LayerAttention:
         """One head, counted from 1."""
         if not 1 <= number <= len(self.weights):
             raise ConfigError(
-                f"layer {self.layer} has {len(self.weights)} heads and no head {number}: "
-                f"choose 1 to {len(self.weights)}"
+                f"layer {self.layer} has {len(self.weights)} heads and no head {number}",
+                remedy=f"choose 1 to {len(self.weights)}",
             )
         return AttentionMap(self.columns, self.rows, self.weights[number - 1])
 
@@ -86,15 +87,19 @@ class Attentions:
     def select_layers(self, kind: str = "cross") -> tuple[LayerAttention, ...]:
         """The layers of one kind, the lowest first; ConfigError where there are none."""
         if kind not in ATTENTION_KINDS:
-            raise ConfigError(f"attention of {kind!r}: choose {', '.join(ATTENTION_KINDS)}")
+            raise ConfigError(
+                f"attention of {kind!r}", remedy=f"choose {', '.join(ATTENTION_KINDS)}"
+            )
         layers = tuple(layer for layer in self.layers if layer.kind == kind)
         if not layers:
             if not self.layers:
                 raise ConfigError(
-                    "this model has no attention: --show gradients tells what mattered"
+                    "this model has no attention",
+                    remedy=Remedy("see with {} what mattered", Setting("show", "gradients")),
                 )
             raise ConfigError(
-                f"this model has no {_describe_kind(kind)}: look at {' or '.join(self.kinds)}"
+                f"this model has no {_describe_kind(kind)}",
+                remedy=f"look at {' or '.join(self.kinds)}",
             )
         return layers
 
@@ -113,8 +118,8 @@ class Attentions:
         numbers = [each.layer for each in layers]
         if layer is not None and layer not in numbers:
             raise ConfigError(
-                f"there is no layer {layer} with {_describe_kind(kind)}: "
-                f"choose {', '.join(map(str, numbers))}"
+                f"there is no layer {layer} with {_describe_kind(kind)}",
+                remedy=f"choose {', '.join(map(str, numbers))}",
             )
         found = layers[-1 if layer is None else numbers.index(layer)]
         return found.mean() if head is None else found.head(head)

@@ -30,16 +30,21 @@ class AttentionMap:
         shape = (len(self.target), len(self.source))
         if weights.shape != shape or 0 in shape:
             raise DataError(
-                f"attention: weights of shape {weights.shape} for {shape[0]} output and {shape[1]} "
-                "source tokens; give one row for each output and one column for each source token"
+                f"attention: weights of shape {weights.shape} for {shape[0]} output and "
+                f"{shape[1]} source tokens",
+                remedy="give one row for each output and one column for each source token",
             )
         if not np.isfinite(weights).all() or weights.min() < 0:
-            raise DataError("attention: a weight is negative or not finite; give probabilities")
+            raise DataError(
+                "attention: a weight is negative or not finite", remedy="give probabilities"
+            )
         off = np.abs(weights.sum(axis=1) - 1)
         if off.max() > ROUNDING:
             row = int(off.argmax()) + 1
             total = weights[row - 1].sum()
-            raise DataError(f"attention: row {row} sums to {total:.3f}; give rows that sum to 1")
+            raise DataError(
+                f"attention: row {row} sums to {total:.3f}", remedy="give rows that sum to 1"
+            )
         weights.setflags(write=False)
         object.__setattr__(self, "weights", weights)
 

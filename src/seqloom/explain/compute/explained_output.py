@@ -366,7 +366,7 @@ def _step_labels(steps: int) -> tuple[str, ...]:
 def language_model_text(model: TextPredictor, text: str) -> ExplainedText:
     """A text as a language model reads it, token by token."""
     if not text.strip():
-        raise DataError("there is nothing to look at in a blank input; give a text")
+        raise DataError("there is nothing to look at in a blank input", remedy="give a text")
     ids = [*model.target.encode(text).tolist(), *([] if model.is_stream else [END])]
     (values,) = model.source.rows([""])
     return ExplainedText((), tuple(model.target.tokens(ids)), values, None, tuple(ids))

@@ -15,6 +15,7 @@ from seqloom.explain.compute.tracing import position_labels, trace_output
 from seqloom.fields import Values
 from seqloom.prediction import Predictor
 from seqloom.prediction.inputs import pad_batch
+from seqloom.remedies import Remedy, Setting
 from seqloom.training import Example
 
 __all__ = ["Flow", "flow_of"]
@@ -55,15 +56,16 @@ class Flow:
 def flow_of(model: Predictor, outputs: Sequence[ExplainedOutput]) -> Flow:
     """How gradients flow back from these outputs of one model."""
     if not outputs:
-        raise DataError("there is nothing to look at: give at least one input")
+        raise DataError("there is nothing to look at", remedy="give at least one input")
     source = pad_batch([each.values for each in outputs])
     gradients = gradient_flow(
         model.network, Example(source, _targets(outputs)), cost=outputs[0].cost
     )
     if not gradients.units and gradients.memory is None:
         raise ConfigError(
-            "nothing flows back through time here, as no part is recurrent and no encoder hands on "
-            "states: try --show gradients, attention or steps"
+            "nothing flows back through time here, as no part is recurrent and no encoder hands "
+            "on states",
+            remedy=Remedy("try {}, attention or steps", Setting("show", "gradients")),
         )
     traces = [trace_output(model.network, each) for each in outputs]
     return Flow(tuple(outputs), gradients, collect_gates(traces))

@@ -115,7 +115,9 @@ def mean_cross_entropy(
 def example_of(model: TextPredictor, pairs: Sequence[tuple[str, str]]) -> Example:
     """Sources and targets as one batch; a source too long for the model is truncated as in use."""
     if not pairs:
-        raise DataError("there is nothing to look at: give at least one pair of source and target")
+        raise DataError(
+            "there is nothing to look at", remedy="give at least one pair of source and target"
+        )
     reader = model.input_reader
     sources = [reader.truncate(0, row).values for row in model.source.rows([s for s, _ in pairs])]
     targets = model.target.rows([target for _, target in pairs])

@@ -14,6 +14,7 @@ from seqloom.explain.compute.plain_values import round_values
 from seqloom.model import Network
 from seqloom.model.transformer import PositionalEmbedding
 from seqloom.nn.positions import Rotary
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["PositionMap", "PositionMaps", "position_maps"]
 
@@ -77,7 +78,8 @@ def position_maps(network: Network, count: int = COUNT) -> PositionMaps:
     if not maps:
         raise ConfigError(
             "this model has no positions to look at, as it is no Transformer or its positions are "
-            "'none': --show flow tells what a recurrent model keeps"
+            "'none'",
+            remedy=Remedy("see with {} what a recurrent model keeps", Setting("show", "flow")),
         )
     return PositionMaps(tuple(maps))
 

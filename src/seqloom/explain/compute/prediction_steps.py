@@ -20,6 +20,7 @@ from seqloom.explain.compute.parts import output_part, pooling_of
 from seqloom.explain.compute.tracing import Trace, trace_decoder, trace_output
 from seqloom.fields import EMPTY, START, UNK
 from seqloom.prediction import Output, Predictor, TokenAlternative
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["BEST", "LayerStep", "PredictionStep", "PredictionSteps", "explain_steps"]
 
@@ -79,8 +80,8 @@ def _steps(said: ExplainedOutput, model: Any) -> PredictionSteps:
     items = len(said.values) - model.source.closing
     if said.feature_groups is not None:
         raise ConfigError(
-            f"{model.source.describe()} are read at once and judged at once: try --show gradients, "
-            "flow or net"
+            f"{model.source.describe()} are read at once and judged at once",
+            remedy=Remedy("try {}, flow or net", Setting("show", "gradients")),
         )
     found = trace_output(model.network, said)
     layers = layer_steps(found, "encoder", items)
@@ -145,8 +146,8 @@ def _forecast_steps(said: ExplainedForecast, model: Any) -> PredictionSteps:
     recurrent = any(each.location.side == "decoder" for each in found.unit_traces)
     if said.forecast is None or not recurrent:
         raise ConfigError(
-            "this forecast has no recurrent state to be followed step by step: "
-            "try --show gradients or flow"
+            "this forecast has no recurrent state to be followed step by step",
+            remedy=Remedy("try {} or flow", Setting("show", "gradients")),
         )
     layers = layer_steps(found, "decoder", len(said.forecast))
     attention = cross_map(found)

@@ -18,6 +18,7 @@ from seqloom.model import Memory
 from seqloom.model.encoders import mean_state
 from seqloom.prediction import Predictor, TextPredictor
 from seqloom.prediction.inputs import pad_batch
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["METHODS", "StateMap", "project_states", "state_map"]
 
@@ -78,9 +79,11 @@ def state_map(
     """Texts, each with a label or None, as points on a map."""
     texts = tuple(text for text, _ in rows if text.strip())
     if len(texts) < 2:
-        raise DataError("a map of states needs at least two inputs that are not blank; give more")
+        raise DataError(
+            "a map of states needs at least two inputs that are not blank", remedy="give more"
+        )
     if of not in POOLINGS:
-        raise ConfigError(f"states of {of!r}: choose {' or '.join(POOLINGS)}")
+        raise ConfigError(f"states of {of!r}", remedy=f"choose {' or '.join(POOLINGS)}")
     states = _encode_texts(model, texts, of)
     places, shares = project_states(states, method)
     labels = tuple(label for text, label in rows if text.strip())
@@ -96,7 +99,7 @@ def project_states(states: np.ndarray, method: str = "pca") -> tuple[np.ndarray,
     if method == "tsne":
         return _tsne(states), ()
     if method != "pca":
-        raise ConfigError(f"a map by {method!r}: choose {' or '.join(METHODS)}")
+        raise ConfigError(f"a map by {method!r}", remedy=f"choose {' or '.join(METHODS)}")
     centred = states - states.mean(axis=0)
     left, sizes, axes = np.linalg.svd(centred, full_matrices=False)
     signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
@@ -113,10 +116,11 @@ def _tsne(states: np.ndarray) -> np.ndarray:
         from sklearn.manifold import TSNE  # type: ignore[import-untyped]
     except ImportError:
         raise ConfigError(
-            "a map by 'tsne' needs scikit-learn: pip install 'seqloom[look]', or choose pca"
+            "a map by 'tsne' needs scikit-learn",
+            remedy="pip install 'seqloom[look]', or choose pca",
         ) from None
     if len(states) < 4:
-        raise DataError("t-SNE needs at least four texts; give more, or choose pca")
+        raise DataError("t-SNE needs at least four texts", remedy="give more, or choose pca")
     found: np.ndarray = TSNE(
         perplexity=min(30.0, (len(states) - 1) / 3), init="pca", random_state=0
     ).fit_transform(states)
@@ -149,6 +153,10 @@ def _sentence_states(memory: Memory, of: str) -> torch.Tensor:
     if of == "last" and memory.code is not None:
         return memory.code[0][:, -1]
     raise ConfigError(
-        f"this model's encoder hands over no states of the kind {of!r} that could be mapped: try "
-        f"--of {'last' if of == 'mean' else 'mean'}, or --show gradients"
+        f"this model's encoder hands over no states of the kind {of!r} that could be mapped",
+        remedy=Remedy(
+            "try {}, or {}",
+            Setting("of", "last" if of == "mean" else "mean"),
+            Setting("show", "gradients"),
+        ),
     )

@@ -97,7 +97,7 @@ def beam_tree(
 ) -> BeamTree:
     """Search with a beam, keep its tree, and search exactly; both by the run's own ranking."""
     if not text.strip():
-        raise DataError("there is nothing to look at in a blank input; give a text")
+        raise DataError("there is nothing to look at in a blank input", remedy="give a text")
     if model.is_language_model:
         model, expansions = _limit_length(model), min(expansions, FEW_EXPANSIONS)
     options = model.config.search

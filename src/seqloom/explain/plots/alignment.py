@@ -38,7 +38,7 @@ def draw_alignments(found: Alignments) -> Drawing:
     """The threads of the one input that a picture is for."""
     if len(found.alignments) != 1:
         raise ConfigError(
-            f"a picture shows the words of one input, not of {len(found.alignments)}: give one, "
-            "or write them as .json"
+            f"a picture shows the words of one input, not of {len(found.alignments)}",
+            remedy="give one, or write them as .json",
         )
     return draw_alignment(found.alignments[0])

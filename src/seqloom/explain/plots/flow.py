@@ -113,7 +113,7 @@ def draw_flows(flows: Mapping[str, UnitFlow], path: Path) -> None:
     """
     if not flows:
         raise DataError(
-            f"{path}: nothing recurrent is there to draw; give at least one unit's flow"
+            "nothing recurrent is there to draw", place=path, remedy="give at least one unit's flow"
         )
     Drawing(tuple(flows), partial(_fill_units, [*flows.values()])).save(path)
 
