@@ -19,6 +19,7 @@ from seqloom.nn.modules import children_of
 from seqloom.nn.positions import AddedSinusoids, HalvedSinusoids, LearnedPositions, NoPositions
 from seqloom.nn.token_mixing import SelfAttention
 from seqloom.nn.transformer import Block, CrossAttention
+from seqloom.remedies import Command, Remedy
 
 __all__ = ["library", "transformer_specification"]
 
@@ -193,6 +194,6 @@ def _require(part: object, kind: type[Part], words: str) -> Part:
 
 def _refusal(part: str) -> ConfigError:
     return ConfigError(
-        f"--to ctranslate2 takes Transformers of its own kinds, and this model has {part}: "
-        "use it with seqloom predict"
+        f"ctranslate2 takes Transformers of its own kinds, and this model has {part}",
+        remedy=Remedy("use it with {}", Command("predict")),
     )
