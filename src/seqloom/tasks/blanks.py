@@ -173,8 +173,9 @@ class BlanksTask(Task[MaskFiller]):
         values = model.encode_cell(cell)
         if not (values == BLANK).any():
             raise DataError(
-                f"no gap is among the first {model.config.data.max_source:,} tokens, which are all "
-                "that is read (data.max_source); give a shorter text"
+                f"no gap is among the first {model.config.data.max_source:,} tokens, which are "
+                "all that is read (data.max_source)",
+                remedy="give a shorter text",
             )
         (found,) = model.predict_rows([values])
         names = tuple(model.text_with_blanks.tokens(values)), tuple(model.target.tokens(found.ids))

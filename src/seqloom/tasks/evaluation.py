@@ -9,6 +9,7 @@ from typing import Any
 from seqloom.data import Report
 from seqloom.errors import ConfigError, RunError
 from seqloom.metrics import Score
+from seqloom.remedies import Setting
 from seqloom.tasks.breakdown import Breakdown, breakdown_dicts, breakdown_lines, write_pictures
 
 __all__ = ["Evaluation", "EvaluationResult", "with_baselines"]
@@ -32,7 +33,9 @@ class EvaluationResult(ABC):
 
     def variate_lines(self) -> list[str]:
         """A line for each column that is forecast; ConfigError where none is."""
-        raise ConfigError("--by-variate is for series, and this run's target is not one")
+        raise ConfigError(
+            "this is for series, and this run's target is not one", place=Setting("by_variate")
+        )
 
     def detail_lines(self, width: int = 80) -> list[str]:
         """What stands behind the scores, for people: by class, by confidence, by column and step,

@@ -18,6 +18,7 @@ from seqloom.fields import Field
 from seqloom.metrics import Score, bits_per_character, nats_per_character, perplexity
 from seqloom.model import Network
 from seqloom.prediction import Output, ScoredOutput, TextPredictor
+from seqloom.remedies import Remedy, Setting
 from seqloom.runs.diagnosis import symbol_guess_loss
 from seqloom.runs.held_out import HeldOut, Measurement
 from seqloom.runs.observer import ValidationSample
@@ -133,7 +134,8 @@ class LanguageModelTask(Task[TextPredictor]):
         text = str(cell)
         if output is not None:
             raise ConfigError(
-                "a language model is seen while it reads the input: leave --output out"
+                "a language model is seen while it reads the input",
+                remedy=Remedy("leave {} out", Setting("output")),
             )
         return language_model_text(model, text)
 

@@ -14,6 +14,7 @@ from seqloom.errors import RunError
 from seqloom.fields import Field, Pixels, Values
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast, Output, Predictor
+from seqloom.remedies import Remedy, Setting
 from seqloom.store import RunDirectory
 from seqloom.tasks.breakdown import Breakdown
 
@@ -129,7 +130,9 @@ def open_held_out(directory: RunDirectory, model: Predictor, *, most: int) -> li
         corpus = Corpus.open(directory.cache_directory / "valid")
     except RunError:
         raise RunError(
-            f"{directory.path}: its held-out rows are no longer there; name some with --data"
+            "its held-out rows are no longer there",
+            place=directory.path,
+            remedy=Remedy("name some with {}", Setting("data")),
         ) from None
     return corpus_rows(corpus, model, even_indices(len(corpus), most))
 

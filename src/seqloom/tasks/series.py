@@ -175,7 +175,7 @@ def _windows(model: Forecaster, data: Data, most: int) -> tuple[Windows, Windows
     table = model.read_table(data)
     starts, (window, horizon) = find_windows(table, model.shape, range(len(table)))
     if not len(starts):
-        raise DataError(f"{table.file}: holds no whole window; give more rows")
+        raise DataError("holds no whole window", place=table.file, remedy="give more rows")
     chosen = starts[even_indices(len(starts), most), None]
     read = model.source.scale(source_rows(table, horizon))
     targets = model.target.scale(table.values[:, : len(model.target.names)])

@@ -167,7 +167,7 @@ def series_fields(table: SeriesTable, config: Config, learnt: range) -> Fields:
     shape, columns = _shape(config), table.columns
     whole = np.where(table.usable[:, None], table.values, np.nan)[learnt.start : learnt.stop]
     if not np.isfinite(whole).any():
-        raise DataError(f"{table.file}: no row is left to learn from; mend it")
+        raise DataError("no row is left to learn from", place=table.file, remedy="mend it")
     source = SeriesField.from_rows(window, columns.all, whole)
     target = SeriesField.from_rows(horizon, columns.targets, whole[:, : len(columns.targets)])
     scaled = np.asarray(target.scale(whole[:, : len(columns.targets)]), np.float64)
@@ -204,7 +204,11 @@ def _read_and_plan(
     if request.base is not None:
         columns = SeriesColumns.of(*cast(Fields, request.base.fields))
     if likely.data.weight:
-        raise ConfigError("--weight weighs rows of pairs, and a series has none: leave it out")
+        raise ConfigError(
+            "it weighs rows of pairs, and a series has none",
+            place=Setting("data.weight"),
+            remedy="leave it out",
+        )
     table = read_series(request.data, likely.data, columns, report)
     config = request.plan(Facts(len(table), NO_TEXT, NO_TEXT))
     check(config)
@@ -219,7 +223,9 @@ def _shape(config: Config) -> WindowShape:
 def _columns(config: Config) -> tuple[WindowConfig, HorizonConfig]:
     """What is read and what is forecast; ConfigError where they are not both series."""
     if not isinstance(config.source, WindowConfig) or not isinstance(config.target, HorizonConfig):
-        raise ConfigError("a series is forecast from series: set source.kind and target.kind")
+        raise ConfigError(
+            "a series is forecast from series", remedy="set source.kind and target.kind"
+        )
     return config.source, config.target
 
 
@@ -273,7 +279,8 @@ class _WindowSplits:
 
 def _too_short(table: SeriesTable, rows: int, shape: WindowShape) -> DataError:
     return DataError(
-        f"{table.file}: {rows:,} rows hold no whole window of {shape.window:,} steps and forecast "
-        f"of {shape.horizon:,}; give more rows, lower source.window or target.horizon, or set "
-        "data.valid_share"
+        f"{rows:,} rows hold no whole window of {shape.window:,} steps and forecast of "
+        f"{shape.horizon:,}",
+        place=table.file,
+        remedy="give more rows, lower source.window or target.horizon, or set data.valid_share",
     )

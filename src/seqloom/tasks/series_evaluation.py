@@ -93,8 +93,10 @@ def evaluate_series(
     if not len(chosen.starts):
         window, horizon = model.shape
         raise DataError(
-            f"{table.file}: {len(rows):,} rows hold no whole window of {window:,} steps and "
-            f"forecast of {horizon:,}; give more rows"
+            f"{len(rows):,} rows hold no whole window of {window:,} steps and forecast of "
+            f"{horizon:,}",
+            place=table.file,
+            remedy="give more rows",
         )
     errors = _all_errors(model, table, chosen)
     horizon = model.shape.horizon

@@ -16,6 +16,7 @@ from seqloom.metrics import Predictions, Score, target_scores
 from seqloom.model import Network
 from seqloom.prediction import Output
 from seqloom.registry import Family
+from seqloom.remedies import Setting
 from seqloom.runs.data_check import check_rows
 from seqloom.runs.findings import COMMON_JUDGES, Judge
 from seqloom.runs.held_out import AnyPredictor, HeldOut
@@ -148,11 +149,13 @@ class Task(ABC, Generic[AnyPredictor]):
         """ConfigError where what is asked of an evaluation would change nothing."""
         if search is not None:
             raise ConfigError(
-                f"{self.describe(config)} and does not search: leave search options out"
+                f"{self.describe(config)} and does not search", remedy="leave search options out"
             )
         if lowercase:
             raise ConfigError(
-                f"--lowercase compares written texts, and {self.describe(config)}: leave it out"
+                f"compares written texts, and {self.describe(config)}",
+                place=Setting("lowercase"),
+                remedy="leave it out",
             )
 
     @abstractmethod
