@@ -39,7 +39,9 @@ def best_step(directory: RunDirectory) -> Checkpoint:
     """The validated step with the best result, or else the newest that verifies."""
     latest = directory.latest_checkpoint()
     if latest is None:
-        raise RunError(f"{directory.path}: no step can be read; train it first, or again")
+        raise RunError(
+            "no step can be read", place=directory.path, remedy="train it first, or again"
+        )
     monitor = load_config(directory).training.monitor
     best = Progress.from_dict(latest.progress()).best(monitor)
     wanted = latest.number if best is None else best.step

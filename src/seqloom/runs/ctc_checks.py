@@ -13,8 +13,8 @@ def check_ctc_config(config: Config) -> None:
     """ConfigError where alignments cannot be learnt from as configured."""
     if config.model.ctc and config.training.truncate:
         raise ConfigError(
-            f"model.ctc = {config.model.ctc:g} needs whole targets: set training.truncate=0, or "
-            "model.ctc=0"
+            f"model.ctc = {config.model.ctc:g} needs whole targets",
+            remedy="set training.truncate=0, or model.ctc=0",
         )
 
 
@@ -34,7 +34,8 @@ def check_ctc_lengths(config: Config, corpus: Corpus) -> None:
     if len(short):
         row = int(short[0])
         raise DataError(
-            f"{corpus.place(row)}: the target has {symbols[row]:,} symbols and the recording only "
-            f"{steps[row]:,} steps to align them with; lower model.front.halvings, or set "
-            "model.ctc=0"
+            f"the target has {symbols[row]:,} symbols and the recording only {steps[row]:,} "
+            "steps to align them with",
+            place=corpus.place(row),
+            remedy="lower model.front.halvings, or set model.ctc=0",
         )

@@ -13,8 +13,8 @@ def check_device(config: TrainingConfig) -> None:
     """ConfigError where a GPU is asked for and torch finds none."""
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
-            "training.device = 'cuda': torch finds no GPU here; leave it at auto, or install torch "
-            "with CUDA on a machine that has one"
+            "training.device = 'cuda': torch finds no GPU here",
+            remedy="leave it at auto, or install torch with CUDA on a machine that has one",
         )
 
 

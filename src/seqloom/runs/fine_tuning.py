@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from seqloom.config import Config, Overrides, flatten, merge, validate
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import Field
+from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
 from seqloom.runs.progress import Origin
 from seqloom.runs.weights import weights
@@ -60,8 +61,11 @@ class PretrainedRun:
             free = name.rpartition(".")[2] == "dropout"
             if name.startswith(INHERITED) and not free and before.get(name) != value:
                 raise ConfigError(
-                    f"--from {self.path} keeps {name} = {before.get(name)!r}: leave "
-                    f"{name} = {value!r} out, or train without --from"
+                    f"a run that begins from another keeps its {name} = {before.get(name)!r}",
+                    place=Setting("base", self.path),
+                    remedy=Remedy(
+                        "leave {} out, or train without {}", Setting(name, value), Setting("base")
+                    ),
                 )
         return merged
 
@@ -91,11 +95,15 @@ class PretrainedRun:
         for name in sorted(grown.keys() | self.weights.keys()):
             new, old = grown.get(name), self.weights.get(name)
             if new is None or old is None or not _holds(new.shape, old.shape):
-                raise RunError(f"{self}: {name} does not fit the new model; train without --from")
+                raise RunError(
+                    f"{name} does not fit the new model",
+                    place=self.path,
+                    remedy=Remedy("train without {}", Setting("base")),
+                )
             if name in frozen and new.shape != old.shape:
                 raise ConfigError(
-                    f"training.freeze keeps {name}, so the new symbols in it would never learn: "
-                    "freeze less, or leave training.extend_vocabulary out"
+                    f"training.freeze keeps {name}, so the new symbols in it would never learn",
+                    remedy="freeze less, or leave training.extend_vocabulary out",
                 )
             new[tuple(slice(size) for size in old.shape)] = old
         return grown

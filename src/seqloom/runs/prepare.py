@@ -185,16 +185,20 @@ def check_same_data(
         )
     if before.data != marks[0]:
         raise DataError(
-            f"{describe_data(request.data)}: not the data that {directory.path} was trained on so "
-            f"far{_change(before, 'train', request.data)}; choose another --run, or bring the old "
-            "data back"
+            f"not the data that {directory.path} was trained on so "
+            f"far{_change(before, 'train', request.data)}",
+            place=describe_data(request.data),
+            remedy=Remedy("choose another {}, or bring the old data back", Setting("run")),
         )
     if before.held_out not in ("", marks[1]):
         held_out = request.valid or request.data
         raise DataError(
-            f"{describe_data(held_out)}: not the held-out rows that {directory.path} was measured "
-            f"on so far{_change(before, 'valid', held_out)}; bring them back, or begin another run "
-            f"with --from {directory.path}"
+            f"not the held-out rows that {directory.path} was measured on so "
+            f"far{_change(before, 'valid', held_out)}",
+            place=describe_data(held_out),
+            remedy=Remedy(
+                "bring them back, or begin another run with {}", Setting("base", directory.path)
+            ),
         )
 
 
@@ -277,9 +281,13 @@ class _RowSplits:
         split = hold_out(found, config, seed=self.seed)
         if not split.holdout:
             raise DataError(
-                f"{describe_data(data)}: nothing can be held out; give at least two different "
-                "sources, none of them in most of the rows, and a data.valid_share above 0, or "
-                "held-out data with --valid"
+                "nothing can be held out",
+                place=describe_data(data),
+                remedy=Remedy(
+                    "give at least two different sources, none of them in most of the rows, and "
+                    "a data.valid_share above 0, or held-out data with {}",
+                    Setting("valid"),
+                ),
             )
         return split.train(rows) if side == "train" else split.valid(rows)
 
@@ -348,18 +356,24 @@ def resume_config(
     for name, kind in preset_kinds(request.preset, before).items():
         if before.get(name) != kind and not name.removesuffix(".kind").startswith(tuple(own)):
             raise ConfigError(
-                f"{directory.path} was begun with {name} = {before.get(name)!r}: leave --model "
-                f"{request.preset} out to go on, or choose another --run"
+                f"was begun with {name} = {before.get(name)!r}",
+                place=directory.path,
+                remedy=_go_on_without(Setting("model", request.preset)),
             )
     changed = [name for name, value in after.items() if before.get(name) != value]
     for name in changed:
         if not name.startswith(CHANGEABLE) or name in FIXED:
             raise ConfigError(
-                f"{directory.path} was begun with {name} = {before.get(name)!r}: leave "
-                f"{name} = {after[name]!r} out to go on, or choose another --run"
+                f"was begun with {name} = {before.get(name)!r}",
+                place=directory.path,
+                remedy=_go_on_without(Setting(name, after[name])),
             )
         watch.on_message(f"from here on {name} = {after[name]!r} in place of {before.get(name)!r}")
     check(asked)
     if changed:
         directory.create(dump(asked))
     return asked
+
+
+def _go_on_without(setting: Setting) -> Remedy:
+    return Remedy("leave {} out to go on, or choose another {}", setting, Setting("run"))

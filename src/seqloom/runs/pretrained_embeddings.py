@@ -90,8 +90,8 @@ def open_embeddings(
     files = {_file(config.model, side) for side in SIDES} - {""}
     if config.model.share_vocabulary and len(files) > 1:
         raise ConfigError(
-            "model.source_vectors and model.target_vectors differ, and both sides share one table: "
-            "name one file, or set model.share_vocabulary=false"
+            "model.source_vectors and model.target_vectors differ, and both sides share one table",
+            remedy="name one file, or set model.share_vocabulary=false",
         )
     given = [
         _read_embeddings(config.model, side, field)
@@ -117,12 +117,13 @@ def _file(config: ModelConfig, side: TokenSide) -> str:
 def _read_embeddings(config: ModelConfig, side: TokenSide, field: Field) -> SideEmbeddings:
     path = Path(_file(config, side))
     if not isinstance(field, TextField):
-        raise ConfigError(f"model.{side}_vectors: the {side} is no text; leave it out")
+        raise ConfigError(f"model.{side}_vectors: the {side} is no text", remedy="leave it out")
     size = vectors_size(path)
     if size != config.embedding:
         raise ConfigError(
             f"model.{side}_vectors = {str(path)!r}: its vectors have {size} numbers, and "
-            f"model.embedding is {config.embedding}; make them equal"
+            f"model.embedding is {config.embedding}",
+            remedy="make them equal",
         )
     spellings = dict(field.spellings())
     wanted = {*spellings.values(), *(text.lower() for text in spellings.values())}
@@ -131,8 +132,9 @@ def _read_embeddings(config: ModelConfig, side: TokenSide, field: Field) -> Side
     found = {token: row for token, row in rows.items() if row is not None}
     if not found:
         raise ConfigError(
-            f"model.{side}_vectors = {str(path)!r}: it has none of the {side}'s symbols, which are "
-            f"{field.describe()}; set {side}.unit=word, or leave it out"
+            f"model.{side}_vectors = {str(path)!r}: it has none of the {side}'s symbols, which "
+            f"are {field.describe()}",
+            remedy=f"set {side}.unit=word, or leave it out",
         )
     table = torch.from_numpy(vectors.table[list(found.values())])
     return SideEmbeddings(side, path, len(spellings), torch.tensor(list(found)), table)

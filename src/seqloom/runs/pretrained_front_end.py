@@ -44,8 +44,8 @@ class PretrainedFrontEnd:
                 kind = "is not there" if old is None else f"is of shape {tuple(old.shape)}"
                 raise ConfigError(
                     f"model.front.weights = {str(self.path)!r}: {inner} {kind}, where the front "
-                    f"end needs {tuple(value.shape)}; give model.front the options of the one that "
-                    "learnt them"
+                    f"end needs {tuple(value.shape)}",
+                    remedy="give model.front the options of the one that learnt them",
                 )
             found[name] = old.to(value.dtype, copy=True)
         return found
@@ -69,11 +69,11 @@ def open_front_end(part: FrontEndConfig) -> PretrainedFrontEnd | None:
     except OSError as error:
         why = error.strerror or "its name is not one"
         raise ConfigError(
-            f"model.front.weights = {part.pretrained!r}: cannot be read ({why}); name a run "
-            "directory or a safetensors file"
+            f"model.front.weights = {part.pretrained!r}: cannot be read ({why})",
+            remedy="name a run directory or a safetensors file",
         ) from None
     except RunError:
         raise ConfigError(
-            f"model.front.weights = {part.pretrained!r}: is not a safetensors file; convert it, or "
-            "name a run directory"
+            f"model.front.weights = {part.pretrained!r}: is not a safetensors file",
+            remedy="convert it, or name a run directory",
         ) from None

@@ -125,7 +125,9 @@ class Progress:
             _types_match(progress, Progress())
             and all(_types_match(v, _TEMPLATE) for v in validations)
         ):
-            raise RunError("progress.json holds a value of the wrong type; use another step")
+            raise RunError(
+                "progress.json holds a value of the wrong type", remedy="use another step"
+            )
         return progress
 
 

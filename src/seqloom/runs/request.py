@@ -7,6 +7,7 @@ from typing import Any
 from seqloom.config import Config, Facts, Overrides, check_names, merge, outline, plan
 from seqloom.data import Data, Survey, is_stream, is_tagged, survey
 from seqloom.errors import ConfigError
+from seqloom.remedies import Remedy, Setting
 from seqloom.runs.device import check_device
 from seqloom.runs.fine_tuning import PretrainedRun
 from seqloom.runs.pretrained_embeddings import embedding_overrides
@@ -35,7 +36,11 @@ class TrainingRequest:
         """The same for a run that begins from another: its fields and its model are settled."""
         check_names(self.options, place="options")
         if self.preset != "auto":
-            raise ConfigError(f"--from {base.path} keeps its model: leave --model out")
+            raise ConfigError(
+                "a run that begins from another keeps its model",
+                place=Setting("base", base.path),
+                remedy=Remedy("leave {} out", Setting("model")),
+            )
         return replace(self, options=base.options(self.options), base=base)
 
     def outline(self) -> Config:
@@ -44,8 +49,8 @@ class TrainingRequest:
         config = outline(self._options(), preset=self.preset, stream=is_stream(self.data))
         if config.training.extend_vocabulary and self.base is None:
             raise ConfigError(
-                "training.extend_vocabulary adds to the vocabulary of another run: name it with "
-                "--from, or leave the option out"
+                "training.extend_vocabulary adds to the vocabulary of another run",
+                remedy=Remedy("name it with {}, or leave the option out", Setting("base")),
             )
         check_precision(config.training)
         check_tensorboard(config.training)

@@ -19,8 +19,8 @@ def check_tensorboard(config: TrainingConfig) -> None:
     """ConfigError where figures are wanted for TensorBoard and it is not installed."""
     if config.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError(
-            "training.tensorboard = true: TensorBoard is not installed; "
-            "pip install 'seqloom[tensorboard]'"
+            "training.tensorboard = true: TensorBoard is not installed",
+            remedy="pip install 'seqloom[tensorboard]'",
         )
 
 

@@ -70,4 +70,4 @@ def check_fit(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str) ->
         if name in tensors and parameters[name].shape != tensors[name].shape
     ]
     if wrong:
-        raise RunError(f"{place}: {wrong[0]} does not fit the model that config.toml describes")
+        raise RunError(f"{wrong[0]} does not fit the model that config.toml describes", place=place)

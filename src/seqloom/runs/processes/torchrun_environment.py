@@ -25,5 +25,7 @@ def torchrun_environment() -> TorchrunEnvironment | None:
     values = [os.environ[name] for name in NAMES[:3]]
     if not all(value.isdecimal() for value in values) or not int(values[0]) < int(values[1]):
         told = ", ".join(f"{name}={os.environ[name]}" for name in NAMES[:3])
-        raise ConfigError(f"the environment says {told}: start with torchrun, or unset RANK")
+        raise ConfigError(
+            f"the environment says {told}", remedy="start with torchrun, or unset RANK"
+        )
     return TorchrunEnvironment(*map(int, values))

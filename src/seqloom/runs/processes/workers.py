@@ -122,9 +122,13 @@ def _wait_until_ready(
     """Until every worker has said that it can begin; RunError if one has ended instead."""
     while not all(_ready_file(place, rank).exists() for rank in range(1, len(workers) + 1)):
         if any(worker.poll() is not None for worker in workers):
-            raise RunError("a worker could not be started; set training.workers=1 to do without")
+            raise RunError(
+                "a worker could not be started", remedy="set training.workers=1 to do without"
+            )
         if stop.asked:
-            raise Interrupted("stopped before an update was made; the same command goes on")
+            raise Interrupted(
+                "stopped before an update was made", remedy="the same command goes on"
+            )
         time.sleep(0.02)
 
 
