@@ -118,7 +118,7 @@ class Comparison:
 def compare(runs: Sequence[str | Path]) -> Comparison:
     """What is known of these runs; a run without a validated step is a RunError."""
     if not runs:
-        raise ConfigError("no run is named; give the directories of one or more runs")
+        raise ConfigError("no run is named", remedy="give the directories of one or more runs")
     return Comparison(tuple(_summarize_run(Path(run)) for run in runs))
 
 
@@ -129,7 +129,9 @@ def _summarize_run(path: Path) -> RunSummary:
     progress = Progress() if latest is None else Progress.from_dict(latest.progress())
     best = progress.best(config.training.monitor)
     if best is None:
-        raise RunError(f"{path}: no step was validated yet; train it further, or leave it out")
+        raise RunError(
+            "no step was validated yet", place=path, remedy="train it further, or leave it out"
+        )
     source, target = load_fields(directory, config)
     with meta_device():
         network = build(config.model, source=source.items, target=target.items)

@@ -36,8 +36,9 @@ def export(
     if not agreement.max_difference <= TOLERANCE:
         shutil.rmtree(folder)
         raise SeqloomError(
-            f"{folder}: removed, since it does not give what {run} gives ({agreement}); "
-            "please report this"
+            f"removed, since it does not give what {run} gives ({agreement})",
+            place=folder,
+            remedy="please report this",
         )
     return agreement
 
@@ -48,8 +49,9 @@ def _validation_sources(run: Path) -> list[np.ndarray]:
         corpus = Corpus.open(RunDirectory(run).cache_directory / "valid")
     except RunError:
         raise RunError(
-            f"{run}: its held-out rows are not there to compare outputs on; "
-            "name a file of inputs with --check"
+            "its held-out rows are not there to compare outputs on",
+            place=run,
+            remedy=Remedy("name a file of inputs with {}", Setting("check")),
         ) from None
     chosen = even_indices(len(corpus), SENTENCES)
     batch = corpus.batch(chosen)
@@ -61,6 +63,8 @@ def _read_inputs(model: Predictor, file: Path) -> list[np.ndarray]:
     lines = (cell for cell in InputFile(file, model.config.data).cells() if cell.strip())
     texts = list(islice(lines, SENTENCES))
     if not texts:
-        raise DataError(f"{file}: has no line to compare outputs on; give one with content")
+        raise DataError(
+            "has no line to compare outputs on", place=file, remedy="give one with content"
+        )
     reader = model.input_reader
     return [reader.truncate(0, row).values for row in model.source.rows(texts)]

@@ -10,6 +10,7 @@ from seqloom.errors import ConfigError
 from seqloom.fields import Field
 from seqloom.model import build
 from seqloom.prediction import Predictor, TextPredictor, ensemble
+from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
 from seqloom.runs.optimized import EngineChoice, OptimizedRun, run_engine
 from seqloom.runs.weights import check_fit, load_weights, materialize, meta_device
@@ -83,6 +84,11 @@ def load_text_predictor(
     if writer is None:
         raise ConfigError(
             f"{run} gives {model.target.describe()}, not text, and this works for models that "
-            "write: use predict --alternatives, evaluate or describe"
+            "write",
+            remedy=Remedy(
+                "use predict with {}, evaluate or describe",
+                Setting("alternatives", 3),
+                otherwise="ask for alternatives",
+            ),
         )
     return writer

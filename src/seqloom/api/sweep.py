@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.api.compare import Comparison, compare
-from seqloom.api.sweep_sampler import Setting, assignments, check_sampler, next_setting
+from seqloom.api.sweep_sampler import TrialSetting, assignments, check_sampler, next_setting
 from seqloom.api.train import train
 from seqloom.config import SweepSpace, load_sweep_space, merge, parse_assignments
 from seqloom.data import Data
 from seqloom.drawing.sweep import TrialCurve, draw_sweep
 from seqloom.errors import ConfigError, DivergedError, RunError
+from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_config
 from seqloom.runs.processes.torchrun_environment import torchrun_environment
 from seqloom.runs.progress import Monitor, Progress, Validation
@@ -33,7 +34,7 @@ class Trial:
     """One setting, the run that tries it, and how far it came."""
 
     run: Path
-    setting: Setting
+    setting: TrialSetting
     rungs: int = 0  # ends of rungs that it has reached
     value: float | None = None  # best result there, larger is better; None if it failed
     validations: tuple[Validation, ...] = ()
@@ -83,7 +84,9 @@ def sweep(
     """
     check_sampler()
     if torchrun_environment() is not None:
-        raise ConfigError("a sweep trains one run after another: start it without torchrun")
+        raise ConfigError(
+            "a sweep trains one run after another", remedy="start it without torchrun"
+        )
     halving = _Halving(Path(run), load_sweep_space(Path(space)), options or {}, tell)
     halving.save_space(Path(space))
 
@@ -113,8 +116,9 @@ class _Halving:
         if kept.exists():
             if load_sweep_space(kept) != self.space:
                 raise ConfigError(
-                    f"{file}: not the space that {self.folder} was begun with; choose another "
-                    f"--run, or go on with {kept}"
+                    f"not the space that {self.folder} was begun with",
+                    place=file,
+                    remedy=Remedy("choose another {}, or go on with {}", Setting("run"), str(kept)),
                 )
             return
         with run_errors(self.folder):
@@ -165,7 +169,9 @@ class _Halving:
         until = [each for each in _progress(trial.run).validations if each.step <= updates]
         value = max((each.value(monitor) for each in until), default=None)
         if value is None:
-            raise RunError(f"{trial.run}: no step was validated; remove it and sweep again")
+            raise RunError(
+                "no step was validated", place=trial.run, remedy="remove it and sweep again"
+            )
         self.tell(f"  {trial.run.name}  {value:8.3f}  {shown}")
         return replace(trial, rungs=trial.rungs + 1, value=value, validations=tuple(until))
 

@@ -15,11 +15,11 @@ from seqloom.randomness import key
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-__all__ = ["Setting", "assignments", "check_sampler", "next_setting"]
+__all__ = ["TrialSetting", "assignments", "check_sampler", "next_setting"]
 
 STARTUP_TRIALS = 5  # trials before results say where to look
 
-Setting = Mapping[str, Any]
+TrialSetting = Mapping[str, Any]
 """A value for each option of a space."""
 
 
@@ -29,12 +29,13 @@ def check_sampler() -> None:
         import optuna  # noqa: F401
     except ImportError:
         raise ConfigError(
-            "seqloom sweep needs optuna, which is not installed; pip install 'seqloom[sweep]'"
+            "seqloom sweep needs optuna, which is not installed",
+            remedy="pip install 'seqloom[sweep]'",
         ) from None
 
 
 def next_setting(
-    space: SweepSpace, tried: Sequence[tuple[Setting, float | None]], *, seed: int
+    space: SweepSpace, tried: Sequence[tuple[TrialSetting, float | None]], *, seed: int
 ) -> dict[str, Any]:
     """What to try after these, each with its result, where larger is better and None has none."""
     import optuna
@@ -58,7 +59,7 @@ def next_setting(
     return {name: _decode_value(each, drawn[name]) for name, each in space.options.items()}
 
 
-def assignments(setting: Setting) -> list[str]:
+def assignments(setting: TrialSetting) -> list[str]:
     """The setting as one would write it after `--set`."""
     return [f"{name}={_format_value(value)}" for name, value in setting.items()]
 

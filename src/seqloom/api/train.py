@@ -14,6 +14,7 @@ from torch import Tensor
 from seqloom.data import Data, data_files
 from seqloom.drawing.curves import Curves, draw_curves
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
+from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.diagnosis import diagnose
 from seqloom.runs.fine_tuning import PretrainedRun, open_pretrained_run
@@ -119,14 +120,19 @@ def _apply_base(base: Path, directory: RunDirectory, request: TrainingRequest) -
     if origin.run != str(base):
         begun = f"from {origin}" if origin else "without another run"
         raise ConfigError(
-            f"{directory.path} was begun {begun}: leave --from {base} out to go on, or choose "
-            "another --run"
+            f"was begun {begun}",
+            place=directory.path,
+            remedy=Remedy(
+                "leave {} out to go on, or choose another {}",
+                Setting("base", base),
+                Setting("run"),
+            ),
         )
     return request
 
 
 def _not_validated(directory: RunDirectory) -> RunError:
-    return RunError(f"{directory.path}: no step was validated; remove it, train again")
+    return RunError("no step was validated", place=directory.path, remedy="remove it, train again")
 
 
 class _Training:
@@ -331,7 +337,8 @@ class _Training:
         if not any(each.step == step for each in progress.validations):  # else it was just saved
             self.directory.save_checkpoint(step, self.learner.files(), progress=progress.as_dict())
         return Interrupted(
-            f"stopped; step {step} is saved in {path}: give the same command again to go on"
+            "stopped",
+            remedy=f"step {step} is saved in {path}: give the same command again to go on",
         )
 
     def _finish(self) -> TrainingResult:

@@ -14,6 +14,7 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import split_words
 from seqloom.fields.normalization import normalize
 from seqloom.fields.tokenizers import split_symbols
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["KINDS", "Word2VecOptions", "WordCorpus", "learn_vectors"]
 
@@ -68,7 +69,11 @@ def learn_vectors(corpus: WordCorpus, learning: Word2VecOptions, tell: Tell) -> 
     The same texts, options and seed give the same vectors on one machine.
     """
     if learning.kind not in KINDS:
-        raise ConfigError(f"--kind {learning.kind}: choose {' or '.join(KINDS)}")
+        raise ConfigError(
+            "there is no such kind",
+            place=Setting("kind", learning.kind),
+            remedy=f"choose {' or '.join(KINDS)}",
+        )
     word2vec = _word2vec()
     report = Report()
     counts = Counter(word for text in corpus.texts(report) for word in text)
@@ -81,8 +86,9 @@ def learn_vectors(corpus: WordCorpus, learning: Word2VecOptions, tell: Tell) -> 
     )
     if kept < 2:
         raise DataError(
-            f"{describe_data(corpus.data)}: {'one word comes' if kept else 'no word comes'} "
-            f"{learning.least:,} times or more; lower --least, or give more text"
+            f"{'one word comes' if kept else 'no word comes'} {learning.least:,} times or more",
+            place=describe_data(corpus.data),
+            remedy=Remedy("lower {}, or give more text", Setting("least")),
         )
     model = word2vec(
         corpus,
@@ -103,8 +109,8 @@ def _word2vec() -> Callable[..., Any]:
         from gensim.models import Word2Vec  # type: ignore[import-untyped]
     except ImportError as error:
         raise ConfigError(
-            f"learning word vectors needs {error.name}, which is not installed: "
-            "pip install 'seqloom[vectors]'"
+            f"learning word vectors needs {error.name}, which is not installed",
+            remedy="pip install 'seqloom[vectors]'",
         ) from None
     logging.getLogger("gensim").setLevel(logging.ERROR)
     found: Callable[..., Any] = Word2Vec
