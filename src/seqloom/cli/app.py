@@ -261,7 +261,7 @@ def data(
     from seqloom.datasets.splits import write_splits
 
     if name not in BUILTIN:
-        raise ConfigError(f"there is no data set {name!r}: choose {' or '.join(BUILTIN)}")
+        raise ConfigError(f"there is no data set {name!r}", remedy=f"choose {' or '.join(BUILTIN)}")
     splits = BUILTIN[name]()
     for path in write_splits(splits, to):
         print(path)

@@ -25,7 +25,9 @@ class ForecastOptions(NamedTuple):
 def write_forecast(model: "Forecaster", options: ForecastOptions) -> None:
     """Print the forecast as CSV, or a JSON object a step, and draw it if so wished."""
     if options.file is None:
-        raise ConfigError("a forecast goes on from a table: name its CSV file after the run")
+        raise ConfigError(
+            "a forecast goes on from a table", remedy="name its CSV file after the run"
+        )
     steps = _steps(options.assignments)
     forecast = model.forecast_after(options.file, steps=steps, skip_bad=options.skip_bad)
     if options.as_json:

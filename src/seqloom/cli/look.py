@@ -121,8 +121,8 @@ class ViewRequest:
         """The one input that this kind of look is for, and its output where one is given."""
         if len(self.rows) != 1:
             raise ConfigError(
-                f"this shows one input, and {len(self.rows)} are given: quote a text of several "
-                "words"
+                f"this shows one input, and {len(self.rows)} are given",
+                remedy="quote a text of several words",
             )
         return self.rows[0]
 
@@ -143,7 +143,11 @@ def look(
 ) -> None:
     """Show what a model does with an input: where it looks, what mattered, how it decides."""
     if show is not None and show not in VIEWS:
-        raise ConfigError(f"--show {show}: choose {' or '.join(', '.join(VIEWS).rsplit(', ', 1))}")
+        raise ConfigError(
+            "there is no such view",
+            place=f"--show {show}",
+            remedy=f"choose {' or '.join(', '.join(VIEWS).rsplit(', ', 1))}",
+        )
     from seqloom.api.load import load
 
     behave_as_filter()
@@ -177,7 +181,7 @@ def report(
 
     place = to or run / "report.html"
     if place.suffix.lower() != ".html":
-        raise ConfigError(f"{place}: a report is a page; end its name in .html")
+        raise ConfigError("a report is a page", place=place, remedy="end its name in .html")
     made = write_report(run, place, data=data)
     for score in made.scores:
         print(score)
@@ -298,8 +302,8 @@ def _require_text_predictor(model: "Predictor", why: str) -> "TextPredictor":
     writer = model.as_text_predictor()
     if writer is None:
         raise ConfigError(
-            f"{why}, and this model gives {model.target.describe()}: try --show gradients, flow, "
-            "states, steps or net"
+            f"{why}, and this model gives {model.target.describe()}",
+            remedy="try --show gradients, flow, states, steps or net",
         )
     return writer
 

@@ -31,8 +31,9 @@ def write_po(
 
     if as_json or model.source.config.kind != "text" or model.target.config.kind != "text":
         raise ConfigError(
-            f"{file}: a PO file is filled in by a model from text to text, and written as a PO "
-            "file: leave --json out, or give the texts as lines of a .txt file"
+            "a PO file is filled in by a model from text to text, and written as a PO file",
+            place=file,
+            remedy="leave --json out, or give the texts as lines of a .txt file",
         )
     catalogue = PoFile.read(file, max_line=model.config.data.max_line)
     if catalogue.faults and not skip_bad:

@@ -106,7 +106,9 @@ class WantedOutputs(OptionGroup):
 
     def __post_init__(self) -> None:
         if self.prefix and self.prefix_file is not None:
-            raise ConfigError("--prefix is for all lines and --prefix-file for each: leave one out")
+            raise ConfigError(
+                "--prefix is for all lines and --prefix-file for each", remedy="leave one out"
+            )
 
 
 @dataclass(frozen=True)
@@ -191,8 +193,11 @@ def predict(
 
 def _no_search() -> ConfigError:
     return ConfigError(
-        "a model of series forecasts and does not search: leave search options, --length, "
-        "--n-best and all that is asked of tokens out (--set target.horizon=N sets how far)"
+        "a model of series forecasts and does not search",
+        remedy=(
+            "leave search options, --length, --n-best and all that is asked of tokens out (--set "
+            "target.horizon=N sets how far)"
+        ),
     )
 
 
@@ -259,8 +264,8 @@ def _check_attention(model: "Predictor", *, attention: bool) -> None:
     if attention and model.as_text_predictor() is None:
         kind = model.target.config.kind.rstrip("s")
         raise ConfigError(
-            f"a model of {kind}s writes no tokens that could look at the input: leave --attention "
-            "out (seqloom look shows what mattered)"
+            f"a model of {kind}s writes no tokens that could look at the input",
+            remedy="leave --attention out (seqloom look shows what mattered)",
         )
 
 

@@ -75,7 +75,11 @@ class SearchOptions(OptionGroup):
         if kind is None and any(FALLBACK in flags[flag] for flag in self.given):
             kind = FALLBACK
         if kind is not None and kind not in SEARCHES.kinds():
-            raise ConfigError(f"--search {kind}: choose {_join_names(SEARCHES.kinds())}")
+            raise ConfigError(
+                "there is no such search",
+                place=f"--search {kind}",
+                remedy=f"choose {_join_names(SEARCHES.kinds())}",
+            )
         for flag in self.given:
             if kind not in flags[flag]:
                 fitting = _join_names(list(flags[flag]))

@@ -51,12 +51,14 @@ def serve(
         from seqloom.serving.server import serve as run_server
     except ImportError as error:
         raise ConfigError(
-            f"serving needs {error.name}, which is not installed: pip install 'seqloom[serve]'"
+            f"serving needs {error.name}, which is not installed",
+            remedy="pip install 'seqloom[serve]'",
         ) from None
     token = _token(token_file)
     if token is None and not _is_loopback(host):
         raise ConfigError(
-            f"--host {host} can be reached from other machines: give --token-file, or set {TOKEN}"
+            f"--host {host} can be reached from other machines",
+            remedy=f"give --token-file, or set {TOKEN}",
         )
     names = (*LOOPBACK, host, *(allowed or []))
     listening = bind_socket(host, port)
@@ -94,11 +96,12 @@ def _token(file: Path | None) -> str | None:
         try:
             token = file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{file}: cannot be read as a token: {error}") from None
+            raise ConfigError(f"cannot be read as a token: {error}", place=file) from None
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise ConfigError(
-            f"{place}: a token has at least {SHORTEST_TOKEN} plain characters; "
-            "make one with: openssl rand -hex 24"
+            f"a token has at least {SHORTEST_TOKEN} plain characters",
+            place=place,
+            remedy="make one with: openssl rand -hex 24",
         )
     return token
 

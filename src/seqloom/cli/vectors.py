@@ -48,7 +48,9 @@ class CorpusOptions(OptionGroup):
 
     def __post_init__(self) -> None:
         if self.unit not in ("word", "symbol"):
-            raise ConfigError(f"--unit {self.unit}: choose word or symbol")
+            raise ConfigError(
+                "there is no such unit", place=f"--unit {self.unit}", remedy="choose word or symbol"
+            )
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,13 @@ import typer
 from typer.core import TyperGroup
 
 from seqloom.errors import SeqloomError
-from seqloom.remedies import Command, Setting, Wording
+from seqloom.remedies import Command, Phrase, Setting, Wording
 
 __all__ = ["CommandGroup", "CommandWording"]
 
 SET = "--set"
 FLAGS: Mapping[str, str] = {
+    "assignments": "--set",
     "base": "--from",
     "as_json": "--json",
     "data.lines": "--lines",
@@ -30,6 +31,7 @@ FLAGS: Mapping[str, str] = {
     "training.workers": "--workers",
 }
 """The options whose flags are not made of their names; a value stands in place of {}."""
+KINDS_ALONE = ("none", "blanks")  # kinds that are written without a column
 GLOBAL = ("--import",)  # flags that stand before every command
 CHANGEABLE: Mapping[str, tuple[str, ...]] = {"predict": ("search.", "target.horizon")}
 """What `--set` of a command may change where it may not change everything."""
@@ -50,7 +52,8 @@ class CommandWording(Wording):
         if flag and self._has(flag):
             bare = setting.value is None or setting.value is True
             value = "" if bare else shlex.quote(str(setting.value))
-            return " ".join(filter(None, (flag, form.format(value) if form else value)))
+            shown = form.format(value) if form and value not in KINDS_ALONE else value
+            return " ".join(filter(None, (flag, shown)))
         if not setting.is_option:
             return self.arguments.get(setting.name)
         if self._has(SET) and setting.name.startswith(CHANGEABLE.get(self.name, "")):
@@ -62,6 +65,10 @@ class CommandWording(Wording):
         shell = CommandWording()
         words = (each if isinstance(each, str) else shell.setting(each) for each in command.words)
         return " ".join(["seqloom", command.name, *filter(None, words)])
+
+    def remedy(self, remedy: Phrase) -> str:
+        """What to do; options of other commands are named where there is nothing else to say."""
+        return super().remedy(remedy) or (CommandWording().remedy(remedy) if self.words else "")
 
     def _has(self, flag: str) -> bool:
         return not self.words or flag in self.words or flag in GLOBAL
