@@ -98,7 +98,9 @@ class Client:
         try:
             return json.loads(content)
         except ValueError:
-            raise DataError(f"{self.address}: the answer is not JSON; is it seqloom's?") from None
+            raise DataError(
+                "the answer is not JSON", place=self.address, remedy="is it seqloom's?"
+            ) from None
 
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
@@ -166,7 +168,9 @@ def _encode_input(given: ClientInput) -> Any:
         try:
             return _encode_input(given.read_bytes())
         except OSError as error:
-            raise DataError(f"{given}: cannot be read ({error.strerror}); mend the name") from None
+            raise DataError(
+                f"cannot be read ({error.strerror})", place=given, remedy="mend the name"
+            ) from None
     if isinstance(given, bytes):
         return {"base64": base64.b64encode(given).decode("ascii")}
     named = isinstance(given, Mapping) and "series" in given

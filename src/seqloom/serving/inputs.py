@@ -54,7 +54,7 @@ class FileInput(StrictModel):
         try:
             return base64.b64decode(self.base64, validate=True)
         except (binascii.Error, ValueError):
-            raise DataError("is not base64; send a file's content in that form") from None
+            raise DataError("is not base64", remedy="send a file's content in that form") from None
 
 
 Cell = float | str | None
@@ -82,13 +82,15 @@ class SeriesInput(StrictModel):
         """The columns' names, and a row for each step."""
         if isinstance(self.series, dict):
             if len({len(column) for column in self.series.values()}) > 1:
-                raise DataError("the columns are not of one length; fill the shorter ones in")
+                raise DataError(
+                    "the columns are not of one length", remedy="fill the shorter ones in"
+                )
             columns = self.series
         else:
             names = list(dict.fromkeys(name for row in self.series for name in row))
             columns = {name: [row.get(name) for row in self.series] for name in names}
         if not any(columns.values()):
-            raise DataError("is empty; add rows")
+            raise DataError("is empty", remedy="add rows")
         cells = zip_longest(*columns.values())
         return [list(columns), *(["" if each is None else each for each in row] for row in cells)]
 
@@ -114,7 +116,9 @@ def check_kinds(name: str, model: Predictor) -> None:
     kind, source = model.source.config.kind, model.source
     if source.reads_files and not source.takes_uploads:
         raise ConfigError(
-            f"{name}: reads {kind}, which cannot be sent over HTTP; use seqloom predict"
+            f"reads {kind}, which cannot be sent over HTTP",
+            place=name,
+            remedy="use seqloom predict",
         )
 
 
@@ -147,7 +151,7 @@ def uploads(model: Predictor, inputs: Sequence[Any], limits: ServingConfig) -> l
     for number, given in enumerate(inputs):
         try:
             if not isinstance(given, FileInput):
-                raise DataError('is not a file; send {"base64": "..."} with its content')
+                raise DataError("is not a file", remedy='send {"base64": "..."} with its content')
             row = _row(model.source, given.content(), limits)
         except DataError as error:
             raise error.at(f"inputs, number {number + 1}") from None
@@ -190,7 +194,7 @@ def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, 
     for number, given in enumerate(inputs, start=1):
         try:
             if not isinstance(given, SeriesInput):
-                raise DataError('is not a series; send {"series": {"column": [...]}}')
+                raise DataError("is not a series", remedy='send {"series": {"column": [...]}}')
             found.append((named.read_table(given.rows(), ahead=True), given.steps))
         except RowError as error:
             place = f"inputs, number {number}: line {error.line}"

@@ -94,8 +94,8 @@ class PredictRequest(StrictModel):
         prefixes = [self.prefix] if isinstance(self.prefix, str) else self.prefix
         if not isinstance(self.prefix, str) and len(prefixes) != len(self.inputs):
             raise LimitError(
-                f"prefix: there are {len(prefixes):,} for {len(self.inputs):,} inputs; "
-                "give one for each, or one text for all"
+                f"prefix: there are {len(prefixes):,} for {len(self.inputs):,} inputs",
+                remedy="give one for each, or one text for all",
             )
         _check_inputs("prefix", prefixes, limits)
         size = sum(map(len, self.prefix_tokens))

@@ -14,6 +14,7 @@ import uvicorn
 from seqloom.config import ServingConfig
 from seqloom.errors import ConfigError
 from seqloom.prediction import Predictor
+from seqloom.remedies import Remedy, Setting
 from seqloom.serving.app import application
 from seqloom.serving.connections import protocol
 from seqloom.serving.guard import Access, log
@@ -55,7 +56,8 @@ def bind_socket(host: str, port: int) -> socket.socket:
         listening.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError(
-            f"{host}:{port} cannot be listened on ({reason}); choose another --host or --port"
+            f"{host}:{port} cannot be listened on ({reason})",
+            remedy=Remedy("choose another {} or {}", Setting("host"), Setting("port")),
         ) from None
     return listening
 

@@ -140,7 +140,8 @@ class Service:
         name = next(iter(self.models)) if name is None else name
         if name not in self.models:
             raise ConfigError(
-                f"model: there is none of that name here; there are {', '.join(self.models)}"
+                "model: there is none of that name here",
+                remedy=f"there are {', '.join(self.models)}",
             )
         return name, self.models[name]
 
@@ -181,7 +182,9 @@ class Service:
         sources = [source for source, _ in request.pairs]
         targets = [target for _, target in request.pairs]
         if model.as_forecaster() is not None:
-            raise ConfigError("model: a forecast has no log-probability here; use evaluate")
+            raise ConfigError(
+                "model: a forecast has no log-probability here", remedy="use evaluate"
+            )
         read = model.scoring_positions(targets)
         self._check_reading("pairs", read, "send fewer pairs or shorter texts")
         if reads_files(model):
@@ -223,7 +226,9 @@ class Service:
     def _prefix_text(self, name: str, model: TextPredictor, request: PredictRequest) -> str:
         """The text of a prefix that is given in tokens."""
         if request.prefix:
-            raise ConfigError("prefix_tokens: there is a prefix too; leave one of them out")
+            raise ConfigError(
+                "prefix_tokens: there is a prefix too", remedy="leave one of them out"
+            )
         if name not in self._names:
             every = range(model.target.size)
             self._names[name] = dict(zip(model.target.tokens(every), every, strict=True))
@@ -249,15 +254,18 @@ class Service:
         if work > self.limits.work:
             raise LimitError(
                 f"inputs × paths × length: {work:,} is more than this server's work, "
-                f"{self.limits.work:,}; send fewer inputs or a narrower search"
+                f"{self.limits.work:,}",
+                remedy="send fewer inputs or a narrower search",
             )
 
     def _check_reading(self, place: str, positions: int, cure: str) -> None:
         """LimitError where more would be read than is allowed."""
         if positions > self.limits.work:
             raise LimitError(
-                f"{place}: {positions:,} positions would be read, more than this server's work, "
-                f"{self.limits.work:,}; {cure}"
+                f"{positions:,} positions would be read, more than this server's work, "
+                f"{self.limits.work:,}",
+                place=place,
+                remedy=cure,
             )
 
     def _head_work(
@@ -268,8 +276,8 @@ class Service:
         inputs, options = request.inputs, wanted.options
         if wanted.searches or options.attention or request.prefix_tokens:
             raise ConfigError(
-                f"model: {name} judges and does not search; leave search, n_best, attention, tree "
-                "and whatever outputs are to be out"
+                f"model: {name} judges and does not search",
+                remedy="leave search, n_best, attention, tree and whatever outputs are to be out",
             )
         forecaster = model.as_forecaster()
         if forecaster is not None and not isinstance(inputs[0], str):
