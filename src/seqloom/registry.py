@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from seqloom.errors import ConfigError
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["FAMILIES", "Family", "foreign_modules", "import_parts"]
 
@@ -126,9 +127,15 @@ class Family(Generic[Options, Part]):
         names = self.kinds()
         near = get_close_matches(kind, names, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
+        choose = f"{hint}choose one of {', '.join(names)}"
         return ConfigError(
-            f"no {self.name} is called {kind!r}: {hint}choose one of {', '.join(names)}, or import "
-            "the module that registers it with --import"
+            f"no {self.name} is called {kind!r}",
+            remedy=Remedy(
+                "{}, or import the module that registers it with {}",
+                choose,
+                Setting("modules", "MODULE"),
+                otherwise=choose,
+            ),
         )
 
     def _add(self, members: dict[str, Any], kind: str, member: Any) -> None:
@@ -138,8 +145,8 @@ class Family(Generic[Options, Part]):
             owner = PACKAGE
         if owner and owner != member.__module__:
             raise ConfigError(
-                f"the {self.name} {kind!r} is defined in {owner} already: choose another name in "
-                f"{member.__module__}"
+                f"the {self.name} {kind!r} is defined in {owner} already",
+                remedy=f"choose another name in {member.__module__}",
             )
         members[kind] = member
 
@@ -166,15 +173,19 @@ def import_parts(name: str) -> None:
         missing = error.name or name
         if missing == name or name.startswith(f"{missing}."):
             raise ConfigError(
-                f"--import {name}: there is no module {name} in {folder} or among the installed "
-                "ones: give the name of a Python module without .py"
+                f"there is no module {name} in {folder} or among the installed ones",
+                place=Setting("modules", name),
+                remedy="give the name of a Python module without .py",
             ) from None
         raise ConfigError(
-            f"--import {name}: it imports {missing}, which is not installed: install it"
+            f"it imports {missing}, which is not installed",
+            place=Setting("modules", name),
+            remedy="install it",
         ) from None
     except Exception as error:
         raise ConfigError(
-            f"--import {name}: importing it failed with {type(error).__name__}: {error}"
+            f"importing it failed with {type(error).__name__}: {error}",
+            place=Setting("modules", name),
         ) from error
 
 

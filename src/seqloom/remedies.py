@@ -77,16 +77,16 @@ class Command:
 
 @dataclass(frozen=True, init=False)
 class Remedy:
-    """What to do: a `{}` in the text stands for each setting or command that it names.
+    """What to do: a `{}` in the text stands for each setting, command or text that it names.
 
     `otherwise` is said where the front end has no word for one of them.
     """
 
     text: str
-    named: tuple[Setting | Command, ...]
+    named: tuple[Setting | Command | str, ...]
     otherwise: str
 
-    def __init__(self, text: str, *named: Setting | Command, otherwise: str = "") -> None:
+    def __init__(self, text: str, *named: Setting | Command | str, otherwise: str = "") -> None:
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "named", named)
         object.__setattr__(self, "otherwise", otherwise)
@@ -104,6 +104,8 @@ class Wording:
     def setting(self, setting: Setting) -> str | None:
         """The setting as a user would write it; None where it cannot be set."""
         if not setting.is_option:
+            if setting.name in SAYINGS:
+                return SAYINGS[setting.name].format(setting.value)
             name = ARGUMENTS.get(setting.name, setting.name + "={}")
             return name.format("" if setting.value is None else _python_value(setting.value))
         if setting.value is None:
@@ -132,19 +134,23 @@ class Wording:
         """What to do, or what to do otherwise."""
         if isinstance(remedy, str):
             return remedy
-        words = [
-            self.setting(each) if isinstance(each, Setting) else self.command(each)
-            for each in remedy.named
-        ]
+        words = [self._word(each) for each in remedy.named]
         return remedy.otherwise if None in words else remedy.text.format(*words)
 
+    def _word(self, named: Setting | Command | str) -> str | None:
+        if isinstance(named, str):
+            return named
+        return self.setting(named) if isinstance(named, Setting) else self.command(named)
 
-def either(remedy: Phrase, text: str, *named: Setting | Command) -> Remedy:
+
+def either(remedy: Phrase, text: str, *named: Setting | Command | str) -> Remedy:
     """A remedy, or another, which a front end leaves out where it has no word for what it names."""
     if isinstance(remedy, str):
-        remedy = Remedy(remedy.replace("{", "{{").replace("}", "}}"), otherwise=remedy)
-    between = " or " if remedy.text.endswith("?") else ", or "
-    whole = remedy.text + between + text if remedy.text else text
+        if not remedy:
+            return Remedy(text, *named)
+        between = "{} or " if remedy.endswith("?") else "{}, or "
+        return Remedy(between + text, remedy, *named, otherwise=remedy)
+    whole = f"{remedy.text}, or {text}"
     return Remedy(whole, *remedy.named, *named, otherwise=remedy.otherwise)
 
 
@@ -159,6 +165,9 @@ FUNCTIONS: Mapping[str, str] = {
 _WISHES = ("attention", "alternatives", "tree", "prefix", "require", "forbid", "no_repeat")
 ARGUMENTS: Mapping[str, str] = {name: f"OutputOptions({name}={{}})" for name in _WISHES}
 """Arguments that Python takes in another form than under their own name."""
+
+SAYINGS: Mapping[str, str] = {"modules": "`import {}`", "show": "the view {}"}
+"""What Python does without an argument."""
 
 
 def _python_value(value: Any) -> str:

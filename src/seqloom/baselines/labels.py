@@ -42,7 +42,9 @@ class TrainingRows:
         for column, values in ((source, rows.sources), (target, rows.targets)):
             symbols = isinstance(column.items, Symbols)
             if symbols and _first_column(values).max(initial=0) >= column.items.count:
-                raise RunError(f"{place}: its rows are not those of the run; train on to mend it")
+                raise RunError(
+                    "its rows are not those of the run", place=place, remedy="train on to mend it"
+                )
         return cls(rows, source, target)
 
     @property

@@ -199,7 +199,9 @@ def run_demo(name: str, run: Path | None = None) -> None:
         show_series(run)
         return
     if name not in DEMOS:
-        raise ConfigError(f"there is no demo {name!r}: choose {', '.join(DEMOS)}, search or series")
+        raise ConfigError(
+            f"there is no demo {name!r}", remedy=f"choose {', '.join(DEMOS)}, search or series"
+        )
     began = time.monotonic()
     try:
         splits = BUILTIN[name]()

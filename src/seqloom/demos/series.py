@@ -51,7 +51,9 @@ def write_load(path: Path, *, seed: int = 1) -> None:
         ):
             place.write_text("\n".join(["time,load", *part]) + "\n", encoding="utf-8")
     except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror}); choose another") from error
+        raise DataError(
+            f"cannot be written ({error.strerror})", place=path, remedy="choose another"
+        ) from error
 
 
 def show_series(run: Path | None = None) -> None:
@@ -64,7 +66,7 @@ def show_series(run: Path | None = None) -> None:
         train(str(data), place, options=OPTIONS, watch=console)
     model = load(place).as_forecaster()
     if model is None:
-        raise ConfigError(f"{place} does not forecast: choose another --run")
+        raise ConfigError(f"{place} does not forecast", remedy="choose another --run")
     print("\nThe last two weeks, which were never seen, and two simple forecasts of them:")
     print("\n".join(f"  {line}" for line in evaluate(model, _test_path(data)).lines()))
     floor = NOISE**2 / float(model.target.spread[0]) ** 2

@@ -49,7 +49,7 @@ def kind_of(path: Path) -> str:
     kind = path.suffix.lower().removeprefix(".")
     if kind not in METADATA:
         raise ConfigError(
-            f"{path}: a picture is written as PNG or SVG; end its name in .png or .svg"
+            "a picture is written as PNG or SVG", place=path, remedy="end its name in .png or .svg"
         )
     return kind
 
@@ -72,7 +72,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         path.write_bytes(content)
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be written ({error.strerror}); choose another place"
+            f"cannot be written ({error.strerror})", place=path, remedy="choose another place"
         ) from error
 
 

@@ -75,7 +75,7 @@ def write(view: View, path: Path, *, title: str) -> None:
     """Write a view as PNG, SVG, HTML or JSON, by the path's ending."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise ConfigError(f"{path}: end its name in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+        raise ConfigError(f"end its name in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}", place=path)
     if ending == ".json":
         text = json.dumps(view.as_dict(), ensure_ascii=False) + "\n"
         write_bytes(path, text.encode())

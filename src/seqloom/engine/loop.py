@@ -132,7 +132,7 @@ class SearchLoop:
         )
         if status == NOT_A_NUMBER:
             raise DivergedError(
-                "the model gives probabilities that are not numbers; train it again"
+                "the model gives probabilities that are not numbers", remedy="train it again"
             )
         check(status)
         place = np.empty_like(order)
