@@ -138,8 +138,8 @@ def test_a_missing_part_is_named_with_the_module_that_had_it(
     monkeypatch.delitem(UNITS._options, "leaky")
     with pytest.raises(
         ConfigError,
-        match=rf"^run/config\.toml: needs the unit 'leaky', which the module {MODULE} registers: "
-        rf"import it first, on the command line with --import {MODULE}$",
+        match=rf"^run/config\.toml: needs the unit 'leaky', which the module {MODULE} registers; "
+        rf"import it first with `import {MODULE}`$",
     ):
         parse(text, place="run/config.toml")
 
@@ -167,7 +167,7 @@ def test_a_name_is_given_once() -> None:
         family.part("own")(score)
     with pytest.raises(ConfigError, match=r"LeakyConfig is registered as the toy 'lossy': declare"):
         family.options("lossy")(LeakyConfig)
-    with pytest.raises(ConfigError, match="no toy is called 'leeky': did you mean 'leaky'"):
+    with pytest.raises(ConfigError, match="no toy is called 'leeky'; did you mean 'leaky'"):
         family.options_of("leeky")
 
 
@@ -187,7 +187,7 @@ def test_a_module_that_cannot_be_imported_is_told_why(
     monkeypatch.setattr(sys, "path", [*sys.path])
     if content is not None:
         (tmp_path / "toy_parts.py").write_text(content, encoding="utf-8")
-    with pytest.raises(ConfigError, match=f"^--import toy_parts: {message}"):
+    with pytest.raises(ConfigError, match=f"^`import toy_parts`: {message}"):
         import_parts("toy_parts")
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -289,3 +290,57 @@ def test_shared_cases_are_not_in_tests() -> None:
                 if any(name.startswith("test_") for name in names):
                     found.append(f"{path.relative_to(TESTS)}: {ast.unparse(node)}")
     assert not found
+
+
+FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+FRONT_ENDS = ("cli", "demos")
+FLAGS_MEANT = {
+    "api/report.py": "the commands that repeat a report",
+    "config/foreign_options.py": "what other toolkits call options",
+    "drawing/page.py": "variables of a style sheet",
+    "drawing/results/forecast_errors.py": "what a shortened table leaves out",
+    "engine/builder.py": "a command line of its own",
+    "search/methods/beam.py": "the declared flag of an option",
+    "search/methods/completions.py": "the declared flag of an option",
+    "search/methods/diverse.py": "the declared flag of an option",
+    "search/methods/stochastic.py": "the declared flag of an option",
+    "tasks/language_model.py": "the command to try next",
+    "tasks/series.py": "the command to try next",
+    "tasks/task.py": "the command to try next",
+    "tasks/text.py": "the command to try next",
+}
+
+
+def flags_in_messages(tree: ast.AST, *, everywhere: bool) -> Iterator[str]:
+    """Flags in the texts of a module without its docstrings, or in those of its errors alone."""
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if node.body and isinstance(node.body[0], ast.Expr)
+    }
+    errors = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("Error", "Remedy"))
+    ]
+    for root in [tree] if everywhere else errors:
+        for node in ast.walk(root):
+            if isinstance(node, ast.Constant) and id(node) not in docstrings:
+                yield from FLAG.findall(str(node.value))
+
+
+@each_module
+def test_a_message_names_no_flag_of_the_command_line(path: Path) -> None:
+    """A remedy names an option as data; only the command line words it as a flag."""
+    name = path.relative_to(SOURCE / "seqloom").as_posix()
+    if name.startswith(FRONT_ENDS):
+        return
+    everywhere = name not in FLAGS_MEANT
+    assert [*flags_in_messages(ast.parse(path.read_bytes()), everywhere=everywhere)] == []
+
+
+def test_a_flag_in_a_message_is_found() -> None:
+    wrong = 'def f():\n    """--doc"""\n    raise DataError("bad", remedy=f"{a}, --skip-bad")\n'
+    assert [*flags_in_messages(ast.parse(wrong), everywhere=False)] == ["--skip-bad"]
+    assert [*flags_in_messages(ast.parse("CURE = 'give --run'"), everywhere=True)] == ["--run"]

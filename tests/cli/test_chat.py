@@ -72,7 +72,10 @@ def test_a_run_without_turns_cannot_chat(
 ) -> None:
     result = command("chat", make_run(tmp_path_factory.mktemp("run")), stdin=b"ab\n")
     assert result.code == 2
-    assert "not turns, so it cannot keep a conversation: train with --source" in result.sentence
+    assert (
+        "not turns, so it cannot keep a conversation; train one with seqloom train DATA --source"
+        in result.sentence
+    )
 
 
 def test_the_other_commands_take_dialogs(command: Command, run: Path, tmp_path: Path) -> None:

@@ -48,4 +48,4 @@ def test_a_recurrent_run_is_refused(command: Command, tmp_path: Path) -> None:
     lstm = make_run(tmp_path, "lstm")
     refused = command("export", lstm, "--to", "ctranslate2", "--output", tmp_path / "out")
     assert refused.code == 2
-    assert refused.sentence.startswith("--to ctranslate2 takes Transformers")
+    assert refused.sentence.startswith("ctranslate2 takes Transformers")

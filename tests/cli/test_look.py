@@ -157,7 +157,7 @@ def test_an_output_is_searched_for_once(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["aei", "--show", "nothing"], "--show nothing: choose attention"),
+        (["aei", "--show", "nothing"], "--show nothing: there is no such view; choose attention"),
         ([], "this shows one input, and 0 are given"),
         (["a", "e"], "this shows one input, and 2 are given"),
         ([""], "nothing to look at in a blank input"),
@@ -177,6 +177,6 @@ def test_what_cannot_be_seen_is_said(
 
 
 def test_what_a_model_does_not_have_is_said(command: Command, lstm: Path) -> None:
-    assert "no self-attention in the encoder: look at cross" in (
+    assert "no self-attention in the encoder; look at cross" in (
         command("look", lstm, "aei", "--of", "encoder").sentence
     )

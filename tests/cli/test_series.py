@@ -104,7 +104,7 @@ def test_a_forecast_is_not_searched_for(
     """Exit 2, rather than a forecast that passes over what was asked."""
     refused = command("predict", place / "r", place / "a.csv", *asked)
     assert refused.code == 2
-    assert refused.sentence.startswith("a model of series forecasts and does not search: leave")
+    assert refused.sentence.startswith("a model of series forecasts and does not search; leave")
     assert not refused.out
 
 

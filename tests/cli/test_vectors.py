@@ -37,7 +37,11 @@ def test_vectors_are_learnt_written_and_asked(command: Command, tmp_path: Path) 
     [
         ([], 2, "say what to do"),
         (["--to", "x.txt", "--kind", "glove"], 2, "choose skip-gram or cbow"),
-        (["--to", "x.txt", "--unit", "byte"], 2, "--unit byte: choose word or symbol"),
+        (
+            ["--to", "x.txt", "--unit", "byte"],
+            2,
+            "--unit byte: there is no such unit; choose word or symbol",
+        ),
         (["--to", "x.txt", "--least", 99], 3, "no word comes 99 times or more; lower --least"),
         (["--near", "cat"], 3, "a.txt:1: should say how many vectors there are"),
     ],
@@ -65,4 +69,4 @@ def test_without_gensim_there_is_one_sentence(
     monkeypatch.setattr(builtins, "__import__", without)
     result = command("vectors", tmp_path / "a.txt", "--to", tmp_path / "v.txt")
     assert result.code == 2
-    assert "not installed: pip install 'seqloom[vectors]'" in result.sentence
+    assert "not installed; pip install 'seqloom[vectors]'" in result.sentence

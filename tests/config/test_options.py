@@ -441,5 +441,7 @@ def test_columns_of_a_series_share_no_vocabulary() -> None:
 
 
 def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ConfigError, match="--model rnn: choose one of auto, transformer, "):
+    with pytest.raises(
+        ConfigError, match="model='rnn': there is no such preset; choose one of auto, transformer, "
+    ):
         plan({}, FACTS, preset="rnn")

@@ -101,7 +101,7 @@ TEXTS = {
     "no number": ("1 2\na 1 x\n", ":2: holds what is no number; put spaces between numbers"),
     "too many": ("1 2\na 1 2\nb 3 4\n", ":3: the first line promises 1 vectors; correct it"),
     "empty": ("", ":1: should say how many vectors there are and of what size"),
-    "no vectors": ("0 2\n", ": holds no vectors; learn them with seqloom vectors DATA --to FILE"),
+    "no vectors": ("0 2\n", ": holds no vectors; learn them with seqloom.api.vectors."),
     "a table": ("go\tva\nwho\tqui\n", ":1: should say how many vectors there are"),
     "no size": ("3 0\n", ":1: vectors of 0 numbers cannot be; 1 to 65,536 can"),
     "huge": ("3 99999999999999999999\n", ":1: vectors of 999999999 numbers cannot be"),

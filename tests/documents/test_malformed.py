@@ -64,7 +64,7 @@ def test_wrong_choices() -> None:
     with pytest.raises(ConfigError, match=r"letter\.docx: no document format has this ending"):
         opened("x", "letter.docx")
     with pytest.raises(
-        ConfigError, match="no document format is called 'htm': did you mean 'html'"
+        ConfigError, match="no document format is called 'htm'; did you mean 'html'"
     ):
         opened("x", "x", DocumentOptions(format="htm"))
     unit = '<tu><tuv xml:lang="en"><seg>a</seg></tuv></tu>'

@@ -127,5 +127,5 @@ def test_wrong_stand_ins(stand_in: str) -> None:
 
 def test_wrong_kinds() -> None:
     """A kind that does not exist is named with those that do."""
-    with pytest.raises(ConfigError, match="nothing protected is a 'link': choose of markup, term"):
+    with pytest.raises(ConfigError, match="nothing protected is a 'link'; choose of markup, term"):
         ProtectionOptions(ignored=frozenset({"link"}))

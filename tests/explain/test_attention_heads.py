@@ -31,7 +31,7 @@ def test_a_pass_is_what_the_model_does_and_leaves_it_alone(kind: str) -> None:
     attention = Attentions.from_trace(found)
     if features.attention is None:
         with pytest.raises(
-            ConfigError, match=r"has no attention(: --show| to the source: look at)"
+            ConfigError, match=r"has no attention(; see with| to the source[:;] look at)"
         ):
             attention.select_map()
     else:

@@ -53,7 +53,7 @@ def test_every_look_works_or_names_one_that_does(name: str, tmp_path: Path) -> N
     for show, look in VIEWS.items():
         rows = ((cell, None),) * (2 if show == "states" else 1)
         if name in MISSING.get(show, ()):
-            with pytest.raises(ConfigError, match=r"--show \w+|try --show"):
+            with pytest.raises(ConfigError, match=r"--show \w+|the view \w+"):
                 look(model, ViewRequest(rows))
             continue
         view = look(model, ViewRequest(rows))
@@ -236,5 +236,5 @@ def test_a_language_model_is_seen_while_it_reads(tmp_path: Path) -> None:
         scored.log_probability, abs=1e-5
     )
     assert state_map(model, [("a b", None), ("c", None)]).states.shape == (2, 8)
-    with pytest.raises(ConfigError, match="leave --output out"):
+    with pytest.raises(ConfigError, match="leave output= out"):
         explain_steps(model, explain_output(model, cell, "b"))

@@ -87,8 +87,8 @@ def test_a_column_of_a_users_own_is_saved_with_its_module(
     monkeypatch.delitem(SOURCES._options, "stars")
     with pytest.raises(
         RunError,
-        match=rf"field\.json: is a column of kind 'stars', which the module {__name__} registers: "
-        rf"import it first, on the command line with --import {__name__}$",
+        match=rf"field\.json: is a column of kind 'stars', which the module {__name__} registers; "
+        rf"import it first with `import {__name__}`$",
     ):
         load_field(tmp_path)
 

@@ -136,9 +136,9 @@ def test_growing_changes_no_old_choice(old: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"model": {"embedding": 16}}, "keeps model.embedding = 8: leave model.embedding = 16 out"),
-        ({"source": {"unit": "word"}}, "keeps source.unit = 'character'"),
-        ({"model": {"encoder": {"layers": 2}}}, "keeps model.encoder.layers = 1"),
+        ({"model": {"embedding": 16}}, "keeps its model.embedding = 8; leave options="),
+        ({"source": {"unit": "word"}}, "keeps its source.unit = 'character'"),
+        ({"model": {"encoder": {"layers": 2}}}, "keeps its model.encoder.layers = 1"),
         ({"training": {"freeze": ["encoder", "decoder"]}}, "leaves nothing to learn"),
         ({"trainin": {}}, "there is no option trainin"),
     ],
@@ -152,7 +152,7 @@ def test_what_would_make_another_model_is_refused(
 
 
 def test_a_preset_is_refused_and_another_dropout_is_not(old: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="keeps its model: leave --model out"):
+    with pytest.raises(ConfigError, match="keeps its model; leave model= out"):
         train(FEW, tmp_path / "run", base=old, model="lstm", options=short())
     dropout = {"model": {"encoder": {"dropout": 0.5}}}
     train(FEW, tmp_path / "run", base=old, options={**short(), **dropout})
@@ -182,10 +182,10 @@ def test_an_output_layer_that_is_the_embedding_cannot_learn_alone(tmp_path: Path
 
 def test_going_on_from_elsewhere_is_refused(old: Path, tmp_path: Path) -> None:
     trained(tmp_path / "plain", options(updates=2))
-    with pytest.raises(ConfigError, match="was begun without another run: leave --from"):
+    with pytest.raises(ConfigError, match="was begun without another run; leave base="):
         train(PAIRS, tmp_path / "plain", base=old)
     train(FEW, tmp_path / "run", base=old, options=short())
-    with pytest.raises(ConfigError, match=r"was begun from .*old.*, step \d+: leave --from"):
+    with pytest.raises(ConfigError, match=r"was begun from .*old.*, step \d+; leave base="):
         train(FEW, tmp_path / "run", base=tmp_path / "plain", options=short())
     train(FEW, tmp_path / "run", options=short())
 
@@ -205,7 +205,7 @@ def test_new_symbols_in_a_frozen_table_are_refused(old: Path, tmp_path: Path) ->
 
 def test_growing_is_settled_at_the_beginning(old: Path, tmp_path: Path) -> None:
     """Without another run there is nothing to add to; a run that goes on has its vocabulary."""
-    with pytest.raises(ConfigError, match="adds to the vocabulary of another run: name it with"):
+    with pytest.raises(ConfigError, match="adds to the vocabulary of another run; name it with"):
         train(FEW, tmp_path / "run", options=short(extend_vocabulary=True))
     train(FEW, tmp_path / "run", base=old, options=short())
     with pytest.raises(ConfigError, match="was begun with training.extend_vocabulary = False"):

@@ -137,7 +137,7 @@ def test_alignments_are_learnt_from_and_resumed_exactly(sounds: Path, tmp_path: 
     with pytest.raises(DataError, match=r"sounds\.tsv:17: the target has 80 symbols and the rec"):
         train(sounds, tmp_path / "three", valid=sounds, options=chosen)
     chosen["training"]["truncate"] = 2
-    with pytest.raises(ConfigError, match="needs whole targets: set training.truncate=0"):
+    with pytest.raises(ConfigError, match="needs whole targets; set training.truncate=0"):
         train(sounds, tmp_path / "four", options=chosen)
 
 

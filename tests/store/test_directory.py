@@ -278,7 +278,7 @@ def test_the_lock_is_free_after_an_error(tmp_path: Path) -> None:
 def test_a_place_without_a_run(tmp_path: Path) -> None:
     """A reader is told how to make a run; a writer does not move into a folder of other things."""
     run = RunDirectory(tmp_path / "none")
-    with pytest.raises(RunError, match="seqloom train"):
+    with pytest.raises(RunError, match="seqloom.train"):
         run.config_text()
     with pytest.raises(RunError):
         run.checkpoints()

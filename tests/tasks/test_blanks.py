@@ -62,7 +62,7 @@ def test_gaps_are_not_searched_for(learnt: Path) -> None:
     model = filler(learnt)
     with pytest.raises(ConfigError, match="a model of gaps fills them in and does not search"):
         evaluate(model, TEXTS, search=Greedy())
-    with pytest.raises(ConfigError, match="--lowercase compares written texts, and a model of gap"):
+    with pytest.raises(ConfigError, match="lowercase=: compares written texts, and a model of gap"):
         evaluate(model, TEXTS, lowercase=True)
 
 
@@ -239,17 +239,20 @@ def test_bigrams_are_hand_counts() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"source": {"unit": "subword"}}, "a blank cannot stand for a token of unit subword: set"),
+        ({"source": {"unit": "subword"}}, "a blank cannot stand for a token of unit subword; set"),
         (
             {"source": {"unit": "symbol", "spelling": 9}},
-            "a blank cannot stand for a token of letters of its own: set",
+            "a blank cannot stand for a token of letters of its own; set",
         ),
         ({"source": {"kind": "none"}}, "a source of kind none and blanks do not go together: "),
         (
             {"target": {"kind": "blanks", "kept": 0.6, "replaced": 0.6}},
-            "are shares of one whole: lower one of them",
+            "are shares of one whole; lower one of them",
         ),
-        ({"data": {"source": "a", "target": "b"}}, "name its column with --source, and say"),
+        (
+            {"data": {"source": "a", "target": "b"}},
+            "name its column with the option",
+        ),
         (
             {"target": {"kind": "blanks", "marker": "a b"}},
             "target.marker = 'a b': a blank is marked by",

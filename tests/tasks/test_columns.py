@@ -161,9 +161,9 @@ def test_judges_are_not_searched(learnt: tuple[Task, Path]) -> None:
         return
     with pytest.raises(ConfigError, match="judges and does not search"):
         load(run).predict(["x"], search=seqloom.Beam(2))
-    with pytest.raises(ConfigError, match="judges and does not search: leave search"):
+    with pytest.raises(ConfigError, match="judges and does not search; leave search"):
         evaluate(load(run), task.rows, search=seqloom.Beam(2))
-    with pytest.raises(ConfigError, match="--lowercase compares written texts"):
+    with pytest.raises(ConfigError, match="lowercase=: compares written texts"):
         evaluate(load(run), task.rows, lowercase=True)
     with pytest.raises(ConfigError, match="this works for models that write"):
         load_text_predictor(run)

@@ -150,9 +150,9 @@ def test_perplexity_by_hand(model: TextPredictor, tmp_path: Path) -> None:
 
 def test_what_is_foretold_is_not_searched_for(model: TextPredictor, text: Path) -> None:
     """Rather than passing over what was asked."""
-    with pytest.raises(ConfigError, match="foretells given texts and does not search: leave"):
+    with pytest.raises(ConfigError, match="foretells given texts and does not search; leave"):
         evaluate(model, str(text), search=Greedy())
-    with pytest.raises(ConfigError, match="--lowercase compares written texts, and a language mod"):
+    with pytest.raises(ConfigError, match="lowercase=: compares written texts, and a language mod"):
         evaluate(model, str(text), lowercase=True)
 
 
@@ -196,7 +196,7 @@ def test_words_of_a_stream(tmp_path: Path) -> None:
 
 def test_what_cannot_be_a_stream(text: Path, tmp_path: Path) -> None:
     for options, sentence in (
-        ({"data": {"lines": "stream"}}, "--source none"),
+        ({"data": {"lines": "stream"}}, "'source': {'kind': 'none'}"),
         (merge(SMALL, {"data": {"weight": "2"}}), "no meaning in a stream"),
     ):
         with pytest.raises(ConfigError, match=sentence):

@@ -122,7 +122,7 @@ def test_rows_count_as_much_in_both_losses() -> None:
 def test_too_few_steps_and_other_sources_are_refused() -> None:
     model, given = network(0.5), example()
     long = given._replace(target=rows([4, 5] * 4, [6], [4]))
-    with pytest.raises(DataError, match="8 symbols do not fit 6 steps of the source: lower"):
+    with pytest.raises(DataError, match="8 symbols do not fit 6 steps of the source; lower"):
         measure(model, long, smoothing=0.0)
     tables = {"embedding": 6, "ctc": 0.3, "encoder": STACK, "decoder": STACK}
     with pytest.raises(ConfigError, match=r"model.ctc = 0.3 aligns symbols with .* recording"):
