@@ -9,7 +9,6 @@ from openpyxl import Workbook  # type: ignore[import-untyped]
 
 from seqloom.data.readers.excel import sheet_records
 from tests.cli.support import Command
-from tests.data.malformed import SKIP
 from tests.data.support import read, read_or_refused, sentence
 
 

@@ -35,7 +35,7 @@ def test_what_cannot_be_exported(command: Command, run: Path, tmp_path: Path) ->
     other = command("export", run, "--to", "paper", "--output", tmp_path / "out")
     assert other.code == 2
     assert other.sentence.startswith(
-        "no runtime is called 'paper': choose one of ctranslate2, hugg"
+        "no runtime is called 'paper'; choose one of ctranslate2, hugg"
     )
     (tmp_path / "empty").touch()
     arguments = ("--to", "ctranslate2", "--output", tmp_path / "out", "--check", tmp_path / "empty")

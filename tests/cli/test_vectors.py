@@ -40,7 +40,7 @@ def test_vectors_are_learnt_written_and_asked(command: Command, tmp_path: Path) 
         (
             ["--to", "x.txt", "--unit", "byte"],
             2,
-            "--unit byte: there is no such unit; choose word or symbol",
+            "--unit byte: there is no such unit; choose",
         ),
         (["--to", "x.txt", "--least", 99], 3, "no word comes 99 times or more; lower --least"),
         (["--near", "cat"], 3, "a.txt:1: should say how many vectors there are"),

@@ -12,6 +12,7 @@ from seqloom.data import Corpus, InputFile, even_indices
 from seqloom.errors import DataError, RunError, SeqloomError
 from seqloom.export import Agreement, Runtime
 from seqloom.prediction import Predictor
+from seqloom.remedies import Remedy, Setting
 from seqloom.store import RunDirectory
 
 __all__ = ["export"]

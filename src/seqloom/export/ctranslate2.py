@@ -16,7 +16,6 @@ from seqloom.export.refusals import require_text_source
 from seqloom.export.specification import transformer_specification
 from seqloom.fields import END, SPECIAL_SYMBOLS, START, UNK, TextField
 from seqloom.prediction import TextPredictor
-from seqloom.remedies import Remedy, Setting
 
 __all__ = ["export_ctranslate2", "longest_output", "source_names", "token_names"]
 

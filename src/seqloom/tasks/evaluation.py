@@ -48,7 +48,7 @@ class EvaluationResult(ABC):
         if not paths:
             raise ConfigError(
                 "results of such targets have no pictures",
-                place=f"--pictures {folder}",
+                place=Setting("pictures", folder),
                 remedy="leave it out",
             )
         return paths
