@@ -15,7 +15,7 @@ from seqloom.engine.compiled import CompiledModel
 from seqloom.engine.matrices import Precision
 from seqloom.engine.selection import select_engine
 from seqloom.engine.shortlist import Missed, Pair, Shortlist
-from seqloom.engine.stored_form import packed_bytes
+from seqloom.engine.stored_form import byte_count
 from seqloom.errors import ConfigError, RunError
 from seqloom.metrics import Score
 from seqloom.prediction import TextPredictor
@@ -125,7 +125,7 @@ class Optimization:
         return [
             f"{self.run}: {self.rows:,} held-out rows",
             "",
-            *_aligned(header, table),
+            *align_columns(header, table),
             "",
             f"shortlist: {missed.size:,.0f} symbols a sentence, without {missed.tokens:.2%} of the "
             f"tokens of held-out targets, in {missed.sentences:.1%} of the sentences",
@@ -141,7 +141,7 @@ def optimize(run: str | Path, request: OptimizeRequest | None = None) -> Optimiz
     asked = request or OptimizeRequest()
     directory = RunDirectory(Path(run))
     model = load_text_predictor(run, precision="float32", shortlist=False)
-    compiled_form(model)
+    require_core(model)
     shortlist = learn_shortlist(directory, model)
     held = _held_out(directory, model, asked)
     models = dict(_forms(model, shortlist))
@@ -156,11 +156,11 @@ def optimize(run: str | Path, request: OptimizeRequest | None = None) -> Optimiz
         "measured": made.as_dict(),
     }
     with directory.lock():
-        save_optimized(directory, compiled_form(models["int8", False]), shortlist, facts)
+        save_optimized(directory, require_core(models["int8", False]), shortlist, facts)
     return made
 
 
-def compiled_form(model: TextPredictor) -> CompiledModel:
+def require_core(model: TextPredictor) -> CompiledModel:
     """The model in the core; ConfigError where a side of it runs elsewhere."""
     if model.engine is None or model.engine.compiled is None:
         raise ConfigError(
@@ -260,8 +260,8 @@ def choose_form(forms: Sequence[MeasuredForm], asked: OptimizeRequest) -> Measur
 
 def _megabytes(model: TextPredictor) -> float:
     """What the core's weights take."""
-    form = compiled_form(model)
-    return sum(packed_bytes(side.stack) for side in (form.encoder, form.decoder)) / 2**20
+    form = require_core(model)
+    return sum(byte_count(side.stack) for side in (form.encoder, form.decoder)) / 2**20
 
 
 def _positions(model: TextPredictor) -> int:
@@ -271,7 +271,7 @@ def _positions(model: TextPredictor) -> int:
     return 1 << max(8, (longest - 1).bit_length())
 
 
-def _aligned(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+def align_columns(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Rows of cells in columns, the first to the left and the others to the right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     return [

@@ -16,7 +16,7 @@ __all__ = [
     "NETWORK",
     "Engine",
     "HeadEngine",
-    "compiled_engine",
+    "core_engine",
     "select_engine",
     "select_head_engine",
     "warn_once",
@@ -51,9 +51,9 @@ def select_engine(
     encoder = compile_encoder(network.encoder, precision=precision)
     decoder = compile_decoder(network.decoder, precision=precision)
     if not isinstance(encoder, str) and not isinstance(decoder, str):
-        return compiled_engine(CompiledModel(encoder, decoder, shortlist=shortlist), precision)
+        return core_engine(CompiledModel(encoder, decoder, shortlist=shortlist), precision)
     reasons = [part for part in (encoder, decoder) if isinstance(part, str)]
-    names = [compiled_name(precision)] * (len(reasons) < 2)
+    names = [core_name(precision)] * (len(reasons) < 2)
     reading = fast_encoder(network.encoder) if isinstance(encoder, str) else encoder
     writing = fast_decoder(network.decoder) if isinstance(decoder, str) else decoder
     if isinstance(encoder, str):
@@ -63,9 +63,9 @@ def select_engine(
     return Engine(reading, writing, None, ", ".join(names), "; ".join(dict.fromkeys(reasons)))
 
 
-def compiled_engine(model: CompiledModel, precision: Precision) -> Engine:
+def core_engine(model: CompiledModel, precision: Precision) -> Engine:
     """An engine of a model that is in the core as a whole."""
-    name = compiled_name(precision) + (", shortlist" if model.shortlist is not None else "")
+    name = core_name(precision) + (", shortlist" if model.shortlist is not None else "")
     return Engine(model.encoder, model.decoder, model, name)
 
 
@@ -90,10 +90,10 @@ def select_head_engine(network: HeadModel, *, precision: Precision = "float32") 
         own = network.encoder
         reading = fast_encoder(own)
         return HeadEngine(reading, _torch_name("encoder", own=reading is own), encoder)
-    return HeadEngine(encoder, f"{compiled_name(precision)}; head on torch")
+    return HeadEngine(encoder, f"{core_name(precision)}; head on torch")
 
 
-def compiled_name(precision: str) -> str:
+def core_name(precision: str) -> str:
     """The compiled core, with its instruction set and precision."""
     return f"compiled core, {core().sl_chosen().decode()}, {precision}"
 

@@ -17,7 +17,7 @@ from seqloom.engine.stacks import BlockArrays, Heads, StackArrays
 from seqloom.errors import LimitError, RunError
 from seqloom.remedies import Command, Remedy
 
-__all__ = ["StoredStack", "packed_bytes", "restore_stack", "store_stack"]
+__all__ = ["StoredStack", "byte_count", "restore_stack", "store_stack"]
 
 PARTS: tuple[type, ...] = (AffineArrays, BlockArrays, Heads, Norm, ReadingTurn, StackArrays)
 CLASSES = {each.__name__: each for each in PARTS}
@@ -66,7 +66,7 @@ def store_stack(stack: PackedStack, *, positions: int) -> StoredStack:
 def restore_stack(form: StoredStack, precision: Precision, *, place: str) -> PackedStack:
     """The stack that was stored; RunError where its parts do not fit each other."""
     try:
-        described = _restored(form.values, form.arrays)
+        described = _restore_value(form.values, form.arrays)
         if not isinstance(described, StackArrays):
             raise TypeError("not a stack")
         _check_norms(described)
@@ -81,7 +81,7 @@ def restore_stack(form: StoredStack, precision: Precision, *, place: str) -> Pac
     return stack
 
 
-def packed_bytes(stack: PackedStack) -> int:
+def byte_count(stack: PackedStack) -> int:
     """The memory that a stack's arrays take."""
     return sum(array.nbytes for _, array in _packed_arrays(stack))
 
@@ -110,7 +110,7 @@ def _plain(value: Any, name: str, arrays: Arrays, positions: int) -> Any:
     raise TypeError(f"{name}, a {type(value).__name__}, cannot be stored")
 
 
-def _restored(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+def _restore_value(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     match value:
         case {"size": sizes}:
             return np.broadcast_to(np.float32(0), tuple(sizes))
@@ -119,9 +119,11 @@ def _restored(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         case {"table": name}:
             return PositionTable(arrays[name])
         case {"items": items}:
-            return [_restored(each, arrays) for each in items]
+            return [_restore_value(each, arrays) for each in items]
         case {"class": name, "fields": parts}:
-            return CLASSES[name](**{key: _restored(each, arrays) for key, each in parts.items()})
+            return CLASSES[name](
+                **{key: _restore_value(each, arrays) for key, each in parts.items()}
+            )
     return value
 
 

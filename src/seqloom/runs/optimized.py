@@ -13,7 +13,7 @@ from seqloom.engine.decoder import CompiledDecoder
 from seqloom.engine.encoder import CompiledEncoder
 from seqloom.engine.library import core_or_none
 from seqloom.engine.matrices import Precision
-from seqloom.engine.selection import Engine, compiled_engine, select_engine, warn_once
+from seqloom.engine.selection import Engine, core_engine, select_engine, warn_once
 from seqloom.engine.shortlist import Shortlist
 from seqloom.engine.stored_form import StoredStack, restore_stack, store_stack
 from seqloom.errors import ConfigError, RunError
@@ -148,7 +148,7 @@ def save_optimized(
         raise RunError(
             "no step can be read", place=str(directory.path), remedy="train it first, or again"
         )
-    forms = _stored_stacks(model, facts["positions"])
+    forms = _store_stacks(model, facts["positions"])
     tensors = {
         f"{side}.{name}": array
         for side, form in forms.items()
@@ -166,7 +166,7 @@ def save_optimized(
     )
 
 
-def _stored_stacks(model: CompiledModel, positions: int) -> dict[str, StoredStack]:
+def _store_stacks(model: CompiledModel, positions: int) -> dict[str, StoredStack]:
     """Both sides; nothing where there is no form for one of them."""
     stacks = {"encoder": model.encoder.stack, "decoder": model.decoder.stack}
     try:
@@ -202,7 +202,7 @@ def run_engine(
     packed = found is not None and found.is_packed and core_or_none() is not None
     if found is not None and packed and precision == "int8":
         whole = found.compiled(shortlist=bool(short))
-        return DeferredModel(read), compiled_engine(whole, "int8")
+        return DeferredModel(read), core_engine(whole, "int8")
     network = read()
     shortlist = cast(OptimizedRun, found).shortlist() if short else None
     return network, select_engine(network, precision=precision, shortlist=shortlist)
