@@ -39,7 +39,7 @@ INLINE = re.compile(r"`([^`]+)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SECTIONS = "data|source|target|model|training|search"
 OPTION = re.compile(rf"(?:{SECTIONS})\.[a-z_.]+(?:=.*)?")
-FILES = (".py", ".safetensors", ".tsv", ".txt", ".md", ".csv", ".jsonl", ".spm")
+FILES = (".py", ".safetensors", ".tsv", ".txt", ".md", ".csv", ".jsonl", ".spm", ".onnx")
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 

@@ -9,6 +9,7 @@ __all__ = [
     "RUNTIMES",
     "CTranslate2RuntimeConfig",
     "HuggingFaceRuntimeConfig",
+    "OnnxRuntimeConfig",
     "RuntimeOptions",
 ]
 
@@ -34,3 +35,10 @@ class HuggingFaceRuntimeConfig(RuntimeOptions):
     """Hugging Face transformers (Marian or Pegasus), for Transformers that turn text into text."""
 
     kind: Literal["huggingface"] = "huggingface"
+
+
+@RUNTIMES.options("onnx")
+class OnnxRuntimeConfig(RuntimeOptions):
+    """ONNX graphs for onnxruntime, with a runner in plain Python, for every model."""
+
+    kind: Literal["onnx"] = "onnx"

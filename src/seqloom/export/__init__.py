@@ -9,6 +9,7 @@ from seqloom.export.huggingface import (
     export_huggingface,
     read_checkpoint,
 )
+from seqloom.export.onnx import export_onnx
 from seqloom.export.runtime import Runtime
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "compare",
     "export_ctranslate2",
     "export_huggingface",
+    "export_onnx",
     "read_checkpoint",
     "token_names",
 ]

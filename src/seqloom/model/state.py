@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from seqloom.errors import DataError
 from seqloom.nn.embedding import TokenVectors
+from seqloom.nn.tracing import is_traced
 
 __all__ = [
     "Code",
@@ -51,7 +52,7 @@ class Source(NamedTuple):
     @property
     def mask(self) -> Bool[Tensor, "B S"]:
         """True at real positions, of which every input has one."""
-        if bool((self.lengths < 1).any()):
+        if not is_traced() and bool((self.lengths < 1).any()):
             raise DataError(
                 "an input without a single token cannot be read", remedy="end it in <end>"
             )

@@ -33,6 +33,7 @@ from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors, vectors_la
 from seqloom.nn.modules import children_of
 from seqloom.nn.positions import Positions, PositionSizes
 from seqloom.nn.token_mixing import Cache, NextSteps, next_steps
+from seqloom.nn.tracing import is_traced
 from seqloom.nn.transformer import Block, BlockOptions, Keys
 
 __all__ = ["PositionalEmbedding", "TransformerDecoder", "TransformerEncoder", "TransformerState"]
@@ -90,7 +91,7 @@ class TransformerEncoder(EncoderModule):
 
     def encode(self, source: Source) -> Memory:
         mask, (rows, steps) = source.mask, source.values.shape[:2]
-        padded = None if bool(mask.all()) else mask[:, None, None]
+        padded = None if is_traced() or bool(mask.all()) else mask[:, None, None]
         hidden = self.embed(source.values, torch.arange(steps, device=mask.device)[None])
         for block in children_of(self.blocks, Block):
             hidden = block.encode(hidden, padded)

@@ -9,6 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from seqloom.nn.tracing import is_traced
+
 __all__ = [
     "CharacterCNNVectors",
     "Embedding",
@@ -128,7 +130,9 @@ class CharacterCNNVectors(nn.Module):
 
     def forward(self, items: Int[Tensor, "*shape C"]) -> Float[Tensor, "*shape D"]:
         spelt = items[..., 1:].flatten(0, -2)  # (N,C)
-        longest = max(1, int(spelt.ne(0).sum(dim=1).max()))
+        longest = spelt.shape[1]
+        if not is_traced():
+            longest = max(1, int(spelt.ne(0).sum(dim=1).max()))
         there = spelt[:, None, :longest].ne(0)
         vectors = self.letters(spelt[:, :longest]).transpose(1, 2) * there  # (N,D,C)
         read = (self.reading(vectors).relu() * there).amax(dim=2)

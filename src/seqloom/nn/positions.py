@@ -18,6 +18,7 @@ from seqloom.config import (
     OneHotPositionsConfig,
 )
 from seqloom.errors import ConfigError
+from seqloom.nn.tracing import is_traced
 
 __all__ = [
     "AddedSinusoids",
@@ -299,6 +300,8 @@ class _Sinusoids:
     def __call__(
         self, at: Int[Tensor, "#R T"], width: int, like: Tensor
     ) -> Float[Tensor, "#R T E"]:
+        if is_traced():
+            return self._values(at + self.first, width).to(like)
         known, count = self.known, int(at.max()) + 1
         if (
             known is None
@@ -307,11 +310,15 @@ class _Sinusoids:
             or known.device != like.device
         ):
             end = self.first + max(512, 2 * count)
-            values = sinusoids(torch.arange(self.first, end, device=like.device), width)
-            if self.halved:
-                values = values.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
-            self.known = known = values.to(like)
+            steps = torch.arange(self.first, end, device=like.device)
+            self.known = known = self._values(steps, width).to(like)
         return functional.embedding(at, known)
+
+    def _values(self, positions: Tensor, width: int) -> Tensor:
+        values = sinusoids(positions, width)
+        if not self.halved:
+            return values
+        return values.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
 
 
 def _append(vectors: Tensor, positions: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Self-attention of Transformer blocks, and what can take its place (S5.1, S5.2, S5.7)."""
 
 import math
+import sys
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqloom.nn.positions import Rotary
+from seqloom.nn.tracing import is_traced
 from seqloom.nn.units import Unit
 
 __all__ = [
@@ -40,6 +42,8 @@ def next_steps(
     positions: Int[Tensor, "R"], count: int, *, lengths: Int[Tensor, "R"] | None = None
 ) -> NextSteps:
     """The next `count` steps of rows that have read so much; `lengths` of them are real."""
+    if is_traced():
+        return _traced_steps(positions, count, prefix=lengths is not None)
     read = positions.tolist()
     first, end = min(read), max(read) + count
     even = first + count == end
@@ -49,6 +53,12 @@ def next_steps(
     seen = None if plain else counted <= at[:, None, :, None]
     last = None if lengths is None else lengths - 1
     return NextSteps(at, first if even else None, end, seen, last)
+
+
+def _traced_steps(positions: Int[Tensor, "R"], count: int, *, prefix: bool) -> NextSteps:
+    """The first steps of all, or one step more of rows that have read equally much."""
+    at = positions[:, None] + torch.arange(count, device=positions.device)
+    return NextSteps(at, 0 if prefix else None, sys.maxsize, None)
 
 
 @runtime_checkable
@@ -237,6 +247,8 @@ def _extend_cache(
     """The cache with the new steps written at their positions, in place where that is safe."""
     if steps.first == 0:
         return new
+    if is_traced():
+        return torch.cat([cache, new], dim=1)
     capacity = cache.shape[1]
     if capacity < steps.end:  # grow by half, so that copies stay rare
         extra = max(steps.end - capacity, capacity // 2, 8)

@@ -10,6 +10,7 @@ from seqloom.errors import DataError
 from seqloom.nn.attention.heads import HeadProjections
 from seqloom.nn.attention.local import Focus, Reach
 from seqloom.nn.attention.scores import ScoreFunction
+from seqloom.nn.tracing import is_traced
 
 __all__ = ["Attention", "AttentionSource"]
 
@@ -52,12 +53,16 @@ class Attention(nn.Module):
 
     def prepare(self, states: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> AttentionSource:
         """Keys and values, once per sentence; DataError where a sentence has no real position."""
+        if not is_traced():
+            self._check_mask(mask)
+        keys = self.score.prepare(states if self.heads is None else self.heads.keys(states))
+        return AttentionSource(keys.unflatten(0, (len(states), -1)), states, mask)
+
+    def _check_mask(self, mask: Bool[Tensor, "B S"]) -> None:
         if not bool(mask.any(dim=1).all()):
             raise DataError("a source without a single real position cannot be attended to")
         if (self.causal or self.focus is not None) and bool((mask[:, 1:] & ~mask[:, :-1]).any()):
             raise DataError("causal and local attention need sources with padding at the end only")
-        keys = self.score.prepare(states if self.heads is None else self.heads.keys(states))
-        return AttentionSource(keys.unflatten(0, (len(states), -1)), states, mask)
 
     def forward(
         self,

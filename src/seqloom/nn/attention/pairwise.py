@@ -15,6 +15,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from seqloom.nn.autograd_functions import apply_function
+from seqloom.nn.tracing import is_traced
 
 __all__ = ["PairNetwork", "ReluPairs", "TanhPairs", "score_pairs"]
 
@@ -119,6 +120,8 @@ class _ScorePairs(Function):
 def _block_scores(
     network: type[PairNetwork], queries: Tensor, keys: Tensor, *weights: Tensor
 ) -> Tensor:
+    if is_traced():
+        return network.score(queries[:, :, None] + keys[:, None], *weights)
     scores = queries.new_empty(*queries.shape[:2], keys.shape[1])
     for rows, columns in _blocks(queries, keys):
         pairs = queries[rows, columns, None] + keys[rows, None]  # (b, q, S, A)

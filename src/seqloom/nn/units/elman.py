@@ -86,7 +86,7 @@ class Elman(Unit):
         if torch.is_grad_enabled():
             hidden = apply_function(_Scan, sums, state[0], shape, matrix=recur)
         else:
-            step = partial(_step, turned=transpose_weights(recur, len(sums)), shape=shape)
+            step = partial(_step, turned=transpose_weights(recur, sums.shape[0]), shape=shape)
             (hidden,) = scan_states(step, sums, state)
         hidden = hidden.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden,)
@@ -127,7 +127,7 @@ class _Scan(torch.autograd.Function):
     def forward(
         ctx: Any, recur: Tensor, sums: Tensor, first: Tensor, shape: _ActivationFunction
     ) -> Tensor:
-        step = partial(_step, turned=transpose_weights(recur, len(sums)), shape=shape)
+        step = partial(_step, turned=transpose_weights(recur, sums.shape[0]), shape=shape)
         (hiddens,) = scan_steps(step, sums, (first,))
         ctx.save_for_backward(first, recur, hiddens)
         ctx.slope = shape.slope

@@ -100,7 +100,9 @@ class Gru(Unit):
         if torch.is_grad_enabled():
             hidden = apply_function(form.scan, sums, state[0], self.keep, matrix=recur)
         else:
-            step = partial(form.step, turned=transpose_weights(recur, len(sums)), keep=self.keep)
+            step = partial(
+                form.step, turned=transpose_weights(recur, sums.shape[0]), keep=self.keep
+            )
             (hidden,) = scan_states(step, sums, state)
         hidden = hidden.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden,)
@@ -214,7 +216,7 @@ class _ResetAfter(torch.autograd.Function):
 def _scan(ctx: Any, step: GatedStep, sums: Tensor, first: Tensor, recur: Tensor) -> Tensor:
     """All states of either form; what its gradient needs is saved for it."""
     hiddens, *kept = scan_steps(
-        partial(step, turned=transpose_weights(recur, len(sums))), sums, (first,)
+        partial(step, turned=transpose_weights(recur, sums.shape[0])), sums, (first,)
     )
     ctx.save_for_backward(first, recur, hiddens, *kept)
     return hiddens

@@ -88,7 +88,7 @@ class Lstm(Unit):
         if torch.is_grad_enabled():
             hidden, cell = apply_function(_Scan, sums, *state, matrix=recur)
         else:
-            step = partial(_step, turned=transpose_weights(recur, len(sums)))
+            step = partial(_step, turned=transpose_weights(recur, sums.shape[0]))
             hidden, cell = scan_states(step, sums, state)
         hidden, cell = hidden.transpose(0, 1), cell.transpose(0, 1)  # (R, T, D)
         return hidden, (hidden, cell)
@@ -130,7 +130,7 @@ class _Scan(torch.autograd.Function):
     def forward(
         ctx: Any, recur: Tensor, sums: Tensor, hidden: Tensor, cell: Tensor
     ) -> tuple[Tensor, Tensor]:
-        step = partial(_step, turned=transpose_weights(recur, len(sums)))
+        step = partial(_step, turned=transpose_weights(recur, sums.shape[0]))
         hiddens, cells, gates, squashed = scan_steps(step, sums, (hidden, cell))
         ctx.save_for_backward(hidden, cell, recur, hiddens, cells, gates, squashed)
         return hiddens, cells

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from seqloom.nn.tracing import is_traced, traced_scan
 from seqloom.nn.units.protocol import UnitState
 
 __all__ = [
@@ -36,6 +37,8 @@ def scan_states(
     step: UnitStep, sums: Float[Tensor, "T R E"], state: UnitState
 ) -> tuple[Tensor, ...]:
     """The state after every step, for use without gradients."""
+    if is_traced() and not isinstance(sums.shape[0], int):
+        return traced_scan(step, sums, state)
     found = _run_steps(step, sums, state)
     if len(found) == 1:
         return tuple(part.unsqueeze(0) for part in found[0][: len(state)])
@@ -69,7 +72,7 @@ def add_product(
 
 def transpose_weights(recur: Float[Tensor, "E D"], steps: int) -> Float[Tensor, "D E"]:
     """The transposed recurrent matrix, copied to be contiguous where enough steps use it."""
-    return recur.t().contiguous() if steps > 8 else recur.t()
+    return recur.t().contiguous() if not is_traced() and steps > 8 else recur.t()
 
 
 def sigmoid_backward(gradient: Tensor, value: Tensor, out: Tensor) -> None:
