@@ -24,7 +24,7 @@ SOURCES = HERE / "core"
 LIBRARY = HERE / ("_core.dylib" if sys.platform == "darwin" else "_core.so")
 COMPILERS = ("cc", "gcc", "clang")
 OPTIONS = ("-std=gnu11", "-O3", "-fPIC", "-fvisibility=default", "-Wall", "-Wextra")
-SANITIZE = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZE = ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 AVX2 = ("-mavx2", "-mfma")
 AVX512 = (*AVX2, "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni")
 SETS: dict[

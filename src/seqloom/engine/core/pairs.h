@@ -6,14 +6,14 @@
 
 typedef struct { vec first, second; } pvec;
 
-INLINE float widen_half(uint16_t half) {
+static inline float widen_half(uint16_t half) {
     const uint32_t bits = (uint32_t)half << 16;
     float value;
     __builtin_memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-INLINE pvec pv_load(const uint16_t *from) {
+static __attribute__((noinline)) pvec pv_load(const uint16_t *from) {
     float first[LANES], second[LANES];
     for (int i = 0; i < LANES; i++) {
         first[i] = widen_half(from[2 * i]);
@@ -22,13 +22,13 @@ INLINE pvec pv_load(const uint16_t *from) {
     return (pvec){v_load(first), v_load(second)};
 }
 
-INLINE pvec pv_inputs(const uint8_t *from) {
+static __attribute__((noinline)) pvec pv_inputs(const uint8_t *from) {
     uint16_t two[2];
     __builtin_memcpy(two, from, sizeof two);
     return (pvec){v_set(widen_half(two[0])), v_set(widen_half(two[1]))};
 }
 
-INLINE vec pv_dot(vec sum, pvec inputs, pvec weights) {
+static inline vec pv_dot(vec sum, pvec inputs, pvec weights) {
     return v_fma(inputs.first, weights.first, v_fma(inputs.second, weights.second, sum));
 }
 
