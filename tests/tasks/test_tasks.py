@@ -1,6 +1,7 @@
 """Every kind of target has its task, which a new run asks once."""
 
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -12,13 +13,14 @@ from typing import Any
 import pytest
 import torch
 
+import seqloom
 from seqloom.api.train import train
 from seqloom.config import Config, TextConfig, merge, plan, validate
 from seqloom.data import Data
 from seqloom.model import build
-from seqloom.prediction import Output
+from seqloom.prediction import Output, Predictor
 from seqloom.runs.progress import Origin, Progress
-from seqloom.tasks import LANGUAGE_MODEL, TASKS, TEXT, task_of
+from seqloom.tasks import LANGUAGE_MODEL, TASKS, TEXT, introduce, task_of
 from tests.explain.kinds import KINDS, case
 from tests.runs.support import PAIRS, options
 
@@ -89,6 +91,32 @@ def test_a_new_run_plans_once_and_builds_its_network_twice(kind: str, tmp_path: 
     )
     assert found["plan"] == 1
     assert found["build"] <= 2
+    check_introduction(kind, seqloom.load(tmp_path / "run"))
+
+
+VERBS = {
+    "text": "Translate",
+    "language model": "Continue",
+    "label": "Classify",
+    "tags": "Tag",
+    "number": "Estimate",
+    "blanks": "Fill in",
+    "series": "Forecast",
+}
+
+
+def check_introduction(kind: str, model: Predictor) -> None:
+    """The verb of the task, the held-out result, and examples that the model can read."""
+    known = introduce(model)
+    assert known.verb == VERBS[kind]
+    assert known.data.startswith("learnt from ")
+    assert known.result
+    if kind != "series":
+        assert 0 < len(known.examples) <= 3
+        assert len(model.predict([each.input for each in known.examples])) == len(known.examples)
+    if kind == "text":
+        assert known.examples[0].input in [source for source, _ in PAIRS]
+        assert re.search(r" \d+\.\d \(\d+\.\d–\d+\.\d\) on ", known.result)
 
 
 def test_every_kind_of_target_has_a_task() -> None:

@@ -50,6 +50,10 @@ class Interval:
         """The interval in figures; empty where none was computed."""
         return f"{self.low:.{digits}f}–{self.high:.{digits}f}" if self.is_known else ""
 
+    def as_dict(self) -> dict[str, float]:
+        """Plain values for JSON: `low` and `high`, or nothing where none was computed."""
+        return {"low": self.low, "high": self.high} if self.is_known else {}
+
 
 NO_INTERVAL = Interval(-math.inf, math.inf, is_known=False)
 
@@ -85,11 +89,10 @@ class Score:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `low` and `high` only where there is an interval."""
-        ends = {"low": self.interval.low, "high": self.interval.high}
         return {
             "name": self.name,
             "value": self.value,
-            **(ends if self.interval.is_known else {}),
+            **self.interval.as_dict(),
             "better": self.direction.value,
             "signature": self.signature,
             "digits": self.digits,

@@ -71,10 +71,12 @@ class HeldOut(Generic[AnyPredictor]):
         self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
     ) -> Validation:
         """The results of the newest step, led by the first score, or else by the loss."""
+        leading = measured.scores[0] if measured.scores else None
         return Validation(
             step=progress.step,
             loss=measured.loss,
-            metric=measured.scores[0].objective if measured.scores else -measured.loss,
+            metric=-measured.loss if leading is None else leading.objective,
             scores={each.name: each.value for each in measured.scores},
+            interval={} if leading is None else leading.interval.as_dict(),
             training=progress.loss,
         )

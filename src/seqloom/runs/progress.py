@@ -26,6 +26,7 @@ class Validation:
     loss: float  # per item of the target, without smoothing: nats, or a squared error
     metric: float  # what the target's kind is judged by; larger is better
     scores: Mapping[str, float] = field(default_factory=dict)  # by their names, that one first
+    interval: Mapping[str, float] = field(default_factory=dict)  # low and high of that one, 95 %
     training: float = 0.0  # running mean of the training loss
     outputs: int = 0  # different ones among those written out; 0 where one would be right
     gap: float = 0.0  # exposure: what the loss is more where the model reads its own outputs

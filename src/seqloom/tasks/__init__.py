@@ -10,6 +10,7 @@ from seqloom.tasks.choice import (
 )
 from seqloom.tasks.evaluation import Evaluation, EvaluationResult
 from seqloom.tasks.head_task import HeadTask
+from seqloom.tasks.introduction import Introduction, introduce
 from seqloom.tasks.label import LABEL, LabelTask
 from seqloom.tasks.language_model import LANGUAGE_MODEL
 from seqloom.tasks.learner import open_learner
@@ -31,10 +32,12 @@ __all__ = [
     "Evaluation",
     "EvaluationResult",
     "HeadTask",
+    "Introduction",
     "LabelTask",
     "Task",
     "explain_output",
     "explain_text",
+    "introduce",
     "open_learner",
     "task_of",
     "task_of_options",

@@ -24,6 +24,7 @@ from seqloom.runs.prepare import PreparedData
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation, with_baselines
+from seqloom.tasks.examples import ExampleInput, name_field, plain_rows, spread_by_length
 from seqloom.tasks.outputs import refuse_output
 from seqloom.tasks.report_rows import HeldOutRow, ReportRow, ReportRows, Scale
 from seqloom.tasks.task import TASKS, Task
@@ -84,6 +85,24 @@ class BlanksTask(Task[MaskFiller]):
     """A target of blanks in the text of the source."""
 
     kind = KIND
+    verb = "Fill in"
+
+    def describe_fields(self, source: Field, target: Field) -> str:
+        """Where blanks are filled in."""
+        return f"Fills blanks in {name_field(source)}"
+
+    def examples(self, model: MaskFiller, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
+        """Held-out texts with the token in the middle left out."""
+        found = []
+        for row in spread_by_length(plain_rows(model, held)):
+            values = np.array(row.source_values)
+            middle = (len(values) - model.source.closing) // 2
+            left_out = model.target.cell(values[[middle]])
+            values[middle] = BLANK
+            cell = model.text_with_blanks.cell(values[: len(values) - model.source.closing])
+            if model.text_with_blanks.fault(cell) is None:
+                found.append(ExampleInput(cell, left_out))
+        return found
 
     def masking(self, config: Config, target: Any) -> Masking:
         """Tokens are masked anew in each update."""

@@ -26,6 +26,7 @@ class LabelTask(ClassTask):
     """A target of labels."""
 
     kind = "label"
+    verb = "Classify"
     plural = "labels"
     judges = LABEL_JUDGES
 

@@ -14,7 +14,7 @@ from seqloom.config import Config, TextConfig
 from seqloom.data import Corpus, Data, Report
 from seqloom.errors import ConfigError
 from seqloom.explain.compute.explained_output import Cell, ExplainedText, language_model_text
-from seqloom.fields import Field
+from seqloom.fields import UNK, Field
 from seqloom.metrics import Score, bits_per_character, nats_per_character, perplexity
 from seqloom.model import Network
 from seqloom.prediction import Output, ScoredOutput, TextPredictor
@@ -28,6 +28,7 @@ from seqloom.runs.streams import STEPS, chunks
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation, with_baselines
+from seqloom.tasks.examples import EXAMPLES, ExampleInput, name_field
 from seqloom.tasks.report_rows import HeldOutRow, ReportRow, ReportRows, Scale
 from seqloom.tasks.task import TASKS, Task
 from seqloom.tasks.text import exposure_gap, text_predictor
@@ -37,6 +38,7 @@ __all__ = ["LANGUAGE_MODEL", "LanguageModelTask", "language_scores", "ngram_scor
 
 SCALE = Scale("nats a character", "tokens", digits=2, top=None, lower_is_better=True)
 ORDERS = {"character": 7, "byte": 7}  # tokens in the longest n-grams; 5 of other units
+BEGINNING = 4  # words of a held-out text that an example gives
 STREAM_ROWS = 16  # of a held-out stream, read side by side
 
 
@@ -67,6 +69,18 @@ class LanguageModelTask(Task[TextPredictor]):
     kind = "text"
     decodes = True
     more_outputs = "--n-best 3"
+    verb = "Continue"
+
+    def describe_fields(self, source: Field, target: Field) -> str:
+        """What is continued."""
+        return f"Continues {name_field(target)}"
+
+    def examples(self, model: TextPredictor, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
+        """Beginnings of held-out texts."""
+        texts = [row.target for row in held if UNK not in np.asarray(row.target_values)]
+        beginnings = (" ".join(text.split()[:BEGINNING]) for text in texts)
+        found = list(dict.fromkeys(each for each in beginnings if each))
+        return [ExampleInput(each) for each in found[:EXAMPLES]]
 
     def predictor(
         self,

@@ -23,6 +23,7 @@ class NumberTask(HeadTask[NumberPredictor]):
     """A target of numbers."""
 
     kind = "number"
+    verb = "Estimate"
     plural = "numbers"
     predictor_class = NumberPredictor
     digits = 3

@@ -31,6 +31,7 @@ __all__ = [
     "open_held_out",
     "output_rows",
     "source_length",
+    "source_preview",
 ]
 
 LONGEST = 60  # items of an input that is explained; of one made of numbers, 100 times as many
@@ -176,7 +177,7 @@ def output_rows(
     """Held-out rows with the outputs for them."""
     return tuple(
         ReportRow(
-            _source_preview(model.source, row),
+            source_preview(model.source, row),
             row.target,
             output.text,
             quality(number, row, output),
@@ -187,7 +188,7 @@ def output_rows(
     )
 
 
-def _source_preview(field: Field, row: HeldOutRow) -> str | Picture:
+def source_preview(field: Field, row: HeldOutRow) -> str | Picture:
     """The source of a row for a table: a picture as itself."""
     items: Any = field.items
     if not isinstance(items, Pixels):

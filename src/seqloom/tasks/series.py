@@ -23,6 +23,7 @@ from seqloom.runs.request import TrainingRequest
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.breakdown import forecast_breakdowns
+from seqloom.tasks.examples import ExampleInput
 from seqloom.tasks.outputs import refuse_output
 from seqloom.tasks.report_rows import (
     ForecastResults,
@@ -46,6 +47,7 @@ class SeriesTask(Task[Forecaster]):
     """A target of series."""
 
     kind = "series"
+    verb = "Forecast"
     digits = 4
     has_perplexity = False
 
@@ -78,7 +80,8 @@ class SeriesTask(Task[Forecaster]):
         run: RunDirectory | None = None,
     ) -> Forecaster:
         """The network as a forecaster."""
-        return Forecaster(config, source, target, network)
+        known = None if run is None else run.cache_directory / "train"
+        return Forecaster(config, source, target, network, known)
 
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOutSeries:
         """The errors of forecasts of held-out windows."""
@@ -92,6 +95,10 @@ class SeriesTask(Task[Forecaster]):
     def describe(self, config: Config) -> str:
         """What a model does."""
         return "a model of series forecasts"
+
+    def examples(self, model: Forecaster, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
+        """None: the times of held-out windows are not kept with them."""
+        return []
 
     def describe_loss(self, loss: float) -> str:
         """The loss as what it is."""

@@ -26,6 +26,7 @@ class TagsTask(ClassTask):
     """A target of tags, aligned with the tokens of the source."""
 
     kind = "tags"
+    verb = "Tag"
     plural = "tags"
 
     def report_rows(self, model: HeadPredictor, held: Sequence[HeldOutRow]) -> ReportRows:

@@ -34,6 +34,7 @@ from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.breakdown import Breakdown
 from seqloom.tasks.evaluation import EvaluationResult
+from seqloom.tasks.examples import ExampleInput, name_field, source_examples
 from seqloom.tasks.report_rows import (
     HeldOutResults,
     HeldOutRow,
@@ -65,6 +66,7 @@ class Task(ABC, Generic[AnyPredictor]):
     decodes: ClassVar[bool] = False  # whether a search writes its outputs, by an engine
     judges: ClassVar[tuple[Judge, ...]] = ()  # of the target, beside those of any table
     more_outputs: ClassVar[str] = "--alternatives 3"  # the option that shows the next best
+    verb: ClassVar[str] = "Predict"  # what a button that runs a model says
 
     def check_columns(self, config: Config) -> None:
         """ConfigError where the columns do not go together; data need not have been read."""
@@ -142,6 +144,18 @@ class Task(ABC, Generic[AnyPredictor]):
     @abstractmethod
     def describe(self, config: Config) -> str:
         """What a model does with its inputs, such as `a model of labels judges`."""
+
+    def verb_of(self, config: Config) -> str:
+        """What a model is asked to do, in a word, as a button says it."""
+        return self.verb
+
+    def describe_fields(self, source: Field, target: Field) -> str:
+        """What a model makes of what, in a few words."""
+        return f"From {name_field(source)} to {name_field(target)}"
+
+    def examples(self, model: AnyPredictor, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
+        """Held-out rows as inputs to try; none where they cannot be given as they were."""
+        return source_examples(model, held)
 
     def check_evaluation(
         self, config: Config, search: Search | None, *, lowercase: bool = False

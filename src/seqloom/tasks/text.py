@@ -45,6 +45,13 @@ from seqloom.training import FREE_RUNNING
 __all__ = ["TEXT", "TextTask", "exposure_gap", "text_predictor"]
 
 SAMPLED_ROWS = 500  # rows that are written out at a validation
+VERBS = {
+    "text": "Translate",
+    "turns": "Send",
+    "picture": "Describe",
+    "video": "Describe",
+    "sound": "Transcribe",
+}
 COMMANDS = {"turns": "seqloom chat"}  # for sources that are not read a line at a time
 
 
@@ -82,6 +89,10 @@ class TextTask(Task[TextPredictor]):
     decodes = True
     more_outputs = "--n-best 3"
     judges = TEXT_JUDGES
+
+    def verb_of(self, config: Config) -> str:
+        """What is done with a source of this kind."""
+        return VERBS.get(config.source.kind, "Write")
 
     def predictor(
         self,

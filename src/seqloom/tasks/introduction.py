@@ -1,0 +1,80 @@
+"""A model introduced to someone who has never seen it: what it does, how well, and examples."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from seqloom.data import DataIdentity
+from seqloom.errors import RunError
+from seqloom.prediction import Predictor
+from seqloom.runs.contents import likely_best_step
+from seqloom.runs.progress import Progress
+from seqloom.store import RunDirectory
+from seqloom.tasks.choice import task_of
+from seqloom.tasks.examples import ExampleInput
+from seqloom.tasks.report_rows import open_held_out
+
+__all__ = ["Introduction", "introduce"]
+
+ROWS = 200  # held-out rows that examples are chosen from
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """What a visitor is told of a model."""
+
+    verb: str  # what it is asked to do, as a button says it
+    summary: str  # what it reads and gives
+    data: str = ""  # what it learnt from
+    result: str = ""  # its leading score on held-out rows, with the interval
+    examples: tuple[ExampleInput, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        examples = [each._asdict() for each in self.examples]
+        return {**vars(self), "examples": examples}
+
+
+def introduce(model: Predictor) -> Introduction:
+    """What can be said of a model: of one without a run, what it reads and gives; of rows that are
+    no longer there, nothing."""
+    task = task_of(model.config)
+    verb = task.verb_of(model.config)
+    summary = task.describe_fields(model.source, model.target)
+    if model.training_rows is None:
+        return Introduction(verb, summary)
+    directory = RunDirectory(model.training_rows.parents[1])
+    data, result = _describe_progress(model, directory)
+    try:
+        examples = task.examples(model, open_held_out(directory, model, most=ROWS))
+    except RunError:
+        examples = []
+    return Introduction(verb, summary, data, result, tuple(examples))
+
+
+def _describe_progress(model: Predictor, directory: RunDirectory) -> tuple[str, str]:
+    """What the run learnt from, and its best held-out result."""
+    try:
+        step = likely_best_step(directory)
+        progress = Progress() if step is None else Progress.from_dict(step.progress())
+        learnt, held = (_describe_files(progress, side) for side in ("train", "valid"))
+    except RunError:
+        return "", ""
+    best = progress.best(model.config.training.monitor)
+    if best is None or not best.scores:
+        words = "" if best is None else task_of(model.config).describe_loss(best.loss)
+    else:
+        (name, value), *_ = best.scores.items()
+        digits = task_of(model.config).digits
+        words = f"{name} {value:.{digits}f}"
+        if best.interval:
+            words += f" ({best.interval['low']:.{digits}f}–{best.interval['high']:.{digits}f})"
+    data = f"learnt from {learnt}" if learnt else ""
+    return data, f"{words} on {held or 'held-out rows'}" if words else ""
+
+
+def _describe_files(progress: Progress, side: str) -> str:
+    if side not in progress.files:
+        return ""
+    files = DataIdentity.from_dict(progress.files[side]).files
+    names = files[0].name if len(files) == 1 else f"{len(files)} files"
+    return f"{sum(each.rows for each in files):,} {files[0].unit} of {names}"
