@@ -17,6 +17,7 @@ __all__ = ["Page", "browser", "until"]
 
 PATIENCE = 60.0  # seconds; a busy machine may take its time
 PHONE = 360  # pixels across
+PHONES = 500  # screens that are narrower are those of phones
 ARGUMENTS = (
     "--headless=new",
     "--no-sandbox",
@@ -108,14 +109,28 @@ class Page:
     @contextmanager
     def on_a_phone(self) -> Iterator[None]:
         """On a narrow screen, where no part of the page may be wider than it."""
-        size = {"width": PHONE, "height": 740, "deviceScaleFactor": 1, "mobile": True}
+        with self.on_screen(PHONE, 740):
+            yield
+
+    @contextmanager
+    def on_screen(self, width: int, height: int) -> Iterator[None]:
+        """On a screen of this size, which no part of the page may be wider than."""
+        phone = width < PHONES
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
         self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         try:
             yield
             wide = self.browser.execute_script("return document.documentElement.scrollWidth")
-            assert wide <= PHONE
+            assert wide <= width
         finally:
             self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def box(self, selector: str) -> dict[str, float]:
+        """Where an element lies on the screen."""
+        found: dict[str, float] = self.browser.execute_script(
+            "return arguments[0].getBoundingClientRect().toJSON()", self.one(selector)
+        )
+        return found
 
     def style(self, element: Any, name: str) -> str:
         """A value of an element's style."""

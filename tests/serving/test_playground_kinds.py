@@ -193,7 +193,7 @@ def test_a_language_model_goes_on(page: Page) -> None:
     """It draws unless told otherwise; another token is chosen as in any output (S7.2)."""
     page.choose("tale")
     assert page.one("#kind").get_property("value") == "sample"
-    assert page.one("#go").text == "Go on"
+    assert page.one("#go").text == "Continue"
     page.write("ab")
     assert "".join(page.tokens).startswith("ab")
     page.all("#text .token")[2].click()

@@ -96,7 +96,7 @@ def application(
         lifespan=lifespan,
     )
     _work_routes(app, service)
-    _plain_routes(app, service)
+    _plain_routes(app, service, needs_token=access is not None and access.token is not None)
     app.add_exception_handler(SeqloomError, _seqloom_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
@@ -149,11 +149,12 @@ def _work_routes(app: FastAPI, service: Service) -> None:
         return _json({"model": job.model, "scores": scores, "seconds": round(entry.seconds, 6)})
 
 
-def _plain_routes(app: FastAPI, service: Service) -> None:
+def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
     @app.get("/v1/models", responses={200: {"model": ModelsAnswer}})
     async def models() -> Response:
         """The models, what they read and write, and the limits of requests."""
-        return _json({"models": service.listing(), "limits": service.limits.model_dump()})
+        limits = service.limits.model_dump()
+        return _json({"models": service.listing(), "limits": limits, "needs_token": needs_token})
 
     @app.get("/v1/searches", responses={200: {"model": SearchesAnswer}})
     async def searches() -> Response:

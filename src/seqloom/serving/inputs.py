@@ -19,6 +19,7 @@ from seqloom.prediction import (
     Forecaster,
     Predictor,
 )
+from seqloom.tasks import introduce
 
 __all__ = [
     "FileInput",
@@ -205,7 +206,8 @@ def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, 
 
 
 def describe_model(model: Predictor) -> dict[str, Any]:
-    """What a model reads and writes, and how it searches unless told otherwise."""
+    """What a model reads and writes, how it searches unless told otherwise, and what a visitor
+    should know of it."""
     config = model.config
     fields = {
         "source": {
@@ -217,7 +219,7 @@ def describe_model(model: Predictor) -> dict[str, Any]:
     }
     if model.as_text_predictor() is not None:
         fields["source"]["grid"] = model.picture_grid()
-    return {**fields, "search": model.describe_search()}
+    return {**fields, "search": model.describe_search(), **introduce(model).as_dict()}
 
 
 def _field(field: Column) -> dict[str, Any]:

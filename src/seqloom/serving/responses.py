@@ -96,6 +96,13 @@ class FieldAnswer(BaseModel):
     marker: str | None = None
 
 
+class ExampleAnswer(BaseModel):
+    """An input from the held-out rows, and what was wanted for it."""
+
+    input: Any
+    reference: str
+
+
 class ModelAnswer(BaseModel):
     """A model under the name that requests call it by."""
 
@@ -103,6 +110,11 @@ class ModelAnswer(BaseModel):
     source: FieldAnswer
     target: FieldAnswer
     search: dict[str, Any] | None
+    verb: str
+    summary: str
+    data: str
+    result: str
+    examples: list[ExampleAnswer]
 
 
 class ModelsAnswer(BaseModel):
@@ -110,6 +122,7 @@ class ModelsAnswer(BaseModel):
 
     models: list[ModelAnswer]
     limits: dict[str, float]
+    needs_token: bool
 
 
 class OptionAnswer(BaseModel):

@@ -48,9 +48,9 @@ def source_examples(model: Predictor, held: Sequence[HeldOutRow]) -> list[Exampl
             if isinstance(shown, Picture)
         ]
     chosen = spread_by_length(plain_rows(model, held))
-    takes_turns = model.source.takes_turns
+    listed = model.config.data.turns or model.config.data.columns
     return [
-        ExampleInput(split_turns(row.source) if takes_turns else row.source, row.target)
+        ExampleInput(split_turns(row.source) if listed else row.source, row.target)
         for row in chosen
     ]
 

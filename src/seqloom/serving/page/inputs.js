@@ -168,6 +168,26 @@ export function isThere() {
 
 const text = () => (reads.kind === "label" && reads.labels ? at("choice").value : at("source").value);
 
+// The input as a line of text, for a list.
+export const plainText = () => (reads.kind === "series" ? at("table").value : reads.kind === "turns" ? turns().at(-1) ?? "" : text());
+export const isTyped = () => !(reads.kind in files) && !["series", "turns", "none"].includes(reads.kind)
+  && !(reads.kind === "label" && reads.labels);
+
+// Gives the model an input in the form that a request has it in.
+export async function fill(input) {
+  if (typeof input === "string") {
+    (reads.kind === "label" && reads.labels ? at("choice") : at("source")).value = input;
+  } else if (Array.isArray(input) && reads.kind === "columns") {
+    at("source").value = input.join("\n");
+  } else if (Array.isArray(input)) {
+    at("turns").value = JSON.stringify(input);
+  } else if (input.base64) {
+    const bytes = Uint8Array.from(atob(input.base64), (letter) => letter.charCodeAt(0));
+    await takePicture(new File([bytes], "example.png", { type: "image/png" }));
+    shown();
+  }
+}
+
 export function given() {
   if (reads.kind in files) return { base64: files[reads.kind]?.base64 ?? "" };
   if (reads.kind === "series") {

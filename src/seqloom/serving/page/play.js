@@ -1,18 +1,21 @@
 // The playground: asks, shows, and lets one go on from any token.
 
 import { Away, listing, predict, ready, searches, stream } from "./api.js";
-import { begin as beginInputs, columns, fileName, fit, given, isThere } from "./inputs.js";
+import { begin as beginInputs, columns, fileName, fill, fit, given, isThere, isTyped, plainText } from "./inputs.js";
 import { bars, forecast, parted, tagged } from "./judged.js";
 import { listened, looked } from "./looks.js";
-import { beginSearches, chosenOptions, chosenSearch, fitSearch, optionNames, outputs, setOption } from "./searches.js";
+import { beginSearches, chosenSearch, describeSearch, fitSearch, outputs, setOption } from "./searches.js";
+import { asCurl, asPython } from "./snippets.js";
 import { answered, forget, speak, takeBack } from "./thread.js";
-import { best, chance, element, heading, heat, percent, shown, threads, tree } from "./views.js";
+import { closeOthers, showOthers, tokenButton } from "./tokens.js";
+import { best, chance, element, heading, heat, percent, rove, threads, tree } from "./views.js";
+import { address, keepVisit, linked, remembered, restore } from "./visit.js";
 
 const at = (id) => document.getElementById(id);
-const TEXTS = ["n_best", "source", "turns", "table", "choice", "steps"];
-const MOST_IN_LINK = 6000; // characters
+const PAUSE = 350; // milliseconds without a key, after which what is typed is written for
 const VIEWS = { picture: ["looked", "best", "tree"], sound: ["listened", "best", "tree"], none: ["best", "tree"] };
-const state = { models: [], limits: {}, asked: null, output: null, tree: null, begun: [], view: "threads", running: null };
+const state = { models: [], limits: {}, needsToken: false, asked: null, file: null, output: null, tree: null,
+  begun: [], choices: [], view: "threads", running: null, typed: null, examples: [] };
 
 const model = () => state.models.find((each) => each.name === at("model").value);
 const talks = () => model()?.source.kind === "turns";
@@ -65,53 +68,34 @@ async function during(work) {
   }
 }
 
-function tokenButton(token, number) {
-  const end = token.text === "<end>";
-  const made = element("button", { className: end ? "token end" : "token", type: "button",
-    textContent: end ? "⏎" : shown(token.text), title: percent(chance(token)) });
-  made.style.setProperty("--p", chance(token));
-  made.setAttribute("aria-expanded", "false");
-  made.addEventListener("click", () => showOthers(number, made));
-  return made;
-}
-
 function showTokens(tokens) {
-  at("text").replaceChildren(...tokens.map(tokenButton));
-  const first = at("text").firstChild;
-  if (first) first.textContent = first.textContent.trimStart() || first.textContent;
+  const made = tokens.map((token, number) => tokenButton(token, number, state.begun.length, openToken));
+  at("text").replaceChildren(...made);
+  const [first] = made;
+  if (first) { first.textContent = first.textContent.trimStart() || first.textContent; rove(made); }
 }
 
 function showGaps(tokens) {
-  const made = tokens.map(tokenButton);
+  const made = tokens.map((token, number) => tokenButton(token, number, 0, openToken));
+  const left = [...made];
   const pieces = parted(state.asked.inputs[0], model().target.marker);
-  at("text").replaceChildren(...pieces.map(({ text, gap }) => (gap && made.shift()) || text));
+  at("text").replaceChildren(...pieces.map(({ text, gap }) => (gap && left.shift()) || text));
+  if (made.length) rove(made);
 }
 
-function showOthers(number, button) {
-  const box = at("others");
-  const token = state.output?.tokens[number];
-  const open = button.getAttribute("aria-expanded") === "true";
-  for (const each of at("text").querySelectorAll(".token")) each.setAttribute("aria-expanded", "false");
-  box.hidden = open || !token?.alternatives?.length;
-  if (box.hidden) return;
-  button.setAttribute("aria-expanded", "true");
-  const rows = (model().search ? token.alternatives : []).map((other) => {
-    const bar = element("span", { className: "bar" });
-    bar.style.setProperty("--p", chance(other));
-    const row = element("button", { className: "other", type: "button" },
-      element("b", { dir: "auto", textContent: other.text === "<end>" ? "(end here)" : shown(other.text) }),
-      bar, element("span", { className: "number", textContent: percent(chance(other)) }));
-    row.addEventListener("click", () => goOnFrom(number, other));
-    return row;
-  });
-  const rest = rows.length ? "; choose one, and the rest is written anew:" : ", and how likely it is:";
-  box.replaceChildren(element("p", { textContent: `What could stand here${rest}` }), ...(rows.length ? rows : [bars(token)]));
-  (rows[0] ?? box).focus();
+function openToken(number, button) {
+  const choose = model().search ? (other) => goOnFrom(number, other) : null;
+  showOthers(state.output?.tokens[number], button, choose);
 }
 
 function goOnFrom(number, other) {
-  if (other.text === "<end>") return;
+  state.choices.push(state.begun);
   state.begun = [...state.output.tokens.slice(0, number).map((token) => token.text), other.text];
+  write();
+}
+
+function undoChoice() {
+  state.begun = state.choices.pop() ?? [];
   write();
 }
 
@@ -157,7 +141,7 @@ function showOutput(output, seconds) {
   const writes = Boolean(model().search);
   const fills = model().target.kind === "blanks";
   for (const id of ["text", "scale"]) at(id).hidden = !writes && !fills;
-  at("view").hidden = document.querySelector("[role=tablist]").hidden = !writes;
+  at("view").hidden = at("views").hidden = !writes;
   if (writes) answered(output.text);
   if (fills) showGaps(output.tokens);
   else if (!writes) at("judged").replaceChildren(judged(output));
@@ -171,20 +155,32 @@ function showOutput(output, seconds) {
   if (output.stopped === "length") facts.push("stopped at the longest length");
   if (output.stopped === "limit") facts.push("stopped before it was proved");
   at("facts").textContent = facts.join(" · ");
+  at("undo").hidden = !state.begun.length;
+  showReference();
   at("result").dataset.state = "done";
   showView();
 }
 
-function write() {
+function showReference() {
+  const [sent] = state.asked.inputs;
+  const known = model().examples.find(({ input }) => JSON.stringify(input) === JSON.stringify(sent));
+  at("reference").hidden = !known?.reference || state.begun.length > 0;
+  at("reference").lastElementChild.textContent = known?.reference ?? "";
+}
+
+function write(typed = false) {
+  clearTimeout(state.typed);
   if (!isThere()) { say("Give the model something to read first.", true); return undefined; }
   at("result").hidden = false;
   at("result").dataset.state = "writing";
   at("others").hidden = at("comparison").hidden = true;
   at("facts").textContent = "";
-  for (const id of ["view", "judged", "text"]) at(id).replaceChildren();
-  location.replace(`#${encodeURIComponent(JSON.stringify(remembered()))}`);
+  if (!typed) for (const id of ["view", "judged", "text"]) at(id).replaceChildren();
+  const known = remembered(state);
+  location.replace(address(known));
   answered(null);
-  state.asked = request();
+  [state.asked, state.file] = [request(), fileName()];
+  pressExample();
   return during(async (signal) => {
     const began = performance.now();
     const certain = [];
@@ -194,7 +190,9 @@ function write() {
         if (kind === "tokens") { certain.push(...data.tokens); showTokens(certain); answered(data.text, true); }
         if (kind === "output") output = data.output;
         if (kind === "error") throw new Error(data.error);
-        if (kind === "done") showOutput(output, (performance.now() - began) / 1000);
+        if (kind !== "done") return;
+        showOutput(output, (performance.now() - began) / 1000);
+        keepVisit(known, state.file === null ? plainText() : "", output.text, { typed, open: revisit });
       });
     } catch (error) {
       if (state.running?.signal === signal && talks()) takeBack();
@@ -244,29 +242,23 @@ function sideBySide(asked) {
 const compareSearches = () => sideBySide(SIDE_BY_SIDE.map(([title, chosen]) => [model().name, title, chosen]));
 const compareModels = () => sideBySide(alike().map((each) => [each.name, each.search ? "its own" : "judgement"]));
 
-function remembered() {
-  const known = { model: at("model").value, kind: at("kind").value, ...chosenOptions() };
-  for (const name of TEXTS) {
-    if (at(name).value && at(name).value.length <= MOST_IN_LINK) known[name] = at(name).value;
-  }
-  return known;
+function bringBack(known) {
+  const { begun, view } = restore(known, fitModel, fitOptions);
+  state.begun = begun;
+  state.view = view ?? state.view;
+  state.examples = model().examples.map(({ input }) => input);
 }
 
-function recall() {
-  let known;
-  try { known = JSON.parse(decodeURIComponent(location.hash.slice(1))); } catch { return false; }
-  const set = (name) => { if (typeof known?.[name] === "string") at(name).value = known[name]; };
-  set("model");
-  fitModel();
-  for (const name of optionNames()) if (typeof known?.[name] === "string") setOption(name, known[name]);
-  for (const name of ["kind", ...TEXTS]) set(name);
-  fitOptions();
-  return true;
+function revisit(known) {
+  bringBack(known);
+  state.choices = [];
+  write();
 }
 
 function fitOptions() {
   fitSearch();
-  at("options").hidden = at("compare").hidden = !model()?.search;
+  at("settings").hidden = at("compare").hidden = !model()?.search;
+  at("chosen").textContent = describeSearch();
   at("others-too").hidden = alike().length < 2;
 }
 
@@ -277,23 +269,77 @@ function fitModel() {
   at("text").ariaLive = talks() ? "off" : "polite"; // the thread is read out
   if (chosen.source.kind === "none") { at("kind").value = "sample"; setOption("temperature", "0.8"); }
   else if (chosen.search) at("kind").value = chosen.search.kind;
-  at("go").textContent = { series: "Forecast", label: "Judge it", tags: "Tag it", number: "Judge it", blanks: "Fill in" }[chosen.target.kind]
-    ?? { none: "Go on", turns: "Send" }[chosen.source.kind] ?? "Write it";
+  at("go").textContent = chosen.verb;
+  at("about").replaceChildren(...introduction(chosen));
+  at("about").hidden = false;
+  at("typing").hidden = !isTyped();
+  showExamples(chosen.examples);
   withoutResult();
   fitOptions();
   showView();
 }
 
+function introduction({ summary, data, result }) {
+  const words = [summary, data].filter(Boolean).join(", ");
+  return result ? [`${words}. Held out: `, element("b", { textContent: result }), "."] : [`${words}.`];
+}
+
+function showExamples(examples) {
+  at("examples").hidden = !examples.length;
+  at("examples").replaceChildren(...examples.map(({ input }, number) => {
+    const words = typeof input === "string" ? input : Array.isArray(input) ? input.join(" · ") : `Example ${number + 1}`;
+    const made = element("button", { className: "example", type: "button", dir: "auto", textContent: words, title: words });
+    made.addEventListener("click", () => tryExample(number));
+    return made;
+  }));
+}
+
+function pressExample() {
+  const [sent] = state.asked.inputs;
+  [...at("examples").children].forEach((button, number) => {
+    const same = JSON.stringify(model().examples[number].input) === JSON.stringify(sent);
+    button.setAttribute("aria-pressed", String(same));
+  });
+}
+
+async function tryExample(number) {
+  [state.begun, state.choices] = [[], []];
+  await fill(model().examples[number].input);
+  write();
+}
+
+function chooseModel() {
+  const untouched = !isThere() || state.examples.includes(plainText());
+  fitModel();
+  state.examples = model().examples.map(({ input }) => input);
+  if (untouched && state.examples.length) tryExample(0);
+}
+
+function writeWhileTyping() {
+  clearTimeout(state.typed);
+  if (!at("live").checked || at("typing").hidden || !isThere()) return;
+  const { marker } = model().target;
+  if (marker && !parted(plainText(), marker).some(({ gap }) => gap)) return;
+  state.typed = setTimeout(() => { [state.begun, state.choices] = [[], []]; write(true); }, PAUSE);
+}
+
+function escape(event) {
+  if (event.key !== "Escape") return;
+  clearTimeout(state.typed);
+  if (closeOthers()) event.preventDefault();
+  else state.running?.abort();
+}
+
 function withoutResult() {
   at("result").hidden = at("comparison").hidden = true;
-  [state.output, state.begun] = [null, []];
+  [state.output, state.begun, state.choices] = [null, [], []];
 }
 
 function beginAnew() {
   state.running?.abort();
   forget();
   withoutResult();
-  location.replace(`#${encodeURIComponent(JSON.stringify(remembered()))}`);
+  location.replace(address(remembered(state)));
   at("line").focus();
 }
 
@@ -301,23 +347,11 @@ async function copy(text) {
   try { await navigator.clipboard.writeText(text); say("Copied."); } catch { say(text); }
 }
 
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-const PLACE = "FILE-CONTENT";
-
-function asCurl() {
-  const head = `curl -s -H 'Content-Type: application/json' ${location.origin}/v1/predict -d`;
-  if (fileName() === null) return `${head} ${quoted(JSON.stringify(request()))}`;
-  const body = quoted(JSON.stringify({ ...request(), inputs: [{ base64: PLACE }] }));
-  return `${head} @- <<< ${body.replace(PLACE, `'"$(base64 -w0 ${quoted(fileName())})"'`)}`;
-}
-
-function asPython() {
-  const { inputs, ...options } = request();
-  const text = JSON.stringify(options).replaceAll(":true", ":True").replaceAll(":false", ":False");
-  const read = JSON.stringify(inputs).replaceAll(":null", ":None").replaceAll(",null", ",None").replaceAll("[null", "[None");
-  const sent = fileName() === null ? read : `[Path(${JSON.stringify(fileName())})]`;
-  return `${fileName() === null ? "" : "from pathlib import Path\n\n"}import seqloom\n\n` +
-    `client = seqloom.Client(${JSON.stringify(location.origin)})\nprint(client.predict(${sent}, **${text})[0].text)`;
+function chooseView(name) {
+  state.view = name;
+  showView();
+  const known = linked(); // the link is of what was written, whatever has been typed since
+  if (known) location.replace(address({ ...known, view: name }));
 }
 
 function chooseTab(event) {
@@ -326,13 +360,12 @@ function chooseTab(event) {
   if (!step) return;
   event.preventDefault();
   const next = tabs.at((tabs.indexOf(document.activeElement) + step) % tabs.length);
-  state.view = next.dataset.view;
-  showView();
+  chooseView(next.dataset.view);
   next.focus();
 }
 
 function begin() {
-  const anew = () => { state.begun = []; write(); };
+  const anew = () => { [state.begun, state.choices] = [[], []]; write(); };
   at("ask").addEventListener("submit", (event) => { event.preventDefault(); if (talks()) speak(); anew(); });
   for (const id of ["source", "line"]) at(id).addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); at("ask").requestSubmit(); }
@@ -343,28 +376,37 @@ function begin() {
   at("compare").addEventListener("click", compareSearches);
   at("others-too").addEventListener("click", compareModels);
   at("kind").addEventListener("change", fitOptions);
-  at("model").addEventListener("change", fitModel);
+  at("options").addEventListener("input", () => { at("chosen").textContent = describeSearch(); });
+  at("model").addEventListener("change", chooseModel);
+  at("source").addEventListener("input", writeWhileTyping);
+  document.addEventListener("keydown", escape);
+  at("copy").addEventListener("click", () => copy(state.output.text));
+  at("undo").addEventListener("click", undoChoice);
   for (const tab of document.querySelectorAll("[role=tab]")) {
-    tab.addEventListener("click", () => { state.view = tab.dataset.view; showView(); });
+    tab.addEventListener("click", () => chooseView(tab.dataset.view));
     tab.addEventListener("keydown", chooseTab);
   }
   at("link").addEventListener("click", () => copy(location.href));
-  at("curl").addEventListener("click", () => copy(asCurl()));
-  at("python").addEventListener("click", () => copy(asPython()));
+  at("curl").addEventListener("click", () => copy(asCurl(state.asked, state.file, state.needsToken)));
+  at("python").addEventListener("click", () => copy(asPython(state.asked, state.file, state.needsToken)));
 }
 
 async function load() {
   try {
-    ({ models: state.models, limits: state.limits } = await listing());
-    beginSearches((await searches()).searches);
+    const [found, known] = await Promise.all([listing(), searches()]);
+    ({ models: state.models, limits: state.limits, needs_token: state.needsToken } = found);
+    beginSearches(known.searches);
   } catch (error) {
     say(error.message, true);
     await waitForServer();
     return load();
   }
   at("model").replaceChildren(...state.models.map(({ name }) => element("option", { value: name, textContent: name })));
-  fitModel();
-  if (recall() && fileName() === null && isThere()) write();
+  const known = linked();
+  if (known) {
+    bringBack(known);
+    if (fileName() === null && isThere()) write();
+  } else chooseModel();
   return undefined;
 }
 

@@ -41,5 +41,10 @@ export function chosenSearch() {
   return { kind: at("kind").value, ...Object.fromEntries(numbers) };
 }
 
+export function describeSearch() {
+  const named = own().options.map((option) => [title(option.name).toLowerCase(), value(option)]).filter(([, text]) => text !== "");
+  return ["Search: " + (own().title ?? at("kind").value), ...named.map(([name, text]) => `${name} ${text}`)].join(" · ");
+}
+
 export const optionNames = () => [...new Set(searches.flatMap(({ options }) => options.map(({ name }) => name)))];
 export const outputs = () => (own().takes_n_best === false ? 1 : Number(at("n_best").value));

@@ -2,6 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const ROOM = 12;
+const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
@@ -15,6 +16,22 @@ export function drawn(name, attributes, text) {
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   if (text !== undefined) made.textContent = text;
   return made;
+}
+
+// One stop of the tab key for all of these, and the arrow keys between them (ARIA: roving tabindex).
+export function rove(items) {
+  const stop = (chosen) => items.forEach((each) => { each.setAttribute("tabindex", each === chosen ? "0" : "-1"); });
+  stop(items[0]);
+  items.forEach((item, place) => {
+    item.addEventListener("focus", () => stop(item));
+    item.addEventListener("keydown", (event) => {
+      const next = { Home: items[0], End: items.at(-1) }[event.key]
+        ?? (STEPS[event.key] ? items[place + STEPS[event.key]] : undefined);
+      if (!next) return;
+      event.preventDefault();
+      next.focus();
+    });
+  });
 }
 
 export const chance = (token) => (token.log_probability === null ? 0 : Math.exp(token.log_probability));
@@ -76,14 +93,17 @@ export function threads(output, room) {
     }));
   }));
   const name = (place, number, side, y) => {
-    const text = drawn("text", { x: place.middle, y, "text-anchor": "middle", tabindex: 0,
+    const text = drawn("text", { x: place.middle, y, "text-anchor": "middle",
       "data-side": side, "data-number": number }, place.name);
     for (const begin of ["pointerenter", "focus"]) text.addEventListener(begin, () => isolate(side, number));
     for (const end of ["pointerleave", "blur"]) text.addEventListener(end, () => isolate(side, null));
-    svg.append(text);
+    names.push(text);
   };
+  const names = [];
   above.forEach((place, number) => name(place, number, "s", 28));
   below.forEach((place, number) => name(place, number, "t", 204));
+  rove(names);
+  svg.append(...names);
   return svg;
 }
 
@@ -119,7 +139,7 @@ export const heading = (names, numbers) => element("tr", {}, ...names.map((name)
 
 export function best(output) {
   const all = output.n_best?.length ? output.n_best : [output];
-  const head = heading(["", "output"], ["log-probability", "compared by"]);
+  const head = heading(["rank", "output"], ["log-probability", "compared by"]);
   const rows = all.map((each, number) => element("tr", {},
     element("td", { className: "number", textContent: number + 1 }),
     element("td", { dir: "auto", textContent: each.text }),
