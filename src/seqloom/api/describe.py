@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from seqloom.api.load import load
-from seqloom.runs.contents import best_step, load_config
+from seqloom.runs.contents import choose_step, load_config
 from seqloom.runs.parameter_table import parameter_lines
 from seqloom.runs.progress import Progress, Validation
 from seqloom.store import RunDirectory
@@ -15,10 +15,10 @@ __all__ = ["describe", "example_command"]
 def describe(run: str | Path) -> list[str]:
     """Lines about a run: fields, parts with their parameter counts, held-out results."""
     model, directory = load(run), RunDirectory(Path(run))
-    task, step = task_of(model.config), best_step(directory)
+    task, (step, notes) = task_of(model.config), choose_step(directory)
     latest = directory.latest_checkpoint() or step
     progress = Progress.from_dict(latest.progress())
-    lines = [f"{directory.path}: step {step.number}"]
+    lines = [f"{directory.path}: step {step.number}", *map(str, notes)]
     lines += [f"begun from {progress.origin}"] if progress.origin else []
     for side, column in (("source", model.source), ("target", model.target)):
         lines.append(f"{side}: {column.describe()}")

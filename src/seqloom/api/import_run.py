@@ -26,6 +26,7 @@ def import_run(folder: str | Path, run: str | Path) -> Path:
             place=directory.path,
             remedy=Remedy("remove it, or choose another {}", Setting("run")),
         )
+    directory.require_usable_steps()
     model = read_checkpoint(Path(folder))
     with directory.lock():
         save_fields(directory, model.source, model.target)

@@ -6,15 +6,16 @@ from typing import Any
 
 from seqloom.config import Config
 from seqloom.engine.matrices import Precision
+from seqloom.engine.selection import warn_once
 from seqloom.errors import ConfigError
 from seqloom.fields import Field
 from seqloom.model import build
 from seqloom.prediction import Predictor, TextPredictor, ensemble
 from seqloom.remedies import Remedy, Setting
-from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
+from seqloom.runs.contents import choose_step, load_config, load_fields, model_weights
 from seqloom.runs.optimized import EngineChoice, OptimizedRun, run_engine
 from seqloom.runs.weights import check_fit, load_weights, materialize, meta_device
-from seqloom.store import RunDirectory
+from seqloom.store import Checkpoint, RunDirectory
 from seqloom.tasks import task_of
 
 __all__ = ["load", "load_text_predictor"]
@@ -33,16 +34,22 @@ def load(
     where nothing is said, as `optimize` has found to be best, or else in float32 and without.
     """
     choice = EngineChoice.parse(precision, shortlist)
-    return ensemble([_load(each, choice) for each in (run, *others)])
+    models = [_load(each, choice) for each in (run, *others)]
+    return replace(ensemble(models), notes=tuple(note for each in models for note in each.notes))
 
 
 def _load(run: str | Path, choice: EngineChoice) -> Predictor:
     directory = RunDirectory(Path(run))
     config = load_config(directory)
     source, target = load_fields(directory, config)
+    notes: list[str] = []
 
     def read() -> Any:
-        return read_network(directory, config, source, target)
+        chosen = choose_step(directory)
+        for note in chosen.notes:
+            warn_once(f"{run}: {note}")
+            notes.append(note.sentence)
+        return read_network(chosen.step, config, source, target)
 
     task = task_of(config)
     if not task.decodes:
@@ -54,15 +61,14 @@ def _load(run: str | Path, choice: EngineChoice) -> Predictor:
                 remedy="leave them out",
             )
         model: Predictor = task.predictor(config, source, target, read(), run=directory)
-        return model
+        return replace(model, notes=tuple(notes))
     network, engine = run_engine(read, OptimizedRun.find(directory), choice, str(run))
     writer: TextPredictor = task.predictor(config, source, target, network, run=directory)
-    return replace(writer, engine=engine)
+    return replace(writer, engine=engine, notes=tuple(notes))
 
 
-def read_network(directory: RunDirectory, config: Config, source: Field, target: Field) -> Any:
-    """The network of a run's best step, with its weights."""
-    step = best_step(directory)
+def read_network(step: Checkpoint, config: Config, source: Field, target: Field) -> Any:
+    """The network of a step of a run, with its weights."""
     tensors = model_weights(step)
     with meta_device():
         network = build(config.model, source=source.items, target=target.items)

@@ -32,7 +32,7 @@ from seqloom.runs.request import TrainingRequest
 from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
 from seqloom.runs.time_budget import last_update, refit_schedule, validation_interval
 from seqloom.store import RunDirectory, average_tensors
-from seqloom.tasks import open_learner, task_of, task_of_request
+from seqloom.tasks import Task, open_learner, task_of, task_of_options, task_of_request
 from seqloom.training import Ranks, Update
 
 __all__ = ["TrainingResult", "train"]
@@ -73,13 +73,15 @@ def train(
     options: Mapping[str, Any] | None = None,
     base: str | Path | None = None,
     until: int | None = None,
+    restart: bool = False,
     watch: TrainingObserver | None = None,
 ) -> TrainingResult:
     """Learn to turn the source column into the target column; on an existing run, go on with it.
 
     `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. A new run
     begins with the fields and the weights of the run `base`, where one is given (S6.7). After
-    `until` updates it rests, validated and saved, and can go on later as if it had not.
+    `until` updates it rests, validated and saved, and can go on later as if it had not. With
+    `restart` what lies in `run` is removed, once the new run is known to be possible.
     Under torchrun all ranks call this alike; the first reads the data, and the others only the run.
     """
     directory, place = RunDirectory(Path(run)), torchrun_environment()
@@ -91,13 +93,18 @@ def train(
         with lead(ranks):
             held_out = None if valid is None else _as_rereadable(valid)
             request = TrainingRequest(_as_rereadable(data), held_out, model, options or {})
-            request = request if base is None else _apply_base(Path(base), directory, request)
-            task, observer = task_of_request(directory, request), watch or SilentObserver()
+            restart = restart and not (place and place.is_restarted)
+            if not restart:
+                directory.require_usable_steps()
+            request = _apply_base(base, directory, request, restart=restart)
+            task, observer = _task(directory, request, restart), watch or SilentObserver()
             draft, missing = None, directory.missing_parents()
-            if not directory.exists:
+            if restart or not directory.exists:
                 data_files(request.data)
                 draft = task.draft(request, observer)
             with directory.lock(), torch.random.fork_rng():
+                if restart:
+                    observer.on_message(f"{directory.clear():,} saved steps are removed")
                 with directory.undo_failed_start(missing):
                     prepared = task.prepare(directory, request, observer, draft=draft)
                     del draft  # its sample of the data is not needed any more
@@ -111,11 +118,19 @@ def _as_rereadable(data: Data) -> Data:
     return data if isinstance(data, str | Path) else list(data)
 
 
-def _apply_base(base: Path, directory: RunDirectory, request: TrainingRequest) -> TrainingRequest:
+def _task(directory: RunDirectory, request: TrainingRequest, restart: bool) -> Task[Any]:
+    return task_of_options(request) if restart else task_of_request(directory, request)
+
+
+def _apply_base(
+    base: str | Path | None, directory: RunDirectory, request: TrainingRequest, *, restart: bool
+) -> TrainingRequest:
     """The request for a new run; one that goes on must have begun there, and needs it no more."""
-    latest = directory.latest_checkpoint() if directory.exists else None
+    if base is None:
+        return request
+    latest = directory.latest_checkpoint() if directory.exists and not restart else None
     if latest is None:
-        return request.with_base(open_pretrained_run(base))
+        return request.with_base(open_pretrained_run(Path(base)))
     origin = Progress.from_dict(latest.progress()).origin
     if origin.run != str(base):
         begun = f"from {origin}" if origin else "without another run"

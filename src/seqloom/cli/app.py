@@ -128,6 +128,14 @@ class TrainingOptions(OptionGroup):
         Path | None,
         typer.Option("--config", metavar="FILE", help="options as TOML", rich_help_panel=MODEL),
     ] = None
+    restart: Annotated[
+        bool,
+        typer.Option(
+            "--restart",
+            help="remove what DIR holds of a run and begin anew",
+            rich_help_panel=MODEL,
+        ),
+    ] = False
     device: Annotated[
         str | None, typer.Option("--device", help="auto, cpu or cuda", rich_help_panel=MACHINE)
     ] = None
@@ -171,6 +179,7 @@ def train(
             model=chosen.model,
             options=options,
             base=training.base,
+            restart=training.restart,
             watch=console,
         )
     if console.speaks:

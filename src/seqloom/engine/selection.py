@@ -100,7 +100,8 @@ def core_name(precision: str) -> str:
 
 @lru_cache
 def warn_once(reason: str) -> None:
-    """Say on standard error, once for each reason, why the compiled core is not used."""
+    """Say on standard error, once for each reason, why something else than the best is used: torch
+    for the compiled core, or a step for a better one that is damaged."""
     print(f"seqloom: {reason}", file=sys.stderr)
 
 

@@ -43,6 +43,7 @@ class Predictor(ABC):
     target: Field
     network: Network
     training_rows: Path | None = None  # the encoded rows that it learnt from, for baselines
+    notes: tuple[str, ...] = ()  # steps that could not be used, and what is used in their place
 
     @property
     def input_reader(self) -> InputReader:

@@ -1,15 +1,20 @@
 """What a run directory holds, as values: configuration, fields, the step to use and its weights."""
 
+from typing import NamedTuple
+
 from torch import Tensor
 
 from seqloom.config import Config, parse, validate
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import Field, load_field
 from seqloom.runs.progress import Progress
-from seqloom.store import Checkpoint, RunDirectory
+from seqloom.store import Checkpoint, RunDirectory, SkippedCheckpoint, step_name
 
 __all__ = [
+    "StepChoice",
+    "StepNote",
     "best_step",
+    "choose_step",
     "likely_best_step",
     "load_config",
     "load_fields",
@@ -22,7 +27,13 @@ def load_config(directory: RunDirectory) -> Config:
     """The configuration of an existing run."""
     place = f"{directory.path / 'config.toml'}"
     try:
-        return validate(parse(directory.config_text(), place=place), place=place)
+        tables = parse(directory.config_text(), place=place)
+        missing = [name for name in TABLES if name not in tables]
+        if missing:
+            raise ConfigError(
+                f"the table {missing[0]} is missing", place=place, remedy="restore the file"
+            )
+        return validate(tables, place=place)
     except ConfigError as error:
         raise RunError(str(error)) from None
 
@@ -35,36 +46,67 @@ def load_fields(directory: RunDirectory, config: Config) -> tuple[Field, Field]:
     return source, load_field(directory.fields_directory / "target")
 
 
+TABLES = ("source", "target", "model", "training")  # that the configuration of every run has
+
+
+class StepNote(NamedTuple):
+    """A step that could not be used, with the one that is used in its place; why, with paths."""
+
+    sentence: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.why})"
+
+
+class StepChoice(NamedTuple):
+    """The step that is used, and what is to be said of others that could not be."""
+
+    step: Checkpoint
+    notes: tuple[StepNote, ...] = ()
+
+
 def best_step(directory: RunDirectory) -> Checkpoint:
     """The validated step with the best result, or else the newest that verifies."""
-    latest = directory.latest_checkpoint()
+    return choose_step(directory).step
+
+
+def choose_step(directory: RunDirectory) -> StepChoice:
+    """The same, with what has to be said of it."""
+    skipped: list[SkippedCheckpoint] = []
+    latest = directory.latest_checkpoint(skipped)
     if latest is None:
+        if skipped:
+            raise RunError(f"no step can be read: {skipped[0].why}", place=directory.path)
         raise RunError(
             "no step can be read", place=directory.path, remedy="train it first, or again"
         )
     monitor = load_config(directory).training.monitor
     best = Progress.from_dict(latest.progress()).best(monitor)
     wanted = latest.number if best is None else best.step
-    if wanted == latest.number:
-        return latest
-    for step in (each for each in directory.checkpoints() if each.number == wanted):
+    step, lost = latest, [(f"step {each.step}", each.why) for each in skipped]
+    if wanted != latest.number:
+        best_one = Checkpoint(wanted, directory.path / step_name(wanted))
         try:
-            step.verify()
-        except RunError:
-            continue
-        return step
-    return latest
+            best_one.verify()
+            step = best_one
+        except RunError as error:
+            lost.append((f"step {wanted}, the best,", str(error)))
+    instead = f"cannot be used, so step {step.number} is used in its place"
+    return StepChoice(step, tuple(StepNote(f"{name} {instead}", why) for name, why in lost))
 
 
 def likely_best_step(directory: RunDirectory) -> Checkpoint | None:
-    """The same by what the newest step says of them, without a look at any weights."""
-    steps = directory.checkpoints()
-    if not steps:
-        return None
-    monitor = load_config(directory).training.monitor
-    best = Progress.from_dict(steps[-1].progress()).best(monitor)
-    wanted = steps[-1].number if best is None else best.step
-    return next((each for each in steps if each.number == wanted), steps[-1])
+    """The same by what the newest readable step says of them, without a look at any weights."""
+    monitor, steps = load_config(directory).training.monitor, directory.checkpoints()
+    for newest in reversed(steps):
+        try:
+            best = Progress.from_dict(newest.progress()).best(monitor)
+        except RunError:
+            continue
+        wanted = newest.number if best is None else best.step
+        return next((each for each in steps if each.number == wanted), newest)
+    return None
 
 
 def weights_name(step: Checkpoint) -> str:

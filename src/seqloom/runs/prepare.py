@@ -63,6 +63,7 @@ from seqloom.training import check_forcing, check_precision, freeze
 __all__ = [
     "ConfigCheck",
     "PreparedData",
+    "ResumedConfig",
     "RunDraft",
     "check_network",
     "check_same_data",
@@ -131,6 +132,7 @@ def prepare_rows(
     """
     found: Survey | None = None
     base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings | None = None
+    resumed: ResumedConfig | None = None
     latest = directory.latest_checkpoint() if directory.exists else None
     if latest is None:
         draft = draft or draft_rows(request, watch, check=check)
@@ -141,11 +143,14 @@ def prepare_rows(
         save_fields(directory, source, target)
         directory.create(dump(config))
     else:
-        config = resume_config(directory, request, watch, check=check)
+        resumed = resume_config(directory, request, check=check)
+        config = resumed.config
         source, target = load_fields(directory, config)
     parts = _RowSplits(request, Columns(source, target, config.data), config.seed, found)
     marks = parts.mark("train"), parts.mark("valid")
     check_same_data(directory, request, marks)
+    if resumed is not None:
+        resumed.record(directory, watch)
     reports = Report(), Report()
     train = parts.corpus(directory, "train", reports[0], watch, mark=marks[0])
     valid = parts.corpus(directory, "valid", reports[1], watch, mark=marks[1])
@@ -340,14 +345,28 @@ def save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
         target.save(folder / "target")
 
 
+@dataclass(frozen=True)
+class ResumedConfig:
+    """The configuration that a run goes on with, and in words what changes by it."""
+
+    config: Config
+    changes: tuple[str, ...]
+
+    def record(self, directory: RunDirectory, watch: TrainingObserver) -> None:
+        """Say what changes, and write it; to be called when every check has passed."""
+        for sentence in self.changes:
+            watch.on_message(sentence)
+        if self.changes:
+            directory.create(dump(self.config))
+
+
 def resume_config(
-    directory: RunDirectory,
-    request: TrainingRequest,
-    watch: TrainingObserver,
-    *,
-    check: ConfigCheck,
-) -> Config:
-    """The run's configuration with what may change changed; anything else is an error."""
+    directory: RunDirectory, request: TrainingRequest, *, check: ConfigCheck
+) -> ResumedConfig:
+    """The run's configuration with what may change changed; anything else is an error.
+
+    Nothing is written.
+    """
     config = load_config(directory)
     check_names(request.options, place="options")
     asked = validate(merge(config.model_dump(mode="json"), request.options), place="options")
@@ -368,11 +387,12 @@ def resume_config(
                 place=directory.path,
                 remedy=_go_on_without(Setting(name, after[name])),
             )
-        watch.on_message(f"from here on {name} = {after[name]!r} in place of {before.get(name)!r}")
     check(asked)
-    if changed:
-        directory.create(dump(asked))
-    return asked
+    changes = [
+        f"from here on {name} = {after[name]!r} in place of {before.get(name)!r}"
+        for name in changed
+    ]
+    return ResumedConfig(asked, tuple(changes))
 
 
 def _go_on_without(setting: Setting) -> Remedy:

@@ -170,7 +170,8 @@ def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
     async def ready() -> Response:
         """Whether requests are taken: not before the models are loaded, nor while stopping."""
         if service.ready:
-            return _json({"ready": True})
+            notes = {name: list(each.notes) for name, each in service.models.items() if each.notes}
+            return _json({"ready": True, **({"notes": notes} if notes else {})})
         return _json({"error": "the server is starting or stopping"}, status=503)
 
     @app.get("/metrics", response_class=Response)

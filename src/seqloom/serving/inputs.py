@@ -219,7 +219,8 @@ def describe_model(model: Predictor) -> dict[str, Any]:
     }
     if model.as_text_predictor() is not None:
         fields["source"]["grid"] = model.picture_grid()
-    return {**fields, "search": model.describe_search(), **introduce(model).as_dict()}
+    notes = {"notes": list(model.notes)}
+    return {**fields, "search": model.describe_search(), **introduce(model).as_dict(), **notes}
 
 
 def _field(field: Column) -> dict[str, Any]:

@@ -115,6 +115,7 @@ class ModelAnswer(BaseModel):
     data: str
     result: str
     examples: list[ExampleAnswer]
+    notes: list[str] = []  # steps that could not be used, and what is used in their place
 
 
 class ModelsAnswer(BaseModel):

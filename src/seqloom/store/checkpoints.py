@@ -1,7 +1,8 @@
 """A saved step: a directory of tensors and progress that its manifest vouches for.
 
 A step is written under a name that no reader looks at and renamed when the disk has all of it, so
-whoever finds `step-000500` finds it whole. The manifest (size and sha256 of each file) comes last.
+whoever finds `step-000500` finds it whole. The manifest comes last: size and sha256 of each file,
+and a hash of the fields that the step was trained with.
 """
 
 import os
@@ -27,12 +28,21 @@ from seqloom.store.safe_files import (
 )
 from seqloom.store.tensors import LARGEST_START, Tensors, check_header, pack, require_finite, unpack
 
-__all__ = ["Checkpoint", "SkippedCheckpoint", "average_tensors", "step_name", "write_checkpoint"]
+__all__ = [
+    "Checkpoint",
+    "SkippedCheckpoint",
+    "average_tensors",
+    "fields_digest",
+    "step_name",
+    "write_checkpoint",
+]
 
 FORMAT = 1
 LARGEST_FILE = 8 << 30
 CHUNK = 1 << 20
+LARGEST_FIELD = 64 << 20
 MANIFEST = "manifest.json"
+FIELDS = "fields"
 PROGRESS = "progress.json"
 TENSOR_FILE = re.compile(r"([a-z][a-z0-9_]{0,40})\.safetensors")
 STEP = re.compile(r"step-([0-9]{6,12})")
@@ -51,6 +61,19 @@ class ManifestEntry(NamedTuple):
 
     size: int
     sha256: str
+
+
+class Manifest(NamedTuple):
+    """The files of a step, and the hash of its fields; steps of earlier releases have none."""
+
+    files: Mapping[str, ManifestEntry]
+    fields: str = ""
+
+    def encode(self, number: int) -> bytes:
+        """The bytes of manifest.json of this step."""
+        files = {name: entry._asdict() for name, entry in sorted(self.files.items())}
+        bound = {FIELDS: self.fields} if self.fields else {}
+        return encode_json({"format": FORMAT, "step": number, **bound, "files": files}, indent=1)
 
 
 def step_name(number: int) -> str:
@@ -75,12 +98,12 @@ class Checkpoint:
 
     def names(self) -> list[str]:
         """The sets of tensors it holds: `model`, `optimizer`, perhaps `average`."""
-        matches = [TENSOR_FILE.fullmatch(file) for file in self._manifest()]
+        matches = [TENSOR_FILE.fullmatch(file) for file in self._manifest().files]
         return [match[1] for match in matches if match]
 
     def digest(self, name: str) -> str:
         """The sha256 of a set of tensors, as the manifest has it; the tensors are not read."""
-        entry = self._manifest().get(f"{name}.safetensors")
+        entry = self._manifest().files.get(f"{name}.safetensors")
         return "" if entry is None else entry.sha256
 
     def load(self, name: str = "model") -> dict[str, Tensor]:
@@ -93,28 +116,38 @@ class Checkpoint:
         return parse_json(self._read(PROGRESS), self.path / PROGRESS)
 
     def verify(self) -> None:
-        """RunError unless every file is there with the size and sha256 that the manifest gives."""
-        for name, entry in self._manifest().items():
+        """RunError unless every file is there with the size and sha256 that the manifest gives, and
+        the run's fields are those that the step was trained with."""
+        for name, entry in self._manifest().files.items():
             with self._open(name, entry) as file:
                 digest = sha256()
                 while chunk := file.read(CHUNK):
                     digest.update(chunk)
             self._check_digest(name, digest.hexdigest(), entry)
 
-    def _manifest(self) -> dict[str, ManifestEntry]:
+    def _manifest(self) -> Manifest:
+        if not os.path.lexists(self.path):
+            raise RunError("is missing", place=self.path, remedy="restore it from a copy")
         if self.path.is_symlink() or not self.path.is_dir():
             raise RunError("not a directory", place=self.path, remedy="remove it")
         path = self.path / MANIFEST
         data = read_plain(path)
-        entries = _parse_manifest(parse_json(data, path), path)
-        if data != _manifest_bytes(self.number, entries):
+        manifest = _parse_manifest(parse_json(data, path), path)
+        if data != manifest.encode(self.number):
             raise RunError(
                 "not as it was written for this step", place=path, remedy="remove the step"
             )
-        return entries
+        fields = self.path.parent / FIELDS
+        if manifest.fields and manifest.fields != fields_digest(fields):
+            raise RunError(
+                f"step {self.number} was trained with other fields than these",
+                place=fields,
+                remedy="bring back those that belong to the run",
+            )
+        return manifest
 
     def _read(self, name: str) -> bytes:
-        entry = self._manifest().get(name)
+        entry = self._manifest().files.get(name)
         if entry is None:
             raise RunError(f"has no {name}", place=self.path, remedy="choose another step")
         with self._open(name, entry) as file:
@@ -146,11 +179,29 @@ class Checkpoint:
             )
 
 
-def _parse_manifest(value: dict[str, Any], path: Path) -> dict[str, ManifestEntry]:
-    files = value.get("files")
+def fields_digest(directory: Path) -> str:
+    """A hash of the fields of a run, over the names and bytes of their files; empty without any.
+
+    Each side is a directory of plain files.
+    """
+    digest, sides = sha256(), ("source", "target")
+    with durable.run_errors(directory):
+        places = [directory / side for side in sides if os.path.lexists(directory / side)]
+        files = [file for place in places for file in sorted(place.iterdir())]
+    for file in files:
+        data = read_plain(file, limit=LARGEST_FIELD)
+        digest.update(f"{file.parent.name}/{file.name} {len(data)}\n".encode())
+        digest.update(data)
+    return digest.hexdigest() if files else ""
+
+
+def _parse_manifest(value: dict[str, Any], path: Path) -> Manifest:
+    files, fields = value.get("files"), value.get(FIELDS, "")
+    if not isinstance(fields, str) or (fields and not DIGEST.fullmatch(fields)):
+        raise RunError("says nothing sound about the fields", place=path, remedy="remove the step")
     entries = {}
-    for name, fields in files.items() if isinstance(files, dict) else ():
-        match fields:
+    for name, facts in files.items() if isinstance(files, dict) else ():
+        match facts:
             case {"size": int(size), "sha256": str(digest)} if DIGEST.fullmatch(digest):
                 entries[name] = ManifestEntry(size, digest)
             case _:
@@ -159,7 +210,7 @@ def _parse_manifest(value: dict[str, Any], path: Path) -> dict[str, ManifestEntr
                 )
         _check_size(name, size, path)
     _check_names(entries, path)
-    return entries
+    return Manifest(entries, fields)
 
 
 def _check_names(names: Collection[str], path: Path) -> None:
@@ -181,15 +232,18 @@ def _check_size(name: str, size: int, path: Path) -> None:
         )
 
 
-def _manifest_bytes(number: int, entries: Mapping[str, ManifestEntry]) -> bytes:
-    files = {name: entry._asdict() for name, entry in sorted(entries.items())}
-    return encode_json({"format": FORMAT, "step": number, "files": files}, indent=1)
-
-
 def write_checkpoint(
-    directory: Path, number: int, *, files: Mapping[str, Tensors], progress: dict[str, Any]
+    directory: Path,
+    number: int,
+    *,
+    files: Mapping[str, Tensors],
+    progress: dict[str, Any],
+    fields: str = "",
 ) -> None:
-    """Make a directory with all of a step in it and wait until the disk has it."""
+    """Make a directory with all of a step in it and wait until the disk has it.
+
+    `fields` is the hash of the fields that it was trained with.
+    """
     for name, tensors in files.items():
         require_finite(tensors, place=f"step {number}: {name}")
     try:
@@ -206,7 +260,7 @@ def write_checkpoint(
         for name, tensors in files.items()
     }
     entries[PROGRESS] = _put(directory / PROGRESS, contents)
-    durable.write_file(directory / MANIFEST, _manifest_bytes(number, entries))
+    durable.write_file(directory / MANIFEST, Manifest(entries, fields).encode(number))
     durable.sync_directory(directory)
 
 

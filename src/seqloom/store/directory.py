@@ -23,7 +23,13 @@ from typing import Any
 from seqloom.errors import Interrupted, RunError
 from seqloom.remedies import Command, Remedy, Setting
 from seqloom.store import durable
-from seqloom.store.checkpoints import Checkpoint, SkippedCheckpoint, step_name, write_checkpoint
+from seqloom.store.checkpoints import (
+    Checkpoint,
+    SkippedCheckpoint,
+    fields_digest,
+    step_name,
+    write_checkpoint,
+)
 from seqloom.store.events import append_event, read_events, truncate_events
 from seqloom.store.safe_files import parse_json, read_plain
 from seqloom.store.tensors import Tensors
@@ -42,6 +48,7 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._fields: str | None = None  # hash of the fields that steps are saved with
 
     @property
     def exists(self) -> bool:
@@ -66,6 +73,7 @@ class RunDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             if self.fields_directory.exists():
                 durable.sync_tree(self.fields_directory)
+            self._fields = fields_digest(self.fields_directory)
             durable.remove_tree(beside)
             durable.write_file(beside, config_text.encode())
             durable.rename(beside, self.path / "config.toml")
@@ -107,6 +115,7 @@ class RunDirectory:
                 cleanup.callback(os.close, handle)
                 self._acquire(handle)
                 self._tidy()
+            self._fields = fields_digest(self.fields_directory)
             yield
 
     def missing_parents(self) -> list[Path]:
@@ -167,7 +176,8 @@ class RunDirectory:
         with durable.run_errors(path), ExitStack() as undo:
             undo.callback(_discard, unfinished)
             durable.remove_tree(unfinished)
-            write_checkpoint(unfinished, step, files=files, progress=progress)
+            fields = fields_digest(self.fields_directory) if self._fields is None else self._fields
+            write_checkpoint(unfinished, step, files=files, progress=progress, fields=fields)
             if os.path.lexists(path):
                 durable.remove_tree(displaced)
                 durable.rename(path, displaced)
@@ -189,6 +199,45 @@ class RunDirectory:
     ) -> Checkpoint | None:
         """The newest step that verifies; those passed over go into `skipped` with the reason."""
         return next(self._intact_checkpoints(skipped), None)
+
+    def require_usable_steps(self) -> None:
+        """RunError where steps are here and none of them can be gone on from, so that they would be
+        lost if a run began anew in their place."""
+        skipped: list[SkippedCheckpoint] = []
+        if not self.path.is_dir() or not self.checkpoints():
+            return
+        if not self.exists:
+            problem = "has saved steps, yet its config.toml is missing"
+            remedy = "bring config.toml back"
+        elif self.latest_checkpoint(skipped) is None:
+            problem = f"none of its {len(skipped)} saved steps can be used: {skipped[0].why}"
+            remedy = "restore one from a copy"
+        else:
+            return
+        raise RunError(
+            problem,
+            place=self.path,
+            remedy=Remedy(
+                f"{remedy}, choose another {{}}, or pass {{}} to remove them and begin anew",
+                Setting("run"),
+                Setting("restart", True),
+                otherwise=remedy,
+            ),
+        )
+
+    def clear(self) -> int:
+        """Remove all that belongs to a run, config.toml first; how many steps that were.
+
+        The lock is held. Pictures and other results that lie here stay.
+        """
+        steps = self.checkpoints()
+        with durable.run_errors(self.path):
+            for name in ("config.toml", "events.jsonl", "fields", "cache", OPTIMIZED):
+                durable.remove_tree(self.path / name)
+            for step in steps:
+                durable.remove_tree(step.path)
+            durable.sync_directory(self.path)
+        return len(steps)
 
     def prune(self, keep: Collection[int]) -> None:
         """Remove the other steps, but never the two newest that verify."""

@@ -41,6 +41,7 @@ from seqloom.runs.observer import TrainingObserver
 from seqloom.runs.prepare import (
     ConfigCheck,
     PreparedData,
+    ResumedConfig,
     RunDraft,
     check_same_data,
     identify_files,
@@ -86,6 +87,7 @@ def prepare_series(
     """Make or find a run's configuration, columns and scale, and its windows in encoded form."""
     latest = directory.latest_checkpoint() if directory.exists else None
     reports = [Report(), Report()]
+    resumed: ResumedConfig | None = None
     if latest is None:
         draft = draft or draft_series(request, watch, check=check)
         table, reports[0] = draft.content
@@ -93,12 +95,15 @@ def prepare_series(
         save_fields(directory, *fields)
         directory.create(dump(config))
     else:
-        config = resume_config(directory, request, watch, check=check)
+        resumed = resume_config(directory, request, check=check)
+        config = resumed.config
         fields = cast(Fields, load_fields(directory, config))
         watch.on_message("reading the series")
         table = _read(request.data, config, reports[0], fields)
     sides = _WindowSplits(directory, request, config, fields, watch)
     check_same_data(directory, request, (sides.mark("train"), sides.mark("valid")))
+    if resumed is not None:
+        resumed.record(directory, watch)
     train = sides.corpus("train", table)
     valid = sides.corpus("valid", sides.validation_table(table, reports[1]))
     notes = [line for report in reports if report.total_dropped for line in report.lines()]

@@ -17,6 +17,11 @@ class TorchrunEnvironment(NamedTuple):
     world: int
     local_rank: int
 
+    @property
+    def is_restarted(self) -> bool:
+        """Whether the launcher has started the ranks before, with the same command."""
+        return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+
 
 def torchrun_environment() -> TorchrunEnvironment | None:
     """What a launcher has put into the environment; None where nothing did."""
