@@ -144,9 +144,10 @@ class ColumnsField(PersistentField[ColumnsConfig]):
 
     def describe(self) -> str:
         """What each column is cut into, and how many symbols there are."""
-        return f"columns of {', '.join(f'{unit}s' for unit in self.config.units)}, " + (
-            f"{self.items.count:,} symbols"
-        )
+        units = ", ".join(f"{unit}s" for unit in self.config.units)
+        folding = [unit for unit, text in self._texts.items() if text.folds_capitals]
+        folded = f", capitals of {' and '.join(folding)}s read as small letters" if folding else ""
+        return f"columns of {units}, {self.items.count:,} symbols{folded}"
 
     @property
     def _separators(self) -> range:

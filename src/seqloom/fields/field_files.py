@@ -220,10 +220,15 @@ def _with_digest(config: ColumnOptions, saved: FieldState) -> dict[str, Any]:
     """
     facts = {"format": FORMAT, "config": config.model_dump(mode="json"), **saved.facts}
     older = original_values({"target": facts["config"]})["target"]
-    known = {name: value for name, value in older.items() if ADDED.get(name, MISSING) != value}
-    original = {**facts, "config": known}
+    original = {**facts, "config": _without_added(older)}
+    if isinstance(text := facts.get("text"), dict):  # how the text of blanks is cut
+        original["text"] = _without_added(text)
     content = json.dumps(original, ensure_ascii=True, sort_keys=True).encode() + saved.model
     digest = {"sha256": hashlib.sha256(content).hexdigest()}
     if COLUMNS.is_built_in(config.kind):
         return {**facts, **digest}
     return {**facts, "module": COLUMNS.module_of(config.kind), **digest}
+
+
+def _without_added(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if ADDED.get(name, MISSING) != value}

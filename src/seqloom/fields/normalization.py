@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Literal
 
-__all__ = ["Form", "normalize"]
+__all__ = ["CaseObserver", "Form", "normalize"]
 
 Form = Literal["none", "NFC", "NFKC"]
 
@@ -44,3 +45,24 @@ def _order_marks(text: str, form: Literal["NFC", "NFKC"]) -> str:
     return "".join(
         "".join(sorted(run, key=unicodedata.combining) if marks else run) for marks, run in runs
     )
+
+
+class CaseObserver:
+    """Finds out whether texts have letters of both cases, while something else reads them."""
+
+    def __init__(self) -> None:
+        self._small = self._capital = False
+
+    def watch(self, texts: Iterable[str]) -> Iterator[str]:
+        """The texts as they are."""
+        for text in texts:
+            if not self._capital:
+                lower = text.lower()
+                self._capital = lower != text
+                self._small = self._small or lower != lower.upper()
+            yield text
+
+    @property
+    def is_lowercase(self) -> bool:
+        """Whether there were small letters and no capitals."""
+        return self._small and not self._capital

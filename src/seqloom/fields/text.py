@@ -1,5 +1,6 @@
 """A column of text as token ids and back (S1.3)."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -10,7 +11,8 @@ from seqloom.config.columns import COLUMNS, TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields.field_files import FACTS, MODEL, FieldState, PersistentField, read_file
 from seqloom.fields.items import Symbols
-from seqloom.fields.normalization import normalize
+from seqloom.fields.normalization import CaseObserver, normalize
+from seqloom.fields.protocol import Field
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
 from seqloom.fields.tokenizers import (
     ByteTokenizer,
@@ -30,6 +32,7 @@ from seqloom.fields.vocabulary_file import check_unit, read_vocabulary, symbol_r
 __all__ = ["TextField"]
 
 WORD_START = "\u2581"  # as sentencepiece shows a space
+FOLDING = "capitals read as small letters (the training data has none)"
 SHORTEST = 3  # a letter, and a mark at either end
 _TOKENIZERS: dict[str, type[Tokenizer]] = {
     "byte": ByteTokenizer,
@@ -57,17 +60,37 @@ class TextField(PersistentField[TextConfig]):
         tokenizer: Tokenizer,
         spelling: Spelling | None = None,
         listed: Sequence[str] = (),
+        folds_capitals: bool = False,
     ) -> None:
-        """Use `learn` or `restore`; `listed` is the vocabulary of a file."""
+        """Use `learn` or `restore`; `listed` is the vocabulary of a file, and `folds_capitals` is
+        set where the training data had none."""
         self.config = config
         self._tokenizer = tokenizer
         self._spelling = spelling
         self._listed = tuple(listed)
+        self.folds_capitals = folds_capitals
         self.takes_any_cell = config.unknown == "unk"
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
-        """Make the vocabulary from a stream of texts; the same texts and seed give the same."""
+        """Make the vocabulary of a source from a stream of texts; the same texts and seed give the
+        same. Where they have no capitals, those of later inputs are read as small letters."""
+        case = CaseObserver()
+        watched = case.watch(texts)
+        field = cls._learn(config, watched, seed=seed)
+        deque(watched, maxlen=0)  # what the unit had no need of
+        strict = config.vocabulary or config.unknown == "error"
+        return field if strict or not case.is_lowercase else field._with_folding()
+
+    @classmethod
+    def learn_target(
+        cls, config: TextConfig, texts: Iterable[str], *, source: Field, seed: int
+    ) -> Self:
+        """Make the vocabulary of a target, in which capitals are always told apart."""
+        return cls._learn(config, texts, seed=seed)
+
+    @classmethod
+    def _learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         if config.vocabulary:
             return cls._given(config)
         clean = (_normalize(config, text) for text in texts)
@@ -97,11 +120,16 @@ class TextField(PersistentField[TextConfig]):
 
     def extend(self, texts: Iterable[str]) -> Self:
         """This field with further ids for what it does not know in the texts; the old ones stay."""
-        clean = [_normalize(self.config, text) for text in texts]
+        clean = [self._clean(text) for text in texts]
         tokenizer = self._tokenizer.extend(self.config, clean)
         spelling = self._spelling and self._spelling.extend(self.config, clean)
         size = max(self.config.size, tokenizer.size)
-        return type(self)(self.config.model_copy(update={"size": size}), tokenizer, spelling)
+        config = self.config.model_copy(update={"size": size})
+        return type(self)(config, tokenizer, spelling, (), self.folds_capitals)
+
+    def _with_folding(self) -> Self:
+        """The same field, which reads capitals as small letters."""
+        return type(self)(self.config, self._tokenizer, self._spelling, self._listed, True)
 
     @property
     def size(self) -> int:
@@ -141,8 +169,12 @@ class TextField(PersistentField[TextConfig]):
 
         It is the Unicode form and the case of the configuration, and U+FFFD for a lone surrogate;
         white space is kept as it is in every unit, save that one space stands between symbols.
+        Capitals become small letters where the texts that were learnt from had none.
         """
-        return _normalize(self.config, text)
+        return self._clean(text)
+
+    def _clean(self, text: str) -> str:
+        return _normalize(self.config, text, lowercase=self.folds_capitals)
 
     def encode(self, text: str) -> Ids:
         """The ids of a text, without `<start>` and `<end>`; no special id but `<unk>` arises."""
@@ -180,7 +212,8 @@ class TextField(PersistentField[TextConfig]):
         """What the text is cut into, and how many symbols there are."""
         spelt = f", spelt with {self._spelling.count:,} letters" if self._spelling else ""
         given = ", in the order given" if self._listed else ""
-        return f"{self.config.unit}s, {self.items.table_size:,} symbols{given}{spelt}"
+        folded = f", {FOLDING}" if self.folds_capitals else ""
+        return f"{self.config.unit}s, {self.items.table_size:,} symbols{given}{spelt}{folded}"
 
     def cell(self, row: Any) -> str:
         """`decode`."""
@@ -191,8 +224,10 @@ class TextField(PersistentField[TextConfig]):
         return self._tokenizer.decode([token for token in _integers(ids) if _is_text(token)])
 
     def facts(self) -> dict[str, Any]:
-        """What clients are told: the unit, and how many symbols there are."""
-        return {**super().facts(), "unit": self.config.unit}
+        """What clients are told: the unit, how many symbols there are, and what becomes of
+        capitals that it has not learnt."""
+        facts = {**super().facts(), "unit": self.config.unit}
+        return {**facts, "folds_capitals": True} if self.folds_capitals else facts
 
     def spellings(self) -> Iterator[tuple[int, str]]:
         """Each id that is not special, with its text as a list of words would have it; of subwords
@@ -213,6 +248,8 @@ class TextField(PersistentField[TextConfig]):
     def state(self) -> FieldState:
         """All that `restore` needs."""
         saved = self._tokenizer.state()
+        if self.folds_capitals:  # earlier fields do not, and keep their hashes
+            saved = FieldState({**saved.facts, "folds_capitals": True}, saved.model)
         if self._listed:
             return FieldState({**saved.facts, "listed": list(self._listed)}, saved.model)
         if self._spelling is None:
@@ -232,13 +269,14 @@ class TextField(PersistentField[TextConfig]):
         try:
             tokenizer = _TOKENIZERS[config.unit].restore(config, FieldState(facts, model))
             spelling = Spelling.restore(config, facts) if config.spelling else None
-            return cls(config, tokenizer, spelling, _parse_listed(facts))
+            folds = facts.get("folds_capitals") is True
+            return cls(config, tokenizer, spelling, _parse_listed(facts), folds)
         except RunError as error:
             raise error.at(place) from None
 
 
-def _normalize(config: TextConfig, text: str) -> str:
-    text = normalize(text, form=config.normalize, lowercase=config.lowercase)
+def _normalize(config: TextConfig, text: str, *, lowercase: bool = False) -> str:
+    text = normalize(text, form=config.normalize, lowercase=lowercase or config.lowercase)
     return " ".join(split_symbols(text)) if config.unit == "symbol" else text
 
 

@@ -64,11 +64,12 @@ class TurnsField(TextField):
         tokenizer: Tokenizer,
         spelling: Spelling | None = None,
         listed: Sequence[str] = (),
+        folds_capitals: bool = False,
     ) -> None:
-        """Use `learn` or `restore`; `listed` is the vocabulary of a file."""
-        super().__init__(config, tokenizer, spelling, listed)
+        """Use `learn` or `restore`, as for a `TextField`."""
+        super().__init__(config, tokenizer, spelling, listed, folds_capitals)
         self.takes_any_cell = False
-        self._text = TextField(config, tokenizer, spelling, listed)
+        self._text = TextField(config, tokenizer, spelling, listed, folds_capitals)
         self._most = config.newest_turns
 
     @classmethod

@@ -94,6 +94,7 @@ class FieldAnswer(BaseModel):
     columns: list[str] | None = None
     steps: int | None = None
     marker: str | None = None
+    folds_capitals: bool | None = None
 
 
 class ExampleAnswer(BaseModel):
