@@ -113,7 +113,7 @@ def test_two_runs_together(command: Command, run: Path, tmp_path: Path) -> None:
     ("arguments", "part"),
     [
         ("--search annealing", "choose greedy, beam"),
-        ("--search greedy --beam 3", "--beam has a meaning only with --search beam, diverse"),
+        ("--search greedy --beam 3", "--beam has a meaning only with --search beam, textbook"),
         ("--temperature 2", "--temperature has a meaning only with --search stochastic, sample"),
         ("--search sample --temperature 0", "a temperature of 0"),
         ("--tree", "need --json"),

@@ -20,6 +20,23 @@ except SystemExit as ending:
 {SHOW}
 """
 
+EVERY_HELP = f"""
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+from seqloom.cli.app import app, main
+from typer.main import get_command
+for name in list(get_command(app).commands):
+    sys.argv = ["seqloom", name, "--help"]
+    try:
+        with redirect_stdout(StringIO()) as shown:
+            main()
+    except SystemExit as ending:
+        assert not ending.code
+    assert "--help" in shown.getvalue()
+    print(name, *(each for each in {HEAVY!r} if each in sys.modules and each != "pydantic"))
+"""
+
 
 @pytest.mark.parametrize(
     "program", [f"import seqloom; {SHOW}", HELP], ids=["import seqloom", "seqloom --help"]
@@ -29,6 +46,16 @@ def test_nothing_heavy_is_imported(program: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_help_of_a_command_loads_nothing_heavy() -> None:
+    """Searches and formats are listed by their declarations, without what implements them."""
+    ended = subprocess.run(
+        [sys.executable, "-c", EVERY_HELP], capture_output=True, text=True, check=True
+    )
+    lines = ended.stdout.splitlines()
+    assert {"predict", "evaluate", "distill", "export"} <= set(lines)
+    assert [line for line in lines if " " in line] == []
 
 
 def test_public_names_are_exact() -> None:

@@ -108,7 +108,9 @@ def test_the_time_is_limited() -> None:
 def test_a_sentence_is_found_alike_in_every_batch(number: int, expansions: int) -> None:
     """RELIABILITY C2: batch mates and their order change nothing, not even at a limit."""
     script, longest = random_script(number, size=7, levels=30, impossible=0.1), [2, 5, 1, 4]
-    search = Exact(RANKINGS[number % len(RANKINGS)], expansions, n_best=1 + number % 2, width=2)
+    search = Exact(
+        RANKINGS[number % len(RANKINGS)], expansions=expansions, n_best=1 + number % 2, width=2
+    )
     together, read = run_script(search, script, longest)
     for sentence, most in enumerate(longest):
 

@@ -32,7 +32,7 @@ SEARCHES: list[tuple[dict[str, Any], Search]] = [
     ({"kind": "stochastic", "width": 3, "seed": 7}, StochasticBeam(3, seed=7)),
     ({"kind": "sample", "top_p": 0.9, "draws": 2, "seed": 3}, Sample(top_p=0.9, draws=2, seed=3)),
     ({"kind": "risk", "draws": 4}, MinimumRisk(Sample(draws=4))),
-    ({"kind": "exact", "expansions": 50}, Exact(PER_TOKEN, 50)),
+    ({"kind": "exact", "expansions": 50}, Exact(PER_TOKEN, expansions=50)),
     ({"kind": "completions", "count": 3, "width": 2}, Completions(3, 2, PER_TOKEN)),
 ]
 

@@ -33,7 +33,7 @@ class SearchOptions(OptionGroup):
 
     @classmethod
     def parameters(cls) -> list[inspect.Parameter]:
-        from seqloom.search import SEARCHES
+        from seqloom.config.searches import SEARCHES
 
         kinds = ", ".join(SEARCHES.kinds())
         told = typer.Option(
@@ -59,16 +59,16 @@ class SearchOptions(OptionGroup):
     @property
     def returns_all(self) -> bool:
         """Whether the search gives several outputs however few are wanted."""
-        from seqloom.search import SEARCHES
+        from seqloom.config.searches import SEARCHES
 
-        return self.kind in SEARCHES.kinds() and SEARCHES.options_of(str(self.kind)).returns_all
+        return self.kind in SEARCHES and SEARCHES.part_of(str(self.kind)).returns_all
 
     def search(self, config: "SearchConfig", *, n_best: int = 1) -> "Search | None":
         """The search asked for, fit for so many outputs; None leaves it to the run."""
         if self.is_silent:
             return None
+        from seqloom.config.searches import SEARCHES
         from seqloom.prediction.search_setup import build_search
-        from seqloom.search import SEARCHES
 
         flags = _flags()
         kind = self.kind
@@ -90,7 +90,7 @@ class SearchOptions(OptionGroup):
 
 def _flags() -> "dict[str, dict[str, PartOption]]":
     """Every flag, with the searches that have it and what it is to each."""
-    from seqloom.search import SEARCHES
+    from seqloom.config.searches import SEARCHES
 
     found: dict[str, dict[str, PartOption]] = {}
     for kind, search in SEARCHES:

@@ -29,6 +29,7 @@ __all__ = [
     "OPEN_TABLES",
     "RANKINGS",
     "SEARCHES",
+    "MethodOptions",
     "OptionsTable",
     "PartOption",
     "RankingTable",
@@ -38,7 +39,17 @@ __all__ = [
     "options_model",
 ]
 
-SEARCHES: Family[Any, Any] = Family("search", home="seqloom.search")
+
+class SearchFamily(Family[Any, Any]):
+    """Searches; one that registers its options alone implements them itself."""
+
+    def part_of(self, kind: str) -> Any:
+        """The class of a search; ConfigError where there is no such search."""
+        self.load()
+        return self._parts.get(kind) or self.options_of(kind)
+
+
+SEARCHES = SearchFamily("search", home="seqloom.search")
 RANKINGS: Family[Any, Any] = Family("ranking", home="seqloom.search")
 
 AUTO = "auto"  # the search that suits the task: a beam, or draws of a language model
@@ -113,6 +124,15 @@ def field_options(part: type) -> tuple[PartOption, ...]:
         for each in fields(part)
         if "help" in each.metadata
     )
+
+
+class MethodOptions:
+    """The options of a search, which every search has as fields of its own."""
+
+    @classmethod
+    def options(cls) -> tuple[PartOption, ...]:
+        """What users may set."""
+        return field_options(cls)
 
 
 def _number_type(annotation: Any) -> type[int] | type[float]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-from seqloom.config.searches import PartOption, field_options
+from seqloom.config.searches import MethodOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.limits import Limits
@@ -45,7 +45,7 @@ class SearchDefaults(NamedTuple):
         return max(self.beam, self.n_best)
 
 
-class Search(ABC):
+class Search(MethodOptions, ABC):
     """A way from distributions to outputs, one step at a time for all rows.
 
     A search is a frozen dataclass, registered in SEARCHES under the name that users choose it by.
@@ -75,11 +75,6 @@ class Search(ABC):
     @abstractmethod
     def results(self, state: Any, /) -> list[list[Hypothesis]]:
         """The outputs of each sentence that is done, best first."""
-
-    @classmethod
-    def options(cls) -> tuple[PartOption, ...]:
-        """What users may set."""
-        return field_options(cls)
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> "Search":

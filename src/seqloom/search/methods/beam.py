@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from seqloom.config.searches import SEARCHES, option
+from seqloom.config.search_methods import BeamOptions
+from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.continuations import best_continuations, is_finished, path_ranks, upper_bounds
@@ -18,9 +19,9 @@ from seqloom.search.results import Hypothesis, check_outputs, hypotheses
 __all__ = ["Beam"]
 
 
-@SEARCHES.options("beam")
+@SEARCHES.part("beam")
 @dataclass(frozen=True)
-class Beam(Search):
+class Beam(BeamOptions, Search):
     """The best paths, `width` at a time.
 
     Exactly `width` paths of a sentence are kept where there are so many; ties go to the lower
@@ -33,15 +34,9 @@ class Beam(Search):
 
     joins_before_first_step: ClassVar[bool] = True
 
-    width: int = option(
-        5, "paths kept", ge=1, flag="--beam", limit="paths", absent="the run's search.beam"
-    )
     ranking: OutputRanking = PER_TOKEN
     n_best: int = 1
     first: bool = False
-    patience: float | None = option(
-        None, "stop when this many times the paths kept have ended, rather than when sure", gt=0
-    )
 
     def __post_init__(self) -> None:
         check_outputs(self.n_best, self.width)

@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from seqloom.config.searches import SEARCHES, option
+from seqloom.config.search_methods import CompletionsOptions
+from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.continuations import candidates
@@ -22,9 +23,9 @@ from seqloom.search.results import Hypothesis, check_count, hypotheses
 __all__ = ["Completions"]
 
 
-@SEARCHES.options("completions")
+@SEARCHES.part("completions")
 @dataclass(frozen=True)
-class Completions(Search):
+class Completions(CompletionsOptions, Search):
     """The likeliest tokens after the prefix, each completed.
 
     There are `count` of them, each completed by a beam of its own. Without a prefix they are the
@@ -35,12 +36,6 @@ class Completions(Search):
     takes_n_best: ClassVar[bool] = False
     returns_all: ClassVar[bool] = True
 
-    count: int = option(
-        5, "tokens that are completed", ge=1, limit="paths", absent="5, or as many as are wanted"
-    )
-    width: int = option(
-        3, "paths kept", ge=1, flag="--beam", limit="paths", absent="the run's search.beam"
-    )
     ranking: OutputRanking = PER_TOKEN
 
     def __post_init__(self) -> None:

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from seqloom.config.searches import SEARCHES, option
+from seqloom.config.search_methods import DiverseOptions
+from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
@@ -18,9 +19,9 @@ from seqloom.search.results import Hypothesis, check_outputs, deduplicate, hypot
 __all__ = ["DiverseBeam"]
 
 
-@SEARCHES.options("diverse")
+@SEARCHES.part("diverse")
 @dataclass(frozen=True)
-class DiverseBeam(Search):
+class DiverseBeam(DiverseOptions, Search):
     """A beam in groups that keep away from one another's tokens.
 
     `groups` beams share `width` paths; at each step, one group is extended after the other. A token
@@ -32,11 +33,6 @@ class DiverseBeam(Search):
 
     title: ClassVar[str] = "diverse beam"
 
-    width: int = option(
-        6, "paths kept", ge=1, flag="--beam", limit="paths", absent="the run's search.beam"
-    )
-    groups: int = option(3, "groups that share the paths", ge=1, limit="paths")
-    strength: float = option(0.5, "cost of a token that another group wrote", ge=0)
     ranking: OutputRanking = PER_TOKEN
     n_best: int = 1
 

@@ -7,14 +7,15 @@ a known output, nothing that begins so is worth reading; when no path is, what i
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seqloom.config.searches import SEARCHES, option
+from seqloom.config.search_methods import ExactOptions
+from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.continuations import path_ranks
@@ -80,9 +81,9 @@ class ExactSearchState:
         return [] if self.done else list(range(len(self.best_outputs)))
 
 
-@SEARCHES.options("exact")
+@SEARCHES.part("exact")
 @dataclass(frozen=True)
-class Exact(Search):
+class Exact(ExactOptions, Search):
     """The best output there is, or the best known when a limit stops the search.
 
     Outputs are proved to be the `n_best` best of all unless a limit stops the search. Of outputs
@@ -96,9 +97,7 @@ class Exact(Search):
     can_join: ClassVar[bool] = False
 
     ranking: OutputRanking = PLAIN
-    expansions: int = option(
-        10_000, "paths read before giving up", ge=1, limit="expansions", suggested=1_000
-    )
+    _: KW_ONLY
     seconds: float = math.inf
     n_best: int = 1
     width: int = 16

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 from torch import isfinite
 
-from seqloom.config.searches import SEARCHES, option
+from seqloom.config.search_methods import ExhaustiveOptions
+from seqloom.config.searches import SEARCHES
 from seqloom.errors import LimitError
 from seqloom.model import Decoder
 from seqloom.search.continuations import best_continuations, path_ranks
@@ -19,9 +20,9 @@ from seqloom.search.results import Hypothesis, hypotheses
 __all__ = ["Exhaustive"]
 
 
-@SEARCHES.options("exhaustive")
+@SEARCHES.part("exhaustive")
 @dataclass(frozen=True)
-class Exhaustive(Search):
+class Exhaustive(ExhaustiveOptions, Search):
     """Every path, to its end or to the longest length, without any pruning.
 
     V tokens and T steps make V to the power of T paths, so this is for tiny vocabularies and short
@@ -30,7 +31,6 @@ class Exhaustive(Search):
 
     can_join: ClassVar[bool] = False
 
-    forks: int = option(20_000, "paths of a sentence at most, beyond which it is an error", ge=1)
     ranking: OutputRanking = PLAIN
     n_best: int = 1
 

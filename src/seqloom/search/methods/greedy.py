@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from seqloom.config.search_methods import GreedyOptions
 from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
@@ -15,9 +16,9 @@ from seqloom.search.topk import row_max
 __all__ = ["Greedy"]
 
 
-@SEARCHES.options("greedy")
+@SEARCHES.part("greedy")
 @dataclass(frozen=True)
-class Greedy(Search):
+class Greedy(GreedyOptions, Search):
     """The likeliest token, step after step; among equals, the token with the lower number."""
 
     takes_n_best: ClassVar[bool] = False

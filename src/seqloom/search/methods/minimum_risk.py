@@ -8,7 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.config.searches import SEARCHES, PartOption
+from seqloom.config.search_methods import RISK_DRAWS, RiskOptions
+from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
@@ -24,7 +25,7 @@ Utility = Callable[[Sequence[Phrase]], Tensor]
 """From N outputs to how good each (row) is where each (column) is right: (N, N)."""
 
 ORDER = 6  # longest stretch of symbols that is compared
-DEFAULT_SAMPLE = Sample(draws=16)
+DEFAULT_SAMPLE = Sample(draws=RISK_DRAWS)
 RECALL = 2.0  # how much more it counts to have what is right than to have nothing else
 
 
@@ -67,9 +68,9 @@ def _ngram_counts(outputs: Sequence[Sequence[Hashable]], size: int) -> Float[Ten
     return table.index_put_(where, torch.ones(()), accumulate=True)
 
 
-@SEARCHES.options("risk")
+@SEARCHES.part("risk")
 @dataclass(frozen=True)
-class MinimumRisk(Search):
+class MinimumRisk(RiskOptions, Search):
     """The draw most like all the others.
 
     Outputs are drawn, and those of the highest mean utility given, where each other draw is taken
@@ -95,15 +96,6 @@ class MinimumRisk(Search):
     @property
     def paths(self) -> int:
         return self.sample.paths
-
-    @classmethod
-    def options(cls) -> tuple[PartOption, ...]:
-        """Those of its draws, of which there are at least two to compare."""
-        count = DEFAULT_SAMPLE.draws
-        return tuple(
-            replace(each, default=count, ge=2, absent="") if each.name == "draws" else each
-            for each in Sample.options()
-        )
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> Search:

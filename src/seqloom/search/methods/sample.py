@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seqloom.config.searches import LARGEST_SEED, SEARCHES, option
+from seqloom.config.search_methods import SampleOptions
+from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.nn.counter_rng import hash_counter, uniforms
@@ -25,9 +26,9 @@ __all__ = ["Sample"]
 FIRST_NUCLEUS = 64  # tokens among which the nucleus is looked for first
 
 
-@SEARCHES.options("sample")
+@SEARCHES.part("sample")
 @dataclass(frozen=True)
-class Sample(Search):
+class Sample(SampleOptions, Search):
     """Draws from the model's distribution.
 
     Each input has `draws` outputs, the most likely first; the same one may be drawn twice. Logits
@@ -40,21 +41,6 @@ class Sample(Search):
     """
 
     is_random: ClassVar[bool] = True
-
-    temperature: float = option(1.0, "above 1 more varied, below 1 less", gt=0)
-    top_k: int = option(0, "only this many of the likeliest tokens; 0 is all", ge=0)
-    top_p: float = option(
-        1.0,
-        "only the likeliest tokens with this share of the probability",
-        gt=0,
-        le=1,
-        suggested=0.95,
-    )
-    min_p: float = option(0.0, "only tokens this many times as likely as the likeliest", ge=0, le=1)
-    draws: int = option(
-        1, "outputs drawn for each input", ge=1, limit="paths", absent="as many as are wanted"
-    )
-    seed: int = option(1, "of the random draws", ge=0, le=LARGEST_SEED)
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:

@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seqloom.config.searches import LARGEST_SEED, SEARCHES, option
+from seqloom.config.search_methods import StochasticOptions
+from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.nn.counter_rng import gumbels, hash_counter
@@ -30,9 +31,9 @@ __all__ = ["StochasticBeam"]
 CHUNK = 2**20  # tokens that numbers are drawn for at a time
 
 
-@SEARCHES.options("stochastic")
+@SEARCHES.part("stochastic")
 @dataclass(frozen=True)
-class StochasticBeam(Search):
+class StochasticBeam(StochasticOptions, Search):
     """Different outputs, drawn without replacement.
 
     There are `width` of them, in the order in which they were drawn. The first is a draw from the
@@ -44,11 +45,6 @@ class StochasticBeam(Search):
     title: ClassVar[str] = "stochastic beam"
     is_random: ClassVar[bool] = True
 
-    width: int = option(
-        5, "paths kept", ge=1, flag="--beam", limit="paths", absent="the run's search.beam"
-    )
-    temperature: float = option(1.0, "above 1 more varied, below 1 less", gt=0)
-    seed: int = option(1, "of the random draws", ge=0, le=LARGEST_SEED)
     n_best: int = 1
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from seqloom.search.ranking import PLAIN
 __all__ = ["TextbookBeam"]
 
 
-@SEARCHES.options("textbook")
+@SEARCHES.part("textbook")
 @dataclass(frozen=True)
 class TextbookBeam(Beam):
     """The best paths by plain log-probability, until the best of all is a finished one.
