@@ -197,7 +197,8 @@ def vtt(random: Random) -> MadeUp:
         text = cue(random).replace("&", "&amp;") + random.choice(["", " &lt;3 &lrm;x"])
         time = f"00:{number:02}.000 --> 01:00:{number:02}.900{settings}"
         blocks.append(f"{name}{time}\n{voice}{text}\n")
-        blocks.append(random.choice(["NOTE\nnot said\n", "STYLE\n::cue { color: red }\n", ""]))
+        unspoken = random.choice(["note", "style", "region"]).upper()
+        blocks.append(random.choice([f"{unspoken}\nnot said\n", ""]))
     header = random.choice(["WEBVTT\n\n", "WEBVTT - a film\nKind: captions\n\n"])
     return encoded(random, header + "\n".join(blocks), "film.vtt")
 

@@ -18,10 +18,7 @@ VTT = """WEBVTT - A film
 Kind: captions
 
 NOTE
-Nobody says this.
-
-STYLE
-::cue { color: red }
+Nobody says this.\n\nSTYLE\n::cue { color: red }
 
 intro
 00:01.000 --> 00:02.500 align:start line:0

@@ -65,11 +65,11 @@ def test_translations_are_found() -> None:
     misses only what was drawn at random."""
     shortlist = Shortlist.learn(drawn_pairs(400, seed=2), (6, 12), best=1, frequent=0, rounds=8)
     assert shortlist.words.tolist() == [4, 5, 6, 7, 8, 9]
-    missed = shortlist.missed(drawn_pairs(400, seed=3))
+    missed = shortlist.count_missing(drawn_pairs(400, seed=3))
     assert 0.02 < missed.tokens < 0.1
     assert missed.sentences >= missed.tokens
     everything = Shortlist.learn(drawn_pairs(400, seed=2), (6, 12), best=12, frequent=12)
-    assert everything.missed(drawn_pairs(99, seed=3))[:2] == (0, 0)
+    assert everything.count_missing(drawn_pairs(99, seed=3))[:2] == (0, 0)
 
 
 def test_lists_hold_what_is_always_needed_and_what_is_asked_for() -> None:

@@ -147,7 +147,7 @@ def optimize(run: str | Path, request: OptimizeRequest | None = None) -> Optimiz
     models = dict(_forms(model, shortlist))
     forms = measure_forms(models, held)
     chosen = choose_form(forms, asked)
-    missed = shortlist.missed([(row.source_values, row.target_values) for row in held])
+    missed = shortlist.count_missing([(row.source_values, row.target_values) for row in held])
     made = Optimization(str(run), len(held), tuple(forms), chosen, missed)
     facts = {
         "precision": chosen.precision,

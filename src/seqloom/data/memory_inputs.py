@@ -14,7 +14,7 @@ from seqloom.data.columns import ColumnSelection
 from seqloom.data.inputs import TAB, InputFile, positions
 from seqloom.data.readers import Record
 from seqloom.data.readers.source_columns import source_record
-from seqloom.data.readers.structured import typed_record
+from seqloom.data.readers.structured import text_record
 from seqloom.data.report import Fault, FileLocation
 from seqloom.errors import ConfigError, DataError, InputError
 from seqloom.fields import join_turns, parse_list
@@ -121,9 +121,7 @@ def _object_cell(row: Mapping[str, Any], config: DataConfig, *, strict: bool = F
             f"there is a column {others[0]!r}, which the run does not read",
             remedy=f"give {config.source}",
         )
-    return _typed_cell(
-        [names[index] for index in indices], [row[names[i]] for i in indices], config
-    )
+    return _cell([names[index] for index in indices], [row[names[i]] for i in indices], config)
 
 
 def _row_cell(row: Sequence[Any], config: DataConfig) -> str:
@@ -132,7 +130,7 @@ def _row_cell(row: Sequence[Any], config: DataConfig) -> str:
     if chosen is None:
         raise _wrong_width(len(row), config)
     sources = chosen[: len(config.source_columns)]
-    return _typed_cell(config.source_columns, [row[index] for index in sources], config)
+    return _cell(config.source_columns, [row[index] for index in sources], config)
 
 
 def _list_cell(given: Sequence[Any], config: DataConfig) -> str:
@@ -140,20 +138,20 @@ def _list_cell(given: Sequence[Any], config: DataConfig) -> str:
     if config.turns and all(isinstance(each, str) for each in given):
         return join_turns(given)
     if config.turns:
-        return _typed_cell([config.source], [list(given)], config)
+        return _cell([config.source], [list(given)], config)
     if config.columns:
         return _row_cell(list(given), config)
     if all(isinstance(each, int | float) for each in given):
-        return _typed_cell([config.source], [list(given)], config)
+        return _cell([config.source], [list(given)], config)
     raise DataError(
         f"a list is given, and the run reads column {config.source}",
         remedy="give a text, a tuple of columns, or an object with their names",
     )
 
 
-def _typed_cell(labels: list[str], values: list[Any], config: DataConfig) -> str:
+def _cell(labels: list[str], values: list[Any], config: DataConfig) -> str:
     """Values of any type as the cell that a file would have given."""
-    record = typed_record(PLACE, labels, values, _sources_alone(config))
+    record = text_record(PLACE, labels, values, _sources_alone(config))
     found = record if isinstance(record, Fault) else source_record(record, config)
     if isinstance(found, Record):
         return found.cells[0]

@@ -27,7 +27,7 @@ class Preview:
     is_named: bool = False  # whether the format names its columns, and no row is here
 
     @property
-    def unused(self) -> list[str]:
+    def unread(self) -> list[str]:
         """The columns that are not read, by their names or else their positions."""
         names = self.rows[0]
         left = [place for place in range(len(names)) if place not in self.columns]

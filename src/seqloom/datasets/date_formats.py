@@ -44,23 +44,23 @@ def languages(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Spli
     """Written dates and the English names of their languages; no text is in two splits."""
     named = {locale: language_name(locale) for locale in LOCALES}
 
-    def made(day: date, style: Style) -> tuple[str, str] | None:
+    def write_pair(day: date, style: Style) -> tuple[str, str] | None:
         text = " ".join(word.text for word in date_words(day, style))
         return text, named[style.locale]
 
-    return _splits("languages", made, (seed, train, held_out), columns=("date", "language"))
+    return _splits("languages", write_pair, (seed, train, held_out), columns=("date", "language"))
 
 
 def parts(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
     """Written dates, and for each of their words whether it is weekday, day, month or year."""
 
-    def made(day: date, style: Style) -> tuple[str, str] | None:
+    def write_pair(day: date, style: Style) -> tuple[str, str] | None:
         words = date_words(day, style)
         if not set(PARTS.values()) <= {word.part for word in words}:
             return None  # several parts are written as one word
         return " ".join(word.text for word in words), " ".join(word.part for word in words)
 
-    return _splits("parts", made, (seed, train, held_out), columns=("date", "parts"))
+    return _splits("parts", write_pair, (seed, train, held_out), columns=("date", "parts"))
 
 
 def date_words(day: date, style: Style) -> list[DateWord]:
@@ -75,14 +75,14 @@ def date_words(day: date, style: Style) -> list[DateWord]:
 
 
 def _splits(
-    name: str, made: PairMaker, sizes: tuple[int, int, int], *, columns: tuple[str, str]
+    name: str, write_pair: PairMaker, sizes: tuple[int, int, int], *, columns: tuple[str, str]
 ) -> Splits:
     """Rows drawn with a seed: so many to learn from, and so many for each of the other splits."""
     seed, train, held_out = sizes
     rows: dict[str, str] = {}
     unclear = set()
     for day, style in _draws(seed, name):
-        found = made(day, style)
+        found = write_pair(day, style)
         if found is not None and rows.setdefault(*found) != found[1]:
             unclear.add(found[0])
         if len(rows) - len(unclear) >= train + 2 * held_out:

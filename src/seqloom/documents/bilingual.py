@@ -22,7 +22,7 @@ class SourceElement:
     @property
     def keeps_space(self) -> bool:
         """Whether its spaces and line ends count."""
-        return self.element.inherited("xml:space") == "preserve"
+        return self.element.find_attribute("xml:space") == "preserve"
 
     def content(self) -> InlineContent | None:
         """Its text and codes, or None if there is no text."""
@@ -91,7 +91,7 @@ class BilingualUnit:
         if not any(part.role is Role.TEXT for part in parts):
             return None
         content = InlineContent.trim(parts)
-        return "".join(part.seen for part in parts) if content is None else content.text
+        return "".join(part.visible for part in parts) if content is None else content.text
 
 
 def _refill(target: XmlElement, inner: str) -> str:

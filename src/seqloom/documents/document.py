@@ -163,7 +163,7 @@ class Document:
             if translation.strip() and translation != slot.current
         ]
         edits = _Edits(self.source.text, chosen)
-        text = edits.patched(0, len(self.source.text))
+        text = edits.apply_edits(0, len(self.source.text))
         encoding, name = self.source.encoding, self.source.name
         return encoding.encode(text, name, references=self.references)
 
@@ -178,12 +178,13 @@ class _Edits:
             (side.start, side.end, partial(str, side.text)) for side in sides
         ]
         edits += [
-            (slot.start, slot.end, partial(slot.write, said, self.patched)) for slot, said in chosen
+            (slot.start, slot.end, partial(slot.write, said, self.apply_edits))
+            for slot, said in chosen
         ]
         self.edits = sorted(edits, key=lambda edit: (edit[0], -edit[1]))
         self.starts = [edit[0] for edit in self.edits]
 
-    def patched(self, start: int, end: int) -> str:
+    def apply_edits(self, start: int, end: int) -> str:
         """A stretch of the text with the changes that lie inside it."""
         pieces, position = [], start
         first, last = bisect_left(self.starts, start), bisect_right(self.starts, end)

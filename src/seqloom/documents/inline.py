@@ -48,7 +48,7 @@ class InlinePart:
         return self.role in CODES
 
     @property
-    def seen(self) -> str:
+    def visible(self) -> str:
         """What a translator sees."""
         return self.raw if self.is_code else self.text
 
@@ -69,7 +69,7 @@ class InlineContent:
         """The content of a paragraph, or None if there is no text in it, or none that can be told
         from its codes."""
         paired = _pair(parts)
-        first, last = _trimmed(paired)
+        first, last = _inner_span(paired)
         inner = tuple(paired[first : last + 1])
         if not any(part.role is Role.TEXT for part in inner):
             return None
@@ -88,7 +88,7 @@ class InlineContent:
     @cached_property
     def text(self) -> str:
         """What a translator sees."""
-        return "".join(part.seen for part in self.parts)
+        return "".join(part.visible for part in self.parts)
 
     @cached_property
     def codes(self) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ def _pair(parts: Sequence[InlinePart]) -> list[InlinePart]:
     return paired
 
 
-def _trimmed(parts: Sequence[InlinePart]) -> tuple[int, int]:
+def _inner_span(parts: Sequence[InlinePart]) -> tuple[int, int]:
     """The first and the last part that do not only surround the rest."""
     closers = {part.start: closer.start for part, closer in _closers(parts).items()}
     around = (Role.SPACE, Role.ALONE)
@@ -257,7 +257,7 @@ def _reads_right(content: InlineContent) -> bool:
     found = [match.span() for match in content.pattern.finditer(content.text)]
     position, spans = 0, []
     for part in content.parts:
-        end = position + len(part.seen)
+        end = position + len(part.visible)
         if part.is_code:
             spans.append((position, end))
         position = end

@@ -132,7 +132,7 @@ def protect(
             writer.stand_in(next(numbers), original, pad=follows or find.end in starts, mask=mask)
         position = find.end
     writer.add(text[position:])
-    return writer.protected(copies, pattern)
+    return writer.finish(copies, pattern)
 
 
 class _StandInWriter:
@@ -160,7 +160,7 @@ class _StandInWriter:
         self.add(self.form.format(number), mask=mask)
         self.add(" " * after)
 
-    def protected(self, copies: list[str], pattern: re.Pattern[str]) -> ProtectedText:
+    def finish(self, copies: list[str], pattern: re.Pattern[str]) -> ProtectedText:
         """The whole."""
         stand_ins = {self.form.format(n): each.original for n, each in self.numbers.items()}
         texts, shapes = "".join(self.texts), "".join(self.shapes)

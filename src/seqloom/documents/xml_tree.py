@@ -66,7 +66,7 @@ class XmlElement:
         """The first child of a name."""
         return next((each for each in self.children if each.name == name), None)
 
-    def inherited(self, attribute: str) -> str | None:
+    def find_attribute(self, attribute: str) -> str | None:
         """An attribute of the element or of the nearest around it that has it."""
         node: XmlElement | None = self
         while node is not None:

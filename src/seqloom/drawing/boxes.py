@@ -296,7 +296,8 @@ def _draw_arrows(axes: "Axes", diagram: BoxDiagram) -> None:
         width = 1.1 if weight is None else 0.3 + 2.4 * weight
         axes.add_patch(
             FancyArrowPatch(
-                path=_rounded(points, curve=curve), arrowstyle="-|>,head_length=3,head_width=1.6",
+                path=_round_corners(points, curve=curve),
+                arrowstyle="-|>,head_length=3,head_width=1.6",
                 mutation_scale=1.5, color=INKS.get(arrow.kind, "0.35"), linewidth=width,
                 linestyle=DASHES.get(arrow.kind, "-"), zorder=1 if weight is not None else 2,
                 alpha=1.0 if weight is None else 0.25 + 0.75 * min(1.0, weight), fill=True,
@@ -305,7 +306,7 @@ def _draw_arrows(axes: "Axes", diagram: BoxDiagram) -> None:
         )  # fmt: skip
 
 
-def _rounded(points: Sequence[Point], *, curve: bool) -> "Path":
+def _round_corners(points: Sequence[Point], *, curve: bool) -> "Path":
     """A line with rounded corners; with `curve`, its last four points are a Bézier curve's."""
     from matplotlib.path import Path
 

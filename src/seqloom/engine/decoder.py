@@ -64,9 +64,9 @@ class CompiledState:
     def join(self, other: "CompiledState") -> "CompiledState":
         """These sentences and then those of another state, with equally many paths each."""
         if other.pool is not self.pool:
-            other = other.moved(self.pool)
+            other = other.move(self.pool)
         room = max(self.entries.shape[1], other.entries.shape[1])
-        both = [_widened(state.entries, room) for state in (self, other)]
+        both = [_widen(state.entries, room) for state in (self, other)]
         return replace(
             self,
             entries=np.concatenate(both),
@@ -77,14 +77,14 @@ class CompiledState:
         )
 
     @property
-    def seen(self) -> Bool[np.ndarray, "R C"]:
+    def visible(self) -> Bool[np.ndarray, "R C"]:
         """Which places of the lists of entries are filled and still needed."""
         places, counts = np.arange(self.entries.shape[1]), self.counts[:, None]
         return places == counts - 1 if self.last_only else places < counts
 
-    def moved(self, pool: EntryPool) -> "CompiledState":
+    def move(self, pool: EntryPool) -> "CompiledState":
         """The same with copies, in another pool, of what its paths see."""
-        seen = self.seen
+        seen = self.visible
         alive, where = np.unique(self.entries[seen], return_inverse=True)
         entries = np.zeros_like(self.entries)
         entries[seen] = pool.copy(self.pool, alive)[where]
@@ -92,13 +92,13 @@ class CompiledState:
 
     def compact(self) -> "CompiledState":
         """The same in a pool of its own, where most of the present one is seen by no path."""
-        used = self.pool.used
-        if used < ROOMY or used < 4 * len(np.unique(self.entries[self.seen])):
+        used = self.pool.size
+        if used < ROOMY or used < 4 * len(np.unique(self.entries[self.visible])):
             return self
-        return self.moved(self.pool.fresh())
+        return self.move(self.pool.fresh())
 
 
-def _widened(entries: np.ndarray, room: int) -> np.ndarray:
+def _widen(entries: np.ndarray, room: int) -> np.ndarray:
     wider = np.zeros((len(entries), room), dtype=np.int32)
     wider[:, : entries.shape[1]] = entries
     return wider
@@ -280,7 +280,7 @@ def _grown(state: CompiledState, steps: int) -> CompiledState:
     """The state with entries for so many more tokens of each path."""
     rows = len(state.counts)
     room = max(state.entries.shape[1], int(state.counts.max()) + steps)
-    entries = _widened(state.entries, room)
+    entries = _widen(state.entries, room)
     new = state.pool.take(rows * steps).reshape(rows, steps)
     places = state.counts[:, None] + np.arange(steps)
     entries[np.arange(rows)[:, None], places] = new

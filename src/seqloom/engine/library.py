@@ -322,7 +322,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 @lru_cache(maxsize=1)
-def _loaded() -> tuple[ctypes.CDLL | None, str]:
+def _load_library() -> tuple[ctypes.CDLL | None, str]:
     """The library, or None and the reason, in a sentence."""
     place = Path(os.environ.get(PLACE) or LIBRARY)
     if not place.is_file():
@@ -349,12 +349,12 @@ def _loaded() -> tuple[ctypes.CDLL | None, str]:
 
 def core_or_none() -> ctypes.CDLL | None:
     """The compiled core, if there is one that this processor can run."""
-    return _loaded()[0]
+    return _load_library()[0]
 
 
 def core() -> ctypes.CDLL:
     """The compiled core; RuntimeError where there is none."""
-    library, reason = _loaded()
+    library, reason = _load_library()
     if library is None:
         raise RuntimeError(reason)
     return library
@@ -362,7 +362,7 @@ def core() -> ctypes.CDLL:
 
 def missing_reason() -> str:
     """Why there is no compiled core, in a sentence, or nothing."""
-    return _loaded()[1]
+    return _load_library()[1]
 
 
 def instruction_sets() -> list[str]:

@@ -56,7 +56,7 @@ class AffineArrays:
     weights: np.ndarray
     bias: np.ndarray | None = None
 
-    def scaled(self, factor: float) -> "AffineArrays":
+    def scale(self, factor: float) -> "AffineArrays":
         bias = None if self.bias is None else self.bias * factor
         return AffineArrays(self.weights * factor, bias)
 

@@ -199,7 +199,7 @@ class Shortlist:
         """Symbols from all over the vocabulary, by which those that are absent are estimated."""
         return np.unique(np.linspace(SPECIAL, self.size - 1, SAMPLE, dtype=np.int64))
 
-    def missed(self, pairs: Sequence[Pair]) -> Missed:
+    def count_missing(self, pairs: Sequence[Pair]) -> Missed:
         """What outputs equal to these targets would have lacked."""
         lists = self.for_rows([source for source, _ in pairs])
         tokens, lacking, sentences = 0, 0, 0

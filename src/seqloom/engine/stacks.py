@@ -136,12 +136,12 @@ class PackedBlock:
         width = round_up(stack.width)
         maps = {
             **_mixing(block, stack),
-            "widen": _widened(block, stack),
+            "widen": _first_map(block, stack),
             "narrow": block.narrow.pad(width, round_up(block.narrow.weights.shape[1])),
         }
         if block.query is not None and block.merge is not None and stack.source_heads is not None:
             across = stack.source_heads
-            asked = block.query.scaled(across.key**-0.5)
+            asked = block.query.scale(across.key**-0.5)
             maps["query"] = _by_heads(asked, across, across.key, stack.width)
             maps["merge"] = _from_heads(block.merge, across)
         return cls(block.norms, {name: part.pack(precision) for name, part in maps.items()})
@@ -161,14 +161,14 @@ def _mixing(block: BlockArrays, stack: StackArrays) -> dict[str, AffineArrays]:
         return {"project": stack_outputs([part.pad(width, width) for part in block.project])}
     query, key, value = block.project
     parts = [
-        _by_heads(query.scaled(heads.key**-0.5), heads, heads.key, stack.width),
+        _by_heads(query.scale(heads.key**-0.5), heads, heads.key, stack.width),
         _by_heads(key, heads, heads.key, stack.width),
         _by_heads(value, heads, heads.value, stack.width),
     ]
     return {"project": stack_outputs(parts), "combine": _from_heads(block.combine, heads)}
 
 
-def _widened(block: BlockArrays, stack: StackArrays) -> AffineArrays:
+def _first_map(block: BlockArrays, stack: StackArrays) -> AffineArrays:
     """The first map of the inner network; of a gated one, both halves filled up."""
     inner, width = round_up(block.narrow.weights.shape[1]), round_up(stack.width)
     if stack.activation != "gated":

@@ -52,7 +52,7 @@ class EntryPool:
         weakref.finalize(self, core().sl_pool_free, self.handle)
 
     @property
-    def used(self) -> int:
+    def size(self) -> int:
         """Entries that were taken."""
         return int(core().sl_pool_used(self.handle))
 

@@ -75,12 +75,12 @@ def _options(facts: Mapping[str, Any], place: Path) -> ColumnOptions:
         return next(fitting, known[0]).model_validate(table)
     except ValidationError as error:
         name = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise _damaged(name, place) from None
+        raise _damage_error(name, place) from None
 
 
 def _unknown_kind(kind: Any, module: Any, place: Path) -> RunError:
     if not isinstance(kind, str) or not isinstance(module, str):
-        return _damaged("kind", place)
+        return _damage_error("kind", place)
     return RunError(
         f"is a column of kind {kind!r}, which the module {module} registers",
         place=place,
@@ -88,7 +88,7 @@ def _unknown_kind(kind: Any, module: Any, place: Path) -> RunError:
     )
 
 
-def _damaged(name: str, place: Path) -> RunError:
+def _damage_error(name: str, place: Path) -> RunError:
     return RunError(
         f"its configuration is damaged at {name or 'the top'}",
         place=place,

@@ -92,7 +92,7 @@ class TextField(PersistentField[TextConfig]):
     @classmethod
     def _learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         if config.vocabulary:
-            return cls._given(config)
+            return cls._from_file(config)
         clean = (_normalize(config, text) for text in texts)
         if config.spelling and (config.unit != "symbol" or config.spelling < SHORTEST):
             raise ConfigError(
@@ -107,7 +107,7 @@ class TextField(PersistentField[TextConfig]):
         return cls(config, tokenizer, Spelling.learn(config, kept, seed=seed))
 
     @classmethod
-    def _given(cls, config: TextConfig) -> Self:
+    def _from_file(cls, config: TextConfig) -> Self:
         """The vocabulary of a file, in its order."""
         check_unit(config.unit)
         listed = read_vocabulary(config.vocabulary)

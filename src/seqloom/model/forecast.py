@@ -87,11 +87,11 @@ class LastValueEncoder(WrappingEncoder):
     def connections(self) -> Connections:
         """Of the last position nothing is left but what is known ahead."""
         found = self.inner.connections()
-        edges = tuple(self._levelled(edge) for edge in found.edges)
+        edges = tuple(self._with_level(edge) for edge in found.edges)
         last = Connection(SOURCE, "encoder.input", "level", "field", field=self._level)
         return Connections(found.nodes, (*edges, last), found.order)
 
-    def _levelled(self, edge: Connection) -> Connection:
+    def _with_level(self, edge: Connection) -> Connection:
         if edge.tail != SOURCE or self.known:
             return edge
         return replace(edge, steps="field", field=_all_but_last)
@@ -305,7 +305,7 @@ class AutoregressiveForecast(ForecastHead):
         heads = [OUTPUT, *(INPUT for edge in inner.edges if edge.kind == "feedback")]
         for head in heads:
             edges.append(Connection(OUTPUT, head, "feedback", "recent", self.lags))
-            edges.append(Connection(SOURCE, head, "values", "field", field=self._observed))
+            edges.append(Connection(SOURCE, head, "values", "field", field=self._last_values))
         if self.covariates and INPUT in heads:
             edges.append(Connection(SOURCE, INPUT, "values", "field", field=self._ahead))
         edges.append(Connection(OUTPUT, FORECAST))
@@ -315,7 +315,7 @@ class AutoregressiveForecast(ForecastHead):
         )
         return Connections(nodes, tuple(edges)).merge(_forecast_connections())
 
-    def _observed(self, step: int, items: int) -> Sequence[int]:
+    def _last_values(self, step: int, items: int) -> Sequence[int]:
         """The observed values among the last `lags` before a step; the very last alone is zero."""
         left = self.lags - step
         return range(max(0, items - left), items) if left > 1 else ()

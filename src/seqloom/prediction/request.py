@@ -76,6 +76,6 @@ class DecodingRequest:
         """Whether all outputs found are told, rather than the best alone."""
         return self.n_best > 1 or self.search.returns_all
 
-    def wanted(self, outputs: list[Hypothesis]) -> list[Hypothesis]:
+    def select(self, outputs: list[Hypothesis]) -> list[Hypothesis]:
         """The outputs to tell, of those found."""
         return outputs if self.search.returns_all else outputs[: self.n_best]

@@ -28,17 +28,17 @@ def search_from_config(options: SearchConfig, n_best: int, *, automatic: str = "
     `automatic` is the kind to use where the run names none: a beam, or greedy search where a beam
     would keep one path, unless told otherwise.
     """
-    kind, given = _chosen_search(options, max(options.beam, n_best), automatic)
+    kind, given = _search_choice(options, max(options.beam, n_best), automatic)
     return build_search(kind, given, options, n_best=n_best)
 
 
 def describe_search(options: SearchConfig, *, automatic: str = "") -> dict[str, Any]:
     """The kind of that search, and the options that the run sets of it."""
-    kind, given = _chosen_search(options, options.beam, automatic)
+    kind, given = _search_choice(options, options.beam, automatic)
     return {"kind": kind, **({"width": options.beam} if kind == "beam" else {}), **given}
 
 
-def _chosen_search(
+def _search_choice(
     options: SearchConfig, width: int, automatic: str
 ) -> tuple[str, Mapping[str, Any]]:
     if options.method == AUTO:

@@ -252,7 +252,7 @@ class TextPredictor(Predictor):
     ) -> Output:
         """The best output for an input, with whatever was asked for beside it."""
         read = self._source_tokens(source, found.source_positions)
-        ranked = [self._output(source, each, read, asked) for each in asked.wanted(found.outputs)]
+        ranked = [self._output(source, each, read, asked) for each in asked.select(found.outputs)]
         return replace(
             ranked[0],
             n_best=tuple(ranked) if asked.returns_n_best else (),

@@ -43,7 +43,7 @@ def search_whole(
     if found is None:
         return None
     if asked.trace:
-        wanted = [asked.wanted(outputs) for outputs in found]
+        wanted = [asked.select(outputs) for outputs in found]
         found = engine.compiled.attend(rows, wanted, limits)
     return {
         each.tag: model.build_output(

@@ -71,10 +71,10 @@ Judge = Callable[[Evidence], Iterable[Finding]]
 def columns_not_read(evidence: Evidence) -> Iterator[Finding]:
     """Columns of the file that are neither source nor target nor weight."""
     preview = evidence.preview
-    if preview is None or not preview.unused:
+    if preview is None or not preview.unread:
         return
-    names = ", ".join(preview.unused[:NAMED]) + ", ..." * (len(preview.unused) > NAMED)
-    if len(preview.unused) == 1:
+    names = ", ".join(preview.unread[:NAMED]) + ", ..." * (len(preview.unread) > NAMED)
+    if len(preview.unread) == 1:
         yield Finding(f"column {names} is not read; name it with --source or --target to read it")
     else:
         yield Finding(

@@ -120,7 +120,7 @@ class OptimizedRun:
         arrays = _arrays(self.saved.load("shortlist"))
         return Shortlist.restore(arrays, place=str(self.saved.path))
 
-    def compiled(self, *, shortlist: bool) -> CompiledModel:
+    def compile(self, *, shortlist: bool) -> CompiledModel:
         """The model in bytes."""
         tensors = _arrays(self.saved.load("model"))
         place, forms = str(self.saved.path), self.facts["forms"]
@@ -201,7 +201,7 @@ def run_engine(
         )
     packed = found is not None and found.is_packed and core_or_none() is not None
     if found is not None and packed and precision == "int8":
-        whole = found.compiled(shortlist=bool(short))
+        whole = found.compile(shortlist=bool(short))
         return DeferredModel(read), core_engine(whole, "int8")
     network = read()
     shortlist = cast(OptimizedRun, found).shortlist() if short else None

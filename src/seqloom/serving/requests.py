@@ -56,7 +56,7 @@ class PredictRequest(StrictModel):
         """What is asked of a model with this configuration; None leaves the search to it."""
         search = None
         if self.search is not None:
-            kind, given = self.search.kind, _bounded_options(self.search, limits)
+            kind, given = self.search.kind, _options_within(self.search, limits)
             search = build_search(kind, given, config, n_best=self.n_best)
         return PredictionRequest(search, self.n_best, self.output_options())
 
@@ -165,7 +165,7 @@ def _first_value(option: PartOption) -> float | None:
     return None if option.absent else option.default
 
 
-def _bounded_options(search: OptionsTable, limits: ServingConfig) -> Mapping[str, Any]:
+def _options_within(search: OptionsTable, limits: ServingConfig) -> Mapping[str, Any]:
     """The options given, and defaults that would exceed a limit of the server lowered to it."""
     lowered = {
         each.name: getattr(limits, each.limit)

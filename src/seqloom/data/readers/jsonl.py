@@ -10,7 +10,7 @@ from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.lines import LONGEST_LINE, text_lines
 from seqloom.data.readers.reader import READERS, FileReader, Record
-from seqloom.data.readers.structured import VALUE_KINDS, typed_record
+from seqloom.data.readers.structured import VALUE_KINDS, text_record
 from seqloom.data.report import Fault, FileLocation, Reason, map_lines, map_sound
 from seqloom.errors import DataError
 
@@ -84,12 +84,12 @@ class _ValuePicker:
             if lacking:
                 problem = f"there is no column {lacking[0]!r}"
                 return Fault(Reason.MISSING, place, problem, "add it")
-            return typed_record(place, self.names, [row[name] for name in self.names], self.wanted)
+            return text_record(place, self.names, [row[name] for name in self.names], self.wanted)
         if len(row) != self.width:
             problem = f"expected {self.width} columns, found {len(row)}"
             return Fault(Reason.COLUMNS, place, problem, "write all rows alike")
         labels = [str(index + 1) for index in self.indices]
-        return typed_record(place, labels, [row[index] for index in self.indices], self.wanted)
+        return text_record(place, labels, [row[index] for index in self.indices], self.wanted)
 
 
 def _parse(line: str, place: FileLocation) -> tuple[JsonRow, FileLocation] | Fault:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.reader import READERS, FileReader, Record
-from seqloom.data.readers.structured import typed_record
+from seqloom.data.readers.structured import text_record
 from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import DataError
 
@@ -104,7 +104,7 @@ def _parquet_rows(
                 problem = "a text of the row is not UTF-8"
                 yield Fault(Reason.ENCODING, place, problem, "write it again as a string")
             else:
-                yield typed_record(place, names, list(values), wanted)
+                yield text_record(place, names, list(values), wanted)
 
 
 def _values(column: Any) -> list[Any]:

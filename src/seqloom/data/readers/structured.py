@@ -7,12 +7,12 @@ from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.reader import Record
 from seqloom.data.report import Fault, FileLocation, Reason
 
-__all__ = ["VALUE_KINDS", "cell_text", "number_text", "turns_text", "typed_record"]
+__all__ = ["VALUE_KINDS", "cell_text", "number_text", "text_record", "turns_text"]
 
 VALUE_KINDS = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
 
 
-def typed_record(
+def text_record(
     place: FileLocation, labels: list[str], values: list[Any], wanted: ColumnSelection
 ) -> Record | Fault:
     """Every value as the text that a TSV file would have in its place; the weight comes last."""

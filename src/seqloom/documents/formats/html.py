@@ -87,7 +87,7 @@ class _Flow:
         self.hidden: _Hidden | None = None
 
     @property
-    def translated(self) -> bool:
+    def is_translatable(self) -> bool:
         """Whether text here is translated."""
         return not self.open or self.open[-1].translated
 
@@ -97,9 +97,9 @@ class _Flow:
             yield from self._start(token)
         elif token.kind is TokenKind.END:
             yield from self._end(token)
-        elif self.translated and token.kind is TokenKind.TEXT:
+        elif self.is_translatable and token.kind is TokenKind.TEXT:
             self.parts += text_parts(token.raw, token.start, xml=False)
-        elif self.translated:
+        elif self.is_translatable:
             self._add(token.start, token.end)
 
     def flush(self) -> Iterator[Slot]:
@@ -110,7 +110,7 @@ class _Flow:
             yield _slot(self.source, content)
 
     def _start(self, token: MarkupToken) -> Iterator[Slot]:
-        before, inline = self.translated, token.name in INLINE
+        before, inline = self.is_translatable, token.name in INLINE
         translated = self._is_translated(token)
         if self.hidden is None and not (inline and (translated or before)):
             yield from self.flush()
@@ -129,14 +129,14 @@ class _Flow:
             self.open.append(_Element(token.name, translated and self.hidden is None))
 
     def _end(self, token: MarkupToken) -> Iterator[Slot]:
-        before, inline = self.translated, token.name in INLINE
+        before, inline = self.is_translatable, token.name in INLINE
         names = [element.name for element in self.open]
         if token.name in names:
             del self.open[len(names) - 1 - names[::-1].index(token.name) :]
         if self.hidden is not None and len(self.open) <= self.hidden.depth:
             self._add(self.hidden.start, token.end if inline else token.start)
             self.hidden = None
-        elif inline and before and self.translated:
+        elif inline and before and self.is_translatable:
             self._add(token.start, token.end, role=Role.CLOSE, name=token.name)
         elif before and inline:
             yield from self.flush()
@@ -158,7 +158,7 @@ class _Flow:
         """Whether the text in an element is."""
         if _says_no(token) or token.name in OPAQUE:
             return False
-        return self.translated or (token.attribute("translate") or "").lower() == "yes"
+        return self.is_translatable or (token.attribute("translate") or "").lower() == "yes"
 
     def _attributes(self, token: MarkupToken) -> Iterator[Slot]:
         for name, value in token.attributes.items():

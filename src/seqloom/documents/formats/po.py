@@ -52,7 +52,7 @@ class _PoEntry:
         """Its translations."""
         return [text for name, text in self.texts.items() if name.startswith("msgstr")]
 
-    def said(self, keyword: str) -> str | None:
+    def text_of(self, keyword: str) -> str | None:
         """What it says after a keyword."""
         text = self.texts.get(keyword)
         return None if text is None else text.said
@@ -73,8 +73,8 @@ class PoFormat(DocumentFormat):
     def slots(self, source: DocumentSource) -> Iterator[Slot]:
         """The slots of all entries that are not translated, or of all."""
         entries = list(_Reader(source).entries())
-        header = next((each for each in entries if not each.said("msgid")), None)
-        found = FORMS.search(header.said("msgstr") or "") if header else None
+        header = next((each for each in entries if not each.text_of("msgid")), None)
+        found = FORMS.search(header.text_of("msgstr") or "") if header else None
         for entry in entries:
             if entry is not header:
                 yield from _entry_slots(source, entry, int(found[1][:9]) if found else None)
@@ -164,7 +164,7 @@ def _may_follow(keyword: str, known: list[str]) -> bool:
 
 def _entry_slots(source: DocumentSource, entry: _PoEntry, needed: int | None) -> Iterator[Slot]:
     """A slot for each form of an entry that has no translation, or for each."""
-    plural = entry.said("msgid_plural")
+    plural = entry.text_of("msgid_plural")
     forms = entry.forms
     empty = [form for form in forms if not form.said]
     if plural is not None and empty and needed is not None and len(forms) < needed:
@@ -173,12 +173,12 @@ def _entry_slots(source: DocumentSource, entry: _PoEntry, needed: int | None) ->
         )
     for number, form in enumerate(forms):
         singular = plural is None or (number == 0 and len(forms) > 1)
-        text = entry.said("msgid") if singular else plural
+        text = entry.text_of("msgid") if singular else plural
         if text and text.strip() and (not form.said or source.options.replace):
             segment = Segment(
                 text.strip(),
                 source.place(entry.start),
-                entry.said("msgctxt") or "",
+                entry.text_of("msgctxt") or "",
                 translation=form.said.strip() or None,
             )
             write = _PoWriter(text, source.newline())

@@ -12,7 +12,8 @@ __all__ = ["VttFormat"]
 STAMP = r"(?:\d{2,}:)?\d{2}:\d{2}\.\d{3}"
 TIMES = re.compile(rf"\s*{STAMP}\s+-->\s+{STAMP}(?:\s.*)?")
 HEADER = re.compile(r"WEBVTT(?:[ \t].*)?")
-UNSPOKEN = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s.*)?")
+BLOCKS = ("note", "style", "region")  # that nobody says; files have them in capitals
+UNSPOKEN = re.compile(rf"(?:{'|'.join(BLOCKS).upper()})(?:\s.*)?")
 TAG = re.compile(r"</(?P<close>\w*)>|<(?:(?P<open>[A-Za-z]\w*)(?:[ \t\r\n.][^<>]*)?|[\d:.]+)>")
 
 

@@ -50,7 +50,7 @@ def _unit(source: DocumentSource, holder: XmlElement, *, state: bool) -> Bilingu
     if original is None:
         start = holder.opening.start
         raise source.error(start, f"<{holder.name}> has no <source>; add it or remove the unit")
-    if holder.inherited("translate") == "no":
+    if holder.find_attribute("translate") == "no":
         return None
     after = holder.child("seg-source") or original
     tag = original.tag.replace("source", "target")

@@ -269,7 +269,7 @@ class ComparedSizes(NamedTuple):
 def _with_heads(score: ScoreArrays, heads: HeadProjections) -> ScoreArrays:
     """The maps of all heads, each after its own projection."""
     query = _after_heads(score.query, affine(heads.from_query), heads.count)
-    key = _after_heads(score.key, affine(heads.from_key), heads.count).scaled(score.factor)
+    key = _after_heads(score.key, affine(heads.from_key), heads.count).scale(score.factor)
     return replace(score, query=query, key=key, factor=1.0)
 
 
@@ -295,7 +295,7 @@ def _(score: DotScore, query: int) -> ComparedSizes:
 
 @score_form.register
 def _(score: GeneralScore, query: int) -> ComparedSizes:
-    key = affine(score.map).scaled(score.factor)
+    key = affine(score.map).scale(score.factor)
     return ComparedSizes(ScoreArrays(key=key), query, score.map.in_features)
 
 

@@ -137,7 +137,7 @@ def _(mixing: SelfAttention, width: int) -> MixingArrays:
 @mixing_form.register
 def _(mixing: SimpleAttention, width: int) -> MixingArrays:
     same = AffineArrays(np.eye(width, dtype=np.float32))
-    project = same.scaled(math.sqrt(width)), same, same  # whose products are x·x
+    project = same.scale(math.sqrt(width)), same, same  # whose products are x·x
     return MixingArrays(Heads(1, width, width), project, same)
 
 

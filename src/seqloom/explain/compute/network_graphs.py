@@ -130,7 +130,7 @@ def architecture_graph(network: Network) -> NetworkGraph:
         nodes.append(GraphNode(name, parts.full_label(name), node.kind, x, y, ((name, 0),)))
     edges: dict[tuple[str, str], GraphEdge] = {}
     for edge in parts.edges:
-        pair = parts.shown(edge.tail), parts.shown(edge.head)
+        pair = parts.node_of(edge.tail), parts.node_of(edge.head)
         if pair[0] != pair[1] or edge.tail == edge.head:
             if edge.kind != "self-attention":
                 edges.setdefault(pair, GraphEdge(*pair, edge.kind))
@@ -186,7 +186,7 @@ class _Parts:
         self.encoder = [name for name in rows if name.startswith("encoder.")]
         self.heights = self._heights(rows)
 
-    def shown(self, name: str) -> str:
+    def node_of(self, name: str) -> str:
         """The node that a value is drawn as."""
         while name in self.merged:
             name = self.merged[name]
@@ -203,7 +203,7 @@ class _Parts:
         """What each node reads, the output first."""
         found: dict[str, list[str]] = {}
         for edge in self.edges:
-            head, tail = self.shown(edge.head), self.shown(edge.tail)
+            head, tail = self.node_of(edge.head), self.node_of(edge.tail)
             if head != tail or edge.head == edge.tail:
                 label = "itself" if head == tail else self.side_label(tail)
                 kind = "" if edge.kind in ("up", "time") else f" ({edge.kind})"
@@ -236,7 +236,7 @@ class _Parts:
         found = {name: float(y) for y, name in enumerate(own) if name != "encoder.code"}
         top = max(found.values(), default=0.0)
         asking = {
-            self.shown(edge.head)
+            self.node_of(edge.head)
             for edge in self.edges
             if edge.kind == "attention" or (edge.steps == "all" and edge.kind in ("up", "pooling"))
         }
@@ -256,7 +256,7 @@ class _Parts:
         steps = [1 + ASKING * (name in asking and bool(own)) for name in other]
         found |= {name: shift + sum(steps[: y + 1]) - 1 for y, name in enumerate(other)}
         if "encoder.code" in own:
-            heads = [found[self.shown(e.head)] for e in self.edges if e.tail == "encoder.code"]
+            heads = [found[self.node_of(e.head)] for e in self.edges if e.tail == "encoder.code"]
             found["encoder.code"] = top if other == ["head.output"] else min(heads)
         return {name: round(y, 2) for name, y in found.items()}
 
@@ -269,9 +269,9 @@ class _Parts:
         """Nodes from below to above: each after those of its step that it reads."""
         below = {
             name: {
-                self.shown(edge.tail)
+                self.node_of(edge.tail)
                 for edge in self.edges
-                if self.shown(edge.head) == name and edge.steps not in LATER
+                if self.node_of(edge.head) == name and edge.steps not in LATER
             }
             for name in names
         }
@@ -310,11 +310,11 @@ class _Unrolled:
 
     def graph(self) -> NetworkGraph:
         """All nodes that are shown, and the edges between them."""
-        values = {self._shown(value) for name in self.parts.nodes for value in self._steps(name)}
+        values = {self._value_of(value) for name in self.parts.nodes for value in self._steps(name)}
         stands: dict[NodeStep, list[NodeStep]] = {}
         for name in self.parts.nodes:
             for value in self._steps(name):
-                stands.setdefault(self._shown(value), []).append(value)
+                stands.setdefault(self._value_of(value), []).append(value)
         nodes = {
             value: self._node(value, tuple(stands[value]))
             for value in sorted(values, key=self._place)
@@ -342,7 +342,7 @@ class _Unrolled:
                 chosen = self.trace.output.positions if self.aligned else steps
                 return [(name, step) for step in steps if step in chosen]
 
-    def _shown(self, value: NodeStep) -> NodeStep:
+    def _value_of(self, value: NodeStep) -> NodeStep:
         """The value that a value is drawn as."""
         while value[0] in self.parts.merged or self._is_prefix(value):
             (value,) = self.inputs[value]
@@ -407,7 +407,7 @@ class _Unrolled:
         for (tail, head), edge in self.edges.items():
             if not {tail[0], head[0]} <= set(self.parts.nodes):
                 continue
-            pair = self._shown(tail), self._shown(head)
+            pair = self._value_of(tail), self._value_of(head)
             if pair[0] == pair[1] or not set(pair) <= set(nodes):
                 continue
             weight = None

@@ -30,7 +30,7 @@ def tensor_pairs(model: ModelConfig) -> list[TensorPair]:
         for layer in range(options.layers):
             pairs += _block(side, layer)
         if options.norm == "first":
-            pairs += _named(f"{side}.norm", f"model.{side}.layer_norm")
+            pairs += _name_pairs(f"{side}.norm", f"model.{side}.layer_norm")
     return pairs
 
 
@@ -77,11 +77,11 @@ def _block(side: str, layer: int) -> list[TensorPair]:
     return [
         pair
         for own, names in parts.items()
-        for pair in _named(f"{ours}.{own}", *(f"{theirs}.{name}" for name in names))
+        for pair in _name_pairs(f"{ours}.{own}", *(f"{theirs}.{name}" for name in names))
     ]
 
 
-def _named(ours: str, *theirs: str) -> list[TensorPair]:
+def _name_pairs(ours: str, *theirs: str) -> list[TensorPair]:
     return [
         TensorPair(f"{ours}.{kind}", tuple(f"{name}.{kind}" for name in theirs)) for kind in KINDS
     ]
