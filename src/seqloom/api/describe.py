@@ -1,5 +1,6 @@
 """A run in words: its fields, its parts, its held-out results."""
 
+import shlex
 from pathlib import Path
 
 from seqloom.api.load import load
@@ -37,7 +38,8 @@ def describe(run: str | Path) -> list[str]:
 def example_command(run: Path, data: str) -> str:
     """The command that uses a finished run, which was trained on this data."""
     config = load_config(RunDirectory(run))
-    return task_of(config).example_command(config, run, data)
+    quoted = Path(shlex.quote(str(run)))  # as a shell reads it
+    return task_of(config).example_command(config, quoted, shlex.quote(data))
 
 
 def _exposure_gap(validation: Validation) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.diagnosis import diagnose
 from seqloom.runs.fine_tuning import PretrainedRun, open_pretrained_run
 from seqloom.runs.learner import Learner, new_network
-from seqloom.runs.observer import Plan, SilentObserver, TrainingObserver
+from seqloom.runs.observer import Plan, SilentObserver, TrainingObserver, ValidationSample
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.pretrained_embeddings import PretrainedEmbeddings
 from seqloom.runs.pretrained_front_end import PretrainedFrontEnd
@@ -186,6 +187,8 @@ class _Training:
         if self.prepared.base is not None:
             self._initialize_from(self.prepared.base)
         self.watch.on_start(self._plan(notes))
+        if self._lacks_validation:
+            self._validate(stop)
         if not self._stop_reason:
             after, training = self.learner.progress.step, self.config.training
             with (
@@ -194,7 +197,8 @@ class _Training:
             ):
                 self._compare_surroundings(together)
                 self._training_loop(together, stop)
-            self._draw()
+            with stop.interruptible("stopped; all updates are made and saved"):
+                self._draw()
         return self._finish()
 
     def _ranks(self, stop: StopRequest, launched: Ranks | None) -> AbstractContextManager[Ranks]:
@@ -212,7 +216,7 @@ class _Training:
         learner.begin(base.initial_weights(learner.network), place=str(base))
         learner.progress = replace(learner.progress, origin=base.origin)
         self.directory.save_checkpoint(0, learner.files(), progress=learner.progress.as_dict())
-        self.directory.append_event({"event": "begun", "step": 0, "from": str(base)})
+        self._append_event({"event": "begun", "step": 0, "from": str(base)})
         self.watch.on_message(f"begins from {base}")
 
     def _training_loop(self, ranks: Ranks, stop: StopRequest) -> None:
@@ -222,8 +226,7 @@ class _Training:
             if update.step % EVENT_EVERY == 0:
                 self._record({"event": "update", **update.figures()})
             if self._is_due(update.step):
-                with threads(cores()):
-                    self._validate()
+                self._validate(stop)
                 if self._stop_reason:
                     return
             if stop.asked or update.stop:
@@ -236,8 +239,12 @@ class _Training:
             self.told = fitted
             self.watch.on_schedule(fitted, self.config.training.minutes)
 
+    def _append_event(self, event: dict[str, Any]) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.directory.append_event({**event, "time": now})
+
     def _record(self, event: dict[str, Any]) -> None:
-        self.directory.append_event(event)
+        self._append_event(event)
         if self.board is not None:
             self.board.add_event(event)
 
@@ -247,12 +254,19 @@ class _Training:
             yield from self.learner.updates(ranks)
         except DivergedError as error:
             step = self.learner.progress.step + 1
-            self.directory.append_event({"event": "diverged", "step": step, "why": str(error)})
+            self._append_event({"event": "diverged", "step": step, "why": str(error)})
             raise
 
     def _is_due(self, step: int) -> bool:
         every = validation_interval(self.config.training, self.learner.progress)
         return step % every == 0 or step == self._rest or self._out_of_time
+
+    @property
+    def _lacks_validation(self) -> bool:
+        """Whether a signal has ended the validation of the step that it goes on from."""
+        progress = self.learner.progress
+        due = progress.step > 0 and self._is_due(progress.step)
+        return due and all(each.step != progress.step for each in progress.validations)
 
     @property
     def _last_update(self) -> int:
@@ -306,8 +320,33 @@ class _Training:
             notes=(*self.prepared.notes, *notes),
         )
 
-    def _validate(self) -> None:
-        """Measure the weights that would be used, save the step, and keep only the steps needed."""
+    def _validate(self, stop: StopRequest) -> None:
+        """Measure the weights that would be used, save the step, and keep only the steps needed.
+
+        A signal ends the measuring: the step is saved, and measured when the run goes on.
+        """
+        try:
+            with stop.interruptible("stopped"), threads(cores()):
+                files, validation, samples = self._measure()
+        except Interrupted:
+            raise self._save_and_interrupt() from None
+        training, progress = self.config.training, self.learner.progress
+        progress = replace(progress, validations=(*progress.validations, validation))
+        progress = refit_schedule(training, progress)
+        self.learner.progress = progress
+        self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
+        figures = {**dataclasses.asdict(validation), "seconds": progress.seconds}
+        self._record({"event": "validation", **figures})
+        best = progress.best(training.monitor) or validation
+        choice = training.monitor, training.average, training.average_steps
+        before = replace(progress, validations=progress.validations[:-1])  # should this step fail
+        keep = {*progress.steps_to_average(*choice), *before.steps_to_average(*choice)}
+        self.directory.prune({best.step, *keep})
+        self.watch.on_validation(validation, samples[: training.samples], best=best == validation)
+
+    def _measure(self) -> tuple[dict[str, dict[str, Tensor]], Validation, list[ValidationSample]]:
+        """What the step saves, what its weights or their average reach on held-out rows, and a few
+        outputs."""
         training, progress = self.config.training, self.learner.progress
         choice = training.monitor, training.average, training.average_steps
         files = self.learner.files()
@@ -322,18 +361,7 @@ class _Training:
             else:
                 held_out.set_weights(files["model"])
         samples = held_out.samples()
-        validation = held_out.validation(progress, measured, samples)
-        progress = replace(progress, validations=(*progress.validations, validation))
-        progress = refit_schedule(training, progress)
-        self.learner.progress = progress
-        self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
-        figures = {**dataclasses.asdict(validation), "seconds": progress.seconds}
-        self._record({"event": "validation", **figures})
-        best = progress.best(training.monitor) or validation
-        before = replace(progress, validations=progress.validations[:-1])  # should this step fail
-        keep = {*progress.steps_to_average(*choice), *before.steps_to_average(*choice)}
-        self.directory.prune({best.step, *keep})
-        self.watch.on_validation(validation, samples[: training.samples], best=best == validation)
+        return files, held_out.validation(progress, measured, samples), samples
 
     def _load_step_weights(self, numbers: list[int]) -> list[dict[str, Tensor]]:
         """The weights of these steps, as far as they can be read."""
@@ -389,6 +417,6 @@ class _Training:
             return ""
         self.watch.on_warning(verdict.sentence)
         event = {"event": "verdict", "step": progress.step, **dataclasses.asdict(verdict)}
-        if event not in self.directory.events():
-            self.directory.append_event(event)
+        if not any(event.items() <= each.items() for each in self.directory.events()):
+            self._append_event(event)
         return verdict.sentence

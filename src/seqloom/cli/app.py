@@ -29,7 +29,7 @@ from seqloom.cli.option_groups import OptionGroup, add_command
 from seqloom.cli.panels import MACHINE, MODEL
 from seqloom.cli.predict import predict
 from seqloom.cli.serve import serve
-from seqloom.cli.terminal import behave_as_filter
+from seqloom.cli.terminal import behave_as_filter, print_hint, tolerate_lost_log
 from seqloom.cli.vectors import vectors
 from seqloom.cli.wording import CommandGroup
 from seqloom.errors import ConfigError
@@ -183,7 +183,7 @@ def train(
             watch=console,
         )
     if console.speaks:
-        print(f"\nTry it:  {example_command(run, data)}")
+        print_hint(f"\nTry it:  {example_command(run, data)}")
 
 
 @command
@@ -301,7 +301,8 @@ def options() -> None:
 
 def main() -> None:
     """The entry point: errors that users can cause end in one sentence and an exit code."""
-    app()
+    with tolerate_lost_log():
+        app()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 """Errors in the words of the command line: remedies name the options that the command has."""
 
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from seqloom.cli.system_errors import SYSTEM_ERRORS, system_error
+from seqloom.cli.terminal import discard_output
 from seqloom.errors import SeqloomError
 from seqloom.remedies import Command, Phrase, Setting, Wording
 
@@ -80,11 +83,23 @@ class CommandGroup(TyperGroup):
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the command that is asked for."""
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
         except SeqloomError as error:
-            sentence = error.parts(self._wording(ctx)).sentence
-            typer.echo(f"seqloom: {sentence}", err=True)
-            raise typer.Exit(error.exit_code) from None
+            raise self._exit(ctx, error) from None
+        except SYSTEM_ERRORS as error:
+            known = system_error(error)
+            if known is None:
+                raise
+            discard_output(sys.stdout)
+            raise self._exit(ctx, known) from None
+
+    def _exit(self, ctx: typer.Context, error: SeqloomError) -> typer.Exit:
+        """Say what is wrong, and the exit with its code."""
+        sentence = error.parts(self._wording(ctx)).sentence
+        print(f"seqloom: {sentence}", file=sys.stderr)
+        return typer.Exit(error.exit_code)
 
     def _wording(self, ctx: typer.Context) -> CommandWording:
         command = self.get_command(ctx, ctx.invoked_subcommand or "")

@@ -29,12 +29,16 @@ __all__ = [
 CHUNK = 1 << 20
 
 ALLOW = Remedy("allow this user to write there, or choose another directory for {}", Setting("run"))
+OPEN_MORE = "raise the limit on open files (ulimit -n) and run the same command again"
 CURES: Mapping[int, Phrase] = {
     errno.ENOSPC: "free some space and run the same command again",
     errno.EDQUOT: "free some space and run the same command again",
     errno.EACCES: ALLOW,
     errno.EPERM: ALLOW,
     errno.EROFS: Remedy("choose a directory for {} on a disk that can be written", Setting("run")),
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f) and run the same command again",
+    errno.EMFILE: OPEN_MORE,
+    errno.ENFILE: OPEN_MORE,
     errno.EIO: "check the disk, then run the same command again",
     errno.ELOOP: "put the file itself in place of the symbolic link",
     errno.ENXIO: "put a plain file in its place",

@@ -11,6 +11,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields.field_files import FieldState
 from seqloom.fields.specials import EMPTY, END, SPECIAL_SYMBOLS, START, UNK
+from seqloom.fields.tokenizers.interruptible import run_interruptibly
 from seqloom.fields.tokenizers.piece_file import FIRST_PIECE, read_pieces
 from seqloom.fields.tokenizers.tokenizer import BYTE_CONTENTS, Ids
 from seqloom.randomness import key
@@ -191,7 +193,8 @@ def _train(config: TextConfig, lines: Iterable[str]) -> bytes:
     """sentencepiece's model file: one thread, no log, and all normalisation left to us."""
     model = io.BytesIO()
     names = dict(zip(("pad", "unk", "bos", "eos"), SPECIAL_SYMBOLS, strict=True))
-    sentencepiece().SentencePieceTrainer.train(
+    train = partial(
+        sentencepiece().SentencePieceTrainer.train,
         sentence_iterator=iter(lines),
         input_format="tsv",
         model_writer=model,
@@ -211,4 +214,5 @@ def _train(config: TextConfig, lines: Iterable[str]) -> bytes:
         num_threads=1,
         minloglevel=2,
     )
+    run_interruptibly(train)
     return model.getvalue()

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from seqloom.errors import Interrupted
@@ -22,6 +22,18 @@ class StopRequest:
     def __init__(self) -> None:
         self.asked = False
         self.at_once = True
+        self.sentence = NOTHING_YET
+
+    @contextmanager
+    def interruptible(self, sentence: str) -> Iterator[None]:
+        """Within the block a request to stop, also an earlier one, ends it at once: Interrupted."""
+        if self.asked:
+            raise Interrupted(sentence)
+        self.at_once, self.sentence = True, sentence
+        try:
+            yield
+        finally:
+            self.at_once = False
 
     def defer(self) -> None:
         """From now on there is something to save first."""
@@ -34,6 +46,7 @@ class StopRequest:
 def stop_signals(*, first: bool = True) -> Iterator[StopRequest]:
     """SIGINT, SIGTERM and SIGHUP ask to stop; a second one ends the process at once.
 
+    Those that are ignored, as nohup does, stay so.
     A rank other than the first says nothing and waits for the first, which does the saving.
     """
     request = StopRequest()
@@ -44,14 +57,16 @@ def stop_signals(*, first: bool = True) -> Iterator[StopRequest]:
             os._exit(128 + number)
         request.asked = True
         if request.at_once:
-            raise Interrupted(NOTHING_YET)
+            raise Interrupted(request.sentence)
         if first:
-            os.write(2, b"\nstopping and saving after this update; once more stops at once\n")
+            with suppress(OSError):
+                os.write(2, b"\nstopping and saving after this update; once more stops at once\n")
 
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {number: signal.signal(number, ask) for number in SIGNALS}
+    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in heard}
     try:
         yield request
     finally:
