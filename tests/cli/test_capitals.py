@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import seqloom
+from seqloom.config.columns import TextConfig
+from seqloom.data import Corpus, Recasing
 from tests.cli.support import Command
 
 QUICK = ["--set", "training.updates=4", "--set", "training.validate_every=2"]
@@ -61,3 +63,42 @@ def test_capitals_are_kept_where_some_were_learnt_and_in_targets(
     assert "small letters" not in command("describe", tmp_path / "cased").out
     target = seqloom.load(tmp_path / "cased").target
     assert target.tokens(target.rows(["CD"])[0])[:2] == ["<unk>", "<unk>"]
+
+
+CASED = "".join(
+    f"Please tell Mary{n % 5} that Anna sees the blue house in Rome today\t{'AB'[n % 2]}\n"
+    for n in range(60)
+)
+
+
+def test_sentences_are_learnt_in_other_cases_too(command: Command, tmp_path: Path) -> None:
+    data = write(tmp_path / "cased.tsv", CASED)
+    asked = ("train", data, "--target", "2:label", "--run", tmp_path / "run")
+    first = command(*asked, *QUICK, "--set", "source.unit=word")
+    assert first.code == 0, first.err
+    config = (tmp_path / "run/config.toml").read_text()
+    assert "recased = 0.2" in config
+    assert "any_case = true" in config
+    rows = Corpus.open(tmp_path / "run/cache/train")
+    lines = [rows.place(index).line for index in range(len(rows))]
+    assert len(lines) > len(set(lines)) > 40, "some rows are there twice"
+    told = command("predict", tmp_path / "run", "--json", stdin=b"ANNA SEES ROME\n")
+    assert json.loads(told.out)["source"] == ["Anna", "sees", "Rome", "<end>"]
+
+
+def test_a_row_in_another_case_is_a_function_of_seed_and_text() -> None:
+    """Capitals go over to a target of subwords that has some; tags and other targets stay."""
+    text, words = TextConfig(unit="subword"), TextConfig(unit="word")
+    rows = [(f"Anna sees number {n}", f"Anna voit le {n}") for n in range(2_000)]
+    drawn = list(Recasing(text, text, 0.2, 1).copies(rows))
+    assert drawn == list(Recasing(text, text, 0.2, 1).copies(rows))
+    assert drawn != list(Recasing(text, text, 0.2, 2).copies(rows))
+    assert 320 < len(drawn) < 480
+    capitals = [(source, target) for source, target in drawn if source.isupper()]
+    assert 150 < len(capitals) < 250
+    assert all(target.isupper() for _, target in capitals)
+    others = [target for source, target in drawn if not source.isupper()]
+    assert all(target.startswith("Anna voit") for target in others)
+    kept = Recasing(text, words, 0.2, 1).copies(rows)
+    assert all(target.startswith("Anna voit") for _, target in kept)
+    assert not list(Recasing(text, text, 0.0, 1).copies(rows))

@@ -15,6 +15,7 @@ class ColumnStatistics:
     distinct_characters: int
     distinct_words: int
     sample_rows: int  # rows the distinct counts were made from
+    has_capitals: bool = False
     target_overlap: float = 0.0  # mean share of a row's character pairs that its target has too
 
     @property
@@ -35,6 +36,11 @@ class ColumnStatistics:
     def is_short(self) -> bool:
         """Whether a row is a word, a name or a date rather than a sentence."""
         return self.characters <= 40 and self.words <= 5.5
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether a row is made of words that are longer than phones or codes."""
+        return not self.is_short and self.characters >= 3.5 * self.words
 
     @property
     def is_symbol_sequence(self) -> bool:

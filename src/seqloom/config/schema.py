@@ -51,6 +51,11 @@ class DataConfig(Section):
     replies: str = Field(
         "", description="dialogs: the speaker whose turns are replies; the second one if empty"
     )
+    recased: Share = Field(
+        0.0,
+        description="share of the training rows that are learnt once more in capitals, title case "
+        "or small letters; chosen for sentences that have capitals",
+    )
     skip_bad: bool = Field(
         False, description="leave out malformed rows and count them, rather than stop at the first"
     )

@@ -19,6 +19,7 @@ from seqloom.data.readers.gettext import MissingTranslation, PoFile
 from seqloom.data.readers.lines import file_name
 from seqloom.data.readers.series import SeriesColumns, SeriesTable, read_series
 from seqloom.data.readers.word_vectors import WordVectors, read_vectors, vectors_size, write_vectors
+from seqloom.data.recasing import Recasing
 from seqloom.data.report import DropCount, FileLocation, Reason, Report
 from seqloom.data.split import Split, TailSplit, hold_out
 from seqloom.data.stream_batches import Chunk, StreamBatches
@@ -63,6 +64,7 @@ __all__ = [
     "PoFile",
     "Preview",
     "Reason",
+    "Recasing",
     "Report",
     "Row",
     "SeriesColumns",

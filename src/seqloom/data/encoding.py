@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
+from seqloom.data.recasing import Recasing
 from seqloom.data.report import Fault, FileLocation, Reason, Report
 from seqloom.data.table import Data, Row, data_files
 from seqloom.errors import DataError
@@ -47,6 +48,7 @@ class Columns:
     target: Field
     config: DataConfig
     held_out: bool = False  # whether rows are judged, so that labels may be new
+    recasing: Recasing | None = None  # rows that are learnt in another case too
 
     @property
     def is_aligned(self) -> bool:
@@ -66,7 +68,8 @@ def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
     """
     fields = columns.source.fingerprint, columns.target.fingerprint
     names = [path.name for path in data_files(data)]
-    exclude = None if columns.config.columns else {"columns"}  # which older runs do not have
+    usual = {"columns": False, "recased": 0.0}  # which older runs do not have
+    exclude = {name for name, value in usual.items() if getattr(columns.config, name) == value}
     options = columns.config.model_dump_json(exclude=exclude)
     facts = (FORMAT, names, options, *fields, *parts)
     digest = sha256(repr(facts).encode("utf-8"))
@@ -216,6 +219,24 @@ def _encode_rows(
             fitting = fault or _fit_row(row, next(sources), next(targets), columns=columns)
             if isinstance(fitting, _EncodedRow):
                 _count_unseen(row, columns, report)
+            yield fitting
+        yield from _recased_rows(sound, columns)
+
+
+def _recased_rows(rows: list[Row], columns: Columns) -> Iterator[_EncodedRow]:
+    """The other forms of those rows that are drawn; those that do not fit are left out."""
+    if columns.recasing is None:
+        return
+    copies = [
+        row._replace(source=found[0], target=found[1])
+        for row in rows
+        if (found := columns.recasing.copy(row.source, row.target)) is not None
+    ]
+    sources = columns.source.rows([row.source for row in copies])
+    targets = columns.target.rows([row.target for row in copies])
+    for row, source, target in zip(copies, sources, targets, strict=True):
+        fitting = _fit_row(row, source, target, columns=columns)
+        if isinstance(fitting, _EncodedRow):
             yield fitting
 
 

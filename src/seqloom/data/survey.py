@@ -231,6 +231,8 @@ def _column_statistics(
         spaces += sum(map(str.isspace, text))
     spread, rows = Distribution.of(counts), counts.total()
     gaps = spaces / rows
+    capitals = any(char != char.lower() for char in characters)
+    distinct = len(characters), len(words)
     return ColumnStatistics(
-        mean_characters, spread.mean, gaps, len(characters), len(words), rows
+        mean_characters, spread.mean, gaps, *distinct, rows, has_capitals=capitals
     ), spread

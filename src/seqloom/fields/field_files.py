@@ -155,6 +155,7 @@ MISSING = object()
 # Options that earlier files do not have, with the values that leave their hashes as they are.
 ADDED: dict[str, Any] = {
     "vocabulary": "", "specials": "all", "unknown": "unk", "one_boundary": False,
+    "any_case": False,
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from seqloom.data import (
     Corpus,
     Data,
     DataIdentity,
+    Recasing,
     Report,
     Row,
     Survey,
@@ -146,7 +147,8 @@ def prepare_rows(
         resumed = resume_config(directory, request, check=check)
         config = resumed.config
         source, target = load_fields(directory, config)
-    parts = _RowSplits(request, Columns(source, target, config.data), config.seed, found)
+    columns = Columns(source, target, config.data)
+    parts = _RowSplits(request, columns, config.seed, found, Recasing.from_config(config))
     marks = parts.mark("train"), parts.mark("valid")
     check_same_data(directory, request, marks)
     if resumed is not None:
@@ -222,7 +224,7 @@ def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Fiel
     """
     sources, targets = _cells(0, config, data, found), _cells(1, config, data, found)
     if config.model.share_vocabulary:
-        shared = learn_field(config.source, chain(sources, targets), seed=config.seed)
+        shared = learn_field(config.target, chain(sources, targets), seed=config.seed)
         return shared, shared
     source = learn_field(config.source, sources, seed=config.seed)
     return source, learn_target(config.target, targets, source=source, seed=config.seed)
@@ -231,9 +233,10 @@ def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Fiel
 def _cells(side: Literal[0, 1], config: Config, data: Data, found: Survey) -> Iterable[str]:
     """What a column is learnt from; rows that cannot be used are passed by, since the survey has
     told of them."""
-    kind = (config.source, config.target)[side].kind
-    if not needs_all_cells(kind) or len(found.sample) == found.facts.rows:
-        return [row[side] for row in found.sample]
+    column = (config.source, config.target)[side]
+    if not needs_all_cells(column.kind) or len(found.sample) == found.facts.rows:
+        copies = Recasing.from_config(config).copies(found.sample) if column.is_cut_by_case else ()
+        return [row[side] for row in (*found.sample, *copies)]
     lenient = config.data.model_copy(update={"skip_bad": True})
     return (row[side] for row in read_rows(data, lenient, Report()))
 
@@ -246,6 +249,7 @@ class _RowSplits:
     columns: Columns
     seed: int
     survey: Survey | None  # where one was made in this sitting
+    recasing: Recasing
 
     def mark(self, side: Literal["train", "valid"]) -> str:
         """The fingerprint of one side."""
@@ -268,6 +272,8 @@ class _RowSplits:
         if corpus is not None:
             return corpus
         watch.on_message(f"encoding the {'training' if side == 'train' else 'held-out'} rows")
+        if side == "train":
+            columns = replace(columns, recasing=self.recasing)
         rows = self._rows(side, read_rows(data, columns.config, report), data)
         return Corpus.build(rows, columns, directory=place, report=report, fingerprint=mark)
 

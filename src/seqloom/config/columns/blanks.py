@@ -2,7 +2,7 @@
 
 import reprlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -34,6 +34,8 @@ UNMASKED_SHARE = 0.95  # of the tokens around, where an encoder never shows a po
 @TARGETS.options("blanks")
 class BlanksConfig(TargetOptions):
     """Tokens of the source that are to be told from those around them (S8, fill-in)."""
+
+    reads_any_case: ClassVar[bool] = False
 
     kind: Literal["blanks"] = "blanks"
     marker: str = Field(

@@ -4,7 +4,7 @@ A kind of source derives its options from `SourceOptions`, a kind of target from
 and registers them; a kind that can be either does both.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -76,6 +76,20 @@ class ColumnOptions(PartOptions):
         """How cells are read, given the options that the user sets for the column."""
         return {}
 
+    @property
+    def is_cut_by_case(self) -> bool:
+        """Whether the same text in capitals is cut otherwise, so that its parts are to be learnt
+        too."""
+        return False
+
+    def recase(self, cell: str, change: Callable[[str], str]) -> str:
+        """A cell of a source in another case, where it is a text."""
+        return cell
+
+    def recase_target(self, cell: str, change: Callable[[str], str]) -> str:
+        """A cell of a target in another case, where it can be written so."""
+        return cell
+
     def words_per_row(self, statistics: ColumnStatistics) -> float | None:
         """The mean number of words of a cell; None where it has none."""
         return None
@@ -132,6 +146,7 @@ class TargetOptions(ColumnOptions):
     """What a kind of target chooses where nothing is said."""
 
     source_unit: ClassVar[str] = ""  # the unit that its source must be cut into
+    reads_any_case: ClassVar[bool] = True  # whether a source may be learnt in another case too
     head: ClassVar[str] = ""  # the kind of head that gives it; empty for that of its own name
 
     @classmethod

@@ -1,6 +1,6 @@
 """Columns of text, and of several texts that are read as one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -10,6 +10,7 @@ from seqloom.config.columns.options import (
     SOURCES,
     TARGETS,
     TOKEN_BUDGET,
+    ColumnOptions,
     Situation,
     SourceOptions,
     TargetOptions,
@@ -17,10 +18,12 @@ from seqloom.config.columns.options import (
 from seqloom.config.facts import ColumnStatistics
 from seqloom.config.presets import RECURRENT, TRANSFORMERS
 from seqloom.config.section import Count, Positive
-from seqloom.config.tables import Overrides
+from seqloom.config.tables import Overrides, merge
 
 __all__ = ["TextConfig", "TurnsConfig"]
 
+WHOLE_WORDS = ("word", "symbol")  # units of which a word is one token
+RECASED = 0.2  # of sentences, learnt once more in another case
 LANES = 32  # stretches of a stream in a batch
 LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
 SMALL = 200_000  # tokens that are soon learnt in full precision, ...
@@ -59,6 +62,11 @@ class TextConfig(SourceOptions, TargetOptions):
     unknown: Literal["unk", "error"] = Field(
         "unk", description="what a symbol outside the vocabulary is: <unk>, or an error"
     )
+    any_case: bool = Field(
+        False,
+        description="read an unknown word as a known one that differs in capitals alone, the "
+        "commonest (source, units word and symbol)",
+    )
     one_boundary: bool = Field(False, description="<start> and <end> are one symbol")
     spelling: Annotated[int, Field(ge=0, le=256)] = Field(
         0,
@@ -70,6 +78,23 @@ class TextConfig(SourceOptions, TargetOptions):
     def keeps_own_field(self) -> bool:
         """Whether each side has a sentencepiece model of its own, over one vocabulary."""
         return self.unit == "sentencepiece"
+
+    def is_cut_like(self, other: ColumnOptions) -> bool:
+        """Whether both are cut alike, up to how words of a source are matched."""
+        return bool(self == other.model_copy(update={"any_case": getattr(self, "any_case", False)}))
+
+    @property
+    def is_cut_by_case(self) -> bool:
+        """Whether a text in capitals has other parts of words."""
+        return self.unit == "subword"
+
+    def recase(self, cell: str, change: Callable[[str], str]) -> str:
+        """The text in another case."""
+        return change(cell)
+
+    def recase_target(self, cell: str, change: Callable[[str], str]) -> str:
+        """The same where it is written in parts of words; whole words in capitals are unknown."""
+        return change(cell) if self.unit in ("subword", "character", "byte") else cell
 
     @property
     def newest_turns(self) -> int:
@@ -132,8 +157,14 @@ class TextConfig(SourceOptions, TargetOptions):
         return {}
 
     def reader_defaults(self, situation: Situation) -> Overrides:
-        """What suits the head that reads a text."""
-        return situation.target.head_defaults(situation)
+        """What suits the head that reads a text, and what lets sentences be read in any case."""
+        head, statistics = situation.target.head_defaults(situation), situation.facts.source
+        sentences = statistics.has_capitals and statistics.is_sentence
+        if not sentences or not situation.target.reads_any_case:
+            return head
+        matched = {"source": {"any_case": True}} if self.unit in WHOLE_WORDS else {}
+        recased = {"data": {"recased": RECASED}} if self.is_recasable else {}
+        return merge(head, {**matched, **recased})
 
     def source_vocabulary(self, unit: str, *, kept: bool) -> Overrides:
         """Nothing but what a text chooses itself."""
@@ -183,6 +214,11 @@ class TextConfig(SourceOptions, TargetOptions):
         return 4e-3 if preset in RECURRENT and (self.is_spelt or not stream) else 2e-3
 
     @property
+    def is_recasable(self) -> bool:
+        """Whether sentences that are cut so are learnt in other cases too."""
+        return self.unit in (*WHOLE_WORDS, "subword") and not (self.lowercase or self.vocabulary)
+
+    @property
     def is_spelt(self) -> bool:
         """Whether a token is a character or a part of one."""
         return self.unit in ("character", "byte")
@@ -219,6 +255,15 @@ class TurnsConfig(TextConfig):
     def data_defaults(self, situation: Situation) -> Overrides:
         """Cells are lists of turns."""
         return {"turns": True}
+
+    @property
+    def is_recasable(self) -> bool:
+        """Turns are learnt as they are."""
+        return False
+
+    def recase(self, cell: str, change: Callable[[str], str]) -> str:
+        """The turns as they are."""
+        return cell
 
     @property
     def newest_turns(self) -> int:

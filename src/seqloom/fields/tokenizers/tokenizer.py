@@ -19,6 +19,7 @@ __all__ = [
     "ByteTokenizer",
     "CharacterTokenizer",
     "Ids",
+    "SymbolIds",
     "SymbolTokenizer",
     "Tokenizer",
     "most_frequent",
@@ -116,12 +117,27 @@ class ByteTokenizer:
         return chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>"
 
 
+class SymbolIds(dict[str, int]):
+    """The id of each symbol, `<unk>` for others; or, in any case, the id of the first symbol that
+    differs in capitals alone."""
+
+    def __init__(self, symbols: Sequence[str], *, any_case: bool = False) -> None:
+        super().__init__({symbol: id_ for id_, symbol in enumerate(symbols, start=_SPECIALS)})
+        reverse = reversed(self.items()) if any_case else ()
+        self._folded = {symbol.casefold(): id_ for symbol, id_ in reverse}
+
+    def find(self, symbol: str) -> int:
+        """The id of a symbol that may be unknown."""
+        found = self.get(symbol)
+        return self._folded.get(symbol.casefold(), UNK) if found is None else found
+
+
 class SymbolTokenizer:
     """What stands between spaces is one token; what is outside the vocabulary is `<unk>`."""
 
-    def __init__(self, symbols: Sequence[str]) -> None:
+    def __init__(self, symbols: Sequence[str], *, any_case: bool = False) -> None:
         self._symbols = [*SPECIAL_SYMBOLS, *symbols]
-        self._ids = {symbol: token for token, symbol in enumerate(symbols, start=_SPECIALS)}
+        self._ids = SymbolIds(symbols, any_case=any_case)
 
     @property
     def size(self) -> int:
@@ -131,7 +147,8 @@ class SymbolTokenizer:
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """The most frequent symbols, within the limits of the configuration."""
-        return cls(most_frequent(cls._count_symbols(texts), config))
+        symbols = most_frequent(cls._count_symbols(texts), config)
+        return cls(symbols, any_case=config.any_case)
 
     @classmethod
     def restore(cls, config: TextConfig, saved: FieldState) -> Self:
@@ -141,7 +158,7 @@ class SymbolTokenizer:
             raise RunError(
                 f"a symbol is not one {config.unit}", remedy="restore the file from a copy"
             )
-        return cls(symbols)
+        return cls(symbols, any_case=config.any_case)
 
     def state(self) -> FieldState:
         """The vocabulary in the order of its ids."""
@@ -150,13 +167,13 @@ class SymbolTokenizer:
     def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
         """New symbols after the old ones, the commonest first."""
         new = new_symbols(self._count_symbols(texts), config, self._ids)
-        return type(self)([*self._symbols[_SPECIALS:], *new])
+        return type(self)([*self._symbols[_SPECIALS:], *new], any_case=config.any_case)
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The id of each symbol."""
-        find = self._ids.get
+        find = self._ids.find
         return [
-            np.array([find(symbol, UNK) for symbol in self._split(text)], dtype=np.int32)
+            np.array([find(symbol) for symbol in self._split(text)], dtype=np.int32)
             for text in texts
         ]
 

@@ -21,6 +21,7 @@ from seqloom.fields.field_files import FieldState
 from seqloom.fields.specials import SPECIAL_SYMBOLS, UNK
 from seqloom.fields.tokenizers.tokenizer import (
     Ids,
+    SymbolIds,
     most_frequent,
     new_symbols,
     parse_symbols,
@@ -50,11 +51,17 @@ def split_words(text: str) -> list[str]:
 class WordTokenizer:
     """Words and marks; those outside the vocabulary are `<unk>`, their spacing is kept."""
 
-    def __init__(self, symbols: Sequence[str], usual: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        symbols: Sequence[str],
+        usual: Mapping[str, Sequence[str]],
+        *,
+        any_case: bool = False,
+    ) -> None:
         """`usual` has the gaps before and after each symbol that does not stand between spaces."""
         self._usual = usual
         self._symbols = [*SPECIAL_SYMBOLS, *symbols]
-        self._ids = {symbol: token for token, symbol in enumerate(symbols, start=_SPECIALS)}
+        self._ids = SymbolIds(symbols, any_case=any_case)
         beside = [usual.get(symbol, (_SPACE, _SPACE)) for symbol in self._symbols]
         self._before = [gap for gap, _ in beside]
         self._after = [gap for _, gap in beside]
@@ -70,7 +77,7 @@ class WordTokenizer:
         """The most frequent words and marks, and the usual gaps beside them."""
         counts, gaps = _count_words(texts)
         symbols = most_frequent(counts, config, always=(_JOIN, _SPACE))
-        return cls(symbols, gaps.usual(symbols))
+        return cls(symbols, gaps.usual(symbols), any_case=config.any_case)
 
     @classmethod
     def restore(cls, config: TextConfig, saved: FieldState) -> Self:
@@ -80,7 +87,8 @@ class WordTokenizer:
             raise RunError(
                 "the symbols for spacing are missing", remedy="restore the file from a copy"
             )
-        return cls(symbols, _parse_spacings(saved.facts.get("gaps"), set(symbols)))
+        gaps = _parse_spacings(saved.facts.get("gaps"), set(symbols))
+        return cls(symbols, gaps, any_case=config.any_case)
 
     def state(self) -> FieldState:
         """The symbols in the order of their ids, and the gaps."""
@@ -91,7 +99,8 @@ class WordTokenizer:
         """New words after the old ones, with their usual gaps; the old ones keep theirs."""
         counts, gaps = _count_words(texts)
         new = new_symbols(counts, config, self._ids)
-        return type(self)([*self._symbols[_SPECIALS:], *new], {**self._usual, **gaps.usual(new)})
+        symbols, usual = [*self._symbols[_SPECIALS:], *new], {**self._usual, **gaps.usual(new)}
+        return type(self)(symbols, usual, any_case=config.any_case)
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of the words and marks, and of every gap that is not the usual one."""
@@ -101,7 +110,7 @@ class WordTokenizer:
         ids: list[int] = []
         last: int | None = None
         for gap, word in _words_with_spacing(text):
-            token = self._ids.get(word, UNK)
+            token = self._ids.find(word) if word else UNK
             if not word:
                 ids.extend(self._spaces(gap))
                 break
