@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from seqloom.api.optimize import optimize
     from seqloom.api.train import TrainingResult, train
     from seqloom.errors import SeqloomError
-    from seqloom.prediction import Conversation, Output, OutputOptions, TextPredictor, ensemble
+    from seqloom.prediction import (
+        Conversation,
+        Output,
+        OutputOptions,
+        TextPredictor,
+        ensemble,
+        outputs_table,
+    )
     from seqloom.search import (
         Beam,
         Completions,
@@ -60,6 +67,7 @@ __all__ = [
     "evaluate",
     "load",
     "optimize",
+    "outputs_table",
     "train",
 ]
 
@@ -86,6 +94,7 @@ _HOMES = {
     "load": "seqloom.api.load",
     "ensemble": "seqloom.prediction",
     "optimize": "seqloom.api.optimize",
+    "outputs_table": "seqloom.prediction",
     "train": "seqloom.api.train",
 }
 

@@ -1,7 +1,9 @@
 """Training on a terminal: a bar while it goes, a few plain lines at each validation."""
 
 import math
+import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,20 +12,33 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from seqloom.config import ColumnConfig, Config
-from seqloom.runs.observer import Plan, ValidationSample
+from seqloom.runs.observer import Plan, SilentObserver, TrainingObserver, ValidationSample
 from seqloom.runs.processes.torchrun_environment import torchrun_environment
 from seqloom.runs.progress import Validation
 from seqloom.tasks import Task, task_of
 from seqloom.training import Update
 
-__all__ = ["Console"]
+__all__ = ["Console", "Watch", "open_observer"]
 
 NO_UNITS = {"none": "nothing"}  # columns that are made of nothing
+LINE_EVERY = 60.0  # seconds without a line, at most, where there is no bar
 SMOOTH = 0.95  # of what was shown before, in the running figures
 
 
+Watch = TrainingObserver | bool | None
+"""Who watches a training: an observer; True for the console; False for nobody; None decides."""
+
+
+def open_observer(watch: Watch) -> AbstractContextManager[TrainingObserver]:
+    """What watches: where nothing is said, the console in a terminal or a notebook, else nobody."""
+    if watch is True or (watch is None and (sys.stderr.isatty() or _in_notebook())):
+        return Console()
+    return nullcontext(watch or SilentObserver())
+
+
 class Console:
-    """A watcher that writes to the terminal; where there is none, only the lines are written.
+    """A watcher that writes to the terminal; where there is none, only lines are written, at least
+    one a minute.
 
     Of ranks that a launcher has started, only the first speaks.
     """
@@ -46,7 +61,8 @@ class Console:
         self.loss = self.speed = math.nan
         self.held_out = ""
         self.kind: Task[Any] | None = None
-        self.began = time.monotonic()
+        self.began = self.spoke = time.monotonic()
+        self.updates = 0
 
     def __enter__(self) -> Self:
         self.bar.start()
@@ -61,7 +77,7 @@ class Console:
         self.bar.stop()
 
     def on_message(self, sentence: str) -> None:
-        self.terminal.print(Text(sentence, style="dim"))
+        self._print(Text(sentence, style="dim"))
 
     def on_warning(self, sentence: str) -> None:
         self.terminal.print(Text(sentence, style="bold red"))
@@ -73,11 +89,12 @@ class Console:
         self.terminal.print(Text(_summary(plan)))
         if plan.start:
             self.terminal.print(Text(f"going on after update {plan.start:,}"))
-        updates = plan.config.training.updates
-        self.bar.update(self.task, total=updates, completed=plan.start, visible=True)
+        self.updates = plan.config.training.updates
+        self.bar.update(self.task, total=self.updates, completed=plan.start, visible=True)
 
     def on_schedule(self, updates: int, minutes: float) -> None:
         self.on_message(f"about {updates:,} updates fit into {minutes:g} minutes")
+        self.updates = updates
         self.bar.update(self.task, total=updates)
 
     def on_update(self, update: Update) -> None:
@@ -85,17 +102,19 @@ class Console:
         self.speed = _blend(self.speed, update.tokens / update.seconds)
         figures = f"loss {self.loss:.3f}{self.held_out}  {self.speed:,.0f} tokens/s"
         self.bar.update(self.task, completed=update.step, figures=figures)
+        if self.bar.disable and time.monotonic() - self.spoke >= LINE_EVERY:
+            done = f"update {update.step:,} of {self.updates:,} · {self._minutes:.1f} min"
+            self._print(Text(f"{done} · {figures.replace('  ', ' · ')}"))
 
     def on_validation(
         self, validation: Validation, samples: list[ValidationSample], *, best: bool
     ) -> None:
         first = next(iter(validation.scores.items()), ("loss", validation.loss))
         self.held_out = f"  held-out {first[0]} {first[1]:.2f}"
-        minutes = (time.monotonic() - self.began) / 60
-        self.terminal.print(
+        self._print(
             Text.assemble(
                 (f"update {validation.step:,}", "bold"),
-                f" · {minutes:.1f} min · training loss {self.loss:.3f} · held-out: "
+                f" · {self._minutes:.1f} min · training loss {self.loss:.3f} · held-out: "
                 f"{self._describe(validation)}",
                 (" · best so far", "green") if best else "",
             )
@@ -107,12 +126,26 @@ class Console:
             if not right:
                 self.terminal.print(Text(f"      = {sample.reference}", style="dim"))
 
+    @property
+    def _minutes(self) -> float:
+        return (time.monotonic() - self.began) / 60
+
+    def _print(self, line: Text) -> None:
+        self.terminal.print(line)
+        self.spoke = time.monotonic()
+
     def _describe(self, validation: Validation) -> str:
         return "" if self.kind is None else self.kind.describe_validation(validation)
 
     def on_end(self, sentence: str) -> None:
         self.bar.update(self.task, visible=False)
         self.terminal.print(Text(sentence, style="bold"))
+
+
+def _in_notebook() -> bool:
+    """Whether this is IPython, in a notebook or a terminal."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None
 
 
 def _blend(before: float, now: float) -> float:

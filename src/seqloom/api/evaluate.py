@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from seqloom.data import Data
+from seqloom.data import DataLike, as_data
 from seqloom.prediction import Predictor
 from seqloom.search import Search
 from seqloom.tasks import EvaluationResult, task_of
@@ -13,7 +13,7 @@ __all__ = ["evaluate"]
 
 def evaluate(
     model: Predictor,
-    data: Data,
+    data: DataLike,
     *,
     options: Mapping[str, Any] | None = None,
     search: Search | None = None,
@@ -24,4 +24,4 @@ def evaluate(
     ConfigError where a search or `lowercase` is asked of a model that writes nothing for its data.
     """
     task = task_of(model.config)
-    return task.evaluate(model, data, options=options, search=search, lowercase=lowercase)
+    return task.evaluate(model, as_data(data), options=options, search=search, lowercase=lowercase)

@@ -92,7 +92,15 @@ def sweep(
 
     def train_trial(trial: Trial, until: int) -> None:
         chosen = halving.options(trial)
-        train(data, trial.run, valid=valid, model=model, options=chosen, until=until)
+        train(
+            data,
+            trial.run,
+            valid=valid,
+            model=model,
+            options=chosen,
+            until=until,
+            watch=False,
+        )
 
     trials = halving.run_rungs(train_trial)
     picture = Path(run) / "sweep.png"

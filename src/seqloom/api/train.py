@@ -12,7 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.data import Data, data_files
+from seqloom.api.console import Watch, open_observer
+from seqloom.config import Overrides, column_overrides, merge
+from seqloom.data import Data, DataLike, as_data, data_files, has_names, join_targets
 from seqloom.drawing.curves import Curves, draw_curves
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.remedies import Remedy, Setting
@@ -20,7 +22,7 @@ from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.diagnosis import diagnose
 from seqloom.runs.fine_tuning import PretrainedRun, open_pretrained_run
 from seqloom.runs.learner import Learner, new_network
-from seqloom.runs.observer import Plan, SilentObserver, TrainingObserver, ValidationSample
+from seqloom.runs.observer import Plan, TrainingObserver, ValidationSample
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.pretrained_embeddings import PretrainedEmbeddings
 from seqloom.runs.pretrained_front_end import PretrainedFrontEnd
@@ -39,6 +41,7 @@ from seqloom.training import Ranks, Update
 __all__ = ["TrainingResult", "train"]
 
 EVENT_EVERY = 20  # updates
+TARGET = "target"  # what targets are called that have no name
 
 
 @dataclass(frozen=True)
@@ -66,57 +69,119 @@ class TrainingResult:
 
 
 def train(
-    data: Data,
-    run: str | Path,
+    data: DataLike,
+    targets: DataLike | None = None,
+    /,
+    run: str | Path | None = None,
     *,
-    valid: Data | None = None,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
+    valid: DataLike | None = None,
     model: str = "auto",
     options: Mapping[str, Any] | None = None,
     base: str | Path | None = None,
     until: int | None = None,
     restart: bool = False,
-    watch: TrainingObserver | None = None,
+    watch: Watch = None,
 ) -> TrainingResult:
     """Learn to turn the source column into the target column; on an existing run, go on with it.
+
+    `data` is the path of a file, rows (tuples or objects with the columns' names) or a table of
+    pandas, polars, pyarrow or Hugging Face. `train(X, y, run=...)` takes targets that lie apart;
+    `valid` is then such a pair too. `source`, `target` and `weight` name columns as on the
+    command line: `"text"`, `"2"`, `"intent:label"`, `":label"` or `"none"`.
 
     `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. A new run
     begins with the fields and the weights of the run `base`, where one is given (S6.7). After
     `until` updates it rests, validated and saved, and can go on later as if it had not. With
     `restart` what lies in `run` is removed, once the new run is known to be possible.
+    In a terminal or a notebook, progress is shown; `watch=False` keeps silent, `watch=True` always
+    shows it, and an observer is told instead.
     Under torchrun all ranks call this alike; the first reads the data, and the others only the run.
     """
-    directory, place = RunDirectory(Path(run)), torchrun_environment()
-    first = place is None or place.rank == 0
-    with stop_signals(first=first) as stop, join_ranks(place, stop) as ranks:
-        if ranks is not None and ranks.rank:
-            follow(lambda: open_learner(directory), ranks)
-            return TrainingResult.of(directory)
-        with lead(ranks):
-            held_out = None if valid is None else _as_rereadable(valid)
-            request = TrainingRequest(_as_rereadable(data), held_out, model, options or {})
-            restart = restart and not (place and place.is_restarted)
-            if not restart:
-                directory.require_usable_steps()
-            request = _apply_base(base, directory, request, restart=restart)
-            task, observer = _task(directory, request, restart), watch or SilentObserver()
-            draft, missing = None, directory.missing_parents()
-            if restart or not directory.exists:
-                data_files(request.data)
-                draft = task.draft(request, observer)
-            with directory.lock(), torch.random.fork_rng():
-                if restart:
-                    observer.on_message(f"{directory.clear():,} saved steps are removed")
-                with directory.undo_failed_start(missing):
-                    prepared = task.prepare(directory, request, observer, draft=draft)
-                    del draft  # its sample of the data is not needed any more
-                    training = _Training(directory, prepared, observer, until)
-                stop.defer()
-                return training.run(stop, ranks)
+    directory, apart = _run_and_targets(targets, run)
+    columns = column_overrides(source, target, weight=weight)
+    rows, held_out, columns = _read_given(data, apart, valid, columns)
+    request = TrainingRequest(rows, held_out, model, merge(options or {}, columns))
+    return _Call(directory, request, base, until, restart).train(watch)
 
 
-def _as_rereadable(data: Data) -> Data:
-    """Data that can be read more than once."""
-    return data if isinstance(data, str | Path) else list(data)
+@dataclass(frozen=True)
+class _Call:
+    """What one call of `train` asks for, with its data at hand."""
+
+    directory: RunDirectory
+    request: TrainingRequest
+    base: str | Path | None
+    until: int | None
+    restart: bool
+
+    def train(self, watch: Watch) -> TrainingResult:
+        """Train as the only process, as the first rank, or as one that follows it."""
+        place = torchrun_environment()
+        first = place is None or place.rank == 0
+        with stop_signals(first=first) as stop, join_ranks(place, stop) as ranks:
+            if ranks is not None and ranks.rank:
+                follow(lambda: open_learner(self.directory), ranks)
+                return TrainingResult.of(self.directory)
+            call = replace(self, restart=self.restart and not (place and place.is_restarted))
+            with lead(ranks), open_observer(watch) as observer:
+                return call._lead(stop, ranks, observer)
+
+    def _lead(
+        self, stop: StopRequest, ranks: Ranks | None, observer: TrainingObserver
+    ) -> TrainingResult:
+        directory, restart = self.directory, self.restart
+        if not restart:
+            directory.require_usable_steps()
+        request = _apply_base(self.base, directory, self.request, restart=restart)
+        task = _task(directory, request, restart)
+        draft, missing = None, directory.missing_parents()
+        if restart or not directory.exists:
+            data_files(request.data)
+            draft = task.draft(request, observer)
+        with directory.lock(), torch.random.fork_rng():
+            if restart:
+                observer.on_message(f"{directory.clear():,} saved steps are removed")
+            with directory.undo_failed_start(missing):
+                prepared = task.prepare(directory, request, observer, draft=draft)
+                del draft  # its sample of the data is not needed any more
+                training = _Training(directory, prepared, observer, self.until)
+            stop.defer()
+            return training.run(stop, ranks)
+
+
+def _run_and_targets(
+    given: DataLike | None, run: str | Path | None
+) -> tuple[RunDirectory, DataLike | None]:
+    """The second argument is the run, or else the targets, and the run is named."""
+    if run is None and isinstance(given, str | Path):
+        return RunDirectory(Path(given)), None
+    if run is None:
+        raise ConfigError(
+            "a run needs a directory", remedy=Remedy("pass {}", Setting("run", "runs/NAME"))
+        )
+    return RunDirectory(Path(run)), given
+
+
+def _read_given(
+    data: DataLike, targets: DataLike | None, valid: Any, columns: Overrides
+) -> tuple[Data, Data | None, Overrides]:
+    """Rows to learn from and rows held out, each from sources and targets if those lie apart.
+
+    In a table of sources, the targets become the column that `target` names.
+    """
+    if targets is None:
+        return as_data(data), None if valid is None else as_data(valid), columns
+    name = columns.get("data", {}).get("target", TARGET)
+    rows, held_out = join_targets(data, targets, name), None
+    if valid is not None and (not isinstance(valid, tuple) or len(valid) != 2):
+        raise ConfigError("targets lie apart", remedy="give held-out data as valid=(X, y)")
+    if valid is not None:
+        held_out = join_targets(*valid, name)
+    named = {"data": {"target": name}} if has_names(rows) else {}
+    return rows, held_out, merge(named, columns)
 
 
 def _task(directory: RunDirectory, request: TrainingRequest, restart: bool) -> Task[Any]:

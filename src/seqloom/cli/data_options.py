@@ -83,16 +83,10 @@ class ColumnFlags(OptionGroup):
 
     def overrides(self, assignments: list[str] | None = None) -> "Overrides":
         """These options and assignments of `--set` as a partial configuration."""
-        from seqloom.config import merge, parse_assignments, split_column
+        from seqloom.config import column_overrides, merge, parse_assignments
 
-        chosen = parse_assignments(assignments or [])
-        columns: Overrides = {"skip_bad": True} if self.skip_bad else {}
-        for side, given in (("source", self.source), ("target", self.target)):
-            if given is not None:
-                name, kind = split_column(given)
-                columns |= {} if name is None else {side: name}
-                chosen = merge(chosen, {} if kind is None else {side: {"kind": kind}})
-        return merge(chosen, {"data": columns} if columns else {})
+        columns = column_overrides(self.source, self.target, skip_bad=self.skip_bad)
+        return merge(parse_assignments(assignments or []), columns)
 
 
 @dataclass(frozen=True)
@@ -120,10 +114,9 @@ class TrainingDataOptions(ColumnFlags):
 
     def overrides(self, assignments: list[str] | None = None) -> "Overrides":
         """These options and assignments of `--set` as a partial configuration."""
-        from seqloom.config import merge
+        from seqloom.config import column_overrides, merge
 
-        chosen = super().overrides(assignments)
-        return chosen if self.weight is None else merge(chosen, {"data": {"weight": self.weight}})
+        return merge(super().overrides(assignments), column_overrides(weight=self.weight))
 
     @property
     def words(self) -> list[str]:

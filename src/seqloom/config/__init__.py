@@ -96,6 +96,8 @@ from seqloom.config.columns import (
     VectorConfig,
     VideoConfig,
     WindowConfig,
+    check_columns_bare,
+    column_overrides,
     one_column,
     split_column,
 )
@@ -286,7 +288,9 @@ __all__ = [
     "VideoConfig",
     "WindowConfig",
     "check_columns",
+    "check_columns_bare",
     "check_names",
+    "column_overrides",
     "dump",
     "flatten",
     "items_per_row",

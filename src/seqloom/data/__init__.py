@@ -14,6 +14,7 @@ from seqloom.data.identity import DataIdentity, compare_data, identify_data
 from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
 from seqloom.data.memory_inputs import MemoryInput, input_cells, row_cell
+from seqloom.data.memory_rows import ArrowTable, Data, DataLike, as_data, has_names, join_targets
 from seqloom.data.preview import Preview, preview
 from seqloom.data.readers.gettext import MissingTranslation, PoFile
 from seqloom.data.readers.lines import file_name
@@ -25,7 +26,6 @@ from seqloom.data.split import Split, TailSplit, hold_out
 from seqloom.data.stream_batches import Chunk, StreamBatches
 from seqloom.data.survey import Distribution, Overlap, Survey, overlap, survey
 from seqloom.data.table import (
-    Data,
     Row,
     data_files,
     describe_data,
@@ -44,6 +44,7 @@ from seqloom.data.windows import (
 )
 
 __all__ = [
+    "ArrowTable",
     "Batch",
     "Batches",
     "Chunk",
@@ -51,6 +52,7 @@ __all__ = [
     "Corpus",
     "Data",
     "DataIdentity",
+    "DataLike",
     "Distribution",
     "DropCount",
     "FileLocation",
@@ -76,6 +78,7 @@ __all__ = [
     "WindowShape",
     "Windows",
     "WordVectors",
+    "as_data",
     "batch_dtype",
     "batches_by_length",
     "compare_data",
@@ -85,11 +88,13 @@ __all__ = [
     "file_name",
     "find_windows",
     "fingerprint",
+    "has_names",
     "hold_out",
     "identify_data",
     "input_cells",
     "is_stream",
     "is_tagged",
+    "join_targets",
     "overlap",
     "padding_share",
     "preview",

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
+from seqloom.data.memory_rows import Data, row_bytes
 from seqloom.data.recasing import Recasing
 from seqloom.data.report import Fault, FileLocation, Reason, Report
-from seqloom.data.table import Data, Row, data_files
+from seqloom.data.table import Row, data_files
 from seqloom.errors import DataError
 from seqloom.fields import Field, Values
 
@@ -76,9 +77,8 @@ def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
     for path in data_files(data):
         with path.open("rb") as stream:
             digest.update(file_digest(stream, "sha256").digest())
-    if not isinstance(data, str | Path):
-        for row in data:
-            digest.update(repr(row).encode("utf-8", "surrogatepass"))
+    for part in row_bytes(data):
+        digest.update(part)
     return digest.hexdigest()
 
 

@@ -7,8 +7,9 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
+from seqloom.data.memory_rows import Data, row_bytes
 from seqloom.data.readers import reader_of
-from seqloom.data.table import Data, data_files, describe_data
+from seqloom.data.table import data_files, describe_data
 from seqloom.errors import RunError
 
 __all__ = ["DataIdentity", "FileIdentity", "compare_data", "identify_data"]
@@ -65,8 +66,8 @@ def identify_data(data: Data) -> DataIdentity:
     if isinstance(data, str | Path):
         return DataIdentity(tuple(map(_identify_file, data_files(data))))
     digest = sha256()
-    for row in data:
-        digest.update(repr(row).encode("utf-8", "surrogatepass"))
+    for part in row_bytes(data):
+        digest.update(part)
     file = FileIdentity(describe_data(data), len(data), sha256=digest.hexdigest())
     return DataIdentity((file,))
 

@@ -13,6 +13,7 @@ from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
 from seqloom.data.inputs import TAB, InputFile, positions
 from seqloom.data.readers import Record
+from seqloom.data.readers.arrow import BATCH, ArrowStream
 from seqloom.data.readers.source_columns import source_record
 from seqloom.data.readers.structured import text_record
 from seqloom.data.report import Fault, FileLocation
@@ -21,9 +22,9 @@ from seqloom.fields import join_turns, parse_list
 
 __all__ = ["MemoryInput", "input_cells", "row_cell"]
 
-MemoryInput = str | Sequence[Any] | Mapping[str, Any]
-"""A text; a tuple of columns, or a list of turns, columns or numbers; an object with the columns'
-names."""
+MemoryInput = str | float | Sequence[Any] | Mapping[str, Any]
+"""A text or a number; a tuple of columns, or a list of turns, columns or numbers; an object with
+the columns' names."""
 
 PLACE = FileLocation("input", 1)
 
@@ -37,10 +38,7 @@ def input_cells(inputs: Any, config: DataConfig) -> Iterator[str]:
         return InputFile(inputs, config).cells()
     if isinstance(inputs, Mapping):
         raise ConfigError("predict takes a list of inputs", remedy="put the object in brackets")
-    rows: Iterable[Any] = inputs
-    if hasattr(inputs, "__arrow_c_stream__"):
-        rows = _arrow_rows(inputs)
-    return _cells(rows, config)
+    return _cells(_arrow_rows(inputs) if isinstance(inputs, ArrowStream) else inputs, config)
 
 
 def row_cell(given: MemoryInput, config: DataConfig, *, strict: bool = False) -> str:
@@ -55,6 +53,8 @@ def row_cell(given: MemoryInput, config: DataConfig, *, strict: bool = False) ->
             return _object_cell(given, config, strict=strict)
         case tuple():
             return _row_cell(given, config)
+        case None | int() | float():
+            return _number_cell(given, config)
         case _:
             return _list_cell(given, config)
 
@@ -68,12 +68,18 @@ def _cells(rows: Iterable[Any], config: DataConfig) -> Iterator[str]:
             raise InputError(error.problem, place=place, remedy=error.remedy) from None
 
 
-def _arrow_rows(table: Any) -> Iterator[dict[str, Any]]:
-    """The rows of a table that another library holds, a batch in memory at a time."""
-    from pyarrow import RecordBatchReader  # type: ignore[import-untyped]
+def _arrow_rows(given: ArrowStream) -> Iterator[Any]:
+    """The rows of a table that another library holds, or the cells of a column, a batch of them
+    as Python values at a time."""
+    import pyarrow  # type: ignore[import-untyped]
 
-    for batch in RecordBatchReader.from_stream(table):
-        yield from batch.to_pylist()
+    try:
+        batches = pyarrow.RecordBatchReader.from_stream(given)
+    except pyarrow.ArrowInvalid:  # a column, whose stream is still whole
+        batches = pyarrow.chunked_array(given).chunks
+    for batch in batches:
+        for start in range(0, len(batch), BATCH):
+            yield from batch.slice(start, BATCH).to_pylist()
 
 
 def _text_cell(text: str, config: DataConfig) -> str:
@@ -88,6 +94,13 @@ def _text_cell(text: str, config: DataConfig) -> str:
             remedy="give the text without it, or as a tuple of the columns",
         )
     return text
+
+
+def _number_cell(value: float | None, config: DataConfig) -> str:
+    """A number alone; tables have None, or NaN, for what is missing."""
+    if value is None or value != value:  # noqa: PLR0124
+        raise DataError("the source is missing", remedy="fill it in, or leave it out")
+    return _cell([config.source], [value], config)
 
 
 def _columns_text(text: str, config: DataConfig) -> str:

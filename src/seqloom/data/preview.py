@@ -6,9 +6,10 @@ from pathlib import Path
 
 from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection, Header
+from seqloom.data.memory_rows import Data
 from seqloom.data.readers import reader_of
 from seqloom.data.report import sound_items
-from seqloom.data.table import Data, data_files
+from seqloom.data.table import data_files
 from seqloom.errors import DataError
 
 __all__ = ["Preview", "preview"]

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import ColumnStatistics, DataConfig, Facts
+from seqloom.data.memory_rows import Data
 from seqloom.data.report import Report
-from seqloom.data.table import Data, is_stream, read_rows
+from seqloom.data.table import is_stream, read_rows
 from seqloom.fields import split_turns, split_words
 from seqloom.randomness import key
 

@@ -6,19 +6,19 @@ the report and left out, while faults of a whole file stay errors, so no row is 
 
 import math
 import reprlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
+from seqloom.data.memory_rows import Data, describe_rows, in_memory, memory_records
 from seqloom.data.readers import FileReader, Record, reader_of
 from seqloom.data.readers.dialogs import turn_rows
 from seqloom.data.readers.lines import check_file, count_lines, text_lines
 from seqloom.data.readers.source_columns import join_columns
-from seqloom.data.readers.structured import cell_text, number_text, turns_text
 from seqloom.data.report import (
     Fault,
     FileLocation,
@@ -32,8 +32,6 @@ from seqloom.data.report import (
 from seqloom.errors import DataError
 
 __all__ = [
-    "Cell",
-    "Data",
     "Row",
     "data_files",
     "describe_data",
@@ -43,11 +41,6 @@ __all__ = [
     "read_rows",
 ]
 
-Cell = str | float | Sequence[float] | Sequence[str]
-Data = str | Path | Sequence[Sequence[Cell]]
-"""`pairs.tsv`, or two parallel files as `train.de,train.en`, or rows in memory."""
-
-IN_MEMORY = "<pairs>"
 LINE_END = "\n"
 
 
@@ -109,7 +102,7 @@ def data_files(data: Data) -> tuple[Path, ...]:
 
 def describe_data(data: Data) -> str:
     """What errors and reports call the data."""
-    return str(data) if isinstance(data, str | Path) else IN_MEMORY
+    return str(data) if isinstance(data, str | Path) else describe_rows(data)
 
 
 def _sides(name: str) -> tuple[Path, ...]:
@@ -132,7 +125,7 @@ def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
 def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
     files = data_files(data)
     if not isinstance(data, str | Path):
-        return _memory_records(data, ColumnSelection.of(config))
+        return memory_records(data, ColumnSelection.of(config))
     if len(files) == 2:
         return _parallel(files[0], files[1], config)
     return reader_of(files[0]).records(files[0], config)
@@ -194,37 +187,6 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
         yield first_fault(texts) or record
 
 
-def _memory_records(rows: Sequence[Any], wanted: ColumnSelection) -> Iterator[Record | Fault]:
-    """Pairs, or triples with a weight where one is wanted; targets alone where there is no source
-    of its own.
-
-    A text alone stands for a row of one.
-    """
-    names = (*("source",) * (wanted.texts - 1 - wanted.is_single_column), "target", "weight")
-    given = len(wanted.columns) - wanted.is_single_column
-    form = f"({', '.join(names[:given])})"
-    for number, row in enumerate(rows, 1):
-        place = FileLocation(IN_MEMORY, number)
-        cells = list(row) if isinstance(row, tuple | list) else [row]
-        cells[: wanted.lists] = map(turns_text, cells[: wanted.lists])
-        texts_given = wanted.texts - wanted.is_single_column
-        texts, weight = cells[:texts_given], cells[texts_given:]
-        if len(cells) == given and all(map(_is_cell, texts)):
-            texts *= 1 + wanted.is_single_column
-            yield Record(place, [*map(cell_text, texts), *map(number_text, weight)])
-        else:
-            yield Fault(Reason.TYPE, place, "is not a row of texts or numbers", f"give {form}")
-
-
-def _is_cell(value: object) -> bool:
-    """Whether a value in memory is text, a number, or a list of numbers."""
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, list):
-        return all(map(_is_cell, value))
-    return isinstance(value, str | int | float)
-
-
 def _check_record(record: Record, config: DataConfig) -> Row | Fault:
     """A row whose texts are there, are Unicode and are not too long, and its weight."""
     place, cells = record
@@ -243,7 +205,7 @@ def _check_record(record: Record, config: DataConfig) -> Row | Fault:
             problem = f"the {side} holds half of a surrogate pair"
             return Fault(Reason.ENCODING, place, problem, "remove it")
     source = texts[0] if len(texts) > 1 else ""
-    if config.files and place.file != IN_MEMORY:
+    if config.files and not in_memory(place.file):
         folder = Path(place.file).parent
         source = str(folder / source.strip())
         if config.inside and not _is_inside(source, folder):

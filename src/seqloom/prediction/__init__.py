@@ -18,6 +18,7 @@ from seqloom.prediction.output import (
     TokenAlternative,
 )
 from seqloom.prediction.output_options import OutputOptions
+from seqloom.prediction.output_table import outputs_table
 from seqloom.prediction.predictor import Predictor
 from seqloom.prediction.request import DecodingRequest, PredictionRequest
 from seqloom.prediction.text_predictor import ROWS, TextPredictor
@@ -55,5 +56,6 @@ __all__ = [
     "ensemble",
     "fits_whole_batch",
     "grid_shape",
+    "outputs_table",
     "picture_grid",
 ]

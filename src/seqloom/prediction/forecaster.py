@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from seqloom.data import (
     Data,
+    DataLike,
     Report,
     SeriesColumns,
     SeriesTable,
     WindowShape,
+    as_data,
     read_series,
     source_rows,
 )
@@ -61,7 +63,7 @@ class Forecaster(HeadPredictor):
 
     def read_table(
         self,
-        data: Data,
+        data: DataLike,
         report: Report | None = None,
         *,
         ahead: bool = False,
@@ -69,10 +71,10 @@ class Forecaster(HeadPredictor):
     ) -> SeriesTable:
         """A table with the run's columns; with `ahead`, known ones may go on after its end."""
         config = self.config.data.model_copy(update={"skip_bad": skip_bad})
-        return read_series(data, config, self.columns, report or Report(), ahead=ahead)
+        return read_series(as_data(data), config, self.columns, report or Report(), ahead=ahead)
 
     def forecast_after(
-        self, data: Data, *, steps: int | None = None, skip_bad: bool = False
+        self, data: DataLike, *, steps: int | None = None, skip_bad: bool = False
     ) -> Forecast:
         """The steps after the end of a table: the horizon, or another number of them."""
         table = self.read_table(data, ahead=True, skip_bad=skip_bad)

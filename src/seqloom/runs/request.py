@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from seqloom.config import Config, Facts, Overrides, check_names, merge, outline, plan
+from seqloom.config import (
+    Config,
+    Facts,
+    Overrides,
+    check_columns_bare,
+    check_names,
+    merge,
+    outline,
+    plan,
+)
 from seqloom.data import Data, Survey, is_stream, is_tagged, survey
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting
@@ -29,6 +38,7 @@ class TrainingRequest:
 
     def __post_init__(self) -> None:
         """Files of words with their tags have tags as their target, unless it is said otherwise."""
+        check_columns_bare(self.options)
         if is_tagged(self.data):
             object.__setattr__(self, "options", merge({"target": {"kind": "tags"}}, self.options))
 

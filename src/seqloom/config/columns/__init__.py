@@ -20,6 +20,8 @@ from seqloom.config.columns.sides import (
     ColumnConfig,
     SourceConfig,
     TargetConfig,
+    check_columns_bare,
+    column_overrides,
     split_column,
 )
 from seqloom.config.columns.text import TextConfig, TurnsConfig
@@ -50,7 +52,9 @@ __all__ = [
     "VectorConfig",
     "VideoConfig",
     "WindowConfig",
+    "check_columns_bare",
     "column_names",
+    "column_overrides",
     "one_column",
     "split_column",
 ]

@@ -10,13 +10,10 @@ from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.lines import LONGEST_LINE, text_lines
 from seqloom.data.readers.reader import READERS, FileReader, Record
-from seqloom.data.readers.structured import VALUE_KINDS, text_record
+from seqloom.data.readers.structured import VALUE_KINDS, JsonRow, RowPicker
 from seqloom.data.report import Fault, FileLocation, Reason, map_lines, map_sound
-from seqloom.errors import DataError
 
 __all__ = ["JsonReader", "json_records"]
-
-JsonRow = dict[str, Any] | list[Any]
 
 
 @READERS.part("jsonl")
@@ -49,47 +46,7 @@ def json_records(
 ) -> Iterator[Record | Fault]:
     """The wanted values of each line, an object or an array; positions in an object are those of
     the first line's keys."""
-    pickers: list[_ValuePicker] = []
-
-    def pick(found: tuple[JsonRow, FileLocation]) -> Record | Fault:
-        if not pickers:
-            pickers.append(_ValuePicker(found[0], wanted, found[1]))
-        return pickers[0].pick(*found)
-
-    return map_sound(map_lines(lines, file, _parse), pick)
-
-
-class _ValuePicker:
-    """How to find the values, settled by the first row."""
-
-    def __init__(self, first: JsonRow, wanted: ColumnSelection, place: FileLocation) -> None:
-        self.width = len(first)
-        self.wanted = wanted
-        self.kind = type(first)
-        names = list(first) if isinstance(first, dict) else [""] * len(first)
-        if isinstance(first, list) and wanted.column_by_name is not None:
-            raise DataError(
-                "is an array, whose columns have no names", place=place, remedy="ask by position"
-            )
-        self.indices = wanted.find_all(names, place)
-        self.names = [names[index] for index in self.indices]
-
-    def pick(self, row: JsonRow, place: FileLocation) -> Record | Fault:
-        """The values of a row, or what is wrong with it."""
-        if type(row) is not self.kind:
-            message = f"is {VALUE_KINDS[type(row)]} where the first row is {VALUE_KINDS[self.kind]}"
-            return Fault(Reason.JSON, place, message, "write all rows alike")
-        if isinstance(row, dict):
-            lacking = [name for name in self.names if name not in row]
-            if lacking:
-                problem = f"there is no column {lacking[0]!r}"
-                return Fault(Reason.MISSING, place, problem, "add it")
-            return text_record(place, self.names, [row[name] for name in self.names], self.wanted)
-        if len(row) != self.width:
-            problem = f"expected {self.width} columns, found {len(row)}"
-            return Fault(Reason.COLUMNS, place, problem, "write all rows alike")
-        labels = [str(index + 1) for index in self.indices]
-        return text_record(place, labels, [row[index] for index in self.indices], self.wanted)
+    return map_sound(map_lines(lines, file, _parse), RowPicker(wanted).pick)
 
 
 def _parse(line: str, place: FileLocation) -> tuple[JsonRow, FileLocation] | Fault:

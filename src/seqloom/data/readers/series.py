@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from seqloom.config import DataConfig, WindowConfig
 from seqloom.data.columns import ColumnSelection
+from seqloom.data.memory_rows import Data, text_records
 from seqloom.data.readers.csv import csv_records
 from seqloom.data.readers.excel import sheet_records
 from seqloom.data.readers.lines import text_lines
@@ -31,7 +32,7 @@ from seqloom.data.report import (
     sound_items,
     split_faults,
 )
-from seqloom.data.table import Data, data_files, describe_data
+from seqloom.data.table import data_files, describe_data
 from seqloom.data.time_steps import HEAD, Clock, is_time_header, looks_like_time
 from seqloom.errors import DataError
 from seqloom.fields import SeriesField, column_names
@@ -133,10 +134,7 @@ def read_series(
 def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
     """The records of a CSV or TSV file, or of rows in memory."""
     if not isinstance(data, str | Path):
-        return (
-            Record(FileLocation(describe_data(data), number), [_text(cell) for cell in row])
-            for number, row in enumerate(data, 1)
-        )
+        return text_records(data)
     (path, *more) = data_files(data)
     ending = file_ending(path)
     if not more and ending == "xlsx":
@@ -149,10 +147,6 @@ def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
     if ending == "csv":
         return csv_records(lines, str(path), max_line=config.max_line)
     return tsv_records(lines, str(path))
-
-
-def _text(cell: object) -> str:
-    return cell if isinstance(cell, str) else repr(cell)
 
 
 def _header(

@@ -6,8 +6,19 @@ from typing import Any
 from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.reader import Record
 from seqloom.data.report import Fault, FileLocation, Reason
+from seqloom.errors import DataError
 
-__all__ = ["VALUE_KINDS", "cell_text", "number_text", "text_record", "turns_text"]
+__all__ = [
+    "VALUE_KINDS",
+    "JsonRow",
+    "RowPicker",
+    "cell_text",
+    "number_text",
+    "text_record",
+    "turns_text",
+]
+
+JsonRow = dict[str, Any] | list[Any]
 
 VALUE_KINDS = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
 
@@ -40,3 +51,47 @@ def turns_text(value: object) -> object:
 def number_text(value: object) -> str:
     """A number as text; what is missing is empty, and whatever is no number still is none."""
     return "" if value is None else str(value)
+
+
+class RowPicker:
+    """Finds the wanted values of objects, or of arrays; the first row settles where they are.
+
+    Positions in an object are those of the first row's keys.
+    """
+
+    def __init__(self, wanted: ColumnSelection) -> None:
+        self.wanted = wanted
+        self.width = 0
+        self.kind: type[JsonRow] | None = None
+        self.indices: tuple[int, ...] = ()
+        self.names: list[str] = []
+
+    def pick(self, found: tuple[JsonRow, FileLocation]) -> Record | Fault:
+        """The values of a row, or what is wrong with it."""
+        row, place = found
+        if self.kind is None:
+            self._settle(row, place)
+        elif type(row) is not self.kind:
+            message = f"is {VALUE_KINDS[type(row)]} where the first row is {VALUE_KINDS[self.kind]}"
+            return Fault(Reason.JSON, place, message, "write all rows alike")
+        if isinstance(row, dict):
+            lacking = [name for name in self.names if name not in row]
+            if lacking:
+                problem = f"there is no column {lacking[0]!r}"
+                return Fault(Reason.MISSING, place, problem, "add it")
+            return text_record(place, self.names, [row[name] for name in self.names], self.wanted)
+        if len(row) != self.width:
+            problem = f"expected {self.width} columns, found {len(row)}"
+            return Fault(Reason.COLUMNS, place, problem, "write all rows alike")
+        labels = [str(index + 1) for index in self.indices]
+        return text_record(place, labels, [row[index] for index in self.indices], self.wanted)
+
+    def _settle(self, first: JsonRow, place: FileLocation) -> None:
+        names = list(first) if isinstance(first, dict) else [""] * len(first)
+        if isinstance(first, list) and self.wanted.column_by_name is not None:
+            raise DataError(
+                "is an array, whose columns have no names", place=place, remedy="ask by position"
+            )
+        self.indices = self.wanted.find_all(names, place)
+        self.names = [names[index] for index in self.indices]
+        self.width, self.kind = len(first), type(first)
