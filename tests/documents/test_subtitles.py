@@ -78,3 +78,13 @@ def test_a_translation_cannot_end_a_cue() -> None:
 def test_srt_without_text(text: str) -> None:
     """No cue, or one that says nothing, is no error."""
     assert texts(text, "film.srt") == []
+
+
+def test_no_line_of_a_translation_begins_with_a_dash() -> None:
+    """A dash inside a text must not be read as that of another speaker."""
+    cue = "WEBVTT\n\n00:01.000 --> 00:02.500\n<v Anna>Where are\nyou going?\n"
+    translation = "Wohin gehst du – sag schon – denn -- jetzt?"
+    document = opened(cue, "film.vtt").with_translations([translation])
+    assert all(line[:1] not in "-–" for line in document.decode().splitlines() if line)
+    again = opened(document.decode(), "film.vtt")
+    assert [segment.text for segment in again.segments] == [translation]

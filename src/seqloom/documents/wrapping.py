@@ -4,7 +4,9 @@ import re
 
 __all__ = ["balance_lines", "wrap_text"]
 
-WORD = re.compile(r"(?:<[^<>]*>|[^\s<]|<)+")  # a tag with spaces in it is not broken
+CHARACTERS = r"(?:<[^<>]*>|[^\s<]|<)"  # a tag with spaces in it is not broken
+WORD = re.compile(rf"{CHARACTERS}+(?: [-–—‐]{CHARACTERS}*)*")
+"""A word with the dashes after it: a line that begins with a dash is another speaker's."""
 
 
 def wrap_text(text: str, *, width: int) -> list[str]:
