@@ -8,9 +8,11 @@ from typer.main import get_command
 
 from seqloom.api.train import train
 from seqloom.cli.app import app
+from seqloom.cli.wording import CommandWording
 from seqloom.config import check_names, parse_assignments
 from seqloom.config.foreign_options import OUTPUT_ANSWERS, TRAINING_ANSWERS, answer_of
 from seqloom.errors import ConfigError
+from seqloom.remedies import PYTHON
 from tests.cli.support import Command
 from tests.runs.support import PAIRS, write_pairs
 
@@ -49,10 +51,12 @@ def test_python_and_set_answer_alike(name: str, command: Command, tmp_path: Path
     assert answer
     with pytest.raises(ConfigError) as caught:
         train(PAIRS, tmp_path / "run", options=parse_assignments([f"{name}=3"]))
-    assert str(caught.value) == f"options: there is no option {name}: {answer.words}"
+    cure = PYTHON.remedy(answer.remedy)
+    assert "options={" in cure
+    assert str(caught.value) == f"options: there is no option {name}; {cure}"
     data = write_pairs(tmp_path / "pairs.tsv")
     told = command("train", data, "--run", tmp_path / "run", "--set", f"{name}=3")
-    assert (told.code, answer.words in told.sentence) == (2, True)
+    assert (told.code, CommandWording().remedy(answer.remedy) in told.sentence) == (2, True)
 
 
 def test_an_unknown_option_is_one_sentence(command: Command, tmp_path: Path) -> None:
@@ -64,16 +68,15 @@ def test_an_unknown_option_is_one_sentence(command: Command, tmp_path: Path) -> 
     told = command("evaluate", tmp_path, data, "--frobnicate")
     assert (told.code, told.sentence) == (
         2,
-        "there is no option --frobnicate: seqloom evaluate --help lists those there are",
+        "--frobnicate: seqloom evaluate has no such option; seqloom evaluate --help lists all",
     )
     told = command("predict", tmp_path, "--epochs", "3")
     assert told.code == 2
     assert told.sentence.startswith("--epochs: seqloom predict has no such option; in seqloom tra")
     told = command("train", data, "--run", tmp_path / "run", "--num-beams", "3")
-    assert told.sentence.endswith("has no such option; in seqloom predict, write --beam 5")
-    assert (
-        command("predict", tmp_path, "--num-beams", "3").sentence == "--num-beams: write --beam 5"
-    )
+    assert told.sentence.endswith("has no such option; write --set search.beam=5")
+    told = command("predict", tmp_path, "--num-beams", "3")
+    assert told.sentence == "--num-beams: seqloom predict has no such option; write --beam 5"
 
 
 def test_every_answer_names_options_that_exist() -> None:
@@ -84,7 +87,8 @@ def test_every_answer_names_options_that_exist() -> None:
         for parameter in (each.complete() if hasattr(each, "complete") else each).params
         for flag in parameter.opts
     }
-    for names, answer in {**TRAINING_ANSWERS, **OUTPUT_ANSWERS}.items():
+    for names, remedy in {**TRAINING_ANSWERS, **OUTPUT_ANSWERS}.items():
+        answer = CommandWording().remedy(remedy)
         for assignment in re.findall(r"--set (\S+=[^\s,]+)", answer):
             check_names(parse_assignments([assignment]), place=names)
         for flag in re.findall(r"--[a-z-]+", answer):

@@ -107,9 +107,9 @@ def distill(
     teacher, first = load(*teachers), RunDirectory(Path(teachers[0]))
     if teacher.is_language_model or teacher.as_forecaster() is not None:
         raise ConfigError(
-            "a student learns outputs for sources, and this teacher has no source column; "
-            "distill a model that reads a source",
+            "a student learns outputs for sources, and this teacher has no source column",
             place=str(teachers[0]),
+            remedy="distill a model that reads a source",
         )
     pairs = _write_pairs(teacher, teachers, RunDirectory(Path(run)), settings, watch)
     held_out = [(row.source, row.target) for row in _rows(first, teacher, "valid")]
@@ -228,9 +228,9 @@ def _claim(folder: Path, identity: bytes, run: Path) -> None:
             durable.write_file(folder / TEACHERS, identity)
         elif (folder / TEACHERS).read_bytes() != identity:
             raise RunError(
-                "was begun with other teachers, another search or other sources; name another run, "
-                "or give the same command again",
+                "was begun with other teachers, another search or other sources",
                 place=str(run),
+                remedy="name another run, or give the same command again",
             )
 
 

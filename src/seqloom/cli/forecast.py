@@ -49,6 +49,7 @@ def _steps(assignments: list[str]) -> int | None:
     steps = chosen.pop("target.horizon", None)
     if chosen or not (steps is None or isinstance(steps, int)):
         raise ConfigError(
-            "a forecast can be set to another number of steps alone: --set target.horizon=48"
+            "a forecast can be set to another number of steps alone",
+            remedy="write --set target.horizon=48, say",
         )
     return steps

@@ -288,7 +288,11 @@ def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":
 
     chosen = parse_assignments(assignments)
     if set(chosen) - {"search"}:
-        raise ConfigError("predict can set options of search alone: the others are the run's own")
+        raise ConfigError(
+            "predict can set options of search alone",
+            place="--set",
+            remedy="leave the others as the run has them",
+        )
     tables = merge(model.config.model_dump(mode="json"), chosen)
     search = validate(tables, place="--set").search
     return replace(model, config=model.config.model_copy(update={"search": search}))
@@ -298,8 +302,9 @@ def _with_length(model: "Predictor", length: int) -> "Predictor":
     """The model with another room for what comes after a beginning."""
     if model.source.config.kind != "none":
         raise ConfigError(
-            "--length is for models without a source: elsewhere --set search.max_extra=N sets how "
-            "much longer than its source an output may be"
+            "--length is for models without a source",
+            remedy="set how much longer than its source an output may be with "
+            "--set search.max_extra=N",
         )
     return _with_options(model, [f"search.length={length}"])
 

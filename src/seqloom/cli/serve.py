@@ -79,7 +79,9 @@ def _models(runs: list[Path], engine: EngineOptions) -> "dict[str, Predictor]":
     for run in runs:
         name = run.resolve().name
         if name in models:
-            raise ConfigError(f"{run}: a run of the name {name} is served already; rename one")
+            raise ConfigError(
+                f"a run of the name {name} is served already", place=run, remedy="rename one"
+            )
         models[name] = load(run, **vars(engine.choice()))
     return models
 

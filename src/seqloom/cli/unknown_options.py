@@ -6,6 +6,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from seqloom.errors import ConfigError
+from seqloom.remedies import Phrase, Remedy
 
 __all__ = ["HelpfulCommand"]
 
@@ -22,16 +23,21 @@ class HelpfulCommand(TyperCommand):
             if name is None or not str(error.__class__.__name__).startswith("NoSuch"):
                 raise
             near = getattr(error, "possibilities", None) or ()
-            raise ConfigError(self._answer(str(name), near)) from None
+            raise ConfigError(
+                f"seqloom {self.name} has no such option",
+                place=str(name),
+                remedy=self._answer(str(name), near),
+            ) from None
 
-    def _answer(self, name: str, near: Sequence[str]) -> str:
+    def _answer(self, name: str, near: Sequence[str]) -> Phrase:
+        """What to write instead, in this command or in the one that has it."""
+        from seqloom.cli.wording import CommandWording
         from seqloom.config.foreign_options import answer_of
 
         answer = answer_of(name)
         if answer is None:
-            cure = f"did you mean {near[0]}?" if near else f"seqloom {self.name} --help lists those"
-            return f"there is no option {name}: {cure}{'' if near else ' there are'}"
-        if answer.fits({flag for each in self.params for flag in each.opts}):
-            return f"{name}: {answer.words}"
-        elsewhere = f"in seqloom {answer.command}, {answer.words}"
-        return f"{name}: seqloom {self.name} has no such option; {elsewhere}"
+            return f"did you mean {near[0]}?" if near else f"seqloom {self.name} --help lists all"
+        remedy = answer.remedy
+        if CommandWording(str(self.name), self.params).can_do(remedy):
+            return remedy
+        return Remedy(f"in seqloom {answer.command}, {remedy.text}", *remedy.named)

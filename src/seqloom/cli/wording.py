@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from seqloom.cli.system_errors import SYSTEM_ERRORS, system_error
 from seqloom.cli.terminal import discard_output
 from seqloom.errors import SeqloomError
-from seqloom.remedies import Command, Phrase, Setting, Wording
+from seqloom.remedies import Command, Phrase, Remedy, Setting, Wording
 
 __all__ = ["CommandGroup", "CommandWording"]
 
@@ -27,6 +27,7 @@ FLAGS: Mapping[str, str] = {
     "data.weight": "--weight",
     "modules": "--import",
     "others": "--with",
+    "search.beam": "--beam",
     "search.length": "--length",
     "source.kind": "--source COL:{}",
     "target.kind": "--target COL:{}",
@@ -68,6 +69,11 @@ class CommandWording(Wording):
         shell = CommandWording()
         words = (each if isinstance(each, str) else shell.setting(each) for each in command.words)
         return " ".join(["seqloom", command.name, *filter(None, words)])
+
+    def can_do(self, remedy: Remedy) -> bool:
+        """Whether the command has every option that a remedy names."""
+        settings = [each for each in remedy.named if isinstance(each, Setting)]
+        return all(self.setting(each) is not None for each in settings)
 
     def remedy(self, remedy: Phrase) -> str:
         """What to do; options of other commands are named where there is nothing else to say."""

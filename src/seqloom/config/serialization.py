@@ -19,12 +19,12 @@ from seqloom.config.schema import Config
 from seqloom.config.searches import OPEN_TABLES
 from seqloom.config.tables import Overrides, leaves, merge
 from seqloom.errors import ConfigError
-from seqloom.remedies import Setting
+from seqloom.remedies import Command, Phrase, Place, Remedy, Setting
 
 __all__ = [
     "check_names",
     "dump",
-    "error_sentence",
+    "first_error",
     "flatten",
     "load",
     "parse",
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 DEEPEST_NAME = 8
+MISSPELT = 0.92  # similarity from which on a name is a misspelt one rather than another toolkit's
 PARTS = "parts"  # the table with the modules of parts that are not built in
 
 
@@ -74,12 +75,13 @@ def validate(tables: Mapping[str, Any], *, place: str) -> Config:
     try:
         return Config.model_validate(tables)
     except ValidationError as error:
-        raise ConfigError(error_sentence(error), place=place) from None
+        raise first_error(error, place=place) from None
 
 
-def error_sentence(error: ValidationError) -> str:
+def first_error(error: ValidationError, *, place: Place) -> ConfigError:
     """What is wrong first, with the dotted name of where it is."""
-    return _sentence(error.errors()[0])
+    problem, remedy = _problem(error.errors()[0])
+    return ConfigError(problem, place=place, remedy=remedy)
 
 
 def check_names(tables: Mapping[str, Any], *, place: str) -> None:
@@ -87,7 +89,8 @@ def check_names(tables: Mapping[str, Any], *, place: str) -> None:
     known = set(names_and_sections())
     for name, _ in leaves(tables):
         if name not in known and not name.startswith(OPEN_TABLES):
-            raise ConfigError(_no_such_option(_printable(name)), place=place)
+            problem, remedy = _no_such_option(_printable(name))
+            raise ConfigError(problem, place=place, remedy=remedy)
 
 
 def dump(config: Config) -> str:
@@ -128,7 +131,8 @@ def _value(text: str) -> Any:
     return tables["value"] if len(tables) == 1 else text
 
 
-def _sentence(error: ErrorDetails) -> str:
+def _problem(error: ErrorDetails) -> tuple[str, Phrase]:
+    """What is wrong, and what to do about it."""
     name = _format_name(error["loc"])
     match error["type"]:
         case "extra_forbidden":
@@ -137,11 +141,11 @@ def _sentence(error: ErrorDetails) -> str:
             context = error.get("ctx", {})
             return _no_such_kind(name, str(context.get("tag")), str(context.get("expected_tags")))
         case "union_tag_not_found":
-            return f"{name}.kind is missing; set it beside the other options of {name}"
+            return f"{name}.kind is missing", f"set it beside the other options of {name}"
         case _:
             shown = _format_value(error["input"])
             wrong = _KINDS.get(error["type"].partition("_")[0])
-            return f"{name} = {shown}: {wrong or error['msg'][0].lower() + error['msg'][1:]}"
+            return f"{name} = {shown}: {wrong or error['msg'][0].lower() + error['msg'][1:]}", ""
 
 
 _KINDS = {
@@ -164,28 +168,31 @@ def _format_name(location: tuple[int | str, ...]) -> str:
     return _printable(".".join(map(str, location)))
 
 
-def _no_such_kind(name: str, kind: str, known: str) -> str:
+def _no_such_kind(name: str, kind: str, known: str) -> tuple[str, Phrase]:
     near = difflib.get_close_matches(kind, [each.strip("' ") for each in known.split(",")], n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"{name}.kind is {reprlib.repr(kind)}; it may be {known}{hint}"
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"{name}.kind is {reprlib.repr(kind)}", f"{hint}it may be {known}"
 
 
 def _printable(name: str) -> str:
     return name if name.isprintable() and len(name) <= 80 else reprlib.repr(name)
 
 
-def _no_such_option(name: str) -> str:
-    """The nearest whole name, or else the nearest last part of one."""
+def _no_such_option(name: str) -> tuple[str, Phrase]:
+    """The nearest whole name, what another toolkit's option is here, or the nearest last part."""
+    problem = f"there is no option {name}"
     if name in names_and_sections():
         section = name.rpartition(".")[0]
-        return f"there is no option {name} in the kind that {section} has: set {section}.kind too"
+        return f"{problem} in the kind that {section} has", f"set {section}.kind too"
     answer = answer_of(name.rpartition(".")[2])
-    if answer is not None:
-        return f"there is no option {name}: {answer.words}"
+    nearly = difflib.get_close_matches(name, names_and_sections(), n=1, cutoff=MISSPELT)
+    if answer is not None and not nearly:
+        return problem, answer.remedy
     near = difflib.get_close_matches(name, names_and_sections(), n=1, cutoff=0.6)
     if not near:
         ends = {each.rpartition(".")[2]: each for each in option_names()}
         last = difflib.get_close_matches(name.rpartition(".")[2], ends, n=1, cutoff=0.5)
         near = [ends[each] for each in last]
-    cure = f"did you mean {near[0]}?" if near else "seqloom options lists them all"
-    return f"there is no option {name}; {cure}"
+    if near:
+        return problem, f"did you mean {near[0]}?"
+    return problem, Remedy("{} lists them all", Command("options"))

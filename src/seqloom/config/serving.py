@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from seqloom.config.section import Positive, Section
-from seqloom.config.serialization import error_sentence
+from seqloom.config.serialization import first_error
 from seqloom.errors import ConfigError
 from seqloom.remedies import Setting
 
@@ -70,4 +70,4 @@ def _validate(chosen: Mapping[str, Any]) -> ServingConfig:
     try:
         return ServingConfig.model_validate(chosen)
     except ValidationError as error:
-        raise ConfigError(error_sentence(error), place=Setting("limit")) from None
+        raise first_error(error, place=Setting("limit")) from None

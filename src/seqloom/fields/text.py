@@ -284,7 +284,9 @@ def _parse_listed(facts: Mapping[str, Any]) -> list[str]:
     """The saved order of a vocabulary that was given; none where it was learnt."""
     listed = facts.get("listed", [])
     if not isinstance(listed, list) or not all(isinstance(symbol, str) for symbol in listed):
-        raise RunError("the order of its vocabulary is damaged; restore the file from a copy")
+        raise RunError(
+            "the order of its vocabulary is damaged", remedy="restore the file from a copy"
+        )
     return listed
 
 

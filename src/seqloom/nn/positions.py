@@ -327,7 +327,9 @@ def _append(vectors: Tensor, positions: Tensor) -> Tensor:
 
 def _check_even(name: str, size: int) -> None:
     if size % 2:
-        raise ConfigError(f"{name} = {size}: sines and cosines come in pairs, so make it even")
+        raise ConfigError(
+            f"{name} = {size}: sines and cosines come in pairs", remedy="make it even"
+        )
 
 
 def _clamp_positions(at: Tensor, most: int) -> Tensor:

@@ -143,5 +143,8 @@ def _phrase(text: str, target: TextField, *, known: bool = True) -> Phrase:
     if not tokens:
         raise ConfigError("an empty text is in every output", remedy="give at least one symbol")
     if known and UNK in tokens:
-        raise ConfigError(f"the model cannot write {text!r}: it has never seen some symbol of it")
+        raise ConfigError(
+            f"the model cannot write {text!r}",
+            remedy="leave out the symbols that training did not have",
+        )
     return tokens

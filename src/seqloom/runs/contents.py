@@ -35,7 +35,7 @@ def load_config(directory: RunDirectory) -> Config:
             )
         return validate(tables, place=place)
     except ConfigError as error:
-        raise RunError(str(error)) from None
+        raise RunError(error.problem, place=error.place, remedy=error.remedy) from None
 
 
 def load_fields(directory: RunDirectory, config: Config) -> tuple[Field, Field]:

@@ -46,7 +46,7 @@ class Hypothesis:
 def check_outputs(n_best: int, width: int) -> None:
     """ConfigError where a beam of such a width cannot give so many outputs."""
     if not 1 <= n_best <= width:
-        raise ConfigError(f"a beam of {width} cannot give {n_best} outputs: widen it")
+        raise ConfigError(f"a beam of {width} cannot give {n_best} outputs", remedy="widen it")
 
 
 def check_count(found: int, n_best: int) -> None:

@@ -39,7 +39,7 @@ def array(tensor: Tensor) -> np.ndarray:
     """A tensor's values as float32; DivergedError where they are not all numbers."""
     values: np.ndarray = tensor.detach().cpu().float().numpy()
     if not np.isfinite(values).all():
-        raise DivergedError("the model's weights are not all numbers; train it again")
+        raise DivergedError("the model's weights are not all numbers", remedy="train it again")
     return values
 
 

@@ -37,7 +37,9 @@ class ImportedPieceTokenizer:
         try:
             self._processor: Any = sentencepiece().SentencePieceProcessor(model_proto=model)
         except RuntimeError:
-            raise RunError("sentencepiece cannot read it; restore the file from a copy") from None
+            raise RunError(
+                "sentencepiece cannot read it", remedy="restore the file from a copy"
+            ) from None
 
     @property
     def size(self) -> int:

@@ -57,14 +57,18 @@ def check_piece_file(model: bytes) -> None:
             dict(read_fields(value)) for number, value in fields if number == _NORMALIZER
         ]
     except (ValueError, IndexError, TypeError, struct.error):
-        raise RunError("it is not a sentencepiece model; restore the file from a copy") from None
+        raise RunError(
+            "it is not a sentencepiece model", remedy="restore the file from a copy"
+        ) from None
     sound = (
         bool(pieces)
         and all(math.isfinite(score) and kind <= _BYTE for _, score, kind in pieces)
         and all(_is_whole_charsmap(spec.get(_CHARSMAP, b"")) for spec in normalizers)
     )
     if not sound:
-        raise RunError("its pieces or its normalization are damaged; restore it from a copy")
+        raise RunError(
+            "its pieces or its normalization are damaged", remedy="restore the file from a copy"
+        )
 
 
 def _is_whole_charsmap(rules: Value) -> bool:
