@@ -41,6 +41,7 @@ ROOMS = [
     "serving",
     "api",
     "demos",
+    "lessons",
     "cli",
 ]
 OUTSIDE = ["__init__", "__main__"]  # the package's face; it may name every room

@@ -23,6 +23,7 @@ from seqloom.cli.data_options import (
 from seqloom.cli.distill import distill
 from seqloom.cli.evaluate import evaluate
 from seqloom.cli.interchange import export, import_run
+from seqloom.cli.lesson import lesson
 from seqloom.cli.look import look, report
 from seqloom.cli.optimize import optimize
 from seqloom.cli.option_groups import OptionGroup, add_command
@@ -215,7 +216,7 @@ def sweep(
 
 
 for function in (
-    *(distill, predict, chat, serve, look, report, vectors, evaluate, optimize, export),
+    *(distill, predict, chat, serve, look, lesson, report, vectors, evaluate, optimize, export),
 ):
     command(function)
 app.command("import")(import_run)

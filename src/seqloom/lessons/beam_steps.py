@@ -1,0 +1,55 @@
+"""Beam search step by step: what is kept and what is dropped."""
+
+import math
+
+from seqloom.demos.homophones import HOMOPHONES, find
+from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
+from seqloom.lessons.text_table import text_table
+from seqloom.search import PLAIN, Beam
+
+__all__ = ["beam_steps_lesson"]
+
+CARE = "the third step repeats P(O_2 | …); it is P(O_3 | O_1, O_2, I)"
+EXTENDED = "paths that end in <eos> are extended in the pseudocode; a finished path stays as it is"
+
+
+@lesson(
+    "beam-steps", "Attention Models: multiple choices and pruning",
+    "Attention Models: pseudocode of beam search", "Attention Models: termination",
+    chapter="search",
+)  # fmt: skip
+def beam_steps_lesson(*, beam: int = 2) -> LessonResult:
+    """Keep the K best after each step, stop when the best of all has ended."""
+    paths: list[tuple[tuple[str, ...], float]] = [((), 1.0)]
+    rows, step = [("step", "path", "probability", "")], 0
+    while not _ended(max(paths, key=lambda each: each[1])[0]):
+        step += 1
+        forks = []
+        for words, chance in paths:
+            if _ended(words):
+                forks.append((words, chance))
+                continue
+            after = HOMOPHONES.get(words, {"<end>": 1.0})
+            forks += [((*words, word), chance * each) for word, each in after.items()]
+        forks.sort(key=lambda each: -each[1])
+        for number, (words, chance) in enumerate(forks):
+            fate = "kept" if number < beam else "pruned"
+            rows.append((str(step), " ".join(words), f"{chance:.3f}", fate))
+        paths = forks[:beam]
+    best, chance = max(paths, key=lambda each: each[1])
+    words, output = find(Beam(beam, PLAIN, first=True))
+    return LessonResult(
+        (
+            ComparedNumber("probability of the best path", 0.32, chance, 1e-12, by_hand=True),
+            ComparedNumber("the same by the library's search", chance, math.exp(output.score),
+                           1e-12, by_hand=True),
+            ComparedNumber("the same words", " ".join(best[:-1]), " ".join(words)),
+            ComparedNumber("factor of the third step", "P(O_2 …)", "P(O_3 …)", care=CARE),
+            ComparedNumber("are finished paths extended", "yes", "no", care=EXTENDED),
+        ),
+        text_table(rows, right=(0, 2)),
+    )  # fmt: skip
+
+
+def _ended(words: tuple[str, ...]) -> bool:
+    return words[-1:] == ("<end>",)

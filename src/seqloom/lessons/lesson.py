@@ -1,0 +1,206 @@
+"""A lesson runs one experiment of the course texts and sets its numbers beside theirs (S11)."""
+
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from seqloom.drawing.views import View, text_of
+from seqloom.errors import ConfigError
+from seqloom.lessons.text_table import text_table
+from seqloom.registry import Family
+
+__all__ = [
+    "CHAPTERS",
+    "LESSONS",
+    "ComparedNumber",
+    "Lesson",
+    "LessonResult",
+    "lesson",
+    "lesson_lines",
+    "list_lessons",
+    "run_lesson",
+]
+
+CHAPTERS = (
+    *("units", "training", "gates", "encoder-decoder"),
+    *("search", "attention", "transformer", "tasks"),
+)
+"""The chapters of the course, in their order; each is a page of docs/course."""
+
+Number = float | int | str
+Verdict = Literal["", "✓", "≠", "✗"]
+WIDTH = 88  # of a remark, in letters
+
+
+@dataclass(frozen=True)
+class ComparedNumber:
+    """A number of the text beside ours.
+
+    With `care`, the text's own is known not to hold, and `care` says why; else the two agree, up
+    to `within`. `printed` is None where the text has no number; `by_hand` says that the number is
+    worked out from what the text has, and not printed in it.
+    """
+
+    name: str
+    printed: Number | tuple[Number, ...] | None
+    found: Number | tuple[Number, ...]
+    within: float = 0.0
+    care: str = ""
+    by_hand: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """Agreement, a difference that is explained, a difference, or nothing to compare."""
+        if self.printed is None:
+            return ""
+        if self.care:
+            return "≠"
+        pairs = zip(_as_tuple(self.printed), _as_tuple(self.found), strict=False)
+        equal = len(_as_tuple(self.printed)) == len(_as_tuple(self.found))
+        return "✓" if equal and all(_agree(a, b, self.within) for a, b in pairs) else "✗"
+
+
+@dataclass(frozen=True)
+class LessonResult:
+    """What an experiment found: compared numbers, and what is shown before them."""
+
+    numbers: tuple[ComparedNumber, ...]
+    shown: str = ""
+    view: View | None = None  # what can be written to a file
+
+    @property
+    def holds(self) -> bool:
+        """Whether every number is as the text has it, or explained."""
+        return all(each.verdict != "✗" for each in self.numbers)
+
+    def lines(self, *, changed: bool = False) -> list[str]:
+        """For a terminal; a changed experiment need not find the numbers of the text."""
+        parts = [self.shown or (text_of(self.view) if self.view is not None else "")]
+        rows = [("", "text", "here", "", "")]
+        for each in self.numbers:
+            printed = "" if each.printed is None else _words(each.printed)
+            note = "by hand" if each.by_hand else ""
+            verdict = "" if changed and each.verdict == "✗" else each.verdict
+            rows.append((each.name, printed, _words(each.found), verdict, note))
+        remarks = [
+            textwrap.fill(f"≠ {', '.join(names)}: {care}", WIDTH, subsequent_indent="  ")
+            for care, names in self._cares().items()
+        ]
+        blocks = [*parts, text_table(rows, right=(1, 2)), "\n".join(remarks)]
+        return "\n\n".join(block for block in blocks if block).splitlines()
+
+    def _cares(self) -> dict[str, list[str]]:
+        """Each explanation, with the names of the numbers that it is about."""
+        cares: dict[str, list[str]] = {}
+        for each in self.numbers:
+            if each.care:
+                cares.setdefault(each.care, []).append(each.name)
+        return cares
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """An experiment, the items of the texts that it reproduces, and the chapter it belongs to."""
+
+    name: str
+    items: tuple[str, ...]
+    chapter: str
+    experiment: Callable[..., LessonResult]
+    trains: bool  # whether it takes more than a moment
+
+    @property
+    def title(self) -> str:
+        """What it shows, in a sentence."""
+        return (inspect.getdoc(self.experiment) or "").partition("\n")[0]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What can be changed, with its value in the text."""
+        parameters = inspect.signature(self.experiment).parameters.values()
+        return {each.name: each.default for each in parameters}
+
+
+LESSONS: Family[Any, Lesson] = Family("lesson", home="seqloom.lessons")
+
+
+def lesson(
+    name: str, *items: str, chapter: str, trains: bool = False
+) -> Callable[[Callable[..., LessonResult]], Callable[..., LessonResult]]:
+    """Register an experiment under a name, with the items of the texts that it reproduces."""
+
+    def add(experiment: Callable[..., LessonResult]) -> Callable[..., LessonResult]:
+        LESSONS.part(name)(Lesson(name, items, chapter, experiment, trains))
+        return experiment
+
+    return add
+
+
+def run_lesson(name: str, changes: Sequence[str] = ()) -> tuple[Lesson, LessonResult]:
+    """Run an experiment, with `setting=value` for whatever is to differ from the text."""
+    chosen = LESSONS.part_of(name)
+    given = dict(_setting(chosen, change) for change in changes)
+    return chosen, chosen.experiment(**given)
+
+
+def lesson_lines(chosen: Lesson, result: LessonResult, *, changed: bool = False) -> list[str]:
+    """What the command prints: title, items, numbers, and what can be changed."""
+    settings = ", ".join(chosen.settings)
+    change = ["", f"To change {settings}: --with NAME=VALUE"] if settings else []
+    return [
+        chosen.title,
+        f"({'; '.join(chosen.items)})",
+        "",
+        *result.lines(changed=changed),
+        *change,
+    ]
+
+
+def list_lessons() -> list[str]:
+    """A line for each lesson, by chapter."""
+    LESSONS.load()
+    members = [LESSONS.part_of(name) for name in LESSONS.kinds()]
+    lines = []
+    for chapter in CHAPTERS:
+        rows = [(f"  {each.name}", each.title) for each in members if each.chapter == chapter]
+        lines += [chapter, *text_table(rows).splitlines()]
+    return lines
+
+
+def _setting(chosen: Lesson, change: str) -> tuple[str, Any]:
+    name, _, value = change.partition("=")
+    settings: Mapping[str, Any] = chosen.settings
+    if name not in settings:
+        known = ", ".join(settings)
+        raise ConfigError(
+            f"the lesson {chosen.name!r} has no setting {name!r}",
+            remedy=f"choose {known}" if known else "run it as it is",
+        )
+    default = settings[name]
+    try:
+        if isinstance(default, tuple):
+            return name, tuple(type(default[0])(part) for part in value.split(","))
+        return name, type(default)(value)
+    except ValueError:
+        raise ConfigError(
+            f"{name} = {value!r} is not of its kind", remedy=f"the text has {_words(default)}"
+        ) from None
+
+
+def _as_tuple(value: Number | tuple[Number, ...]) -> tuple[Number, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _agree(printed: Number, found: Number, within: float) -> bool:
+    if isinstance(printed, str) or isinstance(found, str):
+        return printed == found
+    return abs(printed - found) <= within
+
+
+def _words(value: Number | tuple[Number, ...]) -> str:
+    if isinstance(value, tuple):
+        return "(" + ", ".join(_words(each) for each in value) + ")"
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
