@@ -115,6 +115,10 @@ NUMBERS: dict[str, dict[str, Any]] = {
         "whole": 63_082_632,
     },
     "parallel-steps": {"parallel against sequential": 0},
+    "fill-in": {
+        "two-way, by sentence": ("happy", "not", "very"),
+        "one-way, difference of the three": 0,
+    },
     "paradigms": {"units": (3, 3, 5, 3)},
     "class-to-sequence": {
         "words": 22,

@@ -9,9 +9,9 @@ from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table
 from seqloom.nn.units import Elman
 
-__all__ = ["ScalarNet", "backpropagation_lesson"]
+__all__ = ["PRINTED_RECURSION", "ScalarNet", "backpropagation_lesson"]
 
-CARE = (
+PRINTED_RECURSION = (
     "(7.6) as printed puts every step's cost at the last step and (7.8) sums over t a second time; "
     "the cost of step t belongs to δ_t, and one sum is enough"
 )
@@ -87,7 +87,11 @@ def backpropagation_lesson(
             ComparedNumber("dC/dw by hand", 2 / 3, net.gradient(adjoints), 1e-12, by_hand=True),
             ComparedNumber("dC/dw by autograd", 2 / 3, found, 1e-12, by_hand=True),
             ComparedNumber(
-                "dC/dw by the printed recursion", literal, found, care=CARE, by_hand=True
+                "dC/dw by the printed recursion",
+                literal,
+                found,
+                care=PRINTED_RECURSION,
+                by_hand=True,
             ),
         ),
         text_table(rows, right=range(6)),

@@ -1,6 +1,6 @@
 """A cost at every step: the recursion of the text, taken literally, and the right one."""
 
-from seqloom.lessons.backpropagation import CARE, ScalarNet
+from seqloom.lessons.backpropagation import PRINTED_RECURSION, ScalarNet
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table
 
@@ -28,7 +28,11 @@ def cost_at_every_step_lesson(
             ComparedNumber("by hand", 5.083, net.gradient(adjoints), 5e-4, by_hand=True),
             ComparedNumber("by autograd", 5.083, found, 5e-4, by_hand=True),
             ComparedNumber(
-                "as printed", net.printed_gradient(direct), found, care=CARE, by_hand=True
+                "as printed",
+                net.printed_gradient(direct),
+                found,
+                care=PRINTED_RECURSION,
+                by_hand=True,
             ),
         ),
         text_table(rows, right=range(5)),

@@ -147,7 +147,7 @@ def run_lesson(name: str, changes: Sequence[str] = ()) -> tuple[Lesson, LessonRe
 def lesson_lines(chosen: Lesson, result: LessonResult, *, changed: bool = False) -> list[str]:
     """What the command prints: title, items, numbers, and what can be changed."""
     settings = ", ".join(chosen.settings)
-    change = ["", f"To change {settings}: --with NAME=VALUE"] if settings else []
+    change = ["", f"Can be changed: {settings}"] if settings else []
     return [
         chosen.title,
         f"({'; '.join(chosen.items)})",
