@@ -47,7 +47,7 @@ def fill_in_lesson(*, width: int = 12, passes: int = 40) -> LessonResult:
     """The words after a blank decide what fits; only a net that reads both sides sees them."""
     words = sorted({word for text in SENTENCES for word in text.split()} | {*SENTENCES.values()})
     chances = {both: _learn(words, width, passes, both=both) for both in (False, True)}
-    rows = [("sentence", "one-way", "two-way")]
+    rows: list[tuple[str, ...]] = [("sentence", "one-way", "two-way")]
     guesses: dict[bool, list[str]] = {False: [], True: []}
     for number, text in enumerate(SENTENCES):
         cells = []
