@@ -158,9 +158,10 @@ def test_the_client(served: Served, models: dict[str, TextPredictor]) -> None:
         assert parts[-1] == models["first"].predict(["abc"], search=Greedy())[0].text
         assert all(parts[-1].startswith(part) for part in parts)
         (scored,) = client.score([("abc", "cab")])
-        assert scored["score"] == pytest.approx(
-            models["first"].score([("abc", "cab")])[0].log_probability, abs=1e-9
-        )
+        (expected_score,) = models["first"].score([("abc", "cab")])
+        assert scored.log_probability == pytest.approx(expected_score.log_probability, abs=1e-9)
+        assert [each.text for each in scored.tokens] == [e.text for e in expected_score.tokens]
+        assert client.predict("abc") == client.predict(["abc"])
 
 
 @pytest.mark.parametrize(

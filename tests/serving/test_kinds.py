@@ -159,7 +159,7 @@ def test_scores(
     if isinstance(source, bytes):
         (tmp_path / "file").write_bytes(source)
     (expected,) = models[name].score([(cell, target)])
-    assert found["score"] == pytest.approx(expected.log_probability, abs=1e-4)
+    assert found.log_probability == pytest.approx(expected.log_probability, abs=1e-4)
 
 
 def test_words_that_cannot_be_told_have_no_score(served: Served) -> None:
@@ -278,10 +278,10 @@ def test_what_judges_does_not_search(served: Served, name: str, options: dict[st
 def test_a_large_body_is_for_files_alone(models: dict[str, Predictor]) -> None:
     """RELIABILITY D2: a server of texts does not take more than it needs."""
     body = json.dumps({"inputs": [sent(bytes(3_000))]}).encode()
-    for name, status in (("mood", 422), ("caption", 200)):
+    for name, status in (("mood", 413), ("caption", 200)):
         with serving({name: models[name]}, body=2_000, upload=100_000) as served:
             answer = served.ask("POST", "/v1/predict", body)
-            assert ("body" in answer.error) is (status == 422)
+            assert ("body" in answer.error) is (status == 413)
     with serving({"caption": models["caption"]}, held=2_000) as served:
         answer = served.ask("POST", "/v1/predict", body)
         assert (answer.status, answer.headers["retry-after"]) == (429, "1")

@@ -137,15 +137,33 @@ def test_a_link_brings_back_the_same(open_page: tuple[Any, Served]) -> None:
 def test_a_server_that_goes_away_and_comes_back(
     browser: Any, models: dict[str, TextPredictor]
 ) -> None:
-    """The page says so, and says when it is there again."""
+    """The page says so, and when it is there again, what was asked for meanwhile is written."""
     with serving(models) as served:
         page = Page(browser, served)
         page.write("abc")
-        port = served.port
+        port, before = served.port, page.tokens
     page.one("#go").click()
     until(lambda: "not answer" in page.one("#status").text)
+    assert page.tokens == []
     with serving(models, port=port):
         until(lambda: "back" in page.one("#status").text)
+        page.wait()
+        until(lambda: page.tokens == before)
+
+
+def test_the_documentation_is_served_offline(open_page: tuple[Any, Served]) -> None:
+    """Every route with its request, every code of an error, and no part wider than a phone."""
+    browser, served = open_page
+    browser.get(f"{served.address}/docs#limit")
+    until(lambda: browser.find_elements("css selector", "#limit"))
+    text = browser.find_element("css selector", "main").text
+    assert "POST /v1/predict" in text
+    assert "curl -s" in text
+    document = served.ask("GET", "/openapi.json").json
+    for code in document["x-codes"]:
+        assert browser.find_elements("id", code)
+    own = [line for line in browser.get_log("browser") if served.address in line["message"]]
+    assert own == []
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:

@@ -55,7 +55,9 @@ def test_columns_are_sent_by_their_names() -> None:
     with serving({"columns": model}) as served, Client(served.address) as client:
         assert [output.text for output in client.predict(forms)] == [wanted] * 4
         (scored,) = client.score([(row, "ab")])
-        assert scored["score"] == pytest.approx(model.score([(row, "ab")])[0].log_probability)
+        assert scored.log_probability == pytest.approx(
+            model.score([(row, "ab")])[0].log_probability
+        )
         assert client.models()[0]["source"]["columns"] == ["lemma", "features"]
         for given, sentence in (
             ({"lemma": "ab"}, "inputs, number 1: there is no column 'features'"),

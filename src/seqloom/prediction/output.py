@@ -83,6 +83,12 @@ class ScoredOutput(NamedTuple):
         tokens = [token.as_dict() for token in self.tokens]
         return {"score": finite_or_none(self.log_probability), "tokens": tokens}
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The scored output that gave these values."""
+        tokens = tuple(Token.from_dict(each) for each in plain["tokens"])
+        return cls(_number(plain["score"]), tokens)
+
 
 @dataclass(frozen=True)
 class Branch:

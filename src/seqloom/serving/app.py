@@ -4,33 +4,41 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 
 from seqloom.config import ServingConfig
 from seqloom.errors import ConfigError, SeqloomError
 from seqloom.prediction import Output, Predictor
-from seqloom.serving.errors import RequestCancelled, RequestRefused
+from seqloom.serving.errors import (
+    MalformedRequest,
+    RequestCancelled,
+    RequestRefused,
+    ServerStopping,
+)
 from seqloom.serving.guard import Access, Guard, log
 from seqloom.serving.inputs import reads_files
 from seqloom.serving.jobs import Event, Job
+from seqloom.serving.methods import PlainMethods
 from seqloom.serving.metrics import RequestRecord
+from seqloom.serving.openapi import describe_api
 from seqloom.serving.processes import Process
 from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model
 from seqloom.serving.responses import (
-    ErrorAnswer,
     ModelsAnswer,
     PredictAnswer,
     ScoreAnswer,
     SearchesAnswer,
 )
 from seqloom.serving.service import Service
-from seqloom.serving.wording import error_body
+from seqloom.serving.wording import PROBLEM, error_body
 from seqloom.version import __version__
 
 __all__ = ["application"]
@@ -42,12 +50,19 @@ EVENT = {  # of a stream, as OpenAPI tells it
 
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FAULT = "the model failed on this request; the server's log has its number"
+MALFORMED = "the body is not JSON that can be read"
+LARGE = 1_000  # bytes of an answer that is compressed for clients that can read it
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorAnswer, "description": meaning}
+    status: {
+        "description": meaning,
+        "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/ErrorAnswer"}}},
+    }
     for status, meaning in (
         (400, "not HTTP or JSON that can be read"),
         (401, "the token is missing or wrong"),
         (403, "a host or origin that may not ask"),
+        (404, "a model that is not served here"),
+        (413, "a body that is larger than the limit"),
         (415, "not JSON"),
         (422, "a value that cannot be, or beyond a limit, which is named"),
         (429, "the queue is full; Retry-After says when to come back"),
@@ -95,6 +110,7 @@ def application(
         redoc_url=None,
         lifespan=lifespan,
     )
+    app.openapi = partial(describe_api, app)  # type: ignore[method-assign]
     _work_routes(app, service)
     _plain_routes(app, service, needs_token=access is not None and access.token is not None)
     app.add_exception_handler(SeqloomError, _seqloom_error)
@@ -104,7 +120,10 @@ def application(
     bounds = limits
     if any(map(reads_files, models.values())):
         bounds = limits.model_copy(update={"body": max(limits.body, limits.upload)})
-    guard = Guard(app, access=access or Access(), limits=bounds, metrics=service.metrics)
+    app.add_middleware(GZipMiddleware, minimum_size=LARGE)
+    guard = Guard(
+        PlainMethods(app), access=access or Access(), limits=bounds, metrics=service.metrics
+    )
     return guard, service
 
 
@@ -166,13 +185,13 @@ def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
         """Whether the process answers."""
         return {"live": True}
 
-    @app.get("/ready", responses={503: {"model": ErrorAnswer}})
+    @app.get("/ready", responses={503: ERRORS[503]})
     async def ready() -> Response:
         """Whether requests are taken: not before the models are loaded, nor while stopping."""
         if service.ready:
             notes = {name: list(each.notes) for name, each in service.models.items() if each.notes}
             return _json({"ready": True, **({"notes": notes} if notes else {})})
-        return _json({"error": "the server is starting or stopping"}, status=503)
+        raise ServerStopping("the server is starting or stopping")
 
     @app.get("/metrics", response_class=Response)
     async def metrics() -> Response:
@@ -183,13 +202,17 @@ def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
 
     @app.get("/", include_in_schema=False)
     async def playground() -> Response:
-        return page["index.html"]
+        return page["index.html"].response()
+
+    @app.get("/docs", include_in_schema=False)
+    async def documentation() -> Response:
+        return page["docs.html"].response()
 
     @app.get("/page/{name}", include_in_schema=False)
     async def part(name: str) -> Response:
         if name not in page:
             raise HTTPException(404)
-        return page[name]
+        return page[name].response()
 
 
 async def _stream_events(
@@ -273,21 +296,36 @@ def _json(content: Any, *, status: int = 200) -> Response:
     return JSONResponse(content, status)
 
 
-def _page() -> dict[str, Response]:
+def _problem(
+    error: SeqloomError, request: Request, headers: Mapping[str, str] | None = None
+) -> Response:
+    body = error_body(error, request.scope["path"])
+    return JSONResponse(body, error.http_status, headers, media_type=PROBLEM)
+
+
+class PageFile(NamedTuple):
+    """A file of the playground."""
+
+    content: bytes
+    kind: str
+
+    def response(self) -> Response:
+        """A new answer each time, as the headers of one are changed where it is compressed."""
+        return Response(self.content, media_type=f"{self.kind}; charset=utf-8")
+
+
+def _page() -> dict[str, PageFile]:
     """The playground's files, read once; nothing else is ever served from disk."""
-    folder = files("seqloom.serving") / "page"
     return {
-        each.name: Response(
-            each.read_bytes(), media_type=KINDS[each.name.rpartition(".")[2]] + "; charset=utf-8"
-        )
-        for each in folder.iterdir()
+        each.name: PageFile(each.read_bytes(), KINDS[each.name.rpartition(".")[2]])
+        for each in (files("seqloom.serving") / "page").iterdir()
         if each.name.rpartition(".")[2] in KINDS
     }
 
 
 async def _seqloom_error(request: Request, error: Exception) -> Response:
     told = error if isinstance(error, SeqloomError) else _fault()
-    answer = _json(error_body(told, request.scope["path"]), status=told.http_status)
+    answer = _problem(told, request)
     if told.http_status == 429:
         answer.headers["retry-after"] = "1"
     return answer
@@ -298,6 +336,8 @@ async def _validation_error(request: Request, error: Exception) -> Response:
     told = ConfigError("the request is not as it should be")
     if isinstance(error, RequestValidationError) and error.errors():
         first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            return await _seqloom_error(request, MalformedRequest(MALFORMED, place="body"))
         place = ".".join(str(part) for part in first["loc"] if part != "body")
         told = ConfigError(_safe(first["msg"][:200]), place=_safe(place or "body"))
     return await _seqloom_error(request, told)
@@ -306,9 +346,9 @@ async def _validation_error(request: Request, error: Exception) -> Response:
 async def _http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = error.headers if isinstance(error, HTTPException) else None
-    words = {400: "the body is not JSON that can be read", 404: "there is nothing here"}
+    words = {400: MALFORMED, 404: "there is nothing here"}
     told = RequestRefused(words.get(status, "the method is not allowed here"), status=status)
-    return JSONResponse(error_body(told, request.scope["path"]), status, headers=headers)
+    return _problem(told, request, headers)
 
 
 async def _server_error(request: Request, error: Exception) -> Response:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from seqloom.errors import ConfigError, DataError, LimitError, RunError, SeqloomError
 from seqloom.serving.errors import error_classes
 
 if TYPE_CHECKING:
-    from seqloom.prediction import Output
+    from seqloom.prediction import Output, ScoredOutput
 
 __all__ = ["Client"]
 
@@ -38,13 +38,14 @@ class Client:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(f"{address!r} is not the address of a server, as http://host:8000 is")
-        self.address = address
+        self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._path = parts.path.rstrip("/")
         secure = parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
         self._response: http.client.HTTPResponse | None = None  # perhaps not read to its end
         self._headers = {"Content-Type": "application/json"}
+        token = token or unquote(parts.password or parts.username or "")
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
 
@@ -63,10 +64,11 @@ class Client:
         found: list[dict[str, Any]] = self._json("GET", "/v1/models")["models"]
         return found
 
-    def predict(self, inputs: Sequence[ClientInput], **options: Any) -> "list[Output]":
-        """An output for each input; options are the other names of a request."""
+    def predict(self, inputs: Sequence[ClientInput] | str, **options: Any) -> "list[Output]":
+        """An output for each input, or for one text; options are the other names of a request."""
         from seqloom.prediction import Output
 
+        inputs = [inputs] if isinstance(inputs, str) else inputs
         answer = self._json(
             "POST", "/v1/predict", {"inputs": [*map(_encode_input, inputs)], **options}
         )
@@ -86,11 +88,13 @@ class Client:
 
     def score(
         self, pairs: Sequence[tuple[ClientInput, str]], **options: Any
-    ) -> list[dict[str, Any]]:
+    ) -> "list[ScoredOutput]":
         """For each pair the log-probability of the output, and that of each of its tokens."""
+        from seqloom.prediction import ScoredOutput
+
         body = {"pairs": [[_encode_input(given), output] for given, output in pairs], **options}
-        found: list[dict[str, Any]] = self._json("POST", "/v1/score", body)["scores"]
-        return found
+        found = self._json("POST", "/v1/score", body)["scores"]
+        return [ScoredOutput.from_dict(each) for each in found]
 
     def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         with self._connection_errors():

@@ -34,6 +34,13 @@ def protocol(receipt: float) -> type[H11Protocol]:
                 self._late.cancel()
                 self._late = None
 
+        def shutdown(self) -> None:
+            """Say in an answer that is still to come that it is the last."""
+            if self.cycle is not None and not self.cycle.response_started:
+                last = (b"connection", b"close")
+                self.cycle.default_headers = [*self.cycle.default_headers, last]
+            super().shutdown()
+
         def pause_writing(self) -> None:
             super().pause_writing()
             if self._stuck is None:

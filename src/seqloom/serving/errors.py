@@ -1,15 +1,17 @@
 """What can go wrong with a request beside what is wrong in it."""
 
-from seqloom.errors import LimitError, RunError, SeqloomError
+from seqloom.errors import ConfigError, LimitError, RunError, SeqloomError
 from seqloom.remedies import Phrase, Place
 
 __all__ = [
     "DeadlineExceeded",
+    "MalformedRequest",
     "ProcessLost",
     "QueueFull",
     "RequestCancelled",
     "RequestRefused",
     "ServerStopping",
+    "UnknownModel",
     "error_classes",
 ]
 
@@ -47,6 +49,20 @@ class ServerStopping(RunError):
 
     http_status = 503
     code = "stopping"
+
+
+class UnknownModel(ConfigError):
+    """A model that this server does not have."""
+
+    http_status = 404
+    code = "model"
+
+
+class MalformedRequest(ConfigError):
+    """A body that is not JSON."""
+
+    http_status = 400
+    code = "malformed"
 
 
 class RequestRefused(SeqloomError):

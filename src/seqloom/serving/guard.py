@@ -1,29 +1,32 @@
 """What every request meets before the API: who may ask, in which form, and how much (D2, D7)."""
 
+import asyncio
 import base64
 import binascii
 import hmac
 import json
+import re
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from seqloom.config import ServingConfig
 from seqloom.serving.errors import RequestRefused
 from seqloom.serving.metrics import Metrics, RequestRecord
-from seqloom.serving.wording import error_body
+from seqloom.serving.wording import PROBLEM, error_body
 
-__all__ = ["LOOPBACK", "Access", "Guard", "log"]
+__all__ = ["LOOPBACK", "OPEN_PATHS", "Access", "Guard", "Receive", "Send", "log"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
+HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
+OPEN_PATHS = ("/live",)  # that need no token: a health check tells nothing
 WORK_PATHS = ("/v1/predict", "/v1/stream", "/v1/score")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 POLICY = (
@@ -47,8 +50,9 @@ class Access:
 
     hosts: tuple[str, ...] = LOOPBACK
     token: str | None = None
+    delay: float = 0.3  # seconds before a wrong token is refused, so that guessing takes long
 
-    def check(self, headers: dict[str, str], method: str) -> None:
+    async def check(self, headers: dict[str, str], scope: Mapping[str, Any]) -> None:
         """Refused unless host, token and origin are right."""
         if _host_of(headers.get("host", "")) not in self.hosts:
             raise RequestRefused(
@@ -56,15 +60,22 @@ class Access:
                 status=403,
                 remedy="ask it by its own, or have it started with this one among its hosts",
             )
-        if self.token is not None and not _tokens_match(_read_token(headers), self.token):
+        if not self._knows_token(headers, scope["path"]):
+            if "authorization" in headers:
+                await asyncio.sleep(self.delay)
             raise RequestRefused(
                 "the token is missing or wrong",
                 status=401,
                 remedy="send Authorization: Bearer TOKEN",
             )
-        origin = headers.get("origin")
-        if method != "GET" and origin is not None and not _is_same_origin(origin, headers["host"]):
+        origin, own = headers.get("origin"), _origin(scope.get("scheme", "http"), headers["host"])
+        if scope["method"] != "GET" and origin is not None and origin.lower() != own:
             raise RequestRefused("pages of other origins may not ask this server", status=403)
+
+    def _knows_token(self, headers: dict[str, str], path: str) -> bool:
+        if self.token is None or path in OPEN_PATHS:
+            return True
+        return _tokens_match(_read_token(headers), self.token)
 
 
 class Guard:
@@ -89,7 +100,7 @@ class Guard:
             headers = {
                 name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
             }
-            self.access.check(headers, scope["method"])
+            await self.access.check(headers, scope)
             body = await self._body(visit, headers, receive)
             await self.app(scope, _replay_body(body, receive), visit.send)
         except RequestRefused as refusal:
@@ -102,7 +113,9 @@ class Guard:
         self, visit: "RequestContext", headers: dict[str, str], receive: Receive
     ) -> bytes:
         """All of the request's body, of bounded size; only JSON is taken."""
-        if visit.scope["method"] in ("GET", "HEAD"):
+        if "content-length" in headers and "transfer-encoding" in headers:
+            raise RequestRefused("the length of the body is told in two ways", status=400)
+        if visit.scope["method"] in ("GET", "HEAD", "OPTIONS"):
             return b""
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RequestRefused(
@@ -160,7 +173,7 @@ class RequestContext:
         """Answer for the application; the connection is not used again."""
         body = json.dumps(error_body(refusal, self.scope["path"])).encode()
         headers = [
-            (b"content-type", b"application/json"),
+            (b"content-type", PROBLEM.encode()),
             (b"content-length", str(len(body)).encode()),
             (b"connection", b"close"),
         ]
@@ -198,7 +211,7 @@ def log(event: str, **facts: Any) -> None:
 
 def _body_too_large(most: int) -> RequestRefused:
     problem = f"more bytes than this server's body, {most:,}"
-    return RequestRefused(problem, status=422, place="body")
+    return RequestRefused(problem, status=413, place="body")
 
 
 def _exceeds(headers: dict[str, str], most: int) -> bool:
@@ -217,17 +230,15 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 def _host_of(header: str) -> str:
-    """The name in a Host header, without the port."""
-    try:
-        name = urlsplit(f"//{header}")
-        return (name.hostname or "").lower() if name.username is None else ""
-    except ValueError:
-        return ""
+    """The name in a Host header, without the port; empty where it is not one name and one port."""
+    found = HOST.fullmatch(header)
+    return (found["name"] or found["address"]).lower() if found else ""
 
 
-def _is_same_origin(origin: str, host: str) -> bool:
-    """Whether a page is of this server."""
-    return origin.partition("://")[2].lower() == host.lower()
+def _origin(scheme: str, host: str) -> str:
+    """The origin of this server's pages, without a port that goes without saying."""
+    usual = {"http": ":80", "https": ":443"}.get(scheme, "")
+    return f"{scheme}://{host.lower().removesuffix(usual)}"
 
 
 def _read_token(headers: dict[str, str]) -> str:

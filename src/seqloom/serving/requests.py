@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
 from seqloom.config import SearchConfig, ServingConfig
 from seqloom.config.searches import OptionsTable, PartOption, options_model
@@ -21,6 +21,14 @@ HIGHEST = 2**31 - 1  # of any whole number; the server's limits are far lower
 Count = Annotated[int, Field(ge=0, le=HIGHEST)]
 Positive = Annotated[int, Field(ge=1, le=HIGHEST)]
 
+
+def _as_list(given: Any) -> Any:
+    return [given] if isinstance(given, str) else given
+
+
+Inputs = Annotated[list[Input], BeforeValidator(_as_list, json_schema_input_type=str | list[Input])]
+"""Several inputs; one text may stand for itself."""
+
 EXAMPLE: dict[str, Any] = {
     "inputs": ["Elle était seule dans la maison."],
     "search": {"kind": "beam", "width": 5},
@@ -34,9 +42,9 @@ class PredictRequest(StrictModel):
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     model: str | None = Field(None, description="which model, by its name; the first if absent")
-    inputs: list[Input] = Field(
+    inputs: Inputs = Field(
         description="texts, objects with the names of columns, turns, files or series; each has an "
-        "output",
+        "output; or one text",
         min_length=1,
     )
     search: OptionsTable | None = Field(None, description="the model's own choice if absent")

@@ -2,14 +2,32 @@
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 __all__ = ["ErrorAnswer", "ModelsAnswer", "PredictAnswer", "ScoreAnswer", "SearchesAnswer"]
 
+PROBLEM_EXAMPLE: dict[str, Any] = {
+    "type": "/docs#limit",
+    "title": "Something larger than the configured limits allow",
+    "status": 422,
+    "detail": "width: 5,000 is more than this server's paths, 64",
+    "error": "width: 5,000 is more than this server's paths, 64",
+    "place": "width",
+    "problem": "5,000 is more than this server's paths, 64",
+    "remedy": "",
+    "code": "limit",
+}
+
 
 class ErrorAnswer(BaseModel):
-    """One sentence, its parts, and a code for the kind of error."""
+    """Problem details (RFC 9457), with the parts of the sentence and a stable code."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [PROBLEM_EXAMPLE]})
+
+    type: str
+    title: str
+    status: int
+    detail: str
     error: str
     place: str
     problem: str

@@ -22,7 +22,7 @@ from seqloom.prediction import (
     TextPredictor,
 )
 from seqloom.prediction.inputs import check_cells
-from seqloom.serving.errors import ProcessLost
+from seqloom.serving.errors import ProcessLost, UnknownModel
 from seqloom.serving.inputs import (
     Input,
     check_kinds,
@@ -139,7 +139,7 @@ class Service:
     def _model(self, name: str | None) -> tuple[str, Predictor]:
         name = next(iter(self.models)) if name is None else name
         if name not in self.models:
-            raise ConfigError(
+            raise UnknownModel(
                 "model: there is none of that name here",
                 remedy=f"there are {', '.join(self.models)}",
             )

@@ -8,7 +8,9 @@ from seqloom.errors import SeqloomError
 from seqloom.remedies import Command, Setting, Wording
 from seqloom.serving.requests import PredictRequest, ScoreRequest
 
-__all__ = ["RequestWording", "error_body", "wording_of"]
+__all__ = ["PROBLEM", "RequestWording", "describe_code", "error_body", "wording_of"]
+
+PROBLEM = "application/problem+json"
 
 
 class RequestWording(Wording):
@@ -40,6 +42,20 @@ def wording_of(path: str) -> RequestWording:
 
 
 def error_body(error: SeqloomError, path: str) -> dict[str, Any]:
-    """The answer: one sentence, its parts, and a code for the kind of error."""
+    """The answer as problem details (RFC 9457), with the parts of the sentence and a code for the
+    kind of error; `error` is the sentence under the name that it had before."""
     parts = error.parts(wording_of(path))
-    return {"error": parts.sentence, **parts._asdict(), "code": error.code}
+    return {
+        "type": f"/docs#{error.code}",
+        "title": describe_code(error),
+        "status": error.http_status,
+        "detail": parts.sentence,
+        "error": parts.sentence,
+        **parts._asdict(),
+        "code": error.code,
+    }
+
+
+def describe_code(error: SeqloomError | type[SeqloomError]) -> str:
+    """What all errors of a kind have in common, from the first line of its class."""
+    return (error.__doc__ or "").strip().partition("\n")[0].partition(";")[0].rstrip(".")

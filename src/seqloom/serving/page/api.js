@@ -12,7 +12,7 @@ async function ask(path, options = {}) {
   }
   if (!response.ok) {
     let sentence = `status ${response.status}`;
-    try { sentence = (await response.json()).error; } catch { /* it was not ours */ }
+    try { sentence = (await response.json()).detail; } catch { /* it was not ours */ }
     throw response.status === 502 ? new Away(sentence) : new Error(sentence);
   }
   return response;

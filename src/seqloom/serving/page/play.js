@@ -15,7 +15,7 @@ const at = (id) => document.getElementById(id);
 const PAUSE = 350; // milliseconds without a key, after which what is typed is written for
 const VIEWS = { picture: ["looked", "best", "tree"], sound: ["listened", "best", "tree"], none: ["best", "tree"] };
 const state = { models: [], limits: {}, needsToken: false, asked: null, file: null, output: null, tree: null,
-  begun: [], choices: [], view: "threads", running: null, typed: null, examples: [] };
+  begun: [], choices: [], view: "threads", running: null, last: null, typed: null, examples: [] };
 
 const model = () => state.models.find((each) => each.name === at("model").value);
 const talks = () => model()?.source.kind === "turns";
@@ -50,10 +50,18 @@ async function waitForServer() {
   }
 }
 
+// What was under way when the server went away is done when it is back, unless something else was asked for since.
+async function askAgain(own, work) {
+  await waitForServer();
+  if (state.last !== own || talks()) return;
+  await during(work);
+  if (!at("status").textContent) say("The server is back.");
+}
+
 async function during(work) {
   state.running?.abort();
   const own = new AbortController();
-  state.running = own;
+  state.running = state.last = own;
   at("stop").hidden = false;
   say("Writing …");
   try {
@@ -62,7 +70,7 @@ async function during(work) {
   } catch (error) {
     if (error.name === "AbortError") { if (state.running === own) say("Stopped."); return; }
     say(error.message, true);
-    if (error instanceof Away) waitForServer();
+    if (error instanceof Away) askAgain(own, work);
   } finally {
     if (state.running === own) { state.running = null; at("stop").hidden = true; }
   }

@@ -1,0 +1,155 @@
+"""The server's manners: problem details, HEAD and OPTIONS, compression, health, draining."""
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import seqloom
+from seqloom.errors import ConfigError
+from seqloom.prediction import TextPredictor
+from seqloom.serving.errors import error_classes
+from seqloom.serving.guard import Access
+from tests.serving.support import Served, serving
+
+TOKEN = "a-token-of-many-letters"
+DELAY = 0.2
+
+
+@pytest.fixture(scope="module", name="closed")
+def closed_(models: dict[str, TextPredictor]) -> Iterator[Served]:
+    with serving(models, Access(token=TOKEN, delay=DELAY), body=2_000) as server:
+        yield server
+
+
+def raw(served: Served, request: bytes) -> bytes:
+    """What comes back until the connection ends."""
+    with served.connect() as connection:
+        connection.sendall(request)
+        parts = []
+        while part := connection.recv(65_536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "status", "code"),
+    [
+        ("POST /v1/predict", b'{"inputs": [', 400, "malformed"),
+        ("POST /v1/predict", b"", 422, "config"),
+        ("POST /v1/predict", b'{"inputs": ["a"], "model": "third"}', 404, "model"),
+        ("POST /v1/predict", b'{"inputs": ["%s"]}' % (b"a" * 2_000), 413, "refused"),
+        ("POST /v1/predict", b'{"inputs": ["a"], "n_best": 1000}', 422, "limit"),
+        ("GET /nothing/here", None, 404, "refused"),
+        ("GET /v1/predict", None, 405, "refused"),
+    ],
+)
+def test_errors_are_problem_details(
+    closed: Served, route: str, body: bytes | None, status: int, code: str
+) -> None:
+    """RFC 9457, with a code that is described at the address that `type` names."""
+    method, _, path = route.partition(" ")
+    answer = closed.ask(method, path, body, {"Authorization": f"Bearer {TOKEN}"})
+    assert (answer.status, answer.json["status"], answer.json["code"]) == (status, status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json["type"] == f"/docs#{code}"
+    assert answer.json["detail"] == answer.error
+    assert answer.json["title"]
+
+
+def test_one_text_is_an_input(served: Served) -> None:
+    one = served.ask("POST", "/v1/predict", {"inputs": "abc"}).json["outputs"]
+    assert one == served.predict("abc").json["outputs"]
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/live", "/v1/models", "/openapi.json"])
+def test_head_is_get_without_a_body(served: Served, path: str) -> None:
+    head, whole = served.ask("HEAD", path), served.ask("GET", path)
+    assert (head.status, head.body) == (200, b"")
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == whole.headers[name]
+
+
+def test_options_tell_the_methods_and_nothing_more(served: Served) -> None:
+    for path, methods in (("/v1/predict", "OPTIONS, POST"), ("/live", "GET, HEAD, OPTIONS")):
+        answer = served.ask("OPTIONS", path)
+        assert (answer.status, answer.headers["allow"]) == (204, methods)
+        assert not any(name.startswith("access-control") for name in answer.headers)
+    assert served.ask("OPTIONS", "/nothing/here").status == 404
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/page/play.js"])
+def test_large_answers_are_compressed_for_those_who_ask(served: Served, path: str) -> None:
+    packed = served.ask("GET", path, None, {"Accept-Encoding": "gzip"})
+    plain = served.ask("GET", path)
+    assert "content-encoding" not in plain.headers
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert len(packed.body) < len(plain.body) / 3
+    small = served.ask("GET", "/live", None, {"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in small.headers
+
+
+def test_health_needs_no_token_and_wrong_ones_are_slow(closed: Served) -> None:
+    assert closed.ask("GET", "/live").json == {"live": True}
+    assert closed.ask("GET", "/ready").status == 401
+    began = time.monotonic()
+    assert closed.ask("GET", "/ready", None, {"Authorization": "Bearer x"}).status == 401
+    assert time.monotonic() - began >= DELAY
+
+
+def test_a_token_in_the_address(closed: Served) -> None:
+    """It opens, and no message repeats it."""
+    address = closed.address.replace("//", f"//me:{TOKEN}@")
+    with seqloom.Client(address) as client:
+        assert len(client.models()) == 2
+        assert TOKEN not in client.address
+        with pytest.raises(ConfigError, match="none of that name"):
+            client.predict(["a"], model="third")
+
+
+def test_the_description_names_tokens_and_codes(served: Served) -> None:
+    document = served.ask("GET", "/openapi.json").json
+    assert set(document["components"]["securitySchemes"]) == {"bearer", "password"}
+    assert document["paths"]["/live"]["get"]["security"] == []
+    assert set(document["x-codes"]) == set(error_classes())
+    assert document["components"]["schemas"]["ErrorAnswer"]["examples"]
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost#x", "localhost/x", "localhost:80:90", "localhost:", "localhost:x", "[::1"]
+)
+def test_a_host_is_one_name_and_one_port(served: Served, host: str) -> None:
+    assert served.ask("GET", "/live", None, {"Host": host}).status in (400, 403)
+
+
+def test_an_origin_has_its_scheme(served: Served) -> None:
+    here = f"127.0.0.1:{served.port}"
+    for origin, status in ((f"http://{here}", 200), (f"https://{here}", 403), (here, 403)):
+        answer = served.ask("POST", "/v1/predict", {"inputs": ["a"]}, {"Origin": origin})
+        assert answer.status == status
+
+
+def test_a_length_told_twice_is_refused(served: Served) -> None:
+    head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    both = b"Content-Length: 16\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    assert raw(served, head + both).startswith(b"HTTP/1.1 400")
+
+
+def test_the_last_answer_while_draining_says_so(models: dict[str, TextPredictor]) -> None:
+    """A request that is under way when the server is to stop has its answer, and is the last."""
+    found: list[bytes] = []
+    with serving(models) as served:
+        body = json.dumps({"inputs": ["abc"]}).encode()
+        head = f"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+        with served.connect() as connection:
+            connection.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode())
+            time.sleep(0.1)
+            served.server.should_exit = True
+            time.sleep(0.3)
+            connection.sendall(body)
+            found.append(connection.recv(65_536))
+    assert found[0].startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in found[0].lower()
