@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,11 @@ import pytest
 import tomli_w
 
 from seqloom.api.train import train
-from seqloom.errors import DivergedError, RunError
-from seqloom.training import Update
+from seqloom.errors import DivergedError, Interrupted, RunError
+from seqloom.runs.processes import workers as processes
+from seqloom.training import PeerLostError, Update
+from seqloom.training.distributed import ranks
+from tests.counts import count
 from tests.runs.nursery import Ended, Nursery, nursery
 from tests.runs.support import (
     PAIRS,
@@ -20,6 +24,7 @@ from tests.runs.support import (
     assert_same,
     at,
     history,
+    interrupt,
     last,
     options,
     sitting,
@@ -112,6 +117,37 @@ def test_two_workers_stopped_and_bereaved(tmp_path: Path) -> None:
     trained(run, chosen)
     assert_same(run, tmp_path / "whole")
     assert none_left(run)
+
+
+@pytest.mark.parametrize("signalled", [False, True][: count(1, 2)])
+def test_a_worker_that_hangs(
+    signalled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A10: it is given up after the configured time, or soon after a signal; the step is saved, and
+    the run goes on with the same bits."""
+    monkeypatch.setenv("SEQLOOM_PEER_TIMEOUT", "60" if signalled else "3")
+    monkeypatch.setattr(ranks, "GRACE", 0.5)
+    monkeypatch.setattr(processes, "ENDING", 0.5)
+    chosen = options(updates=8, validate_every=4, workers=2)
+    trained(tmp_path / "whole", chosen)
+    run = tmp_path / "run"
+
+    def hang() -> None:
+        for worker in workers(run):
+            os.kill(worker, signal.SIGSTOP)
+        if signalled:
+            timer.start()
+
+    timer = threading.Timer(0.5, interrupt)  # in the midst of the next update's communication
+    expected = Interrupted if signalled else PeerLostError
+    with pytest.raises(expected, match="step 5 is saved") as caught:
+        train(PAIRS, run, options=chosen, watch=at(5, hang))
+    silent = "rank 1 has given no sign of life for 3 seconds"
+    assert signalled or str(caught.value).startswith(silent)
+    assert none_left(run)
+    monkeypatch.setenv("SEQLOOM_PEER_TIMEOUT", "120")
+    trained(run, chosen)
+    assert_same(run, tmp_path / "whole")
 
 
 def test_divergence_ends_all_workers(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
 from seqloom.runs.time_budget import last_update, refit_schedule, validation_interval
 from seqloom.store import RunDirectory, average_tensors
 from seqloom.tasks import Task, open_learner, task_of, task_of_options, task_of_request
-from seqloom.training import Ranks, Update
+from seqloom.training import PeerLostError, Ranks, Update
 
 __all__ = ["TrainingResult", "train"]
 
@@ -285,6 +285,19 @@ class _Training:
         self.watch.on_message(f"begins from {base}")
 
     def _training_loop(self, ranks: Ranks, stop: StopRequest) -> None:
+        try:
+            self._update_and_validate(ranks, stop)
+        except PeerLostError as error:
+            hangs = ranks.heartbeat is not None and ranks.heartbeat.broken
+            if not hangs or not self.learner.progress.step or self.learner.stream is not None:
+                raise
+            stopped = self._save_and_interrupt()
+            if stop.asked:
+                raise stopped from None
+            saved = f"{error.problem}; step {self.learner.progress.step} is saved"
+            raise PeerLostError(saved, remedy=error.remedy) from None
+
+    def _update_and_validate(self, ranks: Ranks, stop: StopRequest) -> None:
         for update in self._updates(ranks):
             self._tell_schedule()
             self.watch.on_update(update)

@@ -1,6 +1,6 @@
 """Loss, optimiser and the training loop."""
 
-from seqloom.training.distributed.ranks import SINGLE_PROCESS, Ranks, process_group
+from seqloom.training.distributed.ranks import SINGLE_PROCESS, PeerLostError, Ranks, process_group
 from seqloom.training.free_running import check_forcing
 from seqloom.training.freezing import freeze, freeze_vectors
 from seqloom.training.loop import Portion, Update, fit
@@ -23,6 +23,7 @@ __all__ = [
     "LossOptions",
     "MovingAverage",
     "Optimizer",
+    "PeerLostError",
     "Portion",
     "PositionWeights",
     "Ranks",

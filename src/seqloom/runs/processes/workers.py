@@ -28,6 +28,7 @@ from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
 __all__ = ["cores", "local_workers", "threads", "work", "worker_count"]
 
+ENDING = 5.0  # seconds that a worker has to end by itself
 WORTH_WORKERS = 1_000_000  # target positions in a whole run, below which starting costs more
 
 
@@ -79,7 +80,9 @@ def local_workers(
         ]
         _wait_until_ready(place, workers, stop)
         stack.enter_context(threads(1))
-        yield stack.enter_context(process_group(place.absolute().as_uri(), 0, world))
+        meeting = place.absolute().as_uri()
+        group = process_group(meeting, 0, world, asked=lambda: stop.asked)
+        yield stack.enter_context(group)
 
 
 @contextmanager
@@ -112,8 +115,13 @@ def _start_worker(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
-        with process:  # closes its standard input, then waits for it
-            pass
+        with process:  # waits for it in the end
+            if process.stdin is not None:
+                process.stdin.close()
+            try:
+                process.wait(timeout=ENDING)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def _wait_until_ready(

@@ -2,15 +2,23 @@
 
 Every worker computes a share of the batch, the gradients are added up, and each worker makes the
 same update on its own copy of the model. Alone, everything here does nothing.
+
+Communication is waited for in short slices, so that signals are heard meanwhile. Each worker gives
+signs of life on the board where all have met, and one that gives none for a while is given up.
 """
 
+import atexit
+import os
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from secrets import token_hex
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Shaped
@@ -18,11 +26,73 @@ from torch import Tensor, distributed, nn
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from seqloom.errors import Interrupted, RunError
+from seqloom.errors import ConfigError, Interrupted, RunError
 
-__all__ = ["SINGLE_PROCESS", "Ranks", "ReducedLoss", "process_group"]
+__all__ = ["SINGLE_PROCESS", "PeerLostError", "Ranks", "ReducedLoss", "process_group"]
 
 TIMEOUT = timedelta(hours=12)  # how long workers wait while the first one validates and saves
+SLICE = timedelta(seconds=0.2)  # of waiting, between which signals are heard
+PEER_TIMEOUT = "SEQLOOM_PEER_TIMEOUT"  # seconds without a sign of life, in the environment
+PATIENCE = 120.0  # the same where nothing is said
+GRACE = 5.0  # seconds that others have for what is under way when this worker is to stop
+
+
+class PeerLostError(RunError):
+    """Another worker has ended, hangs or cannot be reached; the weights are those of the last
+    update that was made."""
+
+
+def _patience() -> float:
+    """Seconds without a sign of life after which a worker is given up."""
+    told = os.environ.get(PEER_TIMEOUT, "")
+    try:
+        seconds = float(told or PATIENCE)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < TIMEOUT.total_seconds():
+        raise ConfigError(f"{told!r} is no number of seconds", place=PEER_TIMEOUT)
+    return seconds
+
+
+class Heartbeat:
+    """Signs of life of all workers, on the board where they have met."""
+
+    def __init__(self, board: Store, rank: int, world: int) -> None:
+        self.patience = _patience()
+        self.broken = False  # whether a worker was given up, and nothing can be said any more
+        self._board, self._rank = board, rank
+        self._heard = {other: time.monotonic() for other in range(world) if other != rank}
+        self._beats: dict[int, bytes] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join(timeout=1)
+
+    def silent(self) -> list[int]:
+        """The workers that have given no sign of life for longer than is waited for."""
+        now = time.monotonic()
+        return [rank for rank, heard in self._heard.items() if now - heard > self.patience]
+
+    def _run(self) -> None:
+        beat = 0
+        with suppress(RuntimeError):  # where the board is gone, all others fall silent
+            while not self._ended.wait(min(5.0, self.patience / 8)):
+                beat += 1
+                self._board.set(f"beat/{self._rank}", str(beat))
+                for other in self._heard:
+                    self._listen(other)
+
+    def _listen(self, other: int) -> None:
+        if self._board.check([f"beat/{other}"]):
+            beat = self._board.get(f"beat/{other}")
+            if beat != self._beats.get(other):
+                self._beats[other], self._heard[other] = beat, time.monotonic()
 
 
 class ReducedLoss(NamedTuple):
@@ -43,12 +113,12 @@ class Ranks:
     rank: int = 0
     world: int = 1
     should_stop: Callable[[], bool] = _never
+    heartbeat: Heartbeat | None = None
 
     def broadcast(self, values: Shaped[Tensor, "N"]) -> Shaped[Tensor, "N"]:
         """The values that the first worker gives, in place; the others wait for them."""
         if self.world > 1:
-            with _worker_errors():
-                distributed.broadcast(values, src=0)
+            self._communicate(values, partial(distributed.broadcast, src=0))
         return values
 
     def sum_gradients(self, model: nn.Module, loss: float) -> ReducedLoss:
@@ -61,8 +131,7 @@ class Ranks:
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
         words = learning[0].new_tensor([loss, self.should_stop()])
         flat = torch.cat([*(_gradient(each).flatten() for each in learning), words])
-        with _worker_errors():
-            distributed.all_reduce(flat)
+        self.sum(flat)
         *sums, words = flat.split([*(each.numel() for each in learning), 2])
         for parameter, total in zip(learning, sums, strict=True):
             parameter.grad = total.view_as(parameter)
@@ -71,9 +140,37 @@ class Ranks:
     def sum(self, values: Tensor) -> Tensor:
         """The sum of what all workers give, in place."""
         if self.world > 1:
-            with _worker_errors():
-                distributed.all_reduce(values)
+            self._communicate(values, distributed.all_reduce)
         return values
+
+    def _communicate(self, values: Tensor, collective: Callable[..., Any]) -> None:
+        """Wait until all have done their part.
+
+        PeerLostError where a worker is gone or silent, or does not answer when this one is to stop.
+        """
+        heartbeat = self.heartbeat
+        if heartbeat is not None and heartbeat.broken:
+            raise _lost("a worker was lost")
+        with _worker_errors():
+            work = collective(values, async_op=True)
+            if values.is_cuda:  # NCCL waits by itself
+                work.wait()
+                return
+        asked = 0.0
+        while not _finish(work):
+            if heartbeat is None:
+                continue
+            now = time.monotonic()
+            asked = asked or (now if self.should_stop() else 0.0)
+            silent = heartbeat.silent()
+            if silent or (asked and now - asked > GRACE):
+                heartbeat.broken = True
+                _abandon(work, Interrupted.exit_code if asked else RunError.exit_code)
+                if not silent:
+                    raise _lost("other workers do not answer")
+                raise _lost(
+                    f"rank {silent[0]} has given no sign of life for {heartbeat.patience:g} seconds"
+                )
 
 
 SINGLE_PROCESS = Ranks()
@@ -99,9 +196,36 @@ def process_group(
         timeout=TIMEOUT,
     )
     try:
-        yield Ranks(rank, world, asked)
+        with Heartbeat(board, rank, world) as heartbeat:
+            yield Ranks(rank, world, asked, heartbeat)
     finally:
         distributed.destroy_process_group()
+
+
+def _finish(work: Any) -> bool:
+    """Wait for a moment, and say whether it is done."""
+    with _worker_errors():
+        try:
+            work.wait(SLICE)
+        except RuntimeError as error:
+            if "Operation timed out" in str(error):
+                return False
+            raise
+    return True
+
+
+def _abandon(work: Any, exit_code: int) -> None:
+    """Give up what is under way; a thread of torch that waits for it would keep the process."""
+    group = distributed.group.WORLD
+
+    def end() -> None:
+        if group is not None and not work.is_completed():
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(exit_code)
+
+    atexit.register(end)
 
 
 def _agree_on_name(board: Store, ranks: Ranks) -> str:
@@ -150,6 +274,8 @@ def _worker_errors() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        raise RunError(
-            "a worker was lost", remedy="give the same command again to go on"
-        ) from error
+        raise _lost("a worker was lost") from error
+
+
+def _lost(problem: str) -> PeerLostError:
+    return PeerLostError(problem, remedy="give the same command again to go on")
