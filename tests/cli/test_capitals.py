@@ -102,3 +102,31 @@ def test_a_row_in_another_case_is_a_function_of_seed_and_text() -> None:
     kept = Recasing(text, words, 0.2, 1).copies(rows)
     assert all(target.startswith("Anna voit") for _, target in kept)
     assert not list(Recasing(text, text, 0.0, 1).copies(rows))
+
+
+def test_input_that_is_unknown_or_too_long_is_told(
+    command: Command, flights: Path, tmp_path: Path
+) -> None:
+    known = "show me flights from boston to denver"
+    lines = [
+        known,
+        "\u043f\u043e\u043a\u0430\u0436\u0438 \u043c\u043d\u0435 flights from boston to denver",
+        f"{known} {known}",
+    ]
+    stdin = "".join(f"{line}\n" for line in lines).encode()
+    unknown = "1 of 3 inputs: more than a fifth of the input is unknown to the model"
+    long = "1 of 3 inputs: longer than anything the model has learnt from"
+    result = command("predict", flights, "--json", stdin=stdin)
+    found = [json.loads(line) for line in result.out.splitlines()]
+    assert "warnings" not in found[0]
+    assert found[1]["warnings"] == [{"kind": "unknown_input", "value": round(2 / 7, 4)}]
+    assert found[2]["warnings"] == [{"kind": "long_input", "value": 14}]
+    assert result.err.count(unknown) == result.err.count(long) == 1
+    tags = ["O O O O C O C", "O O O O C O C", "O O O O C O C O O O O C O C"]
+    rows = zip(lines, tags, strict=True)
+    test = write(tmp_path / "test.tsv", "".join(f"{line}\t{tag}\n" for line, tag in rows))
+    evaluated = command("evaluate", flights, test, "--json")
+    assert evaluated.err.count(unknown) == evaluated.err.count(long) == 1
+    assert json.loads(evaluated.out)["warnings"] == {"unknown_input": 1, "long_input": 1}
+    output = seqloom.load(flights).predict(lines)[1]
+    assert type(output).from_dict(output.as_dict()) == output

@@ -1,6 +1,7 @@
 """`seqloom evaluate`: measure a run on data it has not seen."""
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import get_terminal_size
@@ -79,6 +80,8 @@ def evaluate(
     evaluation = run_evaluate(
         model, data, options=options, search=search, lowercase=wanted.lowercase
     )
+    for line in evaluation.warning_lines():
+        print(line, file=sys.stderr)
     found, lines = evaluation.as_dict(), evaluation.lines()
     if wanted.by_variate:
         lines += evaluation.variate_lines()

@@ -326,14 +326,19 @@ def _blank_unreadable(
 
 def _write(outputs: "Iterable[Output]", model: "Predictor", as_json: bool) -> None:
     """Print outputs as they come, and say in the end how many inputs had to be cut."""
-    truncated = 0
+    from seqloom.prediction.warnings import WarningCounts
+
+    truncated, warnings = 0, WarningCounts()
     for output in outputs:
         truncated += output.truncated
+        warnings.add(output.warnings)
         print(
             json.dumps(output.as_dict(), ensure_ascii=False)
             if as_json
             else escape_newlines(output.text)
         )
+    for line in warnings.lines():
+        print(line, file=sys.stderr)
     if truncated:
         limit = model.config.data.max_source
         print(f"{truncated:,} inputs were cut to {limit} tokens (data.max_source)", file=sys.stderr)

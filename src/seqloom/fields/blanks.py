@@ -165,6 +165,15 @@ class MarkedText:
             rows.append(np.append(marked, np.int32(END)))
         return rows
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest text that was learnt from."""
+        return self.text.longest
+
+    def unknown_share(self, row: Values) -> float:
+        """That of the text around the blanks, which are known."""
+        return self.text.unknown_share(np.where(row == BLANK, np.int32(self.text.size), row))
+
     def truncate(self, row: Values, most: int) -> Values:
         """The first items of a row, `most` of them at most, and those that close it."""
         return self.text.truncate(row, most)

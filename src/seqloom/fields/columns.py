@@ -112,6 +112,10 @@ class ColumnsField(PersistentField[ColumnsConfig]):
             for row in zip(*encoded, strict=True)
         ]
 
+    def unknown_share(self, row: Values) -> float:
+        """The share of a row's tokens that are `<unk>`."""
+        return float((row[: len(row) - self.closing] == UNK).mean()) if len(row) > 1 else 0.0
+
     def truncate(self, row: Values, most: int) -> Values:
         """A row of so many items at most: the longest columns lose their ends."""
         excess = len(row) - self.closing - most

@@ -100,6 +100,15 @@ class PersistentField(Generic[Kind]):
         """What a row is made of."""
         raise NotImplementedError
 
+    @property
+    def longest(self) -> int:
+        """Items of the longest cell that was learnt from; 0 where that is not known."""
+        return 0
+
+    def unknown_share(self, row: Values) -> float:
+        """The share of a row's items that stand for something that was not learnt."""
+        return 0.0
+
     def unseen(self, cell: str) -> list[str]:
         """Labels of a cell that the training data did not have, where a column holds labels."""
         return []

@@ -2,12 +2,14 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappush, heappushpop
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-__all__ = ["CaseObserver", "Form", "normalize"]
+__all__ = ["NOTHING_LEARNT", "Form", "LearntTexts", "TextObserver", "normalize"]
 
+CANDIDATES = 20  # texts of which one is the longest in tokens
 Form = Literal["none", "NFC", "NFKC"]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -47,11 +49,32 @@ def _order_marks(text: str, form: Literal["NFC", "NFKC"]) -> str:
     )
 
 
-class CaseObserver:
-    """Finds out whether texts have letters of both cases, while something else reads them."""
+class LearntTexts(NamedTuple):
+    """What a source remembers of the texts that it was learnt from."""
+
+    folds_capitals: bool = False  # there were none, so that those of inputs become small letters
+    longest: int = 0  # tokens of the longest; 0 where that is not known
+
+    def facts(self) -> dict[str, Any]:
+        """What is saved: whatever is not as usual."""
+        return {name: value for name, value in self._asdict().items() if value}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> "LearntTexts":
+        """What was saved."""
+        longest = facts.get("longest")
+        return cls(facts.get("folds_capitals") is True, longest if type(longest) is int else 0)
+
+
+NOTHING_LEARNT = LearntTexts()
+
+
+class TextObserver:
+    """Looks at texts while something else reads them: their case, and which are longest."""
 
     def __init__(self) -> None:
         self._small = self._capital = False
+        self._longest: list[tuple[int, str]] = []
 
     def watch(self, texts: Iterable[str]) -> Iterator[str]:
         """The texts as they are."""
@@ -60,9 +83,19 @@ class CaseObserver:
                 lower = text.lower()
                 self._capital = lower != text
                 self._small = self._small or lower != lower.upper()
+            if len(self._longest) < CANDIDATES:
+                heappush(self._longest, (len(text), text))
+            elif len(text) > self._longest[0][0]:
+                heappushpop(self._longest, (len(text), text))
             yield text
 
     @property
     def is_lowercase(self) -> bool:
         """Whether there were small letters and no capitals."""
         return self._small and not self._capital
+
+    @property
+    def longest(self) -> list[str]:
+        """Those with the most characters, among which is the one with the most tokens as a
+        rule."""
+        return [text for _, text in self._longest]

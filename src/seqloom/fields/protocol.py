@@ -28,6 +28,13 @@ class Readable(Protocol):
     def reads_files(self) -> bool:
         """Whether cells name files."""
 
+    @property
+    def longest(self) -> int:
+        """Items of the longest cell that was learnt from; 0 where that is not known."""
+
+    def unknown_share(self, row: Values) -> float:
+        """The share of a row's items that stand for something that was not learnt."""
+
     def fault(self, cell: str) -> DataError | None:
         """The error that a cell is, with how to mend it; None where nothing is wrong with it."""
 

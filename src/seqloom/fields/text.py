@@ -11,7 +11,12 @@ from seqloom.config.columns import COLUMNS, TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields.field_files import FACTS, MODEL, FieldState, PersistentField, read_file
 from seqloom.fields.items import Symbols
-from seqloom.fields.normalization import CaseObserver, normalize
+from seqloom.fields.normalization import (
+    NOTHING_LEARNT,
+    LearntTexts,
+    TextObserver,
+    normalize,
+)
 from seqloom.fields.protocol import Field
 from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
 from seqloom.fields.tokenizers import (
@@ -23,6 +28,7 @@ from seqloom.fields.tokenizers import (
     split_symbols,
 )
 from seqloom.fields.tokenizers.imported_pieces import ImportedPieceTokenizer
+from seqloom.fields.tokenizers.piece_file import FIRST_PIECE
 from seqloom.fields.tokenizers.spelling import Spelling
 from seqloom.fields.tokenizers.subwords import SubwordTokenizer
 from seqloom.fields.tokenizers.words import WordTokenizer
@@ -60,27 +66,28 @@ class TextField(PersistentField[TextConfig]):
         tokenizer: Tokenizer,
         spelling: Spelling | None = None,
         listed: Sequence[str] = (),
-        folds_capitals: bool = False,
+        learnt: LearntTexts = NOTHING_LEARNT,
     ) -> None:
-        """Use `learn` or `restore`; `listed` is the vocabulary of a file, and `folds_capitals` is
-        set where the training data had none."""
+        """Use `learn` or `restore`; `listed` is the vocabulary of a file."""
         self.config = config
         self._tokenizer = tokenizer
         self._spelling = spelling
         self._listed = tuple(listed)
-        self.folds_capitals = folds_capitals
+        self.learnt = learnt
         self.takes_any_cell = config.unknown == "unk"
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """Make the vocabulary of a source from a stream of texts; the same texts and seed give the
         same. Where they have no capitals, those of later inputs are read as small letters."""
-        case = CaseObserver()
-        watched = case.watch(texts)
+        observer = TextObserver()
+        watched = observer.watch(texts)
         field = cls._learn(config, watched, seed=seed)
         deque(watched, maxlen=0)  # what the unit had no need of
-        strict = config.vocabulary or config.unknown == "error"
-        return field if strict or not case.is_lowercase else field._with_folding()
+        exact = bool(config.vocabulary) or config.unknown == "error"
+        folds = observer.is_lowercase and not exact
+        longest = max(map(len, field.encode_many(observer.longest)), default=0)
+        return field._with_learnt(LearntTexts(folds, longest))
 
     @classmethod
     def learn_target(
@@ -125,11 +132,11 @@ class TextField(PersistentField[TextConfig]):
         spelling = self._spelling and self._spelling.extend(self.config, clean)
         size = max(self.config.size, tokenizer.size)
         config = self.config.model_copy(update={"size": size})
-        return type(self)(config, tokenizer, spelling, (), self.folds_capitals)
+        return type(self)(config, tokenizer, spelling, (), self.learnt)
 
-    def _with_folding(self) -> Self:
-        """The same field, which reads capitals as small letters."""
-        return type(self)(self.config, self._tokenizer, self._spelling, self._listed, True)
+    def _with_learnt(self, learnt: LearntTexts) -> Self:
+        """The same field, which remembers this of the texts."""
+        return type(self)(self.config, self._tokenizer, self._spelling, self._listed, learnt)
 
     @property
     def size(self) -> int:
@@ -183,6 +190,28 @@ class TextField(PersistentField[TextConfig]):
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """`encode` of each text, faster than one by one."""
         return self._tokenizer.encode_many([self.normalize(text) for text in texts])
+
+    @property
+    def folds_capitals(self) -> bool:
+        """Whether capitals are read as small letters, since the training data had none."""
+        return self.learnt.folds_capitals
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest text that was learnt from; 0 where that is not known."""
+        return self.learnt.longest
+
+    def unknown_share(self, row: Values) -> float:
+        """The share of a row's tokens that are `<unk>`, or single bytes in place of pieces; of
+        tokens that are spelt, those with unknown letters."""
+        inner = np.asarray(row, dtype=np.int64)[: len(row) - self.closing * self.has_end]
+        ids = inner if inner.ndim == 1 else inner[:, 0]
+        unknown = ids == UNK
+        if inner.ndim > 1:
+            unknown = unknown & (inner[:, 1:] == UNK).any(1)
+        elif self.config.unit == "subword":
+            unknown = unknown | ((ids > END) & (ids < FIRST_PIECE))
+        return float(unknown.mean()) if len(ids) else 0.0
 
     def fault(self, cell: str) -> DataError | None:
         """Every text can be cut; what is not known becomes `<unk>`, or is an error if so
@@ -248,8 +277,8 @@ class TextField(PersistentField[TextConfig]):
     def state(self) -> FieldState:
         """All that `restore` needs."""
         saved = self._tokenizer.state()
-        if self.folds_capitals:  # earlier fields do not, and keep their hashes
-            saved = FieldState({**saved.facts, "folds_capitals": True}, saved.model)
+        if noted := self.learnt.facts():  # earlier fields have none, and keep their hashes
+            saved = FieldState({**saved.facts, **noted}, saved.model)
         if self._listed:
             return FieldState({**saved.facts, "listed": list(self._listed)}, saved.model)
         if self._spelling is None:
@@ -269,8 +298,8 @@ class TextField(PersistentField[TextConfig]):
         try:
             tokenizer = _TOKENIZERS[config.unit].restore(config, FieldState(facts, model))
             spelling = Spelling.restore(config, facts) if config.spelling else None
-            folds = facts.get("folds_capitals") is True
-            return cls(config, tokenizer, spelling, _parse_listed(facts), folds)
+            learnt = LearntTexts.from_facts(facts)
+            return cls(config, tokenizer, spelling, _parse_listed(facts), learnt)
         except RunError as error:
             raise error.at(place) from None
 

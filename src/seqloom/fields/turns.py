@@ -13,6 +13,7 @@ import numpy as np
 
 from seqloom.config.columns import COLUMNS, TextConfig
 from seqloom.errors import DataError
+from seqloom.fields.normalization import NOTHING_LEARNT, LearntTexts
 from seqloom.fields.specials import START
 from seqloom.fields.text import TextField
 from seqloom.fields.tokenizers import Ids, Tokenizer
@@ -64,12 +65,12 @@ class TurnsField(TextField):
         tokenizer: Tokenizer,
         spelling: Spelling | None = None,
         listed: Sequence[str] = (),
-        folds_capitals: bool = False,
+        learnt: LearntTexts = NOTHING_LEARNT,
     ) -> None:
         """Use `learn` or `restore`, as for a `TextField`."""
-        super().__init__(config, tokenizer, spelling, listed, folds_capitals)
+        super().__init__(config, tokenizer, spelling, listed, learnt)
         self.takes_any_cell = False
-        self._text = TextField(config, tokenizer, spelling, listed, folds_capitals)
+        self._text = TextField(config, tokenizer, spelling, listed, learnt)
         self._most = config.newest_turns
 
     @classmethod

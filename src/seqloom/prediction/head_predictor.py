@@ -143,7 +143,8 @@ class HeadPredictor(Predictor):
         tokens = tuple(map(self._token, scores, labels))
         total = sum(token.log_probability for token in tokens)
         text = " ".join(token.text for token in tokens)
-        return Output(text, total, total, tokens, "end", source=read, truncated=source.truncated)
+        output = Output(text, total, total, tokens, "end", source=read)
+        return replace(output, truncated=source.truncated, warnings=source.warnings)
 
     def _token(self, scores: list[float], labels: list[int]) -> Token:
         """The likeliest label of a position, and the next ones if more are wanted."""
@@ -179,4 +180,5 @@ class NumberPredictor(HeadPredictor):
     def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
         read = tuple(self.source.tokens(source.values))
         (text,) = self.target.tokens(np.asarray(judged))
-        return Output(text, nan, nan, (), "end", source=read, truncated=source.truncated)
+        output = Output(text, nan, nan, (), "end", source=read)
+        return replace(output, truncated=source.truncated, warnings=source.warnings)

@@ -12,6 +12,7 @@ from seqloom.data import batch_dtype
 from seqloom.errors import DataError, InputError, SeqloomError
 from seqloom.fields import EMPTY, Field, Readable, Values
 from seqloom.model import Source
+from seqloom.prediction.warnings import InputWarning
 from seqloom.remedies import FileLocation
 
 __all__ = [
@@ -35,6 +36,7 @@ class EncodedInput(NamedTuple):
     number: int  # its place in the group
     values: Values  # its items, closed
     truncated: bool = False
+    warnings: tuple[InputWarning, ...] = ()
 
 
 class InputGroup(NamedTuple):
@@ -76,8 +78,10 @@ class InputReader(NamedTuple):
 
     def truncate(self, number: int, row: Values) -> EncodedInput:
         """A row that is encoded already, cut to what the model takes."""
-        cut = len(row) - self.field.closing > self.max_items
-        return EncodedInput(number, self.field.truncate(row, self.max_items), cut)
+        items = len(row) - self.field.closing
+        warnings = InputWarning.of(self.field.unknown_share(row), items, self.field.longest)
+        kept = self.field.truncate(row, self.max_items)
+        return EncodedInput(number, kept, items > self.max_items, warnings)
 
     def _group(self, pending: Iterator[str], line: int, size: int, *, held: float) -> InputGroup:
         """The next group; files are read one by one, so that each is while it is at hand."""

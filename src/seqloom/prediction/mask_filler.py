@@ -216,6 +216,7 @@ class MaskFiller(HeadPredictor):
             "end",
             source=tuple(self.text_with_blanks.tokens(source.values)),
             truncated=source.truncated,
+            warnings=source.warnings,
             ids=tuple(best),
         )
 

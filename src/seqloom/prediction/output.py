@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from seqloom.errors import DataError
 from seqloom.prediction.forecast import Forecast
+from seqloom.prediction.warnings import InputWarning
 from seqloom.search import Fate
 
 __all__ = [
@@ -117,6 +118,7 @@ class Output:
     n_best: tuple["Output", ...] = ()  # this output and the next best, where asked for
     tree: tuple[Branch, ...] = ()  # what the search looked at, where asked for
     forecast: Forecast | None = None  # where the target is a series
+    warnings: tuple[InputWarning, ...] = ()  # reasons to doubt it: an input unlike what was learnt
     ids: tuple[int, ...] = ()  # of the tokens, in the target's vocabulary; not in JSON
 
     def __eq__(self, other: object) -> bool:
@@ -136,6 +138,8 @@ class Output:
             "source": list(self.source),
             "truncated": self.truncated,
         }
+        if self.warnings:
+            plain["warnings"] = [each._asdict() for each in self.warnings]
         if self.attention is not None:
             plain["attention"] = [[round(float(w), DIGITS) for w in row] for row in self.attention]
         if self.forecast is not None:
@@ -158,6 +162,7 @@ class Output:
                 stopped=plain["stopped"],
                 source=tuple(plain["source"]),
                 truncated=plain["truncated"],
+                warnings=tuple(InputWarning(**each) for each in plain.get("warnings", ())),
                 attention=np.array(plain["attention"]) if "attention" in plain else None,
                 n_best=tuple(cls.from_dict(each) for each in plain.get("n_best", ())),
                 tree=tuple(Branch(**each) for each in plain.get("tree", ())),

@@ -284,6 +284,7 @@ class TextPredictor(Predictor):
             stopped="limit" if found.limited else stopped,
             source=read,
             truncated=source.truncated,
+            warnings=source.warnings,
             attention=attention,
             ids=tuple(ids),
         )

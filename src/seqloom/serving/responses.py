@@ -57,6 +57,14 @@ class ForecastAnswer(BaseModel):
     quantiles: dict[str, dict[str, list[float]]]
 
 
+class WarningAnswer(BaseModel):
+    """A reason to doubt an output: `unknown_input` with the share that is unknown to the model, or
+    `long_input` with a number of tokens that is beyond all that was learnt from."""
+
+    kind: str
+    value: float
+
+
 class OutputAnswer(BaseModel):
     """An output with what explains it; what was not asked for is absent."""
 
@@ -67,6 +75,7 @@ class OutputAnswer(BaseModel):
     stopped: str
     source: list[str]
     truncated: bool
+    warnings: list[WarningAnswer] = []
     attention: list[list[float]] = []
     n_best: list["OutputAnswer"] = []
     tree: list[dict[str, Any]] = []

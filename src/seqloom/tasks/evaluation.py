@@ -9,6 +9,7 @@ from typing import Any
 from seqloom.data import Report
 from seqloom.errors import ConfigError, RunError
 from seqloom.metrics import Score
+from seqloom.prediction.warnings import WarningCounts
 from seqloom.remedies import Setting
 from seqloom.tasks.breakdown import Breakdown, breakdown_dicts, breakdown_lines, write_pictures
 
@@ -30,6 +31,10 @@ class EvaluationResult(ABC):
     @abstractmethod
     def lines(self) -> list[str]:
         """The same for people."""
+
+    def warning_lines(self) -> list[str]:
+        """How many inputs were unlike all that was learnt, and in what way."""
+        return []
 
     def variate_lines(self) -> list[str]:
         """A line for each column that is forecast; ConfigError where none is."""
@@ -65,6 +70,7 @@ class Evaluation(EvaluationResult):
 
     baselines: Mapping[str, Score] = field(default_factory=dict)  # by the score that leads
     note: str = ""  # why there are none
+    warnings: WarningCounts = field(default_factory=WarningCounts)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -74,9 +80,15 @@ class Evaluation(EvaluationResult):
             "unseen": dict(self.report.unseen),
             "scores": [score.as_dict() for score in self.scores],
         }
+        if self.warnings.counts:
+            found["warnings"] = dict(self.warnings.counts)
         if self.baselines:
             found["baselines"] = {name: each.as_dict() for name, each in self.baselines.items()}
         return {**found, **breakdown_dicts(self.breakdowns)}
+
+    def warning_lines(self) -> list[str]:
+        """How many inputs were unlike all that was learnt, and in what way."""
+        return self.warnings.lines()
 
     def lines(self) -> list[str]:
         """A line for each metric, and one for what each baseline reaches."""

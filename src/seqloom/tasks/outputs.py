@@ -14,6 +14,7 @@ from seqloom.explain.compute.media import group_features
 from seqloom.metrics import Score, perplexity, score_all
 from seqloom.prediction import HeadPredictor, Output, Predictor, ScoredOutput
 from seqloom.prediction.inputs import EncodedInput
+from seqloom.prediction.warnings import WarningCounts
 from seqloom.remedies import Setting
 from seqloom.runs.held_out import AnyPredictor, HeldOut, Measurement
 from seqloom.runs.observer import ValidationSample
@@ -113,7 +114,12 @@ def evaluate_outputs(
     if task.has_perplexity:
         scores.append(perplexity_score(list(score_groups(model, rows))))
     return with_baselines(
-        Evaluation(report, tuple(scores), breakdowns=task.breakdowns(model, compared)),
+        Evaluation(
+            report,
+            tuple(scores),
+            breakdowns=task.breakdowns(model, compared),
+            warnings=WarningCounts.of(outputs),
+        ),
         model.training_rows,
         lambda place: _baseline_scores(task, model, rows, place),
     )

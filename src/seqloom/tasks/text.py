@@ -16,6 +16,7 @@ from seqloom.fields import END, Field
 from seqloom.model import Network
 from seqloom.prediction import Output, TextPredictor
 from seqloom.prediction.search_setup import search_from_config
+from seqloom.prediction.warnings import WarningCounts
 from seqloom.runs.diagnosis import symbol_guess_loss
 from seqloom.runs.held_out import HeldOut, Measurement
 from seqloom.runs.observer import ValidationSample
@@ -137,11 +138,11 @@ class TextTask(Task[TextPredictor]):
         report = Report()
         rows = [(row.source, row.target) for row in self.data_rows(model, data, options, report)]
         references = [target for _, target in rows]
-        found = model.stream_cells((source for source, _ in rows), search=search)
+        found = list(model.stream_cells((source for source, _ in rows), search=search))
         outputs = [output.text for output in found]
         scores = self.metrics(outputs, references, lowercase=lowercase)
         scores.append(perplexity_score(list(score_groups(model, rows))))
-        return Evaluation(report, tuple(scores))
+        return Evaluation(report, tuple(scores), warnings=WarningCounts.of(found))
 
     def report_rows(self, model: TextPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
         """Each row with what is written for it, judged by chrF."""
