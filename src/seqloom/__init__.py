@@ -14,6 +14,12 @@ from typing import TYPE_CHECKING, Any
 from seqloom.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from seqloom.api.estimators import (
+        SequenceClassifier,
+        SequenceForecaster,
+        SequenceTagger,
+        SequenceTransducer,
+    )
     from seqloom.api.evaluate import evaluate
     from seqloom.api.load import load
     from seqloom.api.optimize import optimize
@@ -60,6 +66,10 @@ __all__ = [
     "Ranking",
     "Sample",
     "SeqloomError",
+    "SequenceClassifier",
+    "SequenceForecaster",
+    "SequenceTagger",
+    "SequenceTransducer",
     "StochasticBeam",
     "TextPredictor",
     "TrainingResult",
@@ -90,6 +100,10 @@ _HOMES = {
     "StochasticBeam": "seqloom.search",
     "TrainingResult": "seqloom.api.train",
     "OutputOptions": "seqloom.prediction",
+    "SequenceClassifier": "seqloom.api.estimators",
+    "SequenceForecaster": "seqloom.api.estimators",
+    "SequenceTagger": "seqloom.api.estimators",
+    "SequenceTransducer": "seqloom.api.estimators",
     "evaluate": "seqloom.api.evaluate",
     "load": "seqloom.api.load",
     "ensemble": "seqloom.prediction",

@@ -16,6 +16,7 @@ from seqloom.data.masking import Masking
 from seqloom.data.memory_inputs import MemoryInput, input_cells, row_cell
 from seqloom.data.memory_rows import ArrowTable, Data, DataLike, as_data, has_names, join_targets
 from seqloom.data.preview import Preview, preview
+from seqloom.data.readers.arrow import ArrowStream
 from seqloom.data.readers.gettext import MissingTranslation, PoFile
 from seqloom.data.readers.lines import file_name
 from seqloom.data.readers.series import SeriesColumns, SeriesTable, read_series
@@ -44,6 +45,7 @@ from seqloom.data.windows import (
 )
 
 __all__ = [
+    "ArrowStream",
     "ArrowTable",
     "Batch",
     "Batches",
