@@ -119,6 +119,12 @@ NUMBERS: dict[str, dict[str, Any]] = {
         "two-way, by sentence": ("happy", "not", "very"),
         "one-way, difference of the three": 0,
     },
+    "attention-by-length": {
+        "does the fixed code fall with length": "yes",
+        "is attention better on the longest": "yes",
+    },
+    "teacher-forcing": {"does it learn faster than without": "yes"},
+    "reversal-training": {"does reversing help": "yes"},
     "paradigms": {"units": (3, 3, 5, 3)},
     "class-to-sequence": {
         "words": 22,

@@ -21,7 +21,7 @@ WEIGHTS = (
 
 
 @lesson(
-    "attention-matrix", "Chapter 7: Figure 7.11", "Attention Models: alignments",
+    "attention-matrix", "Chapter 7: Figure 7.11",
     chapter="attention",
 )  # fmt: skip
 def attention_matrix_lesson() -> LessonResult:

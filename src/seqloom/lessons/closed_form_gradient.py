@@ -10,7 +10,7 @@ CARE = "the sum has h_j, where the derivative of w h_{j−1} by w is h_{j−1}"
 
 
 @lesson(
-    "closed-form-gradient", "EE 628: gradients of the linear model", "EE 628: Fig. 10.7.2",
+    "closed-form-gradient", "EE 628: gradients of the linear model",
     chapter="training",
 )  # fmt: skip
 def closed_form_gradient_lesson(

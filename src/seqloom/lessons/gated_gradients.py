@@ -13,7 +13,7 @@ FORGET = slice(1, 2)  # the second of an LSTM's four gates
 
 
 @lesson(
-    "gated-gradients", "EE 628: an early symbol that decides", "Chapter 7: the Slava example",
+    "gated-gradients", "EE 628: an early symbol that decides",
     chapter="gates",
 )  # fmt: skip
 def gated_gradients_lesson(*, length: int = 50, width: int = 8, bias: float = 5.0) -> LessonResult:

@@ -15,7 +15,7 @@ PAIRS = (
 
 
 @lesson(
-    "unit-chains", "Chapter 7: Figure 7.1 (c), translation", "Chapter 7: Figure 7.9 (a)",
+    "unit-chains", "Chapter 7: units in Figures 7.1 (c) and 7.9 (a)",
     "Attention Models: I ate an apple", "NLP 7: tokens of the translation pair",
     chapter="encoder-decoder",
 )  # fmt: skip

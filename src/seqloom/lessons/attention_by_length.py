@@ -1,0 +1,46 @@
+"""Quality by length, with a fixed code and with attention."""
+
+from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
+from seqloom.lessons.text_table import text_table
+from seqloom.lessons.trainings import learn, share_correct, strings
+
+__all__ = ["attention_by_length_lesson"]
+
+LENGTHS = ((3, 4), (5, 6), (7, 8))
+
+
+@lesson(
+    "attention-by-length", "Attention Models: one vector is overloaded",
+    "Attention Models: attention mends long outputs", chapter="attention",
+    trains=True,
+)  # fmt: skip
+def attention_by_length_lesson(*, updates: int = 400, tested: int = 60) -> LessonResult:
+    """A fixed code fails on long strings first; attention does not."""
+    pairs = strings(4_000, shortest=3, longest=8)
+    tests = {size: strings(tested, shortest=size[0], longest=size[1], seed=size[0])
+             for size in LENGTHS}  # fmt: skip
+    inputs = [source for test in tests.values() for source, _ in test]
+    shares: dict[str, list[float]] = {}
+    for kind in ("none", "global"):
+        options = {
+            "model": {"decoder": {"attention": {"kind": kind}}},
+            "training": {"updates": updates},
+        }
+        outputs = iter(learn(pairs, inputs, options))
+        shares[kind] = [share_correct([next(outputs) for _ in test], test)
+                        for test in tests.values()]  # fmt: skip
+    rows = [("length", "fixed code", "attention")]
+    for (low, high), fixed, looked in zip(LENGTHS, *shares.values(), strict=True):
+        rows.append((f"{low} to {high}", f"{fixed:.0%}", f"{looked:.0%}"))
+    none, attention = shares["none"], shares["global"]
+    return LessonResult(
+        (
+            ComparedNumber("does the fixed code fall with length", "yes",
+                           "yes" if none[-1] < none[0] else "no"),
+            ComparedNumber("does it fall further than attention", "yes",
+                           "yes" if none[0] - none[-1] > attention[0] - attention[-1] else "no"),
+            ComparedNumber("is attention better on the longest", "yes",
+                           "yes" if attention[-1] > none[-1] else "no"),
+        ),
+        "strings written backwards, right to the letter\n" + text_table(rows, right=(1, 2)),
+    )  # fmt: skip

@@ -1,0 +1,33 @@
+"""How often a decoder reads the label in training, and what comes of it."""
+
+from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
+from seqloom.lessons.text_table import text_table
+from seqloom.lessons.trainings import learn, share_correct, strings
+
+__all__ = ["teacher_forcing_lesson"]
+
+KINDS = ("always", "linear", "never")
+
+
+@lesson(
+    "teacher-forcing", "Chapter 7: teacher forcing", "NLP 7: teacher forcing with probability p",
+    "Attention Models: tricks of the trade", chapter="training", trains=True,
+)  # fmt: skip
+def teacher_forcing_lesson(*, updates: int = 100, tested: int = 100) -> LessonResult:
+    """The label, the model's own output, or first one and then the other as the next input."""
+    pairs = strings(3_000, shortest=3, longest=6)
+    test = strings(tested, shortest=3, longest=6, seed=2)
+    shares = {}
+    for kind in KINDS:
+        options = {"training": {"updates": updates, "forcing": {"kind": kind}}}
+        outputs = learn(pairs, [source for source, _ in test], options)
+        shares[kind] = share_correct(outputs, test)
+    rows = [("label is read", f"correct after {updates} updates")]
+    rows += [(kind, f"{share:.0%}") for kind, share in shares.items()]
+    return LessonResult(
+        (
+            ComparedNumber("does it learn faster than without", "yes",
+                           "yes" if shares["always"] > shares["never"] else "no"),
+        ),
+        text_table(rows, right=(1,)),
+    )  # fmt: skip

@@ -1,0 +1,49 @@
+"""Short trainings with the toolkit itself, in a folder that is removed afterwards."""
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from seqloom.api.load import load
+from seqloom.api.train import train
+from seqloom.config import merge
+
+__all__ = ["learn", "share_correct", "strings"]
+
+SMALL = {
+    "model": {
+        "embedding": 32,
+        "encoder": {"width": 32, "layers": 1},
+        "decoder": {"width": 64},
+    },
+    "training": {"samples": 0, "workers": 1, "validate_every": 1_000_000},
+}
+
+
+def strings(count: int, *, shortest: int, longest: int, seed: int = 1) -> list[tuple[str, str]]:
+    """Strings of letters, and the same backwards."""
+    chosen = random.Random(seed)
+    texts = [
+        "".join(chosen.choices("abcdefghij", k=chosen.randint(shortest, longest)))
+        for _ in range(count)
+    ]
+    return [(text, text[::-1]) for text in texts]
+
+
+def learn(
+    pairs: Sequence[tuple[str, str]], inputs: Sequence[str], options: Mapping[str, Any]
+) -> list[str]:
+    """What a small GRU model with these options writes for the inputs after training on pairs."""
+    with TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        chosen = merge(SMALL, dict(options))
+        train([*pairs], run, valid=[*pairs[:20]], model="gru", options=chosen)
+        return [output.text for output in load(run).predict([*inputs])]
+
+
+def share_correct(outputs: Sequence[str], pairs: Sequence[tuple[str, str]]) -> float:
+    """The share of outputs that are right to the letter."""
+    right = [output == target for output, (_, target) in zip(outputs, pairs, strict=True)]
+    return sum(right) / len(right)
