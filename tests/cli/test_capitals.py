@@ -130,3 +130,23 @@ def test_input_that_is_unknown_or_too_long_is_told(
     assert json.loads(evaluated.out)["warnings"] == {"unknown_input": 1, "long_input": 1}
     output = seqloom.load(flights).predict(lines)[1]
     assert type(output).from_dict(output.as_dict()) == output
+
+
+def test_unknown_words_are_copied_from_the_source(command: Command, tmp_path: Path) -> None:
+    """Numbers and names that come once are unknown on both sides; the model learns to copy."""
+    fruit = {"apples": "pommes", "pears": "poires", "plums": "prunes", "nuts": "noix"}
+    pairs = [(f"{n} {a}", f"{n} {b}") for n in range(100, 180) for a, b in fruit.items()]
+    options = {
+        "source": {"unit": "word", "min_count": 5},
+        "target": {"unit": "word", "min_count": 5},
+        "training": {"updates": 60, "validate_every": 30, "rate": 2e-2, "average": "none"},
+        "model": {"embedding": 16, "encoder": {"width": 16}, "decoder": {"width": 16}},
+        "search": {"copy_unknown": True},
+    }
+    seqloom.train(pairs, tmp_path / "run", model="lstm", options=options)
+    told = command("predict", tmp_path / "run", "--json", stdin=b"37 apples\n")
+    found = json.loads(told.out)
+    assert found["text"] == "37 pommes", found
+    assert found["tokens"][0]["copied"] is True
+    off = ("--set", "search.copy_unknown=false")
+    assert "37" not in command("predict", tmp_path / "run", *off, stdin=b"37 apples\n").out

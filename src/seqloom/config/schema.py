@@ -133,6 +133,11 @@ class SearchConfig(Section):
         2.0, description="longest output as a multiple of the source, ..."
     )
     max_extra: Count = Field(20, description="... plus this many tokens")
+    copy_unknown: bool = Field(
+        False,
+        description="let <unk> be written, and put the source word that had the most attention in "
+        "its place (words and symbols on both sides)",
+    )
     length: Positive = Field(
         100, description="without a source: most tokens that are written after a beginning"
     )

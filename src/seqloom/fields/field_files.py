@@ -109,6 +109,10 @@ class PersistentField(Generic[Kind]):
         """The share of a row's items that stand for something that was not learnt."""
         return 0.0
 
+    def surfaces(self, cell: str) -> list[str]:
+        """The word that each item of a cell was read from; none where items are not words."""
+        return []
+
     def unseen(self, cell: str) -> list[str]:
         """Labels of a cell that the training data did not have, where a column holds labels."""
         return []

@@ -98,6 +98,9 @@ class Field(Readable, Protocol):
     def tokens(self, row: Any) -> list[str]:
         """A readable form of each item of a row, for tables and the axes of pictures."""
 
+    def surfaces(self, cell: str) -> list[str]:
+        """The word that each item of a cell was read from; none where items are not words."""
+
     def unseen(self, cell: str) -> list[str]:
         """Labels of a cell that the training data did not have, where a column holds labels."""
 

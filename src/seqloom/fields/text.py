@@ -244,6 +244,13 @@ class TextField(PersistentField[TextConfig]):
         folded = f", {FOLDING}" if self.folds_capitals else ""
         return f"{self.config.unit}s, {self.items.table_size:,} symbols{given}{spelt}{folded}"
 
+    def surfaces(self, cell: str) -> list[str]:
+        """The word that each token of a cell was read from, as it was written; none where tokens
+        are not words."""
+        clean = normalize(cell, form=self.config.normalize, lowercase=False)
+        found = self._tokenizer.surfaces(clean)
+        return found if len(found) == len(self.encode(cell)) else []
+
     def cell(self, row: Any) -> str:
         """`decode`."""
         return self.decode(row)

@@ -37,6 +37,7 @@ class EncodedInput(NamedTuple):
     values: Values  # its items, closed
     truncated: bool = False
     warnings: tuple[InputWarning, ...] = ()
+    cell: str = ""  # as it was given
 
 
 class InputGroup(NamedTuple):
@@ -114,7 +115,8 @@ class InputReader(NamedTuple):
         numbers = [number for number, cell in enumerate(cells) if self._is_present(cell)]
         rows = self.field.rows([cells[number] for number in numbers])
         return [
-            self.truncate(first + number, row) for number, row in zip(numbers, rows, strict=True)
+            self.truncate(first + number, row)._replace(cell=cells[number])
+            for number, row in zip(numbers, rows, strict=True)
         ]
 
     def _is_present(self, cell: str) -> bool:

@@ -55,6 +55,7 @@ class Token:
     alternatives: tuple[
         TokenAlternative, ...
     ] = ()  # the likeliest symbols of the step, where asked for
+    copied: bool = False  # taken from the source in place of `<unk>`
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -62,6 +63,8 @@ class Token:
             "text": self.text,
             "log_probability": finite_or_none(self.log_probability),
         }
+        if self.copied:
+            plain["copied"] = True
         if self.alternatives:
             plain["alternatives"] = [each.as_dict() for each in self.alternatives]
         return plain
@@ -70,7 +73,8 @@ class Token:
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """The token that gave these values."""
         others = tuple(TokenAlternative.from_dict(each) for each in plain.get("alternatives", ()))
-        return cls(plain["text"], _number(plain["log_probability"]), others)
+        copied = bool(plain.get("copied", False))
+        return cls(plain["text"], _number(plain["log_probability"]), others, copied)
 
 
 class ScoredOutput(NamedTuple):

@@ -100,9 +100,10 @@ class Constraints:
         if self.is_continuation:
             longest = begun + options.length + (not self.is_stream)
         longest = longest.maximum(begun + needed + 1)
+        never = tuple(id_ for id_ in NEVER_WRITTEN if id_ != UNK or not options.copy_unknown)
         return Limits(
             longest,
-            forbidden=NEVER_WRITTEN + (END,) * self.is_stream,
+            forbidden=never + (END,) * self.is_stream,
             shortest=shortest.minimum(longest) if bool(shortest.any()) else None,
             lines=lines,
             prefix=prefix,

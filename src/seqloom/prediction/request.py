@@ -48,6 +48,7 @@ class DecodingRequest:
     options: OutputOptions
     constraints: Constraints
     n_best: int = 1
+    copies: bool = False  # whether source words are written in place of `<unk>`
     beginnings: tuple[str, ...] = ()  # of a language model's outputs, by the numbers of inputs
 
     @classmethod
@@ -69,7 +70,7 @@ class DecodingRequest:
     @property
     def trace(self) -> bool:
         """Whether attention is recorded."""
-        return self.options.attention or self.search.uses_attention
+        return self.options.attention or self.search.uses_attention or self.copies
 
     @property
     def returns_n_best(self) -> bool:

@@ -9,9 +9,10 @@ import torch
 
 from seqloom.engine.selection import NETWORK, Engine
 from seqloom.errors import ConfigError
-from seqloom.fields import END, Field, NoField, TextField, Values
+from seqloom.fields import END, UNK, Field, NoField, TextField, Values
 from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.model.ensemble import EnsembleDecoder, EnsembleEncoder, network_ensemble
+from seqloom.prediction.copying import copy_unknown
 from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
 from seqloom.prediction.image_grid import dummy_input, picture_grid
 from seqloom.prediction.inputs import (
@@ -184,7 +185,8 @@ class TextPredictor(Predictor):
         search = request.search or search_from_config(
             self.config.search, request.n_best, automatic=self._automatic_search
         )
-        return DecodingRequest.of(request, search, self.target)
+        asked = DecodingRequest.of(request, search, self.target)
+        return replace(asked, copies=self.config.search.copy_unknown)
 
     def with_beginnings(
         self, asked: DecodingRequest, lines: range, cells: Sequence[str]
@@ -276,7 +278,7 @@ class TextPredictor(Predictor):
         if found.attention is not None and wishes.attention:
             attention = found.attention[:, : len(read)].numpy()
         stopped: StopReason = "end" if found.finished else "length"
-        return Output(
+        output = Output(
             text=self._text(source, found, asked),
             score=found.score,
             normalised=found.rank_score,
@@ -288,6 +290,9 @@ class TextPredictor(Predictor):
             attention=attention,
             ids=tuple(ids),
         )
+        if not asked.copies or found.attention is None or UNK not in ids:
+            return output
+        return copy_unknown(output, source, self.source.surfaces(source.cell), found.attention)
 
     def _text(self, source: EncodedInput, found: Hypothesis, asked: DecodingRequest) -> str:
         """What was written; after a beginning, which stays as it was given."""

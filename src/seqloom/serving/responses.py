@@ -46,6 +46,7 @@ class TokenAnswer(LikelyAnswer):
     """A symbol of an output; the log-probability of what cannot be is null."""
 
     alternatives: list[LikelyAnswer] = []
+    copied: bool = False
 
 
 class ForecastAnswer(BaseModel):

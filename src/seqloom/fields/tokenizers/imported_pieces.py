@@ -81,6 +81,10 @@ class ImportedPieceTokenizer:
             for (language, _), pieces in zip(split, cut, strict=True)
         ]
 
+    def surfaces(self, text: str) -> list[str]:
+        """None: a piece is not a word."""
+        return []
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text as the model file puts pieces together."""
         pieces = [_SPACE + self.symbols[t] if t == UNK else self.symbols[t] for t in ids]

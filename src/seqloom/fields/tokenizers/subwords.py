@@ -114,6 +114,10 @@ class SubwordTokenizer:
             rows = self._processor.encode(ready, out_type=int, num_threads=-1)
         return [np.array(row, dtype=np.int32) for row in rows]
 
+    def surfaces(self, text: str) -> list[str]:
+        """None: a piece is not a word."""
+        return []
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text; bytes that are not UTF-8 become U+FFFD."""
         content = b"".join([self._contents[token] for token in ids]).decode(errors="replace")

@@ -68,6 +68,9 @@ class Tokenizer(Protocol):
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of each text."""
 
+    def surfaces(self, text: str) -> list[str]:
+        """What stands in a text for each of its ids, where whole words do; otherwise none."""
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids among which only `<unk>` may be special."""
 
@@ -105,6 +108,10 @@ class ByteTokenizer:
             np.frombuffer(text.encode(), dtype=np.uint8).astype(np.int32) + np.int32(_SPECIALS)
             for text in texts
         ]
+
+    def surfaces(self, text: str) -> list[str]:
+        """None: bytes are never unknown."""
+        return []
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text; bytes that are not UTF-8 become U+FFFD."""
@@ -176,6 +183,10 @@ class SymbolTokenizer:
             np.array([find(symbol) for symbol in self._split(text)], dtype=np.int32)
             for text in texts
         ]
+
+    def surfaces(self, text: str) -> list[str]:
+        """The symbols themselves."""
+        return list(self._split(text))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The symbols, a space between them."""

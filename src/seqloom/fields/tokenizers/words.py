@@ -106,19 +106,28 @@ class WordTokenizer:
         """The ids of the words and marks, and of every gap that is not the usual one."""
         return [np.array(self._encode(text), dtype=np.int32) for text in texts]
 
+    def surfaces(self, text: str) -> list[str]:
+        """The word or mark of each id; spacing that has one is empty."""
+        return [word for _, word in self._tokens(text)]
+
     def _encode(self, text: str) -> list[int]:
-        ids: list[int] = []
+        return [token for token, _ in self._tokens(text)]
+
+    def _tokens(self, text: str) -> list[tuple[int, str]]:
+        """Each id with the word or mark that it stands for."""
+        found: list[tuple[int, str]] = []
         last: int | None = None
         for gap, word in _words_with_spacing(text):
             token = self._ids.find(word) if word else UNK
             if not word:
-                ids.extend(self._spaces(gap))
+                found.extend((space, "") for space in self._spaces(gap))
                 break
             if gap != self._usual_spacing(last, token):
-                ids.extend(self._spaces(gap) if gap else [self._ids[_JOIN]])
-            ids.append(token)
+                spaces = self._spaces(gap) if gap else [self._ids[_JOIN]]
+                found.extend((space, "") for space in spaces)
+            found.append((token, word))
             last = token
-        return ids
+        return found
 
     def _usual_spacing(self, left: int | None, right: int) -> str:
         if left is None:

@@ -1,0 +1,47 @@
+"""Unknown words of an output, replaced by the source words that were attended to.
+
+Luong et al. 2015, "Addressing the Rare Word Problem in Neural Machine Translation", and Jean et al.
+2015, by attention in place of an aligner.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from seqloom.fields import SPECIAL_SYMBOLS, UNK
+from seqloom.prediction.inputs import EncodedInput
+from seqloom.prediction.output import Output
+
+__all__ = ["copy_unknown"]
+
+UNKNOWN = SPECIAL_SYMBOLS[UNK]
+
+
+def copy_unknown(
+    output: Output,
+    source: EncodedInput,
+    words: Sequence[str],
+    attention: Float[Tensor, "T S"],
+) -> Output:
+    """The output with a source word in place of each `<unk>`: the one with the most attention,
+    among those that the model does not know if there are any."""
+    values = np.asarray(source.values)
+    ids = (values if values.ndim == 1 else values[:, 0])[: len(words)].tolist()
+    places = [place for place, word in enumerate(words[: len(ids)]) if word]
+    places = [place for place in places if ids[place] == UNK] or places
+    parts = output.text.split(UNKNOWN)
+    unknown = [step for step, id_ in enumerate(output.ids) if id_ == UNK]
+    if not places or len(parts) != len(unknown) + 1 or max(places) >= attention.shape[1]:
+        return output
+    copied = {step: words[places[int(attention[step, places].argmax())]] for step in unknown}
+    text = parts[0] + "".join(
+        copied[step] + part for step, part in zip(unknown, parts[1:], strict=True)
+    )
+    tokens = tuple(
+        replace(token, text=copied[step], copied=True) if step in copied else token
+        for step, token in enumerate(output.tokens)
+    )
+    return replace(output, text=text, tokens=tokens)
