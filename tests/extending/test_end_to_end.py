@@ -34,7 +34,7 @@ each_run = pytest.mark.parametrize("name", KINDS)
 MISSING = {
     "recurrent": {"positions"},
     "bag": {"alignment"},
-    "stars": {"attention", "alignment", "positions", "tree", "steps", "descent"},
+    "stars": {"attention", "alignment", "positions", "tree", "steps", "igd"},
 }  # looks that do not suit a run
 
 

@@ -249,6 +249,7 @@ def test_what_cannot_be_read_is_refused_alone(
     """RELIABILITY D4, D6: status 422 and a sentence, and the next request is answered."""
     answer = ask(served, name, given)
     assert (answer.status, sentence in answer.error) == (422, True), answer.body
+    assert " --" not in answer.error
     good = {"caption": sent(picture()), "speech": sent(recording()), "load": {"series": series()}}
     text = {"named": "warm", "measured": "1 2", "gaps": "red [?]"}.get(name, "red sun")
     assert ask(served, name, good.get(name, text)).status == 200

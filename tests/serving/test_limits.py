@@ -65,6 +65,7 @@ def test_all_of_them_are_refused_before_the_model(path: str) -> None:
             answer = served.ask("POST", path, {"inputs": ["abc"], **request})
             assert answer.status == (404 if name == "model" else 422), (request, answer.body)
             assert name in answer.error, (request, answer.error)
+            assert " --" not in answer.error, answer.error
         assert decoder.steps == made
         counts = served.outcomes()
         assert (counts["received"], counts["refused"]) == (len(REFUSED), len(REFUSED))
