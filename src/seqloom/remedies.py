@@ -162,8 +162,8 @@ FUNCTIONS: Mapping[str, str] = {
     "vectors": "seqloom.api.vectors.learn_vectors",
 }
 """The commands that Python has a function for; the others are run in a shell."""
-_WISHES = ("attention", "alternatives", "tree", "prefix", "require", "forbid", "no_repeat")
-ARGUMENTS: Mapping[str, str] = {name: f"OutputOptions({name}={{}})" for name in _WISHES}
+_OUTPUT_OPTIONS = ("attention", "alternatives", "tree", "prefix", "require", "forbid", "no_repeat")
+ARGUMENTS: Mapping[str, str] = {name: f"OutputOptions({name}={{}})" for name in _OUTPUT_OPTIONS}
 """Arguments that Python takes in another form than under their own name."""
 
 SAYINGS: Mapping[str, str] = {"modules": "`import {}`", "show": "the view {}"}

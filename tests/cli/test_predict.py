@@ -68,8 +68,8 @@ def test_all_that_can_be_told(command: Command, run: Path) -> None:
     rules = ["--prefix", "l", "--require", "g", "--forbid", "a", "--forbid", "b", "--no-repeat", 2]
     result = command("predict", run, "--json", *told, *rules, stdin=LINES)
     assert result.code == 0, result.err
-    wishes = OutputOptions("l", ("g",), ("a", "b"), 2, attention=True, alternatives=3, tree=True)
-    wanted = seqloom.load(run).predict(SOURCES, n_best=2, wishes=wishes)
+    options = OutputOptions("l", ("g",), ("a", "b"), 2, attention=True, alternatives=3, tree=True)
+    wanted = seqloom.load(run).predict(SOURCES, n_best=2, options=options)
     found = [json.loads(line) for line in result.out.splitlines()]
     assert found == [output.as_dict() for output in wanted]
     assert all(each["text"].startswith("l") for each in found if each["text"])
@@ -79,7 +79,7 @@ def test_each_line_has_its_prefix(command: Command, run: Path, tmp_path: Path) -
     begun = tmp_path / "begun.txt"
     begun.write_text("i\n\nk\nlg\n")
     result = command("predict", run, "--prefix-file", begun, stdin=LINES)
-    wanted = seqloom.load(run).predict(SOURCES, wishes=OutputOptions(prefix=["i", "", "k", "lg"]))
+    wanted = seqloom.load(run).predict(SOURCES, options=OutputOptions(prefix=["i", "", "k", "lg"]))
     assert result.out.splitlines() == [output.text for output in wanted]
 
 
@@ -87,7 +87,7 @@ def test_a_prefix_completed_in_several_ways(command: Command, run: Path) -> None
     arguments = ["--search", "completions", "--prefix", "i", "--n-best", 3, "--json"]
     result = command("predict", run, *arguments, stdin=b"aei\n")
     (wanted,) = seqloom.load(run).predict(
-        ["aei"], search=Completions(3, 5), n_best=3, wishes=OutputOptions(prefix="i")
+        ["aei"], search=Completions(3, 5), n_best=3, options=OutputOptions(prefix="i")
     )
     assert json.loads(result.out) == wanted.as_dict()
     assert len({each.tokens[1].text for each in wanted.n_best}) == 3

@@ -30,9 +30,9 @@ def assert_same(
     ours: TextPredictor, theirs: TextPredictor, search: Search, **asked: object
 ) -> None:
     n_best = getattr(search, "n_best", 1)
-    wishes = OutputOptions(**asked)  # type: ignore[arg-type]
-    found = ours.predict(SOURCES, search=search, n_best=n_best, wishes=wishes)
-    expected = theirs.predict(SOURCES, search=search, n_best=n_best, wishes=wishes)
+    options = OutputOptions(**asked)  # type: ignore[arg-type]
+    found = ours.predict(SOURCES, search=search, n_best=n_best, options=options)
+    expected = theirs.predict(SOURCES, search=search, n_best=n_best, options=options)
     for mine, other in zip(found, expected, strict=True):
         for one, two in zip(mine.n_best or [mine], other.n_best or [other], strict=True):
             assert (one.text, one.stopped, one.source) == (two.text, two.stopped, two.source)

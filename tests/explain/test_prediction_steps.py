@@ -23,7 +23,7 @@ from tests.prediction.untrained import untrained
 def test_steps_say_what_predict_says(kind: str) -> None:
     """Tokens, probabilities, alternatives and attention are those of the output itself."""
     model = untrained(kind)
-    output = model.predict(["abc"], wishes=OutputOptions(attention=True, alternatives=5))[0]
+    output = model.predict(["abc"], options=OutputOptions(attention=True, alternatives=5))[0]
     found = explain_steps(model, explain_output(model, "abc"))
     assert [step.wrote for step in found.steps] == [token.text for token in output.tokens]
     assert found.steps[0].read == "<start>"

@@ -95,10 +95,10 @@ def test_draws_depend_on_the_line_and_the_seed(model: TextPredictor) -> None:
 
 
 def test_every_output_begins_with_the_prefix(model: TextPredictor) -> None:
-    outputs = model.predict(SOURCES, search=Beam(3), wishes=OutputOptions(prefix="ba"))
+    outputs = model.predict(SOURCES, search=Beam(3), options=OutputOptions(prefix="ba"))
     assert all(output.text.startswith("ba") for output in outputs)
     each = ["", "a", "bb", "c c", "", "x" * 30]
-    outputs = model.predict(SOURCES, search=Beam(3), wishes=OutputOptions(prefix=each))
+    outputs = model.predict(SOURCES, search=Beam(3), options=OutputOptions(prefix=each))
     for output, prefix in zip(outputs, each, strict=True):
         assert output.text.startswith(prefix)
     free = model.predict(SOURCES, search=Beam(3))
@@ -108,15 +108,15 @@ def test_every_output_begins_with_the_prefix(model: TextPredictor) -> None:
 
 def test_a_prefix_for_each_input_must_be_there(model: TextPredictor) -> None:
     with pytest.raises(ConfigError, match="prefixes for 2 inputs"):
-        model.predict(SOURCES, wishes=OutputOptions(prefix=["a", "b"]))
+        model.predict(SOURCES, options=OutputOptions(prefix=["a", "b"]))
 
 
 @each_search
 def test_outputs_contain_what_is_required_and_nothing_forbidden(
     model: TextPredictor, search: Search
 ) -> None:
-    wishes = OutputOptions(require=("xy", "cab"), forbid=("aa", "bb"), no_repeat=4)
-    outputs = model.predict(SOURCES, search=search, wishes=wishes)
+    options = OutputOptions(require=("xy", "cab"), forbid=("aa", "bb"), no_repeat=4)
+    outputs = model.predict(SOURCES, search=search, options=options)
     for output in ended(outputs):
         assert "xy" in output.text
         assert "cab" in output.text
@@ -129,13 +129,13 @@ def test_outputs_contain_what_is_required_and_nothing_forbidden(
 def test_words_are_required_as_words() -> None:
     model = untrained(unit="word")
     for output in ended(
-        model.predict(SOURCES, search=Beam(5), wishes=OutputOptions(require=("abc x",)))
+        model.predict(SOURCES, search=Beam(5), options=OutputOptions(require=("abc x",)))
     ):
         assert "abc x" in output.text
 
 
 @pytest.mark.parametrize(
-    ("wishes", "reason"),
+    ("options", "reason"),
     [
         (OutputOptions(require=("",)), "empty"),
         (OutputOptions(require=("ß",)), "cannot write 'ß'"),
@@ -146,15 +146,15 @@ def test_words_are_required_as_words() -> None:
     ],
 )
 def test_wishes_that_cannot_be_met_are_refused(
-    model: TextPredictor, wishes: OutputOptions, reason: str
+    model: TextPredictor, options: OutputOptions, reason: str
 ) -> None:
     with pytest.raises(ConfigError, match=reason):
-        model.predict(["a"], wishes=wishes)
+        model.predict(["a"], options=options)
 
 
 def test_what_the_model_cannot_write_need_not_be_forbidden(model: TextPredictor) -> None:
     free = model.predict(SOURCES)
-    assert model.predict(SOURCES, wishes=OutputOptions(forbid=("ß",))) == free
+    assert model.predict(SOURCES, options=OutputOptions(forbid=("ß",))) == free
 
 
 def test_lengths_are_a_function_of_the_source(model: TextPredictor) -> None:
@@ -172,7 +172,7 @@ def test_lengths_are_a_function_of_the_source(model: TextPredictor) -> None:
 
 def test_alternatives_are_the_likeliest_tokens_of_each_step(model: TextPredictor) -> None:
     """Their log-probabilities are those of scoring; the greedy token is the first of them."""
-    outputs = model.predict(SOURCES, search=Greedy(), wishes=OutputOptions(alternatives=3))
+    outputs = model.predict(SOURCES, search=Greedy(), options=OutputOptions(alternatives=3))
     for output in outputs:
         for token in output.tokens:
             assert len(token.alternatives) == 3
@@ -185,8 +185,8 @@ def test_alternatives_are_the_likeliest_tokens_of_each_step(model: TextPredictor
 
 def test_a_prefix_is_completed_in_the_best_ways(model: TextPredictor) -> None:
     """Interactive use: the next tokens are the likeliest after the prefix, each completed."""
-    search, wishes = Completions(3, 2), OutputOptions(prefix="ab", alternatives=3)
-    for output in model.predict(SOURCES, search=search, wishes=wishes):
+    search, options = Completions(3, 2), OutputOptions(prefix="ab", alternatives=3)
+    for output in model.predict(SOURCES, search=search, options=options):
         assert len(output.n_best) == 3
         offered = {each.text for each in output.tokens[2].alternatives}
         assert {each.tokens[2].text for each in output.n_best} == offered
@@ -194,7 +194,7 @@ def test_a_prefix_is_completed_in_the_best_ways(model: TextPredictor) -> None:
 
 def test_the_tree_is_there_where_asked_for(model: TextPredictor) -> None:
     search = Beam(3)
-    for output in model.predict(SOURCES, search=search, wishes=OutputOptions(tree=True)):
+    for output in model.predict(SOURCES, search=search, options=OutputOptions(tree=True)):
         winner = next(branch for branch in output.tree if branch.fate == "winner")
         assert winner.total == pytest.approx(output.score)
         assert {branch.fate for branch in output.tree} >= {"kept", "pruned", "winner"}
@@ -205,15 +205,15 @@ def test_the_tree_is_there_where_asked_for(model: TextPredictor) -> None:
         assert path[::-1] == [token.text for token in output.tokens]
         assert output.tree[0].text == "<start>"
     with pytest.raises(ConfigError, match="no tree"):
-        model.predict(["a"], search=Exact(), wishes=OutputOptions(tree=True))
+        model.predict(["a"], search=Exact(), options=OutputOptions(tree=True))
 
 
 @each_search
 def test_an_output_comes_back_from_json(model: TextPredictor, search: Search) -> None:
     """Equal in Python, as JSON and read back from it, whatever was asked for."""
     wanted = 1 if isinstance(search, Greedy) else 3
-    wishes = OutputOptions(attention=True, alternatives=2, tree=not isinstance(search, Exact))
-    for output in model.predict(SOURCES, search=search, n_best=wanted, wishes=wishes):
+    options = OutputOptions(attention=True, alternatives=2, tree=not isinstance(search, Exact))
+    for output in model.predict(SOURCES, search=search, n_best=wanted, options=options):
         text = json.dumps(output.as_dict(), allow_nan=False)
         again = Output.from_dict(json.loads(text))
         assert again == output

@@ -58,10 +58,10 @@ def test_requests_that_meet_change_nothing(
 
 def test_everything_that_can_be_told(served: Served, models: dict[str, TextPredictor]) -> None:
     """N-best, attention, alternatives, the tree: the same as in Python."""
-    wishes = OutputOptions(attention=True, alternatives=3, tree=True)
+    options = OutputOptions(attention=True, alternatives=3, tree=True)
     answer = served.predict("abc", n_best=2, attention=True, alternatives=3, tree=True).json
     (mine,) = answer["outputs"]
-    (theirs,) = models["first"].predict(["abc"], n_best=2, wishes=wishes)
+    (theirs,) = models["first"].predict(["abc"], n_best=2, options=options)
     expected = theirs.as_dict()
     assert mine.keys() == expected.keys()
     assert_same([mine], [theirs])
@@ -74,10 +74,10 @@ def test_everything_that_can_be_told(served: Served, models: dict[str, TextPredi
 def test_prefixes_and_phrases(served: Served, models: dict[str, TextPredictor]) -> None:
     """One for each input, or one for all, beside requests that have none (S7.5)."""
     each = served.predict("abc", "cab", prefix=["ba", ""]).json["outputs"]
-    assert_same(each, models["first"].predict(["abc", "cab"], wishes=OutputOptions(["ba", ""])))
+    assert_same(each, models["first"].predict(["abc", "cab"], options=OutputOptions(["ba", ""])))
     words = served.predict("abc", require=["x"], forbid=["a"], no_repeat=2).json["outputs"]
-    wishes = OutputOptions(require=("x",), forbid=("a",), no_repeat=2)
-    assert_same(words, models["first"].predict(["abc"], wishes=wishes))
+    options = OutputOptions(require=("x",), forbid=("a",), no_repeat=2)
+    assert_same(words, models["first"].predict(["abc"], options=options))
 
 
 @each_search

@@ -94,7 +94,7 @@ def test_a_server_searches_plain_inputs_as_a_whole() -> None:
     with serving({"model": FITTED}) as served:
         for prefix in ("", "a"):
             answer = served.predict(*SOURCES, prefix=prefix).json["outputs"]
-            expected = FITTED.predict(SOURCES, wishes=OutputOptions(prefix=prefix))
+            expected = FITTED.predict(SOURCES, options=OutputOptions(prefix=prefix))
             assert [each["text"] for each in answer] == [each.text for each in expected]
 
 

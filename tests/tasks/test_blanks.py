@@ -90,7 +90,7 @@ def test_outputs_tell_the_best_alternatives_at_every_gap(learnt: Path) -> None:
     assert [len(token.alternatives) for token in output.tokens] == [5, 5]
     most = int(model.target.fillable.sum())
     (output,) = model.predict(
-        ["___ and red but ___ or old ."], wishes=OutputOptions(alternatives=99)
+        ["___ and red but ___ or old ."], options=OutputOptions(alternatives=99)
     )
     for token in output.tokens:
         assert len(token.alternatives) == most
@@ -109,7 +109,7 @@ def test_scores_are_those_of_one_gap_at_a_time(learnt: Path) -> None:
     words = text.split()
     for place, (word, token) in enumerate(zip(words, scored.tokens, strict=True)):
         gapped = " ".join([*words[:place], "___", *words[place + 1 :]])
-        (output,) = model.predict([gapped], wishes=OutputOptions(alternatives=99))
+        (output,) = model.predict([gapped], options=OutputOptions(alternatives=99))
         likely = {each.text: each.log_probability for each in output.tokens[0].alternatives}
         assert token.text == word
         assert token.log_probability == pytest.approx(likely[word], abs=1e-5)

@@ -183,7 +183,7 @@ def predict(
         model.stream_cells,
         search=choice.search(model.config.search, n_best=wanted.n_best),
         n_best=wanted.n_best,
-        wishes=_output_options(wanted, details, max_line=model.config.data.max_line),
+        options=_output_options(wanted, details, max_line=model.config.data.max_line),
     )
     if reading.file is not None and is_po(reading.file):
         write_po(reading.file, model, asks, as_json=details.as_json, skip_bad=reading.skip_bad)

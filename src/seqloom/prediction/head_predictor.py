@@ -55,14 +55,14 @@ class HeadPredictor(Predictor):
         *,
         search: Search | None = None,
         n_best: int = 1,
-        wishes: OutputOptions = NO_OPTIONS,
+        options: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
         """An output for each cell of the source column, with `group` of them in memory at a time.
 
         Where one cannot be read, the outputs of those before it come first, then the error.
         """
-        if search is not None or n_best > 1 or wishes.has_constraints or wishes.tree:
+        if search is not None or n_best > 1 or options.has_constraints or options.tree:
             kind = self.target.config.kind.rstrip("s")
             raise ConfigError(
                 f"a model of {kind}s judges and does not search",
@@ -74,7 +74,7 @@ class HeadPredictor(Predictor):
                 ),
             )
         for each in self.input_reader.groups(cells, group):
-            yield from self.predict_group(each, wishes)
+            yield from self.predict_group(each, options)
             if each.fault is not None:
                 raise each.fault
 
@@ -104,9 +104,9 @@ class HeadPredictor(Predictor):
             results[each.number] = ScoredOutput(sum(found), tuple(map(Token, names, found)))
         return [results[number] for number in range(len(outputs))]
 
-    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterable[Output]:
+    def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterable[Output]:
         """An output for each input of a group."""
-        return self.outputs(group.encoded, len(group.lines), max(1, wishes.alternatives))
+        return self.outputs(group.encoded, len(group.lines), max(1, options.alternatives))
 
     def outputs(
         self, encoded: Sequence[EncodedInput], count: int, likeliest: int = 1

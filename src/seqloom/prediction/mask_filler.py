@@ -168,9 +168,9 @@ class MaskFiller(HeadPredictor):
         names = self.target.tokens(told.tokens)
         yield from map(Token, names, told.log_probabilities.tolist())
 
-    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterator[Output]:
+    def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterator[Output]:
         """Texts as they were given, with their gaps filled in."""
-        likeliest = wishes.alternatives or ALTERNATIVES
+        likeliest = options.alternatives or ALTERNATIVES
         outputs = self.outputs(group.encoded, len(group.lines), likeliest)
         for cell, output in zip(group.cells, outputs, strict=True):
             yield replace(output, text=self.text_with_blanks.fill(cell, output.ids))

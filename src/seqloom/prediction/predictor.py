@@ -71,13 +71,13 @@ class Predictor(ABC):
         search: Search | None = None,
         n_best: int = 1,
         attention: bool = False,
-        wishes: OutputOptions = NO_OPTIONS,
+        options: OutputOptions = NO_OPTIONS,
     ) -> list[Output]:
         """An output for each input, in order: texts, tuples of columns, objects with the columns'
         names, a table of Arrow, pandas or polars, or the path of a file."""
         if attention:
-            wishes = replace(wishes, attention=True)
-        return list(self.stream(inputs, search=search, n_best=n_best, wishes=wishes))
+            options = replace(options, attention=True)
+        return list(self.stream(inputs, search=search, n_best=n_best, options=options))
 
     def stream(
         self,
@@ -85,7 +85,7 @@ class Predictor(ABC):
         *,
         search: Search | None = None,
         n_best: int = 1,
-        wishes: OutputOptions = NO_OPTIONS,
+        options: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
         """The same, with `group` inputs in memory at a time.
@@ -93,7 +93,7 @@ class Predictor(ABC):
         Where an input cannot be read, the outputs of those before it come first, then the error.
         """
         cells = input_cells(inputs, self.config.data)
-        return self.stream_cells(cells, search=search, n_best=n_best, wishes=wishes, group=group)
+        return self.stream_cells(cells, search=search, n_best=n_best, options=options, group=group)
 
     @abstractmethod
     def stream_cells(
@@ -102,13 +102,13 @@ class Predictor(ABC):
         *,
         search: Search | None = None,
         n_best: int = 1,
-        wishes: OutputOptions = NO_OPTIONS,
+        options: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
         """The same for cells of the source column, as readers of files give them."""
 
     @abstractmethod
-    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterable[Output]:
+    def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterable[Output]:
         """An output for each input of a group."""
 
     @abstractmethod

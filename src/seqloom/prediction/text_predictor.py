@@ -90,22 +90,22 @@ class TextPredictor(Predictor):
         *,
         search: Search | None = None,
         n_best: int = 1,
-        wishes: OutputOptions = NO_OPTIONS,
+        options: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
         """An output for each cell of the source column, with `group` of them in memory at a time.
 
         Where one cannot be read, the outputs of those before it come first, then the error.
         """
-        asked = self.decoding_request(PredictionRequest(search, n_best, wishes))
+        asked = self.decoding_request(PredictionRequest(search, n_best, options))
         for each in self.input_reader.groups(cells, group):
             yield from self._decode_group(each, asked)
             if each.fault is not None:
                 raise each.fault
 
-    def predict_group(self, group: InputGroup, wishes: OutputOptions) -> Iterator[Output]:
+    def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterator[Output]:
         """An output for each input of a group, by the run's own search."""
-        return self._decode_group(group, self.decoding_request(PredictionRequest(options=wishes)))
+        return self._decode_group(group, self.decoding_request(PredictionRequest(options=options)))
 
     def _decode_group(self, group: InputGroup, asked: DecodingRequest) -> Iterator[Output]:
         if self.is_language_model:
@@ -271,11 +271,11 @@ class TextPredictor(Predictor):
     def _output(
         self, source: EncodedInput, found: Hypothesis, read: tuple[str, ...], asked: DecodingRequest
     ) -> Output:
-        wishes = asked.options
+        options = asked.options
         ids = [*found.tokens, END] if found.finished else list(found.tokens)
-        names, likely = self.target.tokens(ids), self._alternatives(found, wishes.alternatives)
+        names, likely = self.target.tokens(ids), self._alternatives(found, options.alternatives)
         attention = None
-        if found.attention is not None and wishes.attention:
+        if found.attention is not None and options.attention:
             attention = found.attention[:, : len(read)].numpy()
         stopped: StopReason = "end" if found.finished else "length"
         output = Output(

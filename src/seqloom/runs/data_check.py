@@ -23,7 +23,7 @@ from seqloom.data import (
 from seqloom.errors import DataError
 from seqloom.fields import Field, FileField, NoField, TextField
 from seqloom.remedies import Remedy, Setting
-from seqloom.runs.findings import Evidence, Judge, count_of, them_or_it, verdict
+from seqloom.runs.findings import DataCheck, Evidence, count_of, them_or_it, verdict
 from seqloom.runs.prepare import ConfigCheck, learn_fields
 from seqloom.runs.request import TrainingRequest
 from seqloom.runs.time_estimate import training_estimate
@@ -34,9 +34,9 @@ MAX_MEASURED_FILES = 300  # files that are read for their lengths
 
 
 def check_rows(
-    request: TrainingRequest, *, check: ConfigCheck, judges: Sequence[Judge]
+    request: TrainingRequest, *, check: ConfigCheck, data_checks: Sequence[DataCheck]
 ) -> Iterator[str]:
-    """Findings as lines of text, in the order they become known, and the verdict of the judges.
+    """Findings as lines of text, in the order they become known, and the verdict.
 
     DataError at the end where training would stop at a bad row; here all of them are counted first.
     """
@@ -62,7 +62,7 @@ def check_rows(
         lost += unfit.defect_count
     lost = 0 if config.data.skip_bad else lost
     evidence = Evidence(config, found, other, preview(request.data, config.data))
-    findings = [each for judge in judges for each in judge(evidence)]
+    findings = [each for check_data in data_checks for each in check_data(evidence)]
     yield from ("", *verdict(findings, unusable=lost))
     if lost:
         raise DataError(

@@ -1,4 +1,4 @@
-"""What `check` finds in data: small judgements, each on its own evidence, and a verdict."""
+"""What `check` finds in data: one function for each check, and a verdict."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from seqloom.config import Config
 from seqloom.data import Preview, Survey, overlap
 
 __all__ = [
-    "COMMON_JUDGES",
+    "COMMON_CHECKS",
+    "DataCheck",
     "Evidence",
     "Finding",
-    "Judge",
     "count_of",
     "describe_time",
     "few_rows",
@@ -46,7 +46,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What judgements are made from."""
+    """What the checks look at."""
 
     config: Config
     survey: Survey
@@ -65,7 +65,7 @@ class Evidence:
         return f"--target {self.config.data.target or 2}:{kind}"
 
 
-Judge = Callable[[Evidence], Iterable[Finding]]
+DataCheck = Callable[[Evidence], Iterable[Finding]]
 
 
 def columns_not_read(evidence: Evidence) -> Iterator[Finding]:
@@ -167,7 +167,7 @@ def held_out_overlap(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(f"{also}, with other targets; {cure}")
 
 
-COMMON_JUDGES: tuple[Judge, ...] = (
+COMMON_CHECKS: tuple[DataCheck, ...] = (
     columns_not_read,
     header_row,
     other_separator,

@@ -14,7 +14,7 @@ from seqloom.tasks.outputs import (
     perplexity_score,
 )
 from seqloom.tasks.report_rows import HeldOutRow, ReportRows, Scale, output_rows, source_length
-from seqloom.tasks.target_judges import LABEL_JUDGES
+from seqloom.tasks.target_checks import LABEL_CHECKS
 from seqloom.tasks.task import TASKS
 
 __all__ = ["LABEL", "LabelTask"]
@@ -28,7 +28,7 @@ class LabelTask(ClassTask):
     kind = "label"
     verb = "Classify"
     plural = "labels"
-    judges = LABEL_JUDGES
+    data_checks = LABEL_CHECKS
 
     def report_rows(self, model: HeadPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
         """Each row with its label, judged by the probability of the right one."""

@@ -18,7 +18,7 @@ from seqloom.prediction import Output
 from seqloom.registry import Family
 from seqloom.remedies import Setting
 from seqloom.runs.data_check import check_rows
-from seqloom.runs.findings import COMMON_JUDGES, Judge
+from seqloom.runs.findings import COMMON_CHECKS, DataCheck
 from seqloom.runs.held_out import AnyPredictor, HeldOut
 from seqloom.runs.observer import TrainingObserver
 from seqloom.runs.prepare import (
@@ -64,7 +64,7 @@ class Task(ABC, Generic[AnyPredictor]):
     digits: ClassVar[int] = 1  # of a held-out score
     has_perplexity: ClassVar[bool] = True  # whether the loss is a mean log-probability
     decodes: ClassVar[bool] = False  # whether a search writes its outputs, by an engine
-    judges: ClassVar[tuple[Judge, ...]] = ()  # of the target, beside those of any table
+    data_checks: ClassVar[tuple[DataCheck, ...]] = ()  # of the target, beside those of any table
     more_outputs: ClassVar[str] = "--alternatives 3"  # the option that shows the next best
     verb: ClassVar[str] = "Predict"  # what a button that runs a model says
 
@@ -94,8 +94,8 @@ class Task(ABC, Generic[AnyPredictor]):
 
     def check_data(self, request: TrainingRequest) -> Iterator[str]:
         """What is in the data and what training would make of it, as lines of text."""
-        judges = (*COMMON_JUDGES, *self.judges)
-        return check_rows(request, check=self.check_config, judges=judges)
+        checks = (*COMMON_CHECKS, *self.data_checks)
+        return check_rows(request, check=self.check_config, data_checks=checks)
 
     def masking(self, config: Config, target: Any) -> Masking | None:
         """How tokens of the source are masked in training; None where none are."""

@@ -38,7 +38,7 @@ from seqloom.tasks.report_rows import (
     output_rows,
     source_length,
 )
-from seqloom.tasks.target_judges import TEXT_JUDGES
+from seqloom.tasks.target_checks import TEXT_CHECKS
 from seqloom.tasks.task import TASKS, Task
 from seqloom.tasks.views import attention_views, explanation_views
 from seqloom.training import FREE_RUNNING
@@ -89,7 +89,7 @@ class TextTask(Task[TextPredictor]):
     kind = "text"
     decodes = True
     more_outputs = "--n-best 3"
-    judges = TEXT_JUDGES
+    data_checks = TEXT_CHECKS
 
     def verb_of(self, config: Config) -> str:
         """What is done with a source of this kind."""

@@ -103,8 +103,8 @@ def beam_tree(
     options = model.config.search
     ranking = Ranking.from_config(options)
     width = width or max(2, options.beam)
-    beam, wishes = Beam(width, ranking), OutputOptions(tree=True)
-    (found,) = model.stream_cells([text], search=beam, wishes=wishes)
+    beam, traced = Beam(width, ranking), OutputOptions(tree=True)
+    (found,) = model.stream_cells([text], search=beam, options=traced)
     (exact,) = model.stream_cells([text], search=Exact(ranking, expansions=expansions))
     winner, optimum = (
         SearchOutcome(

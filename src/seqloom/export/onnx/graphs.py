@@ -62,7 +62,7 @@ class _Step(nn.Module):
         return scores, *(part.clone() for part in pytree.tree_leaves(after.own))
 
 
-class _Judge(nn.Module):
+class _HeadGraph(nn.Module):
     """From one source to what the head gives."""
 
     def __init__(self, network: HeadModel) -> None:
@@ -125,7 +125,7 @@ def save_head(network: HeadModel, items: Items, path: Path) -> None:
     """The graph of an encoder with its head."""
     example = _example(items, LENGTHS[0])
     moving: set[int] = {1} if items.series is None and items.pixels is None else set()
-    save_graph(_Judge(network), {"source": GraphInput(example, moving)}, ["output"], path)
+    save_graph(_HeadGraph(network), {"source": GraphInput(example, moving)}, ["output"], path)
 
 
 class GraphInput(NamedTuple):

@@ -78,7 +78,7 @@ class OnnxModel:
             state |= {name: state[name][rows] for name in self.facts["own"]}
         return max(done)[1] if done else paths[0][1:]
 
-    def judge(self, source: np.ndarray) -> np.ndarray:
+    def scores(self, source: np.ndarray) -> np.ndarray:
         """What the head gives for each position or step."""
         return np.asarray(self.run("model", {"source": source[None]})["output"][0])
 
@@ -88,7 +88,7 @@ class OnnxModel:
         if "decoder" in self.graphs:
             ids = self.write(source)
             return {"ids": ids, "tokens": [self.facts["names"][token] for token in ids]}
-        found = self.judge(source)
+        found = self.scores(source)
         names = self.facts["names"]
         labels = names and [names[number + 1] for number in found.argmax(-1)]
         return {"labels": labels} if labels else {"output": found.tolist()}

@@ -60,7 +60,7 @@ def _compare_heads(model: Predictor, exported: Any, inputs: Sequence[np.ndarray]
     for row in inputs:
         source = Source(torch.from_numpy(row)[None], torch.tensor([len(row)]))
         ours = network.head(network.encoder.encode(source))[0].numpy()
-        theirs = exported.judge(row)
+        theirs = exported.scores(row)
         apart = float(np.abs(ours - theirs).max())
         furthest = max(furthest, apart)
         labels = exported.facts["names"] is not None

@@ -1,4 +1,4 @@
-"""Judgements on targets: labels with slips, and texts that look like labels, tags or numbers."""
+"""Checks of targets: labels with slips, and texts that look like labels, tags or numbers."""
 
 import re
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from seqloom.runs.findings import Evidence, Finding, count_of
 
-__all__ = ["LABEL_JUDGES", "TEXT_JUDGES"]
+__all__ = ["LABEL_CHECKS", "TEXT_CHECKS"]
 
 LISTED = 8  # labels in a line
 SLIP_LENGTH = 5  # letters of a label in which one wrong letter is a slip
@@ -116,5 +116,5 @@ def looks_like_tags(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-LABEL_JUDGES = (label_counts, label_slips)
-TEXT_JUDGES = (looks_like_labels, looks_like_numbers, looks_like_tags)
+LABEL_CHECKS = (label_counts, label_slips)
+TEXT_CHECKS = (looks_like_labels, looks_like_numbers, looks_like_tags)
