@@ -145,7 +145,7 @@ def test_words_are_required_as_words() -> None:
         (OutputOptions(alternatives=1_001), "alternatives"),
     ],
 )
-def test_wishes_that_cannot_be_met_are_refused(
+def test_options_that_cannot_be_met_are_refused(
     model: TextPredictor, options: OutputOptions, reason: str
 ) -> None:
     with pytest.raises(ConfigError, match=reason):
