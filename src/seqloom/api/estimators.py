@@ -112,7 +112,7 @@ class _SequenceEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _outputs(self, given: Any, **wishes: Any) -> list[Any]:
         self._require_fit()
-        return self.model_.predict(_inputs(given), wishes=OutputOptions(**wishes))
+        return self.model_.predict(_inputs(given), options=OutputOptions(**wishes))
 
 
 class SequenceClassifier(ClassifierMixin, _SequenceEstimator):  # type: ignore[misc]
