@@ -100,7 +100,8 @@ def test_columns_by_name_and_position(tmp_path: Path) -> None:
             "a;b\n",
             {},
             "p.csv:1: there is no column 2 among 1 column; "
-            "it holds semicolons, so put commas or tabs in their place",
+            "its columns seem to be set apart by semicolons, so put tabs in their place and name "
+            "the file .tsv",
         ),
         (
             "p.tsv",

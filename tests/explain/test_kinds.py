@@ -42,6 +42,7 @@ MISSING = {
     "flow": {"language by blocks"},
     "positions": {name for name in KINDS if "blocks" not in name} - {"picture", "picture to label"},
     "tree": {name for name, kind in KINDS.items() if kind.target["kind"] != "text"},
+    "igd": {name for name, kind in KINDS.items() if kind.target["kind"] != "text"},
     "steps": {"vector", "series by blocks", "linear series", "picture to label"},
 }  # fmt: skip
 

@@ -130,7 +130,7 @@ def test_what_has_no_form_there_is_refused(part: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=part) as refusal:
         export_ctranslate2(model, tmp_path / "out")
     assert refusal.value.exit_code == 2
-    assert str(refusal.value).startswith("--to ctranslate2 takes Transformers")
+    assert str(refusal.value).startswith("ctranslate2 takes Transformers")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -296,6 +296,8 @@ def test_a_kind_that_cannot_be_sent_is_refused_at_the_start(models: dict[str, Pr
         kind: str = "smell"
 
     class SmellField(PictureField):
+        takes_uploads = False
+
         def __init__(self) -> None:
             self.config = Smell()  # type: ignore[assignment]
 

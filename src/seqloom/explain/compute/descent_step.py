@@ -82,7 +82,9 @@ def descent_step(model: TextPredictor, said: ExplainedText, *, seed: int = 1) ->
 
 
 def _log_probabilities(network: Any, said: ExplainedText) -> Tensor:
-    memory = network.encoder.encode(said.source_batch())
+    source = said.source_batch()
+    values = source.values.double() if source.values.is_floating_point() else source.values
+    memory = network.encoder.encode(source._replace(values=values))
     hidden = said.decoder_features(network, memory)[0]
     found: Tensor = network.decoder.write(hidden).log_softmax(-1)
     return found

@@ -1,6 +1,8 @@
 """A step of gradient descent in words and numbers."""
 
+import textwrap
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from seqloom.drawing.image_files import Drawing
@@ -38,13 +40,14 @@ def descent_text(step: DescentStep, width: int = 80) -> str:
             f"{each_matrix.after:.4f}"
         )
     lines += ["", f"loss after the update: {step.loss_after:.4f}"]
-    return "\n".join(lines)
+    wrapped = (textwrap.wrap(line, width, subsequent_indent="      ") or [""] for line in lines)
+    return "\n".join(chain.from_iterable(wrapped))
 
 
 @drawing_of.register
 def draw_descent(step: DescentStep) -> Drawing:
     """The same lines as a picture."""
-    lines = tuple(descent_text(step).split("\n"))
+    lines = tuple(descent_text(step, 120).split("\n"))
     return Drawing(lines, partial(_fill, len(lines)), 120)
 
 
