@@ -1,5 +1,6 @@
 """A corpus gives back the rows it was built of, and is used again only for the same rows."""
 
+import errno
 import gzip
 import json
 import os
@@ -324,3 +325,14 @@ def test_a_corpus_without_checksums_is_made_again(tmp_path: Path) -> None:
     old = {k: v for k, v in json.loads(path.read_text()).items() if not k.startswith("checksum")}
     path.write_text(json.dumps(old), encoding="utf-8")
     assert Corpus.reuse(tmp_path / "corpus", "same") is None
+
+
+def test_too_many_open_files_are_named(tmp_path: Path) -> None:
+    """A13: it is no matter of space."""
+
+    def rows() -> Iterator[Row]:
+        yield rows_of([("a", "b")])[0]
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with pytest.raises(RunError, match=r"\(Too many open files\); raise the limit on open files"):
+        build(rows(), tmp_path / "corpus", columns())

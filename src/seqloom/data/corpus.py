@@ -10,6 +10,7 @@ It is written under another name and renamed when whole, so a build that was kil
 """
 
 import dataclasses
+import errno
 import json
 import shutil
 import tempfile
@@ -290,9 +291,13 @@ def _new_directory(directory: Path) -> Path:
 
 
 def _not_written(directory: Path, error: OSError) -> RunError:
-    cause = error.strerror or error
+    open_files = error.errno in (errno.EMFILE, errno.ENFILE)
     return RunError(
-        f"cannot be written ({cause})", place=directory, remedy="free space or choose another place"
+        f"cannot be written ({error.strerror or error})",
+        place=directory,
+        remedy="raise the limit on open files (ulimit -n)"
+        if open_files
+        else "free space or choose another place",
     )
 
 
