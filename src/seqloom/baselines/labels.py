@@ -136,8 +136,10 @@ class MajorityTags(Baseline):
 
     target = "tags"
 
-    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str]:
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
         """A cell for each source."""
+        if not known.countable:
+            return None
         tokens, _ = known.tokens()
         tags, _ = known.rows.flat("target")
         kinds = known.target.items.count
@@ -146,6 +148,20 @@ class MajorityTags(Baseline):
         for pair in pairs[np.argsort(counts, kind="stable")].tolist():
             usual[pair // kinds] = pair % kinds
         return [known.target.cell(usual[row]) for row in sources]
+
+
+@BASELINES.part("commonest tag")
+class MajorityTag(Baseline):
+    """The same for every step of a source that is not made of symbols."""
+
+    target = "tags"
+
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
+        """A cell for each source."""
+        if known.countable:
+            return None
+        commonest = int(np.bincount(known.rows.flat("target")[0]).argmax())
+        return [known.target.cell([commonest] * len(row)) for row in sources]
 
 
 @BASELINES.part("mean")

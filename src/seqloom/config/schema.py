@@ -71,6 +71,11 @@ class DataConfig(Section):
     files: bool = Field(
         False, description="source cells name files, beside the data unless their path is absolute"
     )
+    arrays: bool = Field(
+        False,
+        description="source cells are sequences of numbers: lists in JSON, or names of array files "
+        "(.npy) beside the data",
+    )
     inside: bool = Field(
         False, description="refuse files that lie outside of the data's folder, links followed"
     )

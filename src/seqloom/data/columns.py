@@ -29,7 +29,7 @@ class ColumnSelection:
     columns: tuple[str, ...]
     header: str
     texts: int = 2  # how many of them are not the weight
-    lists: int = 0  # and how many of those, the first, may be lists of turns
+    lists: int = 0  # and how many of those, the first, may be lists of turns or of steps
     sources_alone: bool = False  # whether neither target nor weight is wanted
 
     @classmethod
@@ -40,7 +40,7 @@ class ColumnSelection:
         columns = [column.strip() for column in (*sources, *targets)]
         texts = [column for column in columns if column]
         weight = [config.weight] if config.weight else []
-        lists = sum(map(bool, columns[: len(sources)])) if config.turns else 0
+        lists = sum(map(bool, columns[: len(sources)])) if config.turns or config.arrays else 0
         alone = bool(config.source and not config.target and not weight)
         return cls((*texts, *weight), config.header, len(texts), lists, alone)
 

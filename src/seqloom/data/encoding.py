@@ -69,7 +69,7 @@ def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
     """
     fields = columns.source.fingerprint, columns.target.fingerprint
     names = [path.name for path in data_files(data)]
-    usual = {"columns": False, "recased": 0.0}  # which older runs do not have
+    usual = {"columns": False, "arrays": False, "recased": 0.0}  # which older runs do not have
     exclude = {name for name, value in usual.items() if getattr(columns.config, name) == value}
     options = columns.config.model_dump_json(exclude=exclude)
     facts = (FORMAT, names, options, *fields, *parts)
@@ -266,8 +266,9 @@ def _fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> _
     if columns.is_stream:
         return _EncodedRow(source, target[: lengths[1]], row.place, row.weight)
     if columns.is_aligned and lengths[0] != lengths[1]:
-        problem = f"the source has {lengths[0]:,} tokens and the target {lengths[1]:,} tags"
-        return Fault(Reason.ALIGNMENT, row.place, problem, "give each token one tag")
+        unit = columns.source.length_unit or "tokens"
+        problem = f"the source has {lengths[0]:,} {unit} and the target {lengths[1]:,} tags"
+        return Fault(Reason.ALIGNMENT, row.place, problem, f"give each {unit[:-1]} one tag")
     limits = columns.config.max_source, columns.config.max_target
     if columns.is_aligned:
         limits = (min(limits),) * 2
@@ -275,8 +276,9 @@ def _fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> _
     for name, length, limit in zip(SIDES, lengths, limits, strict=True):
         if length > limit and refused and not (name == "source" and columns.source.truncates_left):
             reason = Reason.LONG_SOURCE if name == "source" else Reason.LONG_TARGET
+            unit = (name == "source" and columns.source.length_unit) or "tokens"
             cure = f"raise data.max_{name} or set data.overlong to drop or truncate"
-            return Fault(reason, row.place, f"the {name} has {length:,} tokens", cure)
+            return Fault(reason, row.place, f"the {name} has {length:,} {unit}", cure)
     source = columns.source.truncate(source, limits[0])
     target = columns.target.truncate(target, limits[1])
     return _EncodedRow(source, target, row.place, row.weight)

@@ -13,7 +13,7 @@ from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers import READERS, Record, reader_of
 from seqloom.data.readers.lines import file_name, text_lines
 from seqloom.data.readers.reader import file_ending
-from seqloom.data.readers.source_columns import source_record
+from seqloom.data.readers.source_columns import names_file, source_record
 from seqloom.data.report import Fault, FileLocation, Reason, Report
 from seqloom.errors import DataError
 
@@ -138,7 +138,9 @@ class InputFile:
         if isinstance(found, Fault):
             return found
         (cell,) = found.cells
-        if self.config.files and self._is_table:  # a file that a table names lies beside it
+        if (
+            names_file(cell, self.config) and self._is_table
+        ):  # a file that a table names lies beside it
             cell = str(Path(record.place.file).parent / cell.strip())
         return Record(record.place, [cell, *record.cells[count:]])
 

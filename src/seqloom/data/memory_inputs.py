@@ -15,7 +15,7 @@ from seqloom.data.inputs import TAB, InputFile, positions
 from seqloom.data.readers import Record
 from seqloom.data.readers.arrow import BATCH, ArrowStream
 from seqloom.data.readers.source_columns import source_record
-from seqloom.data.readers.structured import text_record
+from seqloom.data.readers.structured import plain_list, text_record
 from seqloom.data.report import Fault, FileLocation
 from seqloom.errors import ConfigError, DataError, InputError
 from seqloom.fields import join_turns, parse_list
@@ -147,11 +147,11 @@ def _row_cell(row: Sequence[Any], config: DataConfig) -> str:
 
 
 def _list_cell(given: Sequence[Any], config: DataConfig) -> str:
-    """A list: of turns, of columns, or the numbers of a vector."""
+    """A list: of turns, of columns, of steps, or the numbers of a vector."""
     if config.turns and all(isinstance(each, str) for each in given):
         return join_turns(given)
-    if config.turns:
-        return _cell([config.source], [list(given)], config)
+    if config.turns or config.arrays:
+        return _cell([config.source], [plain_list(given)], config)
     if config.columns:
         return _row_cell(list(given), config)
     if all(isinstance(each, int | float) for each in given):

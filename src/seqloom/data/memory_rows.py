@@ -8,6 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from seqloom.data.columns import ColumnSelection
 from seqloom.data.readers.arrow import (
     BATCH,
@@ -18,7 +20,13 @@ from seqloom.data.readers.arrow import (
     require_columns,
 )
 from seqloom.data.readers.reader import Record
-from seqloom.data.readers.structured import RowPicker, cell_text, number_text, turns_text
+from seqloom.data.readers.structured import (
+    RowPicker,
+    cell_text,
+    list_text,
+    number_text,
+    plain_list,
+)
 from seqloom.data.report import Fault, FileLocation, Reason
 from seqloom.errors import ConfigError, DataError
 from seqloom.remedies import Remedy, Setting
@@ -41,7 +49,7 @@ IN_MEMORY = "<pairs>"
 IN_TABLE = "<table>"
 HASHED = 65_536  # rows at a time in a hash, however a table is cut into chunks
 
-Cell = str | float | Sequence[float] | Sequence[str]
+Cell = str | float | Sequence[float] | Sequence[str] | Sequence[Sequence[float]] | NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +193,17 @@ def row_bytes(data: Data) -> Iterator[bytes]:
         yield from data.content_bytes()
     elif not isinstance(data, str | Path):
         for row in data:
-            yield repr(row).encode("utf-8", "surrogatepass")
+            yield repr(_without_arrays(row)).encode("utf-8", "surrogatepass")
+
+
+def _without_arrays(row: Any) -> Any:
+    """A row with the lists of its arrays, whose own text leaves numbers out."""
+    cells = row.values() if isinstance(row, Mapping) else row
+    if isinstance(row, str) or not any(hasattr(cell, "tolist") for cell in cells):
+        return row
+    if isinstance(row, Mapping):
+        return {name: plain_list(cell) for name, cell in row.items()}
+    return [plain_list(cell) for cell in row]
 
 
 def text_records(data: Data) -> Iterator[Record | Fault]:
@@ -269,7 +287,7 @@ def _tuple_cells(row: Any, wanted: ColumnSelection) -> list[str] | None:
     if indices is None:
         return None
     cells = [_plain(given[index]) for index in indices]
-    cells[: wanted.lists] = map(turns_text, cells[: wanted.lists])
+    cells[: wanted.lists] = map(list_text, cells[: wanted.lists])
     texts, weight = cells[: wanted.texts], cells[wanted.texts :]
     if not all(map(_is_cell, texts)):
         return None

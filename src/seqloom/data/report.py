@@ -34,7 +34,7 @@ SHOWN = 5  # labels named in a line
 class Reason(StrEnum):
     """Why a row cannot be used."""
 
-    ALIGNMENT = "not one tag for each token"
+    ALIGNMENT = "not one tag for each token or step"
     BLANK = "blank line"
     COLUMNS = "wrong number of columns"
     EMPTY_SOURCE = "empty source"

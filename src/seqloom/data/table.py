@@ -18,7 +18,7 @@ from seqloom.data.memory_rows import Data, describe_rows, in_memory, memory_reco
 from seqloom.data.readers import FileReader, Record, reader_of
 from seqloom.data.readers.dialogs import turn_rows
 from seqloom.data.readers.lines import check_file, count_lines, text_lines
-from seqloom.data.readers.source_columns import join_columns
+from seqloom.data.readers.source_columns import join_columns, names_file
 from seqloom.data.report import (
     Fault,
     FileLocation,
@@ -205,7 +205,7 @@ def _check_record(record: Record, config: DataConfig) -> Row | Fault:
             problem = f"the {side} holds half of a surrogate pair"
             return Fault(Reason.ENCODING, place, problem, "remove it")
     source = texts[0] if len(texts) > 1 else ""
-    if config.files and not in_memory(place.file):
+    if names_file(source, config) and not in_memory(place.file):
         folder = Path(place.file).parent
         source = str(folder / source.strip())
         if config.inside and not _is_inside(source, folder):

@@ -26,6 +26,7 @@ from seqloom.fields.text import TextField
 from seqloom.fields.tokenizers.words import split_words
 from seqloom.fields.turns import TurnsField, join_turns, parse_list, split_turns
 from seqloom.fields.values import Values
+from seqloom.fields.vector_sequences import VectorSequenceField, names_array
 from seqloom.fields.videos import VideoField
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "UploadLimits",
     "Values",
     "VectorField",
+    "VectorSequenceField",
     "VideoField",
     "column_names",
     "join_turns",
@@ -67,6 +69,7 @@ __all__ = [
     "learn_target",
     "load_field",
     "load_text",
+    "names_array",
     "needs_all_cells",
     "parse_list",
     "placeholder_items",

@@ -65,6 +65,7 @@ class PersistentField(Generic[Kind]):
     is_absent: ClassVar[bool] = False  # whether there is no such column, and cells are empty
     reads_files: ClassVar[bool] = False  # whether cells name files
     takes_uploads: ClassVar[bool] = False  # whether a file may be sent rather than named
+    takes_lists: ClassVar[bool] = False  # whether a cell may be a list of numbers instead
     takes_any_cell: bool = False  # whether no cell can have a fault
     needs_all_cells: ClassVar[bool] = False  # whether a sample is not enough to learn it from
     length_unit: ClassVar[str] = ""  # of what a row has a length; empty where all are alike

@@ -21,6 +21,7 @@ __all__ = [
     "VectorField",
     "parse_numbers",
     "read_number",
+    "restore_scales",
     "scales",
     "write_numbers",
 ]
@@ -61,17 +62,7 @@ class _NumericField(PersistentField[Kind]):
     @classmethod
     def restore(cls, config: Kind, facts: Mapping[str, Any], directory: Path) -> Self:
         """The field with these facts."""
-        try:
-            mean, spread = (np.array(facts[name], np.float64) for name in ("mean", "spread"))
-            sound = mean.shape == spread.shape and mean.ndim == 1 and 0 < len(mean) <= cls.most
-            sound = sound and bool(np.isfinite(mean).all() and (spread > 0).all())
-        except (KeyError, TypeError, ValueError):
-            sound = False
-        if not sound:
-            raise RunError(
-                "its scale is damaged", place=directory / FACTS, remedy="restore it from a copy"
-            )
-        return cls(config, mean, spread)
+        return cls(config, *restore_scales(facts, directory, most=cls.most))
 
     @classmethod
     def placeholder_items(cls, config: Kind) -> Numbers:
@@ -163,6 +154,21 @@ def scales(table: Table) -> tuple[Table, Table]:
     """
     mean, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
     return mean, np.where(spread > ROUNDING * np.abs(mean), spread, 1.0)
+
+
+def restore_scales(facts: Mapping[str, Any], directory: Path, *, most: int) -> tuple[Table, Table]:
+    """Saved means and deviations of up to so many numbers; RunError where they are damaged."""
+    try:
+        mean, spread = (np.array(facts[name], np.float64) for name in ("mean", "spread"))
+        sound = mean.shape == spread.shape and mean.ndim == 1 and 0 < len(mean) <= most
+        sound = sound and bool(np.isfinite(mean).all() and (spread > 0).all())
+    except (KeyError, TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise RunError(
+            "its scale is damaged", place=directory / FACTS, remedy="restore it from a copy"
+        )
+    return mean, spread
 
 
 def write_numbers(numbers: NDArray[np.floating]) -> str:

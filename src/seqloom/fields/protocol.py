@@ -73,6 +73,10 @@ class Field(Readable, Protocol):
         """Whether a file may be sent rather than named."""
 
     @property
+    def takes_lists(self) -> bool:
+        """Whether a cell may be a list of numbers rather than a file's name."""
+
+    @property
     def takes_any_cell(self) -> bool:
         """Whether no cell can have a fault."""
 

@@ -1,6 +1,6 @@
 """A column of videos, each as some of its frames (S3.4)."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from seqloom.config.columns import COLUMNS, VideoConfig
 from seqloom.fields.file_fields import FileField
@@ -14,6 +14,8 @@ __all__ = ["VideoField"]
 @COLUMNS.part("video")
 class VideoField(FileField[VideoConfig]):
     """A cell names a video file, a folder of pictures or an array file; an item is a frame."""
+
+    length_unit: ClassVar[str] = "frames"
 
     @property
     def items(self) -> Pixels:

@@ -145,6 +145,11 @@ class PictureFrontEnd(FrontEnd):
         pictures = PictureInput(pixels, warp=options.warp)
         return cls(pictures, stages, vectors, mean=options.frames == "mean")
 
+    @property
+    def keeps_items(self) -> bool:
+        """Whether there is one vector for each frame."""
+        return self.vectors.count == 1 and not self.mean
+
     def grid_shape(self, positions: int) -> tuple[int, int]:
         """Rows and columns of so many cells of a picture that was halved several times."""
         pixels = self.pictures.pixels

@@ -154,6 +154,7 @@ class TagsHead(_LabelScores):
     """Scores of each tag at each position of the source (a transducer, S1.1, S5.6)."""
 
     output_name = "tag"
+    is_aligned = True
 
     @classmethod
     def build(cls, options: TagsHeadConfig, context: HeadContext) -> "TagsHead":

@@ -48,6 +48,11 @@ class FrontEnd(nn.Module):
         """Vectors in place of pixels or frames."""
         raise NotImplementedError
 
+    @property
+    def keeps_items(self) -> bool:
+        """Whether each item of a source becomes one vector, which can have a tag."""
+        return False
+
     def grid_shape(self, positions: int) -> tuple[int, int]:
         """Rows and columns in which so many vectors lie over a picture; one row otherwise."""
         return 1, positions
@@ -211,6 +216,9 @@ class Head(nn.Module):
 
     forecasts: ClassVar[bool] = False
     """Whether it gives the next steps of a series."""
+
+    is_aligned: ClassVar[bool] = False
+    """Whether it gives an output for each item of the source."""
 
     feeds_back: ClassVar[bool] = False
     """Whether a step reads the output of the step before, so that training forces true values."""

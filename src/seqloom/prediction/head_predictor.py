@@ -93,10 +93,11 @@ class HeadPredictor(Predictor):
         for each, judged in self._head_outputs(encoded):
             ids = torch.from_numpy(targets[each.number]).long()
             if len(ids) != len(judged):
+                unit = self.source.length_unit or "tokens"
                 raise DataError(
-                    f"pair {each.number + 1}: {len(judged):,} tokens that are read and "
+                    f"pair {each.number + 1}: {len(judged):,} {unit} that are read and "
                     f"{len(ids):,} tags",
-                    remedy="give each token one tag",
+                    remedy=f"give each {unit[:-1]} one tag",
                 )
             likely = judged.log_softmax(-1)[torch.arange(len(ids)), ids - 1]
             found = likely.masked_fill(ids == EMPTY, -inf).tolist()

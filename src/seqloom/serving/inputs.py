@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from seqloom.config import DataConfig, ServingConfig
+from seqloom.config import ServingConfig
 from seqloom.data import SeriesTable, row_cell
 from seqloom.errors import ConfigError, DataError, LimitError, RowError
 from seqloom.fields import Field as Column
-from seqloom.fields import UploadLimits
+from seqloom.fields import UploadLimits, names_array
 from seqloom.prediction import (
     EncodedInput,
     Forecaster,
@@ -99,12 +99,15 @@ class SeriesInput(StrictModel):
 def _kind(value: Any) -> str:
     if isinstance(value, dict):
         return next((name for key, name in OBJECTS.items() if key in value), "columns")
-    return "turns" if isinstance(value, list) else "text"
+    if isinstance(value, list):
+        return "turns" if all(isinstance(each, str) for each in value) else "steps"
+    return "text"
 
 
 Input = Annotated[
     Annotated[str, Tag("text")]
     | Annotated[list[str], Tag("turns")]
+    | Annotated[list[float] | list[list[float]], Tag("steps")]
     | Annotated[FileInput, Tag("file")]
     | Annotated[SeriesInput, Tag("series")]
     | Annotated[dict[str, Cell], Tag("columns")],
@@ -115,7 +118,7 @@ Input = Annotated[
 def check_kinds(name: str, model: Predictor) -> None:
     """ConfigError where a model reads what cannot be sent."""
     kind, source = model.source.config.kind, model.source
-    if source.reads_files and not source.takes_uploads:
+    if source.reads_files and not (source.takes_uploads or source.takes_lists):
         raise ConfigError(
             f"reads {kind}, which cannot be sent over HTTP",
             place=name,
@@ -131,7 +134,10 @@ def reads_files(model: Predictor) -> bool:
 def check_input(given: Input, limits: ServingConfig) -> None:
     """LimitError where it is larger than this server takes."""
     sizes: tuple[tuple[str, int, int], ...] = ()
-    if isinstance(given, str | list | dict):
+    if isinstance(given, list) and not all(isinstance(each, str) for each in given):
+        size = sum(len(each) if isinstance(each, list) else 1 for each in given)
+        sizes = (("cells", size, limits.cells),)
+    elif isinstance(given, str | list | dict):
         parts = [given] if isinstance(given, str) else [*given]
         parts += map(str, given.values()) if isinstance(given, dict) else []
         size = sum(len(part) + 1 for part in parts) - isinstance(given, str)
@@ -170,18 +176,22 @@ def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:
     found = []
     for number, given in enumerate(inputs, start=1):
         try:
-            found.append(_cell(given, model.config.data))
+            found.append(_cell(given, model))
         except DataError as error:
             raise error.at(f"inputs, number {number}") from None
     return found
 
 
-def _cell(given: Any, config: DataConfig) -> str:
-    """The source cell of an input."""
-    listed = isinstance(given, list) and (config.turns or config.columns)
+def _cell(given: Any, model: Predictor) -> str:
+    """The source cell of an input; files of the server are never read."""
+    config = model.config.data
+    listed = isinstance(given, list) and (config.turns or config.columns or config.arrays)
     if not listed and not isinstance(given, str | dict):
         raise DataError("is not a text, which this model reads")
-    return row_cell(given, config, strict=True)
+    cell = row_cell(given, config, strict=True)
+    if model.source.takes_lists and names_array(cell):
+        raise DataError("names a file", remedy="send its numbers as a list")
+    return cell
 
 
 def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, int | None]]:

@@ -152,7 +152,7 @@ def explain_labels(
     items = len(values) - model.source.closing
     if one_for_each and len(ids) != items:
         raise DataError(
-            f"there are {len(ids)} tags for {items} tokens",
+            f"there are {len(ids)} tags for {items} {model.source.length_unit or 'tokens'}",
             place=Setting("output"),
             remedy="give each one tag",
         )

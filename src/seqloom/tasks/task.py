@@ -49,6 +49,7 @@ __all__ = ["TASKS", "Task"]
 EXAMPLES = {  # of inputs that are not text
     "label": "a label",
     "vector": "0.5 -1 3",
+    "vectors": "[[0.5, -1], [3, 2]]",
     "picture": "picture.png",
     "sound": "recording.wav",
     "video": "video.mp4",

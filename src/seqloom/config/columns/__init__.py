@@ -25,6 +25,7 @@ from seqloom.config.columns.sides import (
     split_column,
 )
 from seqloom.config.columns.text import TextConfig, TurnsConfig
+from seqloom.config.columns.vector_sequences import VectorSequenceConfig
 
 __all__ = [
     "COLUMNS",
@@ -50,6 +51,7 @@ __all__ = [
     "TextConfig",
     "TurnsConfig",
     "VectorConfig",
+    "VectorSequenceConfig",
     "VideoConfig",
     "WindowConfig",
     "check_columns_bare",

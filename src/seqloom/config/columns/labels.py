@@ -19,18 +19,19 @@ __all__ = ["LabelConfig", "TagsConfig"]
 
 @TARGETS.options("tags")
 class TagsConfig(TargetOptions):
-    """A column of tags set apart by spaces: one for each token of the source (S1.1)."""
+    """A column of tags set apart by spaces: one for each token or step of the source (S1.1)."""
 
     source_unit: ClassVar[str] = "symbol"
+    is_aligned: ClassVar[bool] = True
 
     kind: Literal["tags"] = "tags"
 
     def check_source(self, source: SourceOptions) -> None:
-        """ConfigError where the source has no tokens that a tag could belong to."""
-        if not source.is_text or source.has_several_texts:
+        """ConfigError where the source has nothing that a tag could belong to."""
+        if not source.has_positions:
             raise ConfigError(
                 f"a source of kind {source.kind} and tags do not go together: a tag belongs to a "
-                "token of a text"
+                "token of a text or to a step of a sequence"
             )
 
     def head_defaults(self, situation: Situation) -> Overrides:

@@ -1,11 +1,11 @@
 """Columns whose cells name files: pictures, sound and videos (S3.4, S3.5)."""
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from seqloom.config.columns.options import SOURCES, Situation, SourceOptions
+from seqloom.config.columns.options import SOURCES, Situation, SourceOptions, longest
 from seqloom.config.tables import Overrides
 
 __all__ = ["FileOptions", "PictureConfig", "SoundConfig", "VideoConfig"]
@@ -95,17 +95,19 @@ class SoundConfig(FileOptions):
         10.0, description="milliseconds from one frame to the next"
     )
 
+    has_positions: ClassVar[bool] = True
+
     def usual_preset(self, *, stream: bool) -> str:
         """Recurrent layers, which read sound better than a Transformer of few rows."""
         return "lstm"
 
     def data_defaults(self, situation: Situation) -> Overrides:
         """Cells name files, of so many frames at most."""
-        return {"files": True, "max_source": round(LONGEST_SOUND * 1_000 / self.step)}
+        return {"files": True, **longest(round(LONGEST_SOUND * 1_000 / self.step), situation)}
 
     def encoder_defaults(self, situation: Situation) -> Overrides:
-        """Convolutions, and what reads their frames."""
-        return {"front": {"kind": "sound"}}
+        """Convolutions, and what reads their frames; where each frame has a tag, the frames."""
+        return {} if situation.target.is_aligned else {"front": {"kind": "sound"}}
 
     def output_limits(self, room: int) -> Overrides:
         """No longer than the fastest speech."""
@@ -121,6 +123,8 @@ class SoundConfig(FileOptions):
 @SOURCES.options("video")
 class VideoConfig(FileOptions):
     """A column of names of videos: files, folders of frames, or arrays (S3.4)."""
+
+    has_positions: ClassVar[bool] = True
 
     kind: Literal["video"] = "video"
     frames: Annotated[int, Field(ge=1, le=256)] = Field(

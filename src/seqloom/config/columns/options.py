@@ -28,6 +28,7 @@ __all__ = [
     "Situation",
     "SourceOptions",
     "TargetOptions",
+    "longest",
 ]
 
 GENERATION_PASSES, HEAD_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
@@ -103,6 +104,7 @@ class SourceOptions(ColumnOptions):
     """What a kind of source chooses where nothing is said."""
 
     is_absent: ClassVar[bool] = False  # whether there is no such column
+    has_positions: ClassVar[bool] = False  # whether each item of a cell can have a tag
 
     @property
     def reads_letters(self) -> bool:
@@ -147,6 +149,7 @@ class TargetOptions(ColumnOptions):
 
     source_unit: ClassVar[str] = ""  # the unit that its source must be cut into
     reads_any_case: ClassVar[bool] = True  # whether a source may be learnt in another case too
+    is_aligned: ClassVar[bool] = False  # whether each item of the source has one of it
     head: ClassVar[str] = ""  # the kind of head that gives it; empty for that of its own name
 
     @classmethod
@@ -229,6 +232,12 @@ class TargetOptions(ColumnOptions):
             width = preset_model(preset, words)["embedding"]
             model |= {"letters": width // 2, "embedding": width - width // 2}
         return {"model": model}
+
+
+def longest(items: int, situation: Situation) -> Overrides:
+    """The section `data` for sources of so many items at most, and as many tags."""
+    aligned = {"max_target": items} if situation.target.is_aligned else {}
+    return {"max_source": items, **aligned}
 
 
 SOURCES: Family[SourceOptions, Any] = Family(

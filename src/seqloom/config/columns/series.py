@@ -177,5 +177,9 @@ def _check_pair(source: SourceOptions, target: TargetOptions) -> None:
         raise ConfigError(
             f"a source of kind {source.kind} and a target of kind {target.kind} do not go "
             "together, as a series is forecast from series alone",
-            remedy=Remedy("leave {} out", Setting("data.source")),
+            remedy=Remedy(
+                "leave {} out, or read sequences of numbers with {}",
+                Setting("data.source"),
+                Setting("source.kind", "vectors"),
+            ),
         )

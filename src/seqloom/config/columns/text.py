@@ -37,6 +37,7 @@ class TextConfig(SourceOptions, TargetOptions):
     """A column of text and the units it is cut into (S1.3)."""
 
     is_text: ClassVar[bool] = True
+    has_positions: ClassVar[bool] = True
 
     kind: Literal["text"] = "text"
     unit: Literal["character", "word", "symbol", "subword", "byte", "sentencepiece"] = Field(
@@ -246,6 +247,7 @@ class TurnsConfig(TextConfig):
     """Several texts read as one, such as the turns of a dialog, the newest last (S8)."""
 
     has_several_texts: ClassVar[bool] = True
+    has_positions: ClassVar[bool] = False
 
     kind: Literal["turns"] = "turns"  # type: ignore[assignment]
     most_turns: Count = Field(

@@ -4,9 +4,14 @@ from seqloom.config import DataConfig
 from seqloom.data.readers.dialogs import history_record
 from seqloom.data.readers.reader import Record
 from seqloom.data.report import Fault
-from seqloom.fields import join_turns
+from seqloom.fields import join_turns, names_array
 
-__all__ = ["join_columns", "source_record"]
+__all__ = ["join_columns", "names_file", "source_record"]
+
+
+def names_file(cell: str, config: DataConfig) -> bool:
+    """Whether a source cell is the name of a file."""
+    return config.files or (config.arrays and names_array(cell))
 
 
 def join_columns(record: Record, config: DataConfig) -> Record:

@@ -13,9 +13,10 @@ __all__ = [
     "JsonRow",
     "RowPicker",
     "cell_text",
+    "list_text",
     "number_text",
+    "plain_list",
     "text_record",
-    "turns_text",
 ]
 
 JsonRow = dict[str, Any] | list[Any]
@@ -28,7 +29,7 @@ def text_record(
 ) -> Record | Fault:
     """Every value as the text that a TSV file would have in its place; the weight comes last."""
     lists, texts = wanted.lists, wanted.texts
-    values = [*map(turns_text, values[:lists]), *values[lists:]]
+    values = [*map(list_text, values[:lists]), *values[lists:]]
     for label, value in zip(labels[:texts], values[:texts], strict=True):
         parts = value if isinstance(value, list) else [value]
         if any(isinstance(part, dict | list | bool | None) for part in parts):
@@ -43,9 +44,22 @@ def cell_text(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def turns_text(value: object) -> object:
-    """A list of turns as JSON, which is text; anything else as it is."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+def list_text(value: object) -> object:
+    """A list of turns or an array as JSON, which is text; anything else as it is."""
+    listed = plain_list(value)
+    if not isinstance(listed, list):
+        return value
+    return json.dumps(listed, ensure_ascii=False, default=_plain_value)
+
+
+def plain_list(value: object) -> object:
+    """The lists of an array (NumPy, PyTorch); anything else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _plain_value(value: object) -> object:
+    """What JSON can hold in place of an array or of anything else in a list."""
+    return plain_list(value) if hasattr(value, "tolist") else str(value)
 
 
 def number_text(value: object) -> str:

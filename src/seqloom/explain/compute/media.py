@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from seqloom.explain.compute.attention_map import AttentionMap
 from seqloom.explain.compute.parts import picture_front_end
 from seqloom.explain.compute.plain_values import round_values
-from seqloom.fields import Field, Items, Numbers, Pixels, SeriesField, Values
+from seqloom.fields import (
+    Field,
+    Items,
+    Numbers,
+    Pixels,
+    SeriesField,
+    Values,
+    VectorSequenceField,
+)
 from seqloom.fields.sounds import SoundField
 from seqloom.model.front_ends import MAX_BRIGHTNESS
 from seqloom.prediction import Predictor, grid_shape
@@ -41,6 +49,7 @@ __all__ = [
 
 MOST_CELLS = 12  # on the longer side of a picture
 MOST_SEGMENTS, MOST_BANDS = 30, 8  # of a recording
+MOST_STEPS = 128  # of a sequence of vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +262,18 @@ def _group_items(items: Items, model: Predictor, values: Values) -> FeatureGroup
 def _group_numbers(items: Numbers, model: Predictor, values: Values) -> FeatureGroups:
     names = tuple(f"x{number}" for number in range(1, values.shape[1] + 1))
     return FeatureGroups(names, *_each_number(values))
+
+
+@_group_field.register
+def _group_steps(field: VectorSequenceField, model: Predictor, values: Values) -> FeatureGroups:
+    """Every step with all of its numbers, or some neighbouring ones where there are many."""
+    steps, count = values.shape
+    long = math.ceil(steps / MOST_STEPS)
+    across = np.arange(steps) // long
+    begins = range(0, steps, long)
+    names = tuple(field.tokens(values)) if long == 1 else tuple(f"step {n + 1}" for n in begins)
+    groups = np.repeat(across[:, None], count, axis=1)
+    return FeatureGroups(names, groups, np.zeros(count), (len(names),))
 
 
 @_group_field.register

@@ -28,7 +28,10 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
         return _forecast_model(config, encoder, source.series, target.series)
     if config.decoder.kind in HEADS:
         context = HeadContext(config, encoder.sizes, vectors, source, target)
-        return HeadModel(encoder, _head(config, context))
+        head = _head(config, context)
+        if head.is_aligned and front is not None and not front.keeps_items:
+            raise _positions_error(config)
+        return HeadModel(encoder, head)
     if encoder.sizes.around:
         raise _around_error()
     own = target_vectors(config, vectors, target)
@@ -70,6 +73,14 @@ def _head(config: ModelConfig, context: HeadContext) -> Head:
     if context.encoded.around and head.filling_head is None:
         raise _around_error()
     return head
+
+
+def _positions_error(config: ModelConfig) -> ConfigError:
+    return ConfigError(
+        f"model.front.kind = {config.front.kind!r} does not give one vector for each item of the "
+        "source, which its tags need",
+        remedy="set it to none for sound, or model.front.grid to whole for videos",
+    )
 
 
 def _around_error() -> ConfigError:
