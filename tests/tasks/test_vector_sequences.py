@@ -18,7 +18,7 @@ from seqloom.explain import attribution_view
 from seqloom.fields import Numbers, Pixels, Symbols
 from seqloom.model import build
 from seqloom.serving.inputs import check_kinds, texts
-from seqloom.tasks import task_of
+from seqloom.tasks import Evaluation, task_of
 
 SHORT: dict[str, Any] = {"workers": 1, "curves": False, "average": "none", "samples": 0}
 SMALL: dict[str, Any] = {
@@ -64,6 +64,7 @@ def tagger(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_changes_of_sign_are_tagged_step_by_step(tagger: Path) -> None:
     """What a step is called depends on the one before it."""
     found = evaluate(load(tagger), waves(60, seed=3))
+    assert isinstance(found, Evaluation)
     assert found.scores[0].value >= 95
     assert found.baselines["commonest tag"].value < 65
 
@@ -166,6 +167,7 @@ def test_every_sequence_can_be_tagged(source: str) -> None:
     config = plan({"source": source, "target": "tags"}, Facts(500, STATISTICS, STATISTICS))
     items: Any = Pixels(3, 32, 32, frames=8) if source == "video" else Numbers(40)
     network = build(config.model, source=items, target=Symbols(4))
+    assert network.head is not None
     assert network.head.is_aligned
     assert config.data.max_target >= min(config.data.max_source, 256)
 

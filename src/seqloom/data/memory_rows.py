@@ -198,12 +198,12 @@ def row_bytes(data: Data) -> Iterator[bytes]:
 
 def _without_arrays(row: Any) -> Any:
     """A row with the lists of its arrays, whose own text leaves numbers out."""
-    cells = row.values() if isinstance(row, Mapping) else row
-    if isinstance(row, str) or not any(hasattr(cell, "tolist") for cell in cells):
-        return row
     if isinstance(row, Mapping):
         return {name: plain_list(cell) for name, cell in row.items()}
-    return [plain_list(cell) for cell in row]
+    if isinstance(row, tuple | list):
+        plain = list(map(plain_list, row))
+        return tuple(plain) if isinstance(row, tuple) else plain
+    return plain_list(row)
 
 
 def text_records(data: Data) -> Iterator[Record | Fault]:

@@ -17,6 +17,7 @@ from seqloom.fields.items import Numbers
 from seqloom.fields.values import Values
 
 __all__ = [
+    "FINITE",
     "NumberField",
     "VectorField",
     "parse_numbers",
