@@ -122,6 +122,11 @@ CASES = [
         lambda _, t: contains(t, (4, 5)) and contains(t, (5, 4)),
     ),
     Case(
+        "one of two words",
+        replace(ANYTHING, required=RequiredPhrases.from_alternatives([[(5,), (6,)]])),
+        lambda _, t: 5 in t or 6 in t,
+    ),
+    Case(
         "all together",
         replace(
             ANYTHING,
@@ -187,6 +192,23 @@ def test_what_is_required_is_written_in_time(search: Search) -> None:
         ended = [each for each in found if each.finished]
         assert ended
         assert all(contains(e.tokens, p) for e in ended for p in required.phrases)
+
+
+@each_search
+def test_one_alternative_is_written_in_time(search: Search) -> None:
+    """The same for phrases with alternatives, where the longest of each just fit: one of each is in
+    every output."""
+
+    def script(_: int, written: tuple[int, ...]) -> list[float]:
+        return logarithms({END: 0.3, 4: 0.69, 5: 0.009, 6: 0.001}, size=SIZE)
+
+    groups: list[list[tuple[int, ...]]] = [[(5, 6, 5), (5, 5)], [(6, 6), (6, 4)]]
+    required = RequiredPhrases.from_alternatives(groups)
+    assert required.size == 5
+    for found in search_all(search, script, replace(limits([6, 7, 8]), required=required)):
+        ended = [each for each in found if each.finished]
+        assert ended
+        assert all(any(contains(e.tokens, p) for p in group) for e in ended for group in groups)
 
 
 def random_rows(seed: int) -> tuple[Tensor, PathHistory]:
