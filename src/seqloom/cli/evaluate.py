@@ -16,6 +16,7 @@ from seqloom.cli.data_options import (
     RunArgument,
     WithOption,
 )
+from seqloom.cli.glossary import GlossaryOption
 from seqloom.cli.optimize import EngineOptions
 from seqloom.cli.panels import TOLD
 from seqloom.cli.search_options import SearchOptions
@@ -56,6 +57,7 @@ class EvaluationOptions(EngineOptions):
             rich_help_panel=TOLD,
         ),
     ] = None
+    glossary: GlossaryOption = None
     as_json: JsonOption = False
 
 
@@ -69,12 +71,14 @@ def evaluate(
 ) -> None:
     """Measure a run on data it has not seen, with 95 % intervals."""
     from seqloom.api.evaluate import evaluate as run_evaluate
+    from seqloom.api.glossary import evaluate_glossary
     from seqloom.api.load import load, load_text_predictor
     from seqloom.api.search_errors import search_errors
+    from seqloom.prediction import Glossary
 
     runs, widest = (run, *(wanted.others or [])), wanted.search_errors
     form = vars(wanted.choice())
-    writer = load_text_predictor(*runs, **form) if widest else None
+    writer = load_text_predictor(*runs, **form) if widest or wanted.glossary else None
     model = writer or load(*runs, **form)
     search, options = choice.search(model.config.search), columns.overrides()
     evaluation = run_evaluate(
@@ -92,4 +96,9 @@ def evaluate(
         errors = search_errors(writer, data, widest=widest, options=options)
         found["search_errors"] = errors.as_dict()
         lines += ["", *errors.lines()]
+    if writer and wanted.glossary:
+        terms = Glossary.read(wanted.glossary)
+        effect = evaluate_glossary(writer, data, terms, options=options, search=search)
+        found["glossary"] = effect.as_dict()
+        lines += ["", *effect.lines()]
     print(json.dumps(found, ensure_ascii=False) if wanted.as_json else "\n".join(lines))

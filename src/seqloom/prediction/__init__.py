@@ -5,6 +5,7 @@ from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
 from seqloom.prediction.ensemble import ensemble
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.forecaster import Forecaster
+from seqloom.prediction.glossary import Glossary, GlossaryTerm, TermCount
 from seqloom.prediction.head_predictor import HeadPredictor, NumberPredictor
 from seqloom.prediction.image_grid import dummy_input, grid_shape, picture_grid
 from seqloom.prediction.inputs import GROUP_SIZE, EncodedInput, InputGroup
@@ -36,6 +37,8 @@ __all__ = [
     "EncodedInput",
     "Forecast",
     "Forecaster",
+    "Glossary",
+    "GlossaryTerm",
     "HeadPredictor",
     "InputGroup",
     "MaskFiller",
@@ -47,6 +50,7 @@ __all__ = [
     "Predictor",
     "ScoredOutput",
     "StopReason",
+    "TermCount",
     "TextPredictor",
     "Token",
     "TokenAlternative",

@@ -10,9 +10,10 @@ from torch import Tensor
 from seqloom.config import SearchConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK, TextField
+from seqloom.prediction.glossary import Glossary, GlossaryTerm
 from seqloom.search import ForbiddenPhrases, Limits, NoRepeat, Phrase, Prefix, RequiredPhrases, Rule
 
-__all__ = ["NO_OPTIONS", "Constraints", "OutputOptions"]
+__all__ = ["NO_OPTIONS", "Constraints", "OutputOptions", "term_phrases"]
 
 MAX_ALTERNATIVES = 1_000
 NEVER_WRITTEN = (EMPTY, START, UNK)
@@ -30,6 +31,7 @@ class OutputOptions:
     require: tuple[str, ...] = ()  # every finished output contains these
     forbid: tuple[str, ...] = ()  # and none of these
     no_repeat: int = 0  # nor so many tokens in a row twice; 0 leaves it free
+    glossary: Glossary | None = None  # how terms of an input are translated
     attention: bool = False
     alternatives: int = 0  # the likeliest tokens of each step
     tree: bool = False  # everything the search looked at
@@ -37,7 +39,8 @@ class OutputOptions:
     @property
     def has_constraints(self) -> bool:
         """Whether outputs are constrained, rather than only described in more detail."""
-        return bool(self.prefix or self.require or self.forbid or self.no_repeat)
+        free = not (self.prefix or self.require or self.forbid or self.no_repeat)
+        return not free or self.glossary is not None
 
 
 NO_OPTIONS = OutputOptions()
@@ -65,6 +68,14 @@ class Constraints:
         return replace(
             self, prefixes=prefixes, is_continuation=True, is_stream=endless, first_line=first
         )
+
+    def with_terms(self, terms: Sequence[GlossaryTerm], target: TextField) -> "Constraints":
+        """The same with one form of each term required, as far as the model can write one."""
+        groups = list(filter(None, (term_phrases(term, target) for term in terms)))
+        if not groups:
+            return self
+        known = [] if self.required is None else self.required.alternatives
+        return replace(self, required=RequiredPhrases.from_alternatives([*known, *groups]))
 
     @classmethod
     def of(cls, options: OutputOptions, target: TextField, *, width: int) -> "Constraints":
@@ -132,6 +143,13 @@ class Constraints:
                 remedy="give one for each, or one for all",
             )
         return self.prefixes[line - self.first_line]
+
+
+def term_phrases(term: GlossaryTerm, target: TextField) -> list[Phrase]:
+    """The forms of a term that the model can write, also as they begin a sentence, in tokens."""
+    forms = [*term.target, *(form[0].upper() + form[1:] for form in term.target)]
+    phrases = (tuple(target.encode(form).tolist()) for form in dict.fromkeys(forms))
+    return [phrase for phrase in phrases if phrase and UNK not in phrase]
 
 
 def _phrases(texts: Sequence[str], target: TextField, *, known: bool = True) -> list[Phrase]:

@@ -1,9 +1,11 @@
 """What is asked of a predictor, and the same in a model's tokens."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from seqloom.fields import TextField
+from seqloom.prediction.glossary import GlossaryTerm
 from seqloom.prediction.output_options import NO_OPTIONS, Constraints, OutputOptions
 from seqloom.search import Hypothesis, Search, SearchNode
 
@@ -66,6 +68,10 @@ class DecodingRequest:
             beginnings, target, first=first, endless=endless
         )
         return replace(self, constraints=constraints, beginnings=beginnings)
+
+    def with_terms(self, terms: Sequence[GlossaryTerm], target: TextField) -> "DecodingRequest":
+        """The same for inputs with these terms, of which the outputs have the translations."""
+        return replace(self, constraints=self.constraints.with_terms(terms, target))
 
     @property
     def trace(self) -> bool:

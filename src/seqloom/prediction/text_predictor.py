@@ -14,6 +14,7 @@ from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.model.ensemble import EnsembleDecoder, EnsembleEncoder, network_ensemble
 from seqloom.prediction.copying import copy_unknown
 from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
+from seqloom.prediction.glossary import Glossary, GlossaryTerm
 from seqloom.prediction.image_grid import dummy_input, picture_grid
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
@@ -31,11 +32,12 @@ from seqloom.prediction.output import (
     Token,
     TokenAlternative,
 )
-from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
+from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions, term_phrases
 from seqloom.prediction.parallel import parallel_map
 from seqloom.prediction.predictor import BLANK_OUTPUT, Predictor
 from seqloom.prediction.request import DecodingRequest, DecodingResult, PredictionRequest
 from seqloom.prediction.search_setup import describe_search, search_from_config
+from seqloom.prediction.term_decoding import decode_with_terms
 from seqloom.prediction.text_scoring import text_log_probabilities
 from seqloom.prediction.whole_search import search_whole
 from seqloom.search import (
@@ -110,7 +112,13 @@ class TextPredictor(Predictor):
     def _decode_group(self, group: InputGroup, asked: DecodingRequest) -> Iterator[Output]:
         if self.is_language_model:
             asked = self.with_beginnings(asked, group.lines, group.cells)
+        if asked.options.glossary is not None:
+            return decode_with_terms(self._outputs, group, asked, self.target)
         return self._outputs(group.encoded, group.lines, asked)
+
+    def unwritable_terms(self, glossary: Glossary) -> list[GlossaryTerm]:
+        """The terms of which the target vocabulary has no form."""
+        return [term for term in glossary.terms if not term_phrases(term, self.target)]
 
     def predict_rows(self, rows: Sequence[Values], *, search: Search = GREEDY) -> list[Output]:
         """An output for each input that is already encoded."""
