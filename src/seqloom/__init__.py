@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from seqloom.api.documents import DocumentRequest, predict_document
     from seqloom.api.estimators import (
         SequenceClassifier,
         SequenceForecaster,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from seqloom.errors import SeqloomError
     from seqloom.prediction import (
         Conversation,
+        Glossary,
         Output,
         OutputOptions,
         TextPredictor,
@@ -57,7 +59,9 @@ __all__ = [
     "Completions",
     "Conversation",
     "DiverseBeam",
+    "DocumentRequest",
     "Exact",
+    "Glossary",
     "Greedy",
     "MinimumRisk",
     "Output",
@@ -78,6 +82,7 @@ __all__ = [
     "load",
     "optimize",
     "outputs_table",
+    "predict_document",
     "train",
 ]
 
@@ -88,6 +93,8 @@ _HOMES = {
     "Completions": "seqloom.search",
     "Conversation": "seqloom.prediction",
     "DiverseBeam": "seqloom.search",
+    "DocumentRequest": "seqloom.api.documents",
+    "Glossary": "seqloom.prediction",
     "Exact": "seqloom.search",
     "Greedy": "seqloom.search",
     "MinimumRisk": "seqloom.search",
@@ -109,6 +116,7 @@ _HOMES = {
     "ensemble": "seqloom.prediction",
     "optimize": "seqloom.api.optimize",
     "outputs_table": "seqloom.prediction",
+    "predict_document": "seqloom.api.documents",
     "train": "seqloom.api.train",
 }
 

@@ -80,9 +80,9 @@ def test_outputs_have_their_terms(search: Search) -> None:
     model = untrained(unit="word")
     terms = (GlossaryTerm(("abc", "cc"), ("ba x", "y y")), GlossaryTerm(("a",), ("cab", "zzz")))
     glossary = Glossary((*terms, GlossaryTerm(("b",), ("zzz",))))
-    wishes = OutputOptions(glossary=glossary)
+    options = OutputOptions(glossary=glossary)
     free = model.predict(SOURCES, search=search)
-    found = model.predict(SOURCES, search=search, wishes=wishes)
+    found = model.predict(SOURCES, search=search, options=options)
     for source, plain, output in zip(SOURCES, free, found, strict=True):
         writable = [term for term in glossary.find(source) if term in terms]
         assert output.stopped == "end" or not writable
@@ -98,7 +98,7 @@ def test_a_preferred_term_gives_way_to_a_much_likelier_output() -> None:
     model = untrained(unit="word")
     term = GlossaryTerm(("abc",), ("y y y",), required=False)
     free, strict, lenient = (
-        model.predict(["abc"], search=Beam(5), wishes=OutputOptions(glossary=glossary))[0]
+        model.predict(["abc"], search=Beam(5), options=OutputOptions(glossary=glossary))[0]
         for glossary in (
             Glossary(()),
             Glossary((term,), margin=0.0),
@@ -106,7 +106,7 @@ def test_a_preferred_term_gives_way_to_a_much_likelier_output() -> None:
         )
     )
     required = Glossary((replace(term, required=True),))
-    forced = model.predict(["abc"], search=Beam(5), wishes=OutputOptions(glossary=required))[0]
+    forced = model.predict(["abc"], search=Beam(5), options=OutputOptions(glossary=required))[0]
     assert "y y y" not in free.text
     assert strict == free
     assert lenient == forced

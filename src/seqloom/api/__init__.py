@@ -4,8 +4,10 @@ from seqloom.api.check import check_data
 from seqloom.api.compare import Comparison, compare
 from seqloom.api.console import Console
 from seqloom.api.describe import describe
+from seqloom.api.documents import DocumentRequest, predict_document
 from seqloom.api.evaluate import evaluate
 from seqloom.api.export import export
+from seqloom.api.glossary import GlossaryEffect, evaluate_glossary
 from seqloom.api.import_run import import_run
 from seqloom.api.load import load, load_text_predictor
 from seqloom.api.optimize import MeasuredForm, Optimization, OptimizeRequest, optimize
@@ -19,8 +21,10 @@ from seqloom.tasks import Evaluation, EvaluationResult
 __all__ = [
     "Comparison",
     "Console",
+    "DocumentRequest",
     "Evaluation",
     "EvaluationResult",
+    "GlossaryEffect",
     "MeasuredForm",
     "Optimization",
     "OptimizeRequest",
@@ -32,11 +36,13 @@ __all__ = [
     "compare",
     "describe",
     "evaluate",
+    "evaluate_glossary",
     "export",
     "import_run",
     "load",
     "load_text_predictor",
     "optimize",
+    "predict_document",
     "report",
     "score_rows",
     "search_errors",

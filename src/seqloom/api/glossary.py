@@ -73,8 +73,8 @@ def evaluate_glossary(
     rows = list(task.data_rows(model, data, options, Report()))
     sources, references = [row.source for row in rows], [row.target for row in rows]
 
-    def measure(wishes: OutputOptions) -> GlossaryResult:
-        found = model.stream_cells(sources, search=search, wishes=wishes)
+    def measure(wanted: OutputOptions) -> GlossaryResult:
+        found = model.stream_cells(sources, search=search, options=wanted)
         outputs = [output.text for output in found]
         scores = task.metrics(outputs, references, seed=None)
         return GlossaryResult(_count(glossary, sources, outputs), tuple(scores))

@@ -1,8 +1,9 @@
 """The headings under which help groups the options of a command."""
 
-__all__ = ["DATA", "MACHINE", "MODEL", "OUTPUT", "SEARCH", "TOLD", "VIEW"]
+__all__ = ["DATA", "DOCUMENT", "MACHINE", "MODEL", "OUTPUT", "SEARCH", "TOLD", "VIEW"]
 
 DATA = "Data"
+DOCUMENT = "Documents"
 MODEL = "Model"
 MACHINE = "Machine"
 SEARCH = "Search"

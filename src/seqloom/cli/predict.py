@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seqloom.cli.data_options import RunArgument, WithOption
+from seqloom.cli.documents import DocumentFlags, write_document
 from seqloom.cli.forecast import ForecastOptions, write_forecast
-from seqloom.cli.optimize import EngineOptions
+from seqloom.cli.glossary import GlossaryOption, TermReport
 from seqloom.cli.option_groups import OptionGroup
 from seqloom.cli.panels import DATA, MODEL, OUTPUT, TOLD
-from seqloom.cli.po_files import is_po, write_po
 from seqloom.cli.search_options import SearchOptions
 from seqloom.cli.terminal import behave_as_filter, escape_newlines, unescape_newlines
 from seqloom.errors import ConfigError, DataError, InputError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NoRepeatOption", "predict"]
 
+Ask = Callable[..., Iterable["Output"]]
 NoRepeatOption = Annotated[
     int,
     typer.Option(
@@ -38,13 +39,13 @@ NoRepeatOption = Annotated[
 
 
 @dataclass(frozen=True)
-class ReadingOptions(EngineOptions):
+class ReadingOptions(DocumentFlags):
     """What is read, and by which model."""
 
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]", help="input lines, or a .po file; standard input if absent"
+            metavar="[FILE]", help="input lines, or a document; standard input if absent"
         ),
     ] = None
     others: WithOption = None
@@ -103,6 +104,7 @@ class WantedOutputs(OptionGroup):
         typer.Option("--forbid", help="words that no output contains", rich_help_panel=OUTPUT),
     ] = None
     no_repeat: NoRepeatOption = 0
+    glossary: GlossaryOption = None
 
     def __post_init__(self) -> None:
         if self.prefix and self.prefix_file is not None:
@@ -155,8 +157,8 @@ def predict(
 ) -> None:
     """Write one output line for each input line; of a series, what follows the end of a table.
 
-    Without a source each line is the beginning of its output, and a blank one is none. A PO file
-    comes out whole, with suggestions where translations were missing, marked fuzzy.
+    Without a source each line is the beginning of its output, and a blank one is none. A document
+    (Markdown, HTML, XLIFF, SRT, VTT, PO, TMX) comes out whole, with its texts translated.
     """
     from seqloom.api.load import load
 
@@ -179,16 +181,19 @@ def predict(
     _check_attention(model, attention=details.attention)
     model = _with_options(model, reading.assignments or [])
     model = model if wanted.length is None else _with_length(model, wanted.length)
-    asks = partial(
-        model.stream_cells,
-        search=choice.search(model.config.search, n_best=wanted.n_best),
-        n_best=wanted.n_best,
-        options=_output_options(wanted, details, max_line=model.config.data.max_line),
-    )
-    if reading.file is not None and is_po(reading.file):
-        write_po(reading.file, model, asks, as_json=details.as_json, skip_bad=reading.skip_bad)
-        return
-    _write_lines(model, asks, reading, as_json=details.as_json)
+    options = _output_options(wanted, details, max_line=model.config.data.max_line)
+    search = choice.search(model.config.search, n_best=wanted.n_best)
+    asks: Ask = partial(model.stream_cells, search=search, n_best=wanted.n_best, options=options)
+    report = None if options.glossary is None else TermReport(options.glossary)
+    if reading.is_document(reading.file):
+        made = write_document(reading.file, model, asks, reading, as_json=details.as_json)
+        if report is not None:
+            report.add([(segment.source, segment.text) for segment in made.segments])
+    else:
+        watched = asks if report is None else report.watch(asks)
+        _write_lines(model, watched, reading, as_json=details.as_json)
+    if report is not None:
+        report.write(model)
 
 
 def _no_search() -> ConfigError:
@@ -217,7 +222,7 @@ def _forecast(model: "Forecaster", reading: ReadingOptions, details: Details) ->
 def _output_options(wanted: WantedOutputs, details: Details, *, max_line: int) -> "OutputOptions":
     """What outputs are to be, with the prefixes of a file."""
     from seqloom.data import read_lines
-    from seqloom.prediction import OutputOptions
+    from seqloom.prediction import Glossary, OutputOptions
 
     prefix: str | list[str] = wanted.prefix
     if wanted.prefix_file is not None:
@@ -227,6 +232,7 @@ def _output_options(wanted: WantedOutputs, details: Details, *, max_line: int) -
         require=tuple(wanted.require or ()),
         forbid=tuple(wanted.forbid or ()),
         no_repeat=wanted.no_repeat,
+        glossary=None if wanted.glossary is None else Glossary.read(wanted.glossary),
         attention=details.attention,
         alternatives=details.alternatives,
         tree=details.tree,
@@ -235,7 +241,7 @@ def _output_options(wanted: WantedOutputs, details: Details, *, max_line: int) -
 
 def _write_lines(
     model: "Predictor",
-    asks: "partial[Iterator[Output]]",
+    asks: Ask,
     reading: ReadingOptions,
     *,
     as_json: bool,

@@ -17,7 +17,6 @@ from seqloom.data.memory_inputs import MemoryInput, input_cells, row_cell
 from seqloom.data.memory_rows import ArrowTable, Data, DataLike, as_data, has_names, join_targets
 from seqloom.data.preview import Preview, preview
 from seqloom.data.readers.arrow import ArrowStream
-from seqloom.data.readers.gettext import MissingTranslation, PoFile
 from seqloom.data.readers.lines import file_name
 from seqloom.data.readers.series import SeriesColumns, SeriesTable, read_series
 from seqloom.data.readers.word_vectors import WordVectors, read_vectors, vectors_size, write_vectors
@@ -63,9 +62,7 @@ __all__ = [
     "Lengths",
     "Masking",
     "MemoryInput",
-    "MissingTranslation",
     "Overlap",
-    "PoFile",
     "Preview",
     "Reason",
     "Recasing",

@@ -6,6 +6,7 @@ from seqloom.documents.document import (
     DocumentFormat,
     DocumentOptions,
     Segment,
+    is_document,
     open_document,
 )
 from seqloom.documents.protection import ProtectedText, ProtectionOptions, Restored, protect
@@ -13,6 +14,7 @@ from seqloom.documents.sentences import TextPiece, join_pieces, split_long, spli
 from seqloom.documents.translation import (
     LostText,
     TranslatedDocument,
+    TranslatedSegment,
     TranslationOptions,
     translate_document,
 )
@@ -29,7 +31,9 @@ __all__ = [
     "Segment",
     "TextPiece",
     "TranslatedDocument",
+    "TranslatedSegment",
     "TranslationOptions",
+    "is_document",
     "join_pieces",
     "open_document",
     "protect",

@@ -15,6 +15,7 @@ from typing import ClassVar
 from seqloom.documents.encoding import TextEncoding, decode_bytes
 from seqloom.errors import ConfigError, DataError
 from seqloom.registry import Family
+from seqloom.remedies import Phrase
 
 __all__ = [
     "DOCUMENT_FORMATS",
@@ -26,6 +27,7 @@ __all__ = [
     "Segment",
     "SideEdit",
     "Slot",
+    "is_document",
     "open_document",
 ]
 
@@ -106,9 +108,9 @@ class DocumentSource:
         """The name of the file and the line."""
         return f"{self.name}:{self.line(offset)}"
 
-    def error(self, offset: int, message: str) -> DataError:
-        """An error at a place; the message says what is wrong and what to do."""
-        return DataError(message, place=self.place(offset))
+    def error(self, offset: int, message: str, remedy: Phrase = "") -> DataError:
+        """An error at a place; the message says what is wrong, and may say what to do."""
+        return DataError(message, place=self.place(offset), remedy=remedy)
 
     def newline(self, start: int = 0, end: int | None = None) -> str:
         """The line ending that a stretch uses, or the document, or LF."""
@@ -122,6 +124,7 @@ class DocumentFormat(ABC):
 
     endings: ClassVar[tuple[str, ...]]
     references: ClassVar[bool] = False  # whether &#8364; stands for a character
+    is_lines: ClassVar[bool] = False  # files of these names may as well be lists of lines
 
     def declared_encoding(self, data: bytes) -> str | None:
         """The encoding that the bytes name themselves, if they do."""
@@ -195,6 +198,18 @@ class _Edits:
         return "".join([*pieces, self.text[position:end]])
 
 
+def _document_format(name: str) -> str | None:
+    """The format that claims the ending of a name, gzipped or not; None where none does."""
+    bare = name.lower().removesuffix(".gz")
+    return next((kind for ending, kind in _endings().items() if bare.endswith(ending)), None)
+
+
+def is_document(name: str) -> bool:
+    """Whether the ending of a name says that a file is a document, and no list of lines."""
+    kind = _document_format(name)
+    return kind is not None and not DOCUMENT_FORMATS.part_of(kind).is_lines
+
+
 def open_document(data: bytes, name: str, *, options: DocumentOptions | None = None) -> Document:
     """Read a document by the format that its name or the options say.
 
@@ -212,20 +227,24 @@ def open_document(data: bytes, name: str, *, options: DocumentOptions | None = N
 
 def _format_of(name: str) -> str:
     """The format that claims the ending of a name."""
-    known = {
-        ending: kind for kind in _formats() for ending in DOCUMENT_FORMATS.part_of(kind).endings
-    }
-    found = next((ending for ending in known if name.lower().endswith(ending)), None)
+    found = _document_format(name)
     if found is None:
         raise ConfigError(
             "no document format has this ending",
             place=name,
             remedy=(
-                f"name the file with one of {', '.join(known)}, or choose one of "
+                f"name the file with one of {', '.join(_endings())}, or choose one of "
                 f"{', '.join(_formats())} as its format"
             ),
         )
-    return known[found]
+    return found
+
+
+def _endings() -> dict[str, str]:
+    """The format of each ending."""
+    return {
+        ending: kind for kind in _formats() for ending in DOCUMENT_FORMATS.part_of(kind).endings
+    }
 
 
 def _formats() -> list[str]:

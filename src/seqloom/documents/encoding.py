@@ -4,6 +4,7 @@ import codecs
 from dataclasses import dataclass
 
 from seqloom.errors import DataError
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["TextEncoding", "decode_bytes"]
 
@@ -14,7 +15,7 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-CURE = "save the file as UTF-8, or name its encoding with DocumentOptions(encoding=...)"
+CURE = Remedy("save the file as UTF-8, or name its encoding with {}", Setting("encoding"))
 
 
 @dataclass(frozen=True)

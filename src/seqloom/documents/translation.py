@@ -1,24 +1,40 @@
 """A document through a model: segments are protected, split into sentences, and put together."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 from seqloom.documents.document import Document, Segment
 from seqloom.documents.protection import ProtectedText, ProtectionOptions, protect
 from seqloom.documents.sentences import TextPiece, split_long, split_sentences
 
-__all__ = ["LostText", "TranslatedDocument", "TranslationOptions", "translate_document"]
+__all__ = [
+    "LostText",
+    "TranslatedDocument",
+    "TranslatedSegment",
+    "TranslationOptions",
+    "translate_document",
+]
+
+STAND_IN = re.compile(r"(⟦[0-9]+⟧)")  # has no letters, so no model gets it
+Translate = Callable[[Sequence[str]], Sequence[str]]
 
 
 @dataclass(frozen=True)
 class TranslationOptions:
-    """How segments become inputs of a model: its language, and the longest input by `length`."""
+    """How segments become inputs of a model: its language, and the longest input by `length`.
+
+    `keep` translates a segment again that has lost something protected, in the parts between what
+    must stay, which then cannot be lost.
+    """
 
     protection: ProtectionOptions = field(default_factory=ProtectionOptions)
     language: str = ""  # of the source
     limit: int | None = None
     length: Callable[[str], int] = len
+    keep: bool = False
 
 
 class LostText(NamedTuple):
@@ -28,41 +44,72 @@ class LostText(NamedTuple):
     text: str
 
 
+class TranslatedSegment(NamedTuple):
+    """A segment and its translation; `in_parts` says that the protected parts kept it apart."""
+
+    place: str
+    source: str
+    text: str
+    lost: tuple[str, ...] = ()
+    in_parts: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**self._asdict(), "lost": list(self.lost)}
+
+
 class TranslatedDocument(NamedTuple):
-    """The bytes of a translated document, and what was lost in it."""
+    """The bytes of a translated document, what was lost in it, and its segments."""
 
     data: bytes
     lost: list[LostText]
+    segments: list[TranslatedSegment]
 
 
 def translate_document(
     document: Document,
-    translate: Callable[[Sequence[str]], Sequence[str]],
+    translate: Translate,
     *,
     options: TranslationOptions | None = None,
 ) -> TranslatedDocument:
-    """Translate all segments in one call of `translate`, which gets and gives a list of texts."""
+    """Translate all segments in one call of `translate`, which gets and gives a list of texts.
+
+    With `keep` there is a second call for the segments that have lost something.
+    """
     options = options or TranslationOptions()
-    inputs = [_SegmentInput(segment, options) for segment in document.segments]
+    found = _translate_segments(document.segments, translate, partial(_SegmentInput, options))
+    if options.keep:
+        again = [number for number, each in enumerate(found) if each.lost]
+        segments = [document.segments[number] for number in again]
+        parts = _translate_segments(segments, translate, partial(_PartedInput, options))
+        for number, each in zip(again, parts, strict=True):
+            found[number] = each._replace(in_parts=True)
+    data = document.with_translations([each.text for each in found])
+    return TranslatedDocument(data, [LostText(s.place, t) for s in found for t in s.lost], found)
+
+
+def _translate_segments(
+    segments: Sequence[Segment],
+    translate: Translate,
+    prepare: "Callable[[Segment], _SegmentInput]",
+) -> list[TranslatedSegment]:
+    inputs = [prepare(segment) for segment in segments]
     texts = [text for each in inputs for text in each.texts]
-    outputs = list(translate(texts))
+    outputs = list(translate(texts)) if texts else []
     if len(outputs) != len(texts):
         raise ValueError(f"{len(texts)} texts need as many translations, not {len(outputs)}")
-    said, lost, start = [], [], 0
-    for each in inputs:
-        end = start + len(each.texts)
-        restored = each.protected.restore(each.join(outputs[start:end]))
-        said.append(restored.text)
-        lost += [LostText(each.place, text) for text in restored.lost]
-        start = end
-    return TranslatedDocument(document.with_translations(said), lost)
+    left, found = iter(outputs), []
+    for segment, each in zip(segments, inputs, strict=True):
+        restored = each.protected.restore(each.join([next(left) for _ in each.texts]))
+        lost = tuple(restored.lost)
+        found.append(TranslatedSegment(segment.place, segment.text, restored.text, lost))
+    return found
 
 
 class _SegmentInput:
     """The texts that a model gets of a segment, and how they go together."""
 
-    def __init__(self, segment: Segment, options: TranslationOptions) -> None:
-        self.place = segment.place
+    def __init__(self, options: TranslationOptions, segment: Segment) -> None:
         self.protected = protect(segment.text, codes=segment.codes, options=options.protection)
         self.pieces = list(_pieces(self.protected, options))
 
@@ -78,6 +125,25 @@ class _SegmentInput:
             (next(left) if _has_letters(piece) else piece.text) + piece.space
             for piece in self.pieces
         )
+
+
+class _PartedInput(_SegmentInput):
+    """The same in parts, with everything protected between them."""
+
+    def __init__(self, options: TranslationOptions, segment: Segment) -> None:
+        safe = replace(options.protection, stand_in="⟦{}⟧", copied=frozenset())
+        super().__init__(replace(options, protection=safe), segment)
+        self.pieces = [part for piece in self.pieces for part in _parts(piece)]
+
+
+def _parts(piece: TextPiece) -> Iterator[TextPiece]:
+    """A piece cut before and after each stand-in; spaces around the parts stay."""
+    for part in STAND_IN.split(piece.text):
+        body = part.strip()
+        start = part.find(body)
+        yield TextPiece("", part[:start])
+        yield TextPiece(body, part[start + len(body) :])
+    yield TextPiece("", piece.space)
 
 
 def _pieces(protected: ProtectedText, options: TranslationOptions) -> list[TextPiece]:

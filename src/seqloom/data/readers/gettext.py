@@ -1,19 +1,18 @@
-"""Gettext PO: translated entries as rows, and entries without a translation filled in.
+"""Gettext PO: translated entries as rows.
 
 Babel reads the entries. Before that each line is held against the form it must have, since babel
-would cut letters off one that lacks its quotes. What is written is the file itself with only the
-lines of filled entries changed, so that nothing else differs by a byte.
+would cut letters off one that lacks its quotes. `seqloom.documents` fills entries in.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from seqloom.config import DataConfig
 from seqloom.data.columns import ColumnSelection
-from seqloom.data.readers.lines import open_text, text_lines
+from seqloom.data.readers.lines import text_lines
 from seqloom.data.readers.reader import READERS, FileReader, Record
 from seqloom.data.report import Fault, FileLocation, Reason, split_faults
 from seqloom.errors import DataError
@@ -21,7 +20,7 @@ from seqloom.errors import DataError
 if TYPE_CHECKING:
     from babel.messages.catalog import Catalog, Message
 
-__all__ = ["MissingTranslation", "PoFile", "PoReader", "po_rows"]
+__all__ = ["PoFile", "PoReader", "po_rows"]
 
 COLUMNS = ("msgid", "msgstr", "msgctxt")
 KEYWORD = r"msgctxt|msgid|msgid_plural|msgstr(?:\[\d\])?"
@@ -29,14 +28,6 @@ LINE = re.compile(rf'(?:({KEYWORD})\s*)?("(?:[^"\\]|\\.)*")')
 FORMS = re.compile(r"Plural-Forms:[^\\]*?nplurals\s*=\s*(\d+)[^\\]*")
 MOST_FORMS = 10
 CURE = "mend it; msgfmt -c tells more"
-
-
-class MissingTranslation(NamedTuple):
-    """An entry without a translation: the texts to translate, one for each form it needs."""
-
-    line: int  # of its msgid, from 0
-    texts: tuple[str, ...]
-    plural: bool
 
 
 @dataclass(frozen=True)
@@ -69,46 +60,6 @@ class PoFile:
         own = range(self._start(line), self._end(line))  # without comments
         return next((self.faults[number] for number in own if number in self.faults), None)
 
-    def missing_translations(self) -> list[MissingTranslation]:
-        """The entries that have no translation at all."""
-        found = []
-        for message in self.messages():
-            if self.fault(message) is None and not any(_forms(message.string)):
-                ids = _forms(message.id)
-                forms = self.catalog.num_plurals if message.pluralizable else 1
-                texts = (ids[0], *ids[1:] * (forms - 1)) if forms > 1 else ids[-1:]
-                found.append(
-                    MissingTranslation((message.lineno or 1) - 1, texts, message.pluralizable)
-                )
-        return found
-
-    def fill_translations(
-        self, suggestions: Sequence[tuple[MissingTranslation, Sequence[str]]]
-    ) -> bytes:
-        """The file with these translations, each marked fuzzy; all other bytes are as they were."""
-        with open_text(self.path) as stream:
-            lines = stream.read().split(b"\n")
-        ending = b"\r" if lines[0].endswith(b"\r") else b""
-        for gap, texts in reversed(suggestions):
-            first, last = self._translation(gap.line)
-            written = "\n".join(_format_translation(gap, texts)).encode()
-            lines[first:last] = [line + ending for line in written.split(b"\n")]
-            self._mark(lines, self._start(gap.line), ending)
-        return b"\n".join(lines)
-
-    def _mark(self, lines: list[bytes], start: int, ending: bytes) -> None:
-        """Put the flag `fuzzy` among an entry's own, or before it."""
-        place = start
-        for number in range(start - 1, -1, -1):
-            if not self.lines[number].startswith("#") or self.lines[number].startswith("#~"):
-                break
-            if self.lines[number].startswith("#,"):
-                if "fuzzy" not in self.lines[number]:
-                    lines[number] = b"#, fuzzy," + lines[number].removeprefix(b"#,")
-                return
-            place = number if self.lines[number].startswith("#|") else place
-        lines.insert(place, b"#, fuzzy" + ending)
-
     def _start(self, line: int) -> int:
         """The first line of an entry: that of its context, where it has one."""
         start = line - 1
@@ -124,12 +75,6 @@ class PoFile:
         ):
             end += 1
         return end
-
-    def _translation(self, line: int) -> tuple[int, int]:
-        """The first line of an entry's translations, and the line after them."""
-        end = self._end(line)
-        own = range(line, end)
-        return next(number for number in own if self.lines[number].startswith("msgstr")), end
 
 
 @READERS.part("po")
@@ -243,14 +188,3 @@ def _plural_forms(header: str, place: FileLocation) -> str:
             f"no language has {found[1][:9]} plural forms", place=place, remedy="mend the header"
         )
     return f"{found[0]}\\n"
-
-
-def _format_translation(gap: MissingTranslation, texts: Sequence[str]) -> Iterator[str]:
-    """The lines of a translation, with the line ends around it that the original has."""
-    from babel.messages.pofile import normalize
-
-    for number, (text, original) in enumerate(zip(texts, gap.texts, strict=True)):
-        before = original[: len(original) - len(original.lstrip("\n"))]
-        after = original[len(original.rstrip("\n")) :]
-        keyword = f"msgstr[{number}]" if gap.plural else "msgstr"
-        yield f"{keyword} {normalize(before + text.strip() + after)}"

@@ -25,6 +25,7 @@ class PlainTextFormat(DocumentFormat):
     """A paragraph is a segment; its lines are read as one and its indentation stays."""
 
     endings = (".txt", ".text")
+    is_lines = True
 
     def slots(self, source: DocumentSource) -> Iterator[Slot]:
         """A slot for each paragraph that has letters."""

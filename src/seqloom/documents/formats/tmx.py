@@ -7,6 +7,7 @@ from seqloom.documents.document import DOCUMENT_FORMATS, DocumentFormat, Documen
 from seqloom.documents.markup import escape_markup
 from seqloom.documents.xml_tree import XmlElement, declared_xml_encoding, parse_xml
 from seqloom.errors import ConfigError
+from seqloom.remedies import Remedy, Setting
 
 __all__ = ["TmxFormat"]
 
@@ -65,16 +66,18 @@ def _languages(
     if units and not any(_variant(unit, before) for unit in units):
         raise source.error(
             units[0].opening.start,
-            f"no unit has a variant in {before}, only in {', '.join(known)}; choose one of them "
-            "with source_language",
+            f"no unit has a variant in {before}, only in {', '.join(known)}",
+            Remedy("choose one of them with {}", Setting("source_language")),
         )
     others = [each for each in known if not _same(before, each)]
     after = source.options.target_language or (others[0] if len(others) == 1 else "")
     if not after and units:
         raise ConfigError(
-            "choose the language to translate into with target_language",
+            f"the file has {', '.join(known)}, and {before} is the source",
             place=source.name,
-            remedy=f"the file has {', '.join(known)}, and {before} is the source",
+            remedy=Remedy(
+                "choose the language to translate into with {}", Setting("target_language")
+            ),
         )
     return before, after
 
