@@ -175,8 +175,8 @@ def main() -> None:
         found = measure(given.sets, name, given.seeds, given.options)
         print(name, json.dumps(found))
         kept[name] = found
-    if not given.options:
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+        if not given.options:
+            RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":
