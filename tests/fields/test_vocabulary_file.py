@@ -3,13 +3,26 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from seqloom.config import ModelConfig, validate
+from seqloom.config import DataConfig, ModelConfig, validate
+from seqloom.config.columns import NoColumnConfig
+from seqloom.data import Columns, Corpus, FileLocation, Report, Row
 from seqloom.datasets.cats import CATS_VOCABULARY, cats
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import END, START, UNK, LabelField, Symbols, TextField, learn_field, load_field
+from seqloom.fields import (
+    END,
+    START,
+    UNK,
+    LabelField,
+    NoField,
+    Symbols,
+    TextField,
+    learn_field,
+    load_field,
+)
 from seqloom.fields.vocabulary_file import read_vocabulary
 from seqloom.model import Memory, build_sequence_model
 from seqloom.nn.embedding import ListedVectors
@@ -118,6 +131,28 @@ def test_start_and_end_are_one_symbol_where_asked(tmp_path: Path) -> None:
     learnt = learn_field(config, ["a b", "b c"], seed=1)
     assert isinstance(learnt, TextField)
     assert learnt.items.table_size == learnt.size - 1
+
+
+@pytest.mark.parametrize(("more", "closing"), [([], 0), (["<end>"], 1)])
+def test_nothing_closes_a_row_where_end_is_not_listed(
+    tmp_path: Path, more: list[str], closing: int
+) -> None:
+    """The words of a row are all that is in it but what closes it, whole or truncated."""
+    field = given(tmp_path, [*LEXICON, *more], specials="listed")
+    assert field.closing == field.items.closing == closing
+    (row,) = field.rows([TEXT])
+    assert len(row) - field.closing == len(TEXT.split())
+    assert field.cell(field.truncate(row, 2)) == "the mathematical"
+
+
+def test_a_stream_without_end_keeps_the_last_word_of_a_line(tmp_path: Path) -> None:
+    field = given(tmp_path, LEXICON, specials="listed")
+    columns = Columns(NoField(NoColumnConfig()), field, DataConfig(lines="stream"))
+    rows = [Row("", TEXT, FileLocation("lines.txt", 1))]
+    made = Corpus.build(
+        rows, columns, directory=tmp_path / "corpus", report=Report(), fingerprint=""
+    )
+    assert made.batch(np.array([0])).target[0].tolist() == field.encode(TEXT).tolist()
 
 
 def test_words_outside_are_unknown_or_an_error(tmp_path: Path) -> None:

@@ -128,11 +128,11 @@ class MarkedText:
     plain text.
     """
 
-    closing = 1  # `<end>`
     is_absent = reads_files = False
 
     def __init__(self, text: TextField, marker: str) -> None:
         self.text = text
+        self.closing = text.closing
         self.marker = marker
         drawn = len(marker) > 1 and len(set(marker)) == 1
         mark = f"{re.escape(marker[0])}{{2,}}" if drawn else re.escape(marker)
@@ -162,7 +162,7 @@ class MarkedText:
             [self._insert_placeholders(cell) for cell in cells]
         ):
             marked = np.where(ids >= self.text.size, np.int32(BLANK), ids)
-            rows.append(np.append(marked, np.int32(END)))
+            rows.append(np.append(marked, np.full(self.closing, END, np.int32)))
         return rows
 
     @property

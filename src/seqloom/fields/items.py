@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from seqloom.fields.specials import END
+
 __all__ = ["ItemKind", "Items", "Numbers", "Pixels", "Series", "Symbols"]
 
 PLACEHOLDER_STEPS = 50  # of a placeholder that may be of any length
@@ -16,8 +18,10 @@ class ItemKind:
     dtype: ClassVar[type[np.generic]] = np.float32
     """Type of the numbers in an encoded row."""
 
-    closing: ClassVar[int] = 0
-    """Items that end every row and are no part of its content."""
+    @property
+    def closing(self) -> int:
+        """Items that end every row and are no part of its content."""
+        return 0
 
     @property
     def symbols(self) -> "Symbols | None":
@@ -72,7 +76,11 @@ class Symbols(ItemKind):
     """The row of each id in a model's tables, -1 where it has none; empty where rows are ids."""
 
     dtype = np.int32
-    closing = 1
+
+    @property
+    def closing(self) -> int:
+        """One, `<end>`, unless the vocabulary has no row for it."""
+        return int(not self.rows or self.rows[END] >= 0)
 
     @property
     def table_size(self) -> int:

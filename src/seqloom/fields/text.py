@@ -58,8 +58,6 @@ class TextField(PersistentField[TextConfig]):
     is_text: ClassVar[bool] = True
     length_unit: ClassVar[str] = "tokens"
 
-    closing = 1  # `<end>`
-
     def __init__(
         self,
         config: TextConfig,
@@ -75,6 +73,7 @@ class TextField(PersistentField[TextConfig]):
         self._listed = tuple(listed)
         self.learnt = learnt
         self.takes_any_cell = config.unknown == "unk"
+        self.closing = int(self.has_end)
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
@@ -204,7 +203,7 @@ class TextField(PersistentField[TextConfig]):
     def unknown_share(self, row: Values) -> float:
         """The share of a row's tokens that are `<unk>`, or single bytes in place of pieces; of
         tokens that are spelt, those with unknown letters."""
-        inner = np.asarray(row, dtype=np.int64)[: len(row) - self.closing * self.has_end]
+        inner = np.asarray(row, dtype=np.int64)[: len(row) - self.closing]
         ids = inner if inner.ndim == 1 else inner[:, 0]
         unknown = ids == UNK
         if inner.ndim > 1:

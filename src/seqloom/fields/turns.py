@@ -88,7 +88,7 @@ class TurnsField(TextField):
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of the newest turns of each cell, `<turn>` between them."""
-        return [_tokens(row)[: -self.closing] for row in self.rows(texts)]
+        return [_tokens(row)[: len(row) - self.closing] for row in self.rows(texts)]
 
     def fault(self, cell: str) -> DataError | None:
         """A list of anything else than texts, or a list without any."""
