@@ -64,8 +64,10 @@ class DeferredModel(SequenceModel):
         with self.__dict__["_reading"]:
             if not self._modules:
                 made = self.__dict__["_read"]()
-                self.__dict__["aligner"] = None
-                self._modules.update(made.named_children())
+                if made.aligner is None:
+                    self.__dict__["aligner"] = None
+                parts = dict(made.named_children())  # whole, so that no thread sees half of them
+                self._modules.update(parts)
 
     def __getattr__(self, name: str) -> Any:
         if name in (*SIDES, "aligner") and not self._modules:
