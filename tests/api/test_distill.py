@@ -7,6 +7,7 @@ import pytest
 
 from seqloom.api.distill import DistillationOptions, distill
 from seqloom.api.load import load
+from seqloom.api.train import train
 from seqloom.errors import ConfigError, RunError
 from tests.runs.finished import make_run
 from tests.runs.support import PAIRS, options
@@ -71,11 +72,19 @@ def test_other_settings_on_the_same_run_are_refused(teacher: Path, tmp_path: Pat
 
 
 def test_a_teacher_without_a_source_is_refused(tmp_path: Path) -> None:
-    from seqloom.api.train import train
-
     lines = [(target,) for _, target in PAIRS]
     chosen = {**STUDENT, "source": {"kind": "none"}, "model": {}}
     train(lines, tmp_path / "teacher", options=chosen)
     with pytest.raises(ConfigError, match="no source column"):
+        distill([tmp_path / "teacher"], tmp_path / "student")
+    assert not (tmp_path / "student").exists()
+
+
+def test_a_teacher_of_several_columns_is_refused_before_it_is_asked(tmp_path: Path) -> None:
+    """Nothing is written, and no output is waited for."""
+    rows = [(source, "x", target) for source, target in PAIRS]
+    chosen = {**STUDENT, "source": {"kind": "columns"}, "data": {"source": "1,2", "target": "3"}}
+    train(rows, tmp_path / "teacher", options=chosen)
+    with pytest.raises(ConfigError, match="texts in one column"):
         distill([tmp_path / "teacher"], tmp_path / "student")
     assert not (tmp_path / "student").exists()

@@ -111,6 +111,13 @@ def distill(
             place=str(teachers[0]),
             remedy="distill a model that reads a source",
         )
+    if teacher.source.reads_files or teacher.config.data.columns:
+        raise ConfigError(
+            "a student learns from texts in one column, and this teacher reads "
+            f"{teacher.source.describe()}",
+            place=str(teachers[0]),
+            remedy="distill a model that reads a text",
+        )
     pairs = _write_pairs(teacher, teachers, RunDirectory(Path(run)), settings, watch)
     held_out = [(row.source, row.target) for row in _rows(first, teacher, "valid")]
     own = merge(_column_options(teacher), options or {})
