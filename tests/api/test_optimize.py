@@ -2,17 +2,24 @@
 
 import json
 import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import nn
 
 import seqloom
-from seqloom.api.optimize import MeasuredForm, OptimizeRequest, choose_form
+from seqloom.api.optimize import MeasuredForm, OptimizeRequest, choose_form, require_symbols
+from seqloom.config import TextConfig
 from seqloom.engine import selection
 from seqloom.errors import ConfigError, RunError
+from seqloom.fields import TextField
+from seqloom.model import SequenceModel
 from seqloom.prediction import TextPredictor
-from seqloom.runs.optimized import EngineChoice
+from seqloom.runs.optimized import DeferredModel, EngineChoice
 from seqloom.search import Beam
 from seqloom.store import RunDirectory
 
@@ -158,3 +165,47 @@ def test_what_was_measured_stands_in_the_run(trained: Path) -> None:
     assert forms[0]["equal"] == 1.0
     assert forms[2]["megabytes"] < forms[0]["megabytes"]
     assert np.isfinite([each["score"] for each in forms]).all()
+
+
+def test_shortlists_need_a_source_of_symbols(run: Path) -> None:
+    """What is spelt, or has no symbols, is refused before anything is learnt from it."""
+    model = seqloom.load(run)
+    assert isinstance(model, TextPredictor)
+    require_symbols(model)
+    spelt = TextField.learn(TextConfig(unit="symbol", spelling=5), ["ab ba"], seed=1)
+    with pytest.raises(ConfigError, match="shortlists are learnt from symbols"):
+        require_symbols(replace(model, source=spelt))
+
+
+def test_a_deferred_network_has_all_of_its_parts_or_none(run: Path) -> None:
+    """A thread that looks while another reads must not find one part without the others."""
+    seen = []
+
+    class Watched(SequenceModel):
+        def named_children(self) -> Iterator[tuple[str, nn.Module]]:
+            for each in super().named_children():
+                seen.append(len(deferred._modules))
+                yield each
+
+    whole = seqloom.load(run, precision="float32", shortlist=False).network
+    assert isinstance(whole, SequenceModel)
+    deferred = DeferredModel(lambda: Watched(whole.encoder, whole.decoder))
+    assert deferred.decoder is whole.decoder
+    assert seen == [0, 0]
+    assert deferred.aligner is None
+
+
+def test_a_run_that_is_being_trained_is_refused_before_it_is_measured(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its best step may change meanwhile, and what was measured would be taken for that one."""
+    module = import_module("seqloom.api.optimize")
+    monkeypatch.setattr(module, "measure_forms", lambda *_: pytest.fail("measured"))
+    with RunDirectory(run).lock(), pytest.raises(RunError):
+        seqloom.optimize(run)
+
+
+def test_no_run_is_begun_by_optimizing_none(tmp_path: Path) -> None:
+    with pytest.raises(RunError):
+        seqloom.optimize(tmp_path / "none")
+    assert not (tmp_path / "none").exists()

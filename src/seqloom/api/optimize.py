@@ -20,6 +20,7 @@ from seqloom.errors import ConfigError, RunError
 from seqloom.metrics import Score
 from seqloom.prediction import TextPredictor
 from seqloom.prediction.search_setup import search_from_config
+from seqloom.runs.contents import load_config
 from seqloom.runs.optimized import EngineChoice, save_optimized
 from seqloom.store import RunDirectory
 from seqloom.tasks import task_of
@@ -138,25 +139,30 @@ def optimize(run: str | Path, request: OptimizeRequest | None = None) -> Optimiz
     That is the fastest that costs no more of the leading metric than the request allows, or the
     one it names.
     """
-    asked = request or OptimizeRequest()
     directory = RunDirectory(Path(run))
-    model = load_text_predictor(run, precision="float32", shortlist=False)
+    load_config(directory)  # where there is no run, none is begun by locking it
+    with directory.lock():  # so that the step that is measured stays the best
+        return _optimize(directory, request or OptimizeRequest())
+
+
+def _optimize(directory: RunDirectory, asked: OptimizeRequest) -> Optimization:
+    model = load_text_predictor(directory.path, precision="float32", shortlist=False)
     require_core(model)
+    require_symbols(model)
     shortlist = learn_shortlist(directory, model)
     held = _held_out(directory, model, asked)
     models = dict(_forms(model, shortlist))
     forms = measure_forms(models, held)
     chosen = choose_form(forms, asked)
     missed = shortlist.count_missing([(row.source_values, row.target_values) for row in held])
-    made = Optimization(str(run), len(held), tuple(forms), chosen, missed)
+    made = Optimization(str(directory.path), len(held), tuple(forms), chosen, missed)
     facts = {
         "precision": chosen.precision,
         "shortlist": chosen.shortlist,
         "positions": _positions(model),
         "measured": made.as_dict(),
     }
-    with directory.lock():
-        save_optimized(directory, require_core(models["int8", False]), shortlist, facts)
+    save_optimized(directory, require_core(models["int8", False]), shortlist, facts)
     return made
 
 
@@ -168,6 +174,16 @@ def require_core(model: TextPredictor) -> CompiledModel:
             remedy="use it as it is",
         )
     return model.engine.compiled
+
+
+def require_symbols(model: TextPredictor) -> None:
+    """ConfigError where a source has no symbols, or their letters too, to learn shortlists from."""
+    symbols = model.source.items.symbols
+    if symbols is None or symbols.spelling:
+        raise ConfigError(
+            f"shortlists are learnt from symbols, and the source is {model.source.describe()}",
+            remedy="use it as it is",
+        )
 
 
 def learn_shortlist(directory: RunDirectory, model: TextPredictor) -> Shortlist:
