@@ -39,7 +39,7 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="pairs.tsv, .csv, .jsonl or .parquet, or two text files: source.txt,target.txt",
+        help="pairs.tsv, .csv, .jsonl, .parquet or .xlsx, or two text files: source.txt,target.txt",
         show_default=False,
     ),
 ]
@@ -58,8 +58,8 @@ class ColumnFlags(OptionGroup):
             "--source",
             metavar="COL[:KIND]",
             help="source column, by name or position, and its kind: text, turns, label, vector, "
-            "series, picture, sound or video; or none; several columns, with commas between, are "
-            "read one after another, each by its own unit",
+            "vectors, series, picture, sound or video; or none; several columns, with commas "
+            "between, are read one after another, each by its own unit",
             rich_help_panel=DATA,
         ),
     ] = None
