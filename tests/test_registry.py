@@ -98,7 +98,9 @@ def test_an_option_of_a_registered_kind_is_checked_and_listed() -> None:
         validate({"target": {"kind": "rating", "stars": 0}}, place="options")
     with pytest.raises(ConfigError, match=r"did you mean target\.stars\?"):
         validate({"target": {"kind": "rating", "star": 1}}, place="options")
-    with pytest.raises(ConfigError, match=r"unit\.kind is 'leeky'; it may be .*'leaky'; did you"):
+    with pytest.raises(
+        ConfigError, match=r"unit\.kind is 'leeky'; did you mean 'leaky'\? it may be"
+    ):
         validate(merge(parse_assignments(CHOSEN), {"model": {"encoder": {"unit": "leeky"}}}),
                  place="options")  # fmt: skip
     rows = {(row.name, row.kind): row for row in option_rows()}

@@ -25,6 +25,7 @@ ALL = [
     "vectors",
     "export",
     "import",
+    "lesson",
     "look",
     "optimize",
     "options",

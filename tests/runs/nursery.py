@@ -102,6 +102,7 @@ def _command(job: dict[str, Any], rank: int) -> None:
     from seqloom.cli.app import main
 
     os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup, under which tests may run, ignores
     for stream, path in ((1, os.devnull), (2, job["errors"][rank]), (0, os.devnull)):
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC if path != os.devnull else os.O_RDWR
         os.dup2(os.open(path, flags, 0o600), stream)

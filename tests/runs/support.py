@@ -94,11 +94,13 @@ def options(preset: str = "transformer", *, dropout: float = 0.2, **training: An
 
 
 def sitting(run: Path, chosen: Options, *, until: int, data: Data = PAIRS) -> None:
-    """Train until Ctrl-C after this many updates."""
+    """Train until Ctrl-C after this many updates; after the last one, its validation is left."""
     try:
         train(data, run, options=chosen, watch=at(until, interrupt))
     except Interrupted as stopped:
         assert f"step {until} is saved" in str(stopped)  # noqa: PT017
+        if until >= chosen["training"]["updates"]:
+            train(data, run, options=chosen)
     else:
         assert until >= chosen["training"]["updates"]
 
