@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer  # type: ignore[import-unt
 from sklearn.utils import estimator_checks  # type: ignore[import-untyped]
 
 import seqloom
+from seqloom.errors import DataError
 from tests.runs.support import PAIRS
 
 TRAINING = {"updates": 4, "validate_every": 4, "batch_tokens": 256, "workers": 1, "curves": False}
@@ -71,6 +72,9 @@ def test_classes_and_probabilities() -> None:
     shares = model.predict_proba(TEXTS)
     assert np.allclose(shares.sum(axis=1), 1)
     assert (model.classes_[shares.argmax(axis=1)] == found).all()
+    for ask in (model.predict, model.predict_proba):
+        with pytest.raises(DataError, match="input 2: a blank input has no label"):
+            ask(["yes", " "])
 
 
 def test_in_pipelines_and_searches(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.config import merge
 from seqloom.data import ArrowStream, as_data
-from seqloom.errors import ConfigError
+from seqloom.errors import ConfigError, DataError
 from seqloom.prediction import OutputOptions
 
 try:
@@ -141,6 +141,17 @@ class SequenceClassifier(ClassifierMixin, _SequenceEstimator):  # type: ignore[m
                     row[places[other.text]] = np.exp(other.log_probability)
         shares: NDArray[np.float64] = found / found.sum(axis=1, keepdims=True)
         return shares
+
+    def _outputs(self, given: Any, **wishes: Any) -> list[Any]:
+        outputs = super()._outputs(given, **wishes)
+        for number, output in enumerate(outputs, 1):
+            if output.stopped == "blank":
+                raise DataError(
+                    "a blank input has no label",
+                    place=f"input {number}",
+                    remedy="leave it out, or fill it in",
+                )
+        return outputs
 
     def _labels(self, texts: list[str]) -> NDArray[Any]:
         names = {str(label): label for label in self.classes_}
