@@ -8,6 +8,7 @@ import pytest
 from openpyxl import Workbook  # type: ignore[import-untyped]
 
 from seqloom.data.readers.excel import sheet_records
+from seqloom.data.report import Fault
 from tests.cli.support import Command
 from tests.data.support import read, read_or_refused, sentence
 
@@ -39,6 +40,15 @@ def test_cells_come_back_as_text(tmp_path: Path) -> None:
         ("a\tb", "2026-03-01 05:30:00"),
         ("x\ny", "ü – 字"),
     ]
+
+
+def test_blank_rows_are_told_with_their_numbers_and_those_at_the_end_are_not(
+    tmp_path: Path,
+) -> None:
+    rows: list[list[object]] = [["a", "b"], [""], [" "], ["c", "d"], [""], [" "]]
+    found = list(sheet_records(write(tmp_path / "t.xlsx", rows)))
+    assert [each.place.line for each in found] == [1, 2, 3, 4]
+    assert [isinstance(each, Fault) for each in found] == [False, True, True, False]
 
 
 def test_columns_are_found_by_name(tmp_path: Path) -> None:

@@ -56,14 +56,15 @@ class OtherSpreadsheetReader(FileReader):
 def sheet_records(path: Path) -> Iterator[Record | Fault]:
     """The rows of the only sheet that has cells, as wide as the first; blank rows at its end are
     not there."""
-    width, blank = 0, list[Fault]()
+    width = blank = 0  # cells of the first row, and blank rows since the last that was not
     for number, cells in _sheet_rows(path):
         record = row_record(FileLocation(str(path), number), cells or [""])
         if isinstance(record, Fault):
-            blank.append(record)
+            blank += 1
             continue
-        yield from blank
-        blank.clear()
+        for skipped in range(number - blank, number):
+            yield row_record(FileLocation(str(path), skipped), [""])
+        blank = 0
         width = width or len(cells)
         yield record._replace(cells=[*cells, *[""] * (width - len(cells))])
 
