@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqloom.config import TextConfig, TurnsConfig
+from seqloom.errors import ConfigError
 from seqloom.fields import (
     END,
     START,
@@ -136,3 +137,14 @@ def test_further_words_come_from_every_turn() -> None:
     before = field.encode(CELLS[0])
     assert more.encode(CELLS[0]).tolist() == before.tolist()
     assert more.tokens(more.encode(join_turns(["new", "words"]))) == ["new", "<turn>", "words"]
+
+
+def test_turns_need_a_vocabulary_with_end(tmp_path: Path) -> None:
+    """Without `<end>`, the mark between turns would take the place of a word."""
+    words = tmp_path / "words.txt"
+    words.write_text("a\nb\n", encoding="utf-8")
+    options = {"unit": "symbol", "vocabulary": str(words)}
+    TurnsField.learn(TurnsConfig.model_validate(options), ['["a", "b"]'], seed=1)
+    listed = TurnsConfig.model_validate({**options, "specials": "listed"})
+    with pytest.raises(ConfigError, match="does not list <end>"):
+        TurnsField.learn(listed, ['["a", "b"]'], seed=1)

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from seqloom.config.columns import COLUMNS, TextConfig
-from seqloom.errors import DataError
+from seqloom.errors import ConfigError, DataError
 from seqloom.fields.normalization import NOTHING_LEARNT, LearntTexts
 from seqloom.fields.specials import START
 from seqloom.fields.text import TextField
@@ -76,7 +76,13 @@ class TurnsField(TextField):
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
         """Make the vocabulary from every turn of the cells."""
-        return super().learn(config, chain.from_iterable(map(split_turns, texts)), seed=seed)
+        field = super().learn(config, chain.from_iterable(map(split_turns, texts)), seed=seed)
+        if not field.has_end:
+            raise ConfigError(
+                "turns are set apart by special symbols, and the vocabulary does not list <end>",
+                remedy="list <start> and <end>, or set specials=all",
+            )
+        return field
 
     def extend(self, texts: Iterable[str]) -> Self:
         """This field with further ids for what it does not know in the turns of the cells."""
