@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.fields import SPECIAL_SYMBOLS, UNK
+from seqloom.fields import END, SPECIAL_SYMBOLS, UNK
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.output import Output
 
@@ -30,7 +30,8 @@ def copy_unknown(
     among those that the model does not know if there are any."""
     values = np.asarray(source.values)
     ids = (values if values.ndim == 1 else values[:, 0])[: len(words)].tolist()
-    places = [place for place, word in enumerate(words[: len(ids)]) if word]
+    read = zip(words[: len(ids)], ids, strict=True)
+    places = [place for place, (word, id_) in enumerate(read) if word and id_ != END]
     places = [place for place in places if ids[place] == UNK] or places
     parts = output.text.split(UNKNOWN)
     unknown = [step for step, id_ in enumerate(output.ids) if id_ == UNK]
