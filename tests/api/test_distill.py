@@ -54,6 +54,14 @@ def test_a_stopped_distillation_goes_on_to_the_same_pairs(teacher: Path, tmp_pat
         assert (run / "distilled" / "pairs.jsonl").read_bytes() == whole
 
 
+def test_a_damaged_file_of_outputs_is_named(teacher: Path, tmp_path: Path) -> None:
+    run, settings = tmp_path / "student", DistillationOptions(model="auto")
+    distill([teacher], run, settings=settings, options=STUDENT)
+    (run / "distilled" / "pairs.jsonl").write_bytes(b"{\n")
+    with pytest.raises(RunError, match=r"pairs\.jsonl: a line is damaged; remove"):
+        distill([teacher], run, settings=settings, options=STUDENT)
+
+
 def test_true_targets_are_learnt_where_asked(teacher: Path, tmp_path: Path) -> None:
     settings = DistillationOptions(model="auto", references=True)
     distill([teacher], tmp_path / "student", settings=settings, options=STUDENT)

@@ -140,7 +140,12 @@ def _rows(directory: RunDirectory, model: Predictor, part: str) -> Iterator[Any]
 def _column_options(teacher: Predictor) -> dict[str, Any]:
     """The columns of the pairs are what the teacher reads and writes."""
     tables = teacher.config.model_dump(mode="json")
-    data = {"source": "source", "target": "target", "max_source": tables["data"]["max_source"]}
+    data = {
+        "source": "source",
+        "target": "target",
+        "max_source": tables["data"]["max_source"],
+        "recased": 0.0,  # the teacher's rows hold copies in capitals already
+    }
     greedy = {"search": {"method": {"kind": "greedy"}}} if teacher.as_text_predictor() else {}
     return {"data": data, "source": tables["source"], "target": tables["target"], **greedy}
 
@@ -251,12 +256,24 @@ def _complete_sources(pairs: Path) -> int:
         for line in file:
             if not line.endswith(b"\n"):
                 break
-            found = int(json.loads(line)["number"])
+            found = _source_number(line, pairs)
             if found != number:
                 last, number = end, found
             end += len(line)
         file.truncate(last)
     return max(number, 0)
+
+
+def _source_number(line: bytes, pairs: Path) -> int:
+    """The number of the source that a line of outputs belongs to."""
+    try:
+        return int(json.loads(line)["number"])
+    except (ValueError, KeyError, TypeError):
+        raise RunError(
+            "a line is damaged",
+            place=str(pairs),
+            remedy="remove the file to have all outputs computed again",
+        ) from None
 
 
 def _measure(
