@@ -1,26 +1,10 @@
 """Spans, their precision, recall and F1 are those of seqeval, leniently and strictly."""
 
-import warnings
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from seqeval.metrics import (  # type: ignore[import-untyped]
-    f1_score,
-    precision_score,
-    recall_score,
-)
-from seqeval.metrics.sequence_labeling import (  # type: ignore[import-untyped]
-    get_entities,
-    precision_recall_fscore_support,
-)
-from seqeval.scheme import (  # type: ignore[import-untyped]
-    BILOU,
-    IOB1,
-    IOB2,
-    IOBES,
-    Tokens,
-)
 
 from seqloom.metrics import (
     Predictions,
@@ -32,83 +16,37 @@ from seqloom.metrics import (
     target_scores,
 )
 
-PREFIXES = {
-    TagScheme.BIO: "BI",
-    TagScheme.IOB1: "BI",
-    TagScheme.BIOES: "BIES",
-    TagScheme.BILOU: "BILU",
-}
-STRICT = {
-    TagScheme.BIO: IOB2,
-    TagScheme.IOB1: IOB1,
-    TagScheme.BIOES: IOBES,
-    TagScheme.BILOU: BILOU,
-}
-schemes = st.sampled_from(list(PREFIXES))
+CASES = json.loads((Path(__file__).parent / "seqeval_cases.json").read_text(encoding="utf-8"))
+each_case = pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 
 
-def tags(scheme: TagScheme) -> st.SearchStrategy[str]:
-    typed = [f"{prefix}-{kind}" for prefix in PREFIXES[scheme] for kind in ("PER", "to-loc")]
-    return st.sampled_from(["O", *typed])
+@each_case
+def test_spans_are_those_of_seqeval(case: dict[str, Any]) -> None:
+    """Of valid and of invalid tags (scripts/span_reference draws them)."""
+    scheme = TagScheme[case["scheme"]]
+    rows = [row.split() for row in case["outputs"]]
+    lenient = [[list(span) for span in find_spans(row, scheme)] for row in rows]
+    strict = [[list(span) for span in find_spans(row, scheme, strict=True)] for row in rows]
+    assert lenient == case["lenient"]
+    assert strict == case["strict"]
 
 
-@st.composite
-def tagged(draw: st.DrawFn) -> tuple[TagScheme, list[list[str]], list[list[str]]]:
-    """A scheme with outputs and references of the same lengths, valid or not."""
-    scheme = draw(schemes)
-    row = st.lists(st.tuples(tags(scheme), tags(scheme)), min_size=1, max_size=8)
-    rows = draw(st.lists(row, min_size=1, max_size=4))
-    return scheme, [[a for a, _ in each] for each in rows], [[b for _, b in each] for each in rows]
-
-
-def bioes(row: list[str]) -> list[str]:
-    """BILOU in the letters that seqeval's lenient mode knows."""
-    return [{"L": "E", "U": "S"}.get(tag[0], tag[0]) + tag[1:] for tag in row]
-
-
-@given(case=tagged())
-def test_lenient_spans_are_those_of_seqeval(
-    case: tuple[TagScheme, list[list[str]], list[list[str]]],
-) -> None:
-    scheme, rows, _ = case
-    for row in rows:
-        theirs = [(kind, start, end + 1) for kind, start, end in get_entities(bioes(row))]
-        assert find_spans(row, scheme) == theirs
-
-
-@given(case=tagged())
-def test_strict_spans_are_those_of_seqeval(
-    case: tuple[TagScheme, list[list[str]], list[list[str]]],
-) -> None:
-    scheme, rows, _ = case
-    for row in rows:
-        theirs = [(each.tag, each.start, each.end) for each in Tokens(row, STRICT[scheme]).entities]
-        assert find_spans(row, scheme, strict=True) == theirs
-
-
-@given(case=tagged())
-def test_scores_are_those_of_seqeval(
-    case: tuple[TagScheme, list[list[str]], list[list[str]]],
-) -> None:
-    _, outputs, references = case
-    rows = Predictions("tags", [*map(" ".join, outputs)], [*map(" ".join, references)])
+@each_case
+def test_scores_are_those_of_seqeval(case: dict[str, Any]) -> None:
+    rows = Predictions("tags", case["outputs"], case["references"])
     if not rows.scheme.marks_spans:
-        assert all(tag == "O" for row in references for tag in row)
+        assert all(tag == "O" for row in case["references"] for tag in row.split())
         return
-    truth, guesses = [*map(bioes, references)], [*map(bioes, outputs)]
     found = {each.name: each.score(rows, seed=None).value for each in metrics_for(rows)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert found["span F1"] == pytest.approx(100 * f1_score(truth, guesses))
-        assert found["span precision"] == pytest.approx(100 * precision_score(truth, guesses))
-        assert found["span recall"] == pytest.approx(100 * recall_score(truth, guesses))
-        theirs = precision_recall_fscore_support(truth, guesses, average=None)
+    names = ("span F1", "span precision", "span recall")
+    assert [found[name] for name in names] == pytest.approx([100 * x for x in case["scores"]])
     report = span_report(rows)
     ours = sorted(report.classes, key=lambda each: each.name)
-    assert [each.precision for each in ours] == pytest.approx(100 * theirs[0])
-    assert [each.recall for each in ours] == pytest.approx(100 * theirs[1])
-    assert [each.f1 for each in ours] == pytest.approx(100 * theirs[2])
-    assert [each.support for each in ours] == theirs[3].tolist()
+    precision, recall, f1, support = case["by_type"]
+    assert [each.precision for each in ours] == pytest.approx([100 * x for x in precision])
+    assert [each.recall for each in ours] == pytest.approx([100 * x for x in recall])
+    assert [each.f1 for each in ours] == pytest.approx([100 * x for x in f1])
+    assert [each.support for each in ours] == support
     assert report.micro.f1 == pytest.approx(found["span F1"])
 
 
