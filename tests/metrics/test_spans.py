@@ -22,7 +22,7 @@ each_case = pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 
 @each_case
 def test_spans_are_those_of_seqeval(case: dict[str, Any]) -> None:
-    """Of valid and of invalid tags (scripts/span_reference draws them)."""
+    """Of valid and of invalid tags (scripts/spans draws them)."""
     scheme = TagScheme[case["scheme"]]
     rows = [row.split() for row in case["outputs"]]
     lenient = [[list(span) for span in find_spans(row, scheme)] for row in rows]
