@@ -27,7 +27,7 @@ from foundation import RESULTS, ROOT, surroundings, write_between
 
 from seqloom.api.train import train
 from seqloom.config import merge
-from seqloom.runs.observer import SilentObserver
+from seqloom.runs.progress import SilentObserver
 from seqloom.training import Update
 
 PAGE = ROOT / "docs" / "scale.md"

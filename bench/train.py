@@ -25,9 +25,8 @@ from multi30k import MODELS, OpenNMT, data, options
 from scale import WARM_UP, Meter
 
 from seqloom.api.train import train
-from seqloom.runs.observer import ValidationSample
 from seqloom.runs.processes.workers import cores
-from seqloom.runs.progress import Validation
+from seqloom.runs.progress import Validation, ValidationSample
 
 RATE = 5e-4
 AIMS = {"transformer": 1.4, "lstm": 1.3}

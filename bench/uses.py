@@ -113,6 +113,9 @@ USES = {
     "strings-heard-characters": Use(
         "the same, spelt by character", "senses.py strings-heard-characters", "WER", most=5
     ),
+    "strings-heard-ctc": Use(
+        "the same by CTC, without a decoder", "senses.py strings-heard-ctc", "WER", most=5
+    ),
     "strings-heard-new-speaker": Use(
         "the same of a speaker never heard", "senses.py strings-heard-new-speaker", "WER"
     ),

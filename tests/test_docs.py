@@ -24,7 +24,7 @@ from seqloom.errors import ConfigError
 from seqloom.fields import Symbols
 from seqloom.metrics import perplexity, target_scores
 from seqloom.model import build
-from seqloom.runs.diagnosis import diagnose
+from seqloom.runs.held_out import diagnose
 from seqloom.runs.progress import Validation
 from seqloom.tasks import Evaluation
 from tests.data.malformed import KINDS, flagged
@@ -287,3 +287,14 @@ def test_what_is_read_from_an_evaluation_is_there() -> None:
         part: object = Evaluation(Report(), ())
         for name in names.split("."):
             part = getattr(part, name)
+
+
+def test_every_fault_names_tests_that_exist() -> None:
+    """scripts/faults runs what the last column of the table names."""
+    table = page_text("reliability.md").splitlines()
+    rows = [line.split(" | ") for line in table if re.match(r"\| [A-F]\d", line)]
+    assert len(rows) > 30
+    for row in rows:
+        places = re.findall(r"`((?:tests|scripts)/[\w/.]+)`", row[-1])
+        assert places, row[0]
+        assert [place for place in places if not (ROOT / place).exists()] == [], row[0]

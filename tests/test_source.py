@@ -16,10 +16,13 @@ ROOMS = [
     "remedies",
     "errors",
     "registry",
+    "display",
     "randomness",
     "version",
     "config",
+    "tokenizers",
     "fields",
+    "readers",
     "data",
     "documents",
     "datasets",
@@ -31,6 +34,7 @@ ROOMS = [
     "search",
     "engine",
     "prediction",
+    "explanations",
     "drawing",
     "explain",
     "baselines",
@@ -187,11 +191,11 @@ def draws(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in MODULES if (SOURCE / "seqloom/explain/compute") in path.parents],
+    [path for path in MODULES if (SOURCE / "seqloom/explanations") in path.parents],
     ids=lambda path: path.name,
 )
 def test_what_computes_an_explanation_does_not_draw(path: Path) -> None:
-    """explain/compute/ gives plain values, which explain/plots/ shows."""
+    """explanations/ gives plain values, which explain/plots/ shows."""
     assert list(draws(ast.parse(path.read_bytes()))) == []
 
 
@@ -299,6 +303,7 @@ FLAGS_MEANT = {
     "api/report.py": "the commands that repeat a report",
     "config/foreign_options.py": "what other toolkits call options",
     "config/search_methods.py": "the declared flag of an option",
+    "drawing/notebook.py": "variables of a style sheet",
     "drawing/page.py": "variables of a style sheet",
     "drawing/results/forecast_errors.py": "what a shortened table leaves out",
     "engine/builder.py": "a command line of its own",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from seqloom.api.describe import describe
     from seqloom.api.documents import DocumentRequest, predict_document
     from seqloom.api.estimators import (
         SequenceClassifier,
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from seqloom.api.evaluate import evaluate
     from seqloom.api.load import load
     from seqloom.api.optimize import optimize
-    from seqloom.api.train import TrainingResult, train
+    from seqloom.api.train import train
+    from seqloom.api.training_result import TrainingResult
     from seqloom.errors import SeqloomError
     from seqloom.prediction import (
         Conversation,
@@ -77,6 +79,7 @@ __all__ = [
     "StochasticBeam",
     "TextPredictor",
     "TrainingResult",
+    "describe",
     "ensemble",
     "evaluate",
     "load",
@@ -105,12 +108,13 @@ _HOMES = {
     "Sample": "seqloom.search",
     "SeqloomError": "seqloom.errors",
     "StochasticBeam": "seqloom.search",
-    "TrainingResult": "seqloom.api.train",
+    "TrainingResult": "seqloom.api.training_result",
     "OutputOptions": "seqloom.prediction",
     "SequenceClassifier": "seqloom.api.estimators",
     "SequenceForecaster": "seqloom.api.estimators",
     "SequenceTagger": "seqloom.api.estimators",
     "SequenceTransducer": "seqloom.api.estimators",
+    "describe": "seqloom.api.describe",
     "evaluate": "seqloom.api.evaluate",
     "load": "seqloom.api.load",
     "ensemble": "seqloom.prediction",

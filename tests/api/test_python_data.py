@@ -19,7 +19,7 @@ from seqloom.api.console import Console, open_observer
 from seqloom.config import DataConfig, column_overrides
 from seqloom.data import Data, Report, as_data, identify_data, join_targets, read_rows
 from seqloom.errors import ConfigError, DataError
-from seqloom.runs.observer import SilentObserver
+from seqloom.runs.progress import SilentObserver
 from seqloom.training import Update
 from tests.runs.support import PAIRS, last, options, tensors
 

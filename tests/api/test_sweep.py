@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.api.sweep import SweepResult, sweep
-from seqloom.api.sweep_sampler import assignments, next_setting
+from seqloom.api.sweep import SweepResult, assignments, next_setting, sweep
+from seqloom.api.sweep_space import Range, SweepSpace, load_sweep_space
 from seqloom.api.train import train
-from seqloom.config import Range, SweepSpace, load_sweep_space
 from seqloom.errors import ConfigError
 from tests.runs.support import PAIRS, Crash, assert_same, options
 

@@ -1,6 +1,7 @@
 """Input in capitals is read as what was learnt, and what the model does not know is told."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,32 @@ def test_capitals_are_kept_where_some_were_learnt_and_in_targets(
     assert "small letters" not in command("describe", tmp_path / "cased").out
     target = seqloom.load(tmp_path / "cased").target
     assert target.tokens(target.rows(["CD"])[0])[:2] == ["<unk>", "<unk>"]
+
+
+def test_targets_keep_their_capitals_where_both_sides_share_a_vocabulary(
+    command: Command, tmp_path: Path
+) -> None:
+    """A reference in capitals is not what a model of small letters writes, so it is wrong."""
+    words = ["".join(letters) for letters in product("ab", repeat=5)]
+    rows = write(tmp_path / "rows.tsv", "".join(f"{word}\t{word}\n" for word in words))
+    shared = ("--set", "model.share_vocabulary=true")
+    trained = command("train", rows, "--run", tmp_path / "run", *QUICK, *shared)
+    assert trained.code == 0, trained.err
+    target = seqloom.load(tmp_path / "run").target
+    assert target.tokens(target.rows(["AB"])[0])[:2] == ["<unk>", "<unk>"]
+    test = write(tmp_path / "test.tsv", "ab\tAB\nAB\tab\n")
+    scored = command("score", tmp_path / "run", test)
+    capital, small = (json.loads(line) for line in scored.out.splitlines())
+    assert capital["score"] != small["score"]
+    again = command("train", rows, "--run", tmp_path / "run", *QUICK, *shared)
+    assert again.code == 0, again.err
+    grown = ("--from", tmp_path / "run", "--set", "training.extend_vocabulary=true")
+    other = write(tmp_path / "new.tsv", "".join(f"{word}c\tc{word}\n" for word in words))
+    tuned = command("train", other, "--run", tmp_path / "tuned", *QUICK, *grown)
+    assert tuned.code == 0, tuned.err
+    read, written = seqloom.load(tmp_path / "tuned").source, seqloom.load(tmp_path / "tuned").target
+    assert written.tokens(written.rows(["cC"])[0])[:2] == ["c", "<unk>"]
+    assert read.tokens(read.rows(["cC"])[0])[:2] == ["c", "c"]
 
 
 CASED = "".join(
@@ -130,6 +157,25 @@ def test_input_that_is_unknown_or_too_long_is_told(
     assert json.loads(evaluated.out)["warnings"] == {"unknown_input": 1, "long_input": 1}
     output = seqloom.load(flights).predict(lines)[1]
     assert type(output).from_dict(output.as_dict()) == output
+
+
+def test_long_input_is_told_where_the_source_has_several_columns(
+    command: Command, tmp_path: Path
+) -> None:
+    features = ("V;PST", "V;PRS;3;SG")
+    lemmas = ("walk", "talk", "jump", "look", "kick", "hop", "rest", "ask")
+    rows = "".join(f"{lemma}\t{each}\t{lemma}s\n" for lemma in lemmas for each in features)
+    data = write(tmp_path / "rows.tsv", rows)
+    asked = ("train", data, "--source", "1,2", "--target", "3", "--run", tmp_path / "run")
+    units = ("--set", "source.units=character,feature")
+    trained = command(*asked, *QUICK, *units)
+    assert trained.code == 0, trained.err
+    lines = f"walk\tV;PST\n{'walk' * 5}\tV;PRS;3;SG\n".encode()
+    result = command("predict", tmp_path / "run", "--json", stdin=lines)
+    first, second = map(json.loads, result.out.splitlines())
+    assert "warnings" not in first
+    assert second["warnings"] == [{"kind": "long_input", "value": 25}]
+    assert "1 of 2 inputs: longer than anything the model has learnt from" in result.err
 
 
 def test_unknown_words_are_copied_from_the_source(command: Command, tmp_path: Path) -> None:

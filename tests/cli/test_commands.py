@@ -35,6 +35,7 @@ ALL = [
     "serve",
     "sweep",
     "train",
+    "watch",
 ]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from openpyxl import Workbook  # type: ignore[import-untyped]
 
-from seqloom.data.readers.excel import sheet_records
-from seqloom.data.report import Fault
+from seqloom.readers.excel import sheet_records
+from seqloom.readers.lines import Fault
 from tests.cli.support import Command
 from tests.data.support import read, read_or_refused, sentence
 

@@ -17,10 +17,10 @@ from seqloom.api.train import train
 from seqloom.cli.system_errors import system_error
 from seqloom.cli.terminal import tolerate_lost_log
 from seqloom.errors import DataError, Interrupted, LimitError
-from seqloom.fields.tokenizers.interruptible import run_interruptibly
 from seqloom.runs.held_out import HeldOut
 from seqloom.runs.processes.signals import stop_signals
 from seqloom.store import RunDirectory
+from seqloom.tokenizers.interruptible import run_interruptibly
 from tests.cli.support import Command
 from tests.runs.finished import make_run
 from tests.runs.support import PAIRS, assert_same, at, options, trained, write_pairs

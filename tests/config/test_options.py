@@ -37,9 +37,8 @@ from seqloom.config import (
     plan,
     validate,
 )
-from seqloom.config.choices import Choice, NameOf
+from seqloom.config.choices import Choice, NameOf, Positive, Width
 from seqloom.config.searches import PartOption, field_options
-from seqloom.config.section import Positive, Width
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
 from seqloom.registry import Family

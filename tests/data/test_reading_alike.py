@@ -15,7 +15,7 @@ import pyarrow  # type: ignore[import-untyped]
 import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 
-from seqloom.cli.look import InputOptions
+from seqloom.cli.commands.look import InputOptions
 from seqloom.config import ColumnsConfig, DataConfig, split_column
 from seqloom.data import InputFile, Report, input_cells, read_rows, survey
 from seqloom.fields import ColumnsField

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from seqloom.engine.library import instruction_set, instruction_sets
-from seqloom.engine.loop import SearchLoop, WordLists
+from seqloom.engine.loop import SearchLoop
 from seqloom.engine.matrices import Precision
 from seqloom.engine.shortlist import Pair, Shortlist, translation_probabilities
+from seqloom.engine.word_lists import SharedWords, WordLists
 from seqloom.fields import END
 from seqloom.model import Decoder, Features, Memory
 from seqloom.search import Beam, Greedy, Limits, PatientBeam, Search, run_to_end
@@ -73,17 +74,20 @@ def test_translations_are_found() -> None:
 
 
 def test_lists_hold_what_is_always_needed_and_what_is_asked_for() -> None:
-    """Special symbols, frequent ones, translations, constraints; in order and once each."""
-    words, starts = np.array([9, 7, 8], dtype=np.int32), np.array([0, 1, 1, 3])
+    """Special symbols, frequent ones, translations; what is frequent is kept apart."""
+    words, starts = np.array([9, 5, 7, 8], dtype=np.int32), np.array([0, 2, 2, 4])
     shortlist = Shortlist(words, starts, np.array([0, 3, 5], dtype=np.int32), 12)
-    rows = [np.array([0, 2, 0]), np.array([1])]
-    lists = shortlist.for_rows(rows, needed=[[5, 11], []])
-    absent = [[4, 6, 10], [4, 6, 7, 8, 9, 10, 11]]  # all of them, since there are few
-    first = [0, 3, 5, 7, 8, 9, 11, *(-1 - word for word in absent[0])]
-    second = [0, 3, 5, *(-1 - word for word in absent[1])]
-    assert lists.words.tolist() == first + second
-    assert lists.starts.tolist() == [0, 10, 20]
-    assert lists.take(np.array([1, 0])).words.tolist() == second + first
+    assert shortlist.symbols(np.array([0, 2, 0])).tolist() == [0, 3, 5, 7, 8, 9]
+    assert shortlist.symbols(np.array([1])).tolist() == [0, 3, 5]
+    shared = shortlist.shared
+    assert shared.common.tolist() == [0, 3, 5]
+    assert shared.sample.tolist() == [4, 6, 7, 8, 9, 10, 11]  # all of them, since there are few
+    assert shared.lexicon.tolist() == [9, 7, 8]
+    assert shared.lexicon_starts is not None
+    assert shared.lexicon_starts.tolist() == [0, 1, 1, 3]
+    lists = shortlist.for_rows([np.array([1]), np.array([0])], needed=[[5, 11], [2]])
+    assert lists.words.tolist() == [5, 11, 2]
+    assert lists.take(np.array([1, 0])).words.tolist() == [2, 5, 11]
 
 
 class Narrowed:
@@ -104,21 +108,24 @@ class Narrowed:
         return self._decoder.write(hidden).masked_fill(self._closed, -torch.inf)
 
 
+COMMON: list[list[int]] = [[], [END], [END, 5]]
+
+
 @pytest.mark.parametrize("instructions", instruction_sets())
 @pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("common", COMMON, ids=str)
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
 @torch.no_grad()
 def test_a_sentence_is_searched_among_its_own_symbols(
-    search: Search, precision: Precision, instructions: str
+    search: Search, common: list[int], precision: Precision, instructions: str
 ) -> None:
-    """Outputs and scores are those of a model that knows no other symbols, whatever the batch."""
+    """Outputs and scores are those of a model that knows no other symbols, whatever the batch, and
+    whether symbols are shared or its own."""
     model, source = small_model("plain sinusoids", 5)
     rows, packed = rows_of(source), stacks(model, precision)
-    mine = [[0, END, 5], [END, 4], [1, 2, END, 4, 5], [2, END, 5], [0, 1, 2, 3, 4, 5]]
-    words = WordLists(
-        np.concatenate(mine).astype(np.int32),
-        np.cumsum([0, *map(len, mine)], dtype=np.int32),
-    )
+    own = [[5, END, 0], [END, 4], [1, 5, 2, END, 4], [2, END, 5, 2], [0, 1, 2, 3, 4, 5]]
+    words = WordLists.of(own, SharedWords(np.array(common, dtype=np.int32)))
+    mine = [sorted({*common, *each}) for each in own]
     limits = Limits(torch.full((5,), 6), shortest=torch.tensor([1, 3, 2, 1, 1]))
     with instruction_set(instructions):
         found = SearchLoop(*packed, together=3).run(rows, plan(search, limits), limits, words=words)
@@ -142,10 +149,8 @@ def test_absent_symbols_count_in_the_sum(search: Search, precision: Precision) -
     """Where all of them are sampled, they are as symbols that are forbidden."""
     model, source = small_model("plain sinusoids", 3)
     rows, loop = rows_of(source), SearchLoop(*stacks(model, precision), together=2)
-    listed = [0, 1, END, 5, -1 - 2, -1 - 4]
-    words = WordLists(
-        np.array(listed * 3, dtype=np.int32), np.arange(0, 19, len(listed), dtype=np.int32)
-    )
+    shared = SharedWords(np.array([0, END], dtype=np.int32), np.array([1, 2, 4], dtype=np.int32))
+    words = WordLists.of([[1, 5]] * 3, shared)
     limits = Limits(torch.full((3,), 6))
     closed = Limits(torch.full((3,), 6), forbidden=(*limits.forbidden, 4))
     found = loop.run(rows, plan(search, limits), limits, words=words)
@@ -155,6 +160,51 @@ def test_absent_symbols_count_in_the_sum(search: Search, precision: Precision) -
 def test_symbols_that_are_none_are_refused() -> None:
     model, source = small_model("plain sinusoids", 1)
     limits = Limits(torch.tensor([3]))
-    words = WordLists(np.array([3, VOCABULARY], np.int32), np.array([0, 2], np.int32))
+    words = WordLists.of([[3, VOCABULARY]], SharedWords())
     with pytest.raises(IndexError, match="is not one of the 6"):
         SearchLoop(*stacks(model)).run(rows_of(source), plan(Greedy(), limits), limits, words=words)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_batch_mates_change_no_bit(search: Search, precision: Precision) -> None:
+    """By a shortlist, too: a sentence alone, in another order, or beside others on two threads."""
+    if precision == "bfloat16" and "avx512-bf16" not in instruction_sets():
+        pytest.skip("this processor has no bfloat16")
+    model, source = small_model("plain sinusoids", 7)
+    rows, packed = rows_of(source), stacks(model, precision)
+    shared = SharedWords(
+        np.array([END], dtype=np.int32),
+        np.array([0, 1, 5], dtype=np.int32),
+        np.array([4, 5, 4, 2, 5, 1, 4], dtype=np.int32),
+        np.array([0, 1, 2, 3, 3, 4, 5, 6, 6, 7], dtype=np.int32),
+    )
+
+    def found(chosen: list[np.ndarray], threads: int) -> list[Any]:
+        limits = Limits(torch.full((len(chosen),), 6))
+        words = WordLists.of([()] * len(chosen), shared)
+        loop = SearchLoop(*packed, threads=threads, together=2)
+        return loop.run(chosen, plan(search, limits), limits, words=words)
+
+    together = found(rows, 2)
+    assert [found([row], 1)[0] for row in rows] == together
+    assert found(rows[::-1], 1) == together[::-1]
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_a_lexicon_lists_what_is_listed_by_hand(search: Search, precision: Precision) -> None:
+    """The symbols of a source's tokens, once each, are those that `symbols` tells."""
+    model, source = small_model("plain sinusoids", 6)
+    rows, packed = rows_of(source), stacks(model, precision)
+    words = np.array([5, 1, 4, 2, 5, 1, 4, 0, 4], dtype=np.int32)
+    starts = np.array([0, 2, 2, 3, 3, 4, 5, 6, 6, 9])
+    shortlist = Shortlist(words, starts, np.array([END], dtype=np.int32), VOCABULARY)
+    limits = Limits(torch.full((6,), 6))
+    explicit = WordLists.of(
+        [shortlist.symbols(row).tolist() for row in rows],
+        SharedWords(shortlist.shared.common, shortlist.shared.sample),
+    )
+    loop, searched = SearchLoop(*packed, together=4), plan(search, limits)
+    found = loop.run(rows, searched, limits, words=shortlist.for_rows(rows))
+    assert_same(found, loop.run(rows, searched, limits, words=explicit))

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from seqloom.explain.compute.attention_map import AttentionMap
+from seqloom.explanations.attention_map import AttentionMap
 
 __all__ = ["WORKED", "pixels", "texts"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from seqloom.drawing.views import write
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.compute.alignment import Alignment, align
+from seqloom.explanations.alignment import Alignment, align
 from seqloom.metrics.alignment import Gold, alignment_errors, parse_gold
 from seqloom.tasks import explain_text
 from tests.explain.pictures import WORKED, texts
@@ -38,7 +38,7 @@ def test_tokens_are_gathered_into_the_words_they_make(unit: str) -> None:
     assert (found.weights.sum(axis=1) <= 1 + 1e-9).all()
     if unit == "word":
         return
-    from seqloom.explain.compute.attention import attention_of
+    from seqloom.explanations.attention import attention_of
 
     tokens = attention_of(model, explain_text(model, "cab  ab", "abc cab x")).select_map().weights
     by_hand = [[tokens[rows, columns].sum(axis=1).mean() for columns in (slice(0, 3), slice(5, 7))]

@@ -13,8 +13,8 @@ from rich.cells import cell_len
 
 from seqloom.drawing.fonts import families_for, replace_missing
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.compute.attention_map import AttentionMap
 from seqloom.explain.plots.attention import draw_attention, render_text
+from seqloom.explanations.attention_map import AttentionMap
 from tests.explain.pictures import WORKED, pixels, texts
 
 

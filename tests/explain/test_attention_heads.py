@@ -8,9 +8,9 @@ import torch
 
 from seqloom.drawing.views import text_of, write
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.compute.attention import Attentions, attention_of
-from seqloom.explain.compute.attention_map import AttentionMap, Threads
-from seqloom.explain.compute.tracing import trace_decoder, trace_output
+from seqloom.explanations.attention import Attentions, attention_of
+from seqloom.explanations.attention_map import AttentionMap, Threads
+from seqloom.explanations.tracing import trace_decoder, trace_output
 from seqloom.model.transformer import TransformerEncoder
 from seqloom.nn.token_mixing import SelfAttention
 from seqloom.tasks import explain_output

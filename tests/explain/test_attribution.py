@@ -14,7 +14,7 @@ from captum.attr import IntegratedGradients  # type: ignore[import-untyped]
 from torch import Tensor
 
 from seqloom.drawing.views import text_of, write
-from seqloom.explain.compute.attribution import (
+from seqloom.explanations.attribution import (
     ROWS,
     TOLERANCE,
     Attribution,
@@ -122,7 +122,7 @@ def test_long_pairs_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
     """How many rows are computed at once changes nothing."""
     model = named("lstm form e")
     whole = compute_attribution(model, PAIR)
-    monkeypatch.setattr("seqloom.explain.compute.attribution.ROWS", 3)
+    monkeypatch.setattr("seqloom.explanations.attribution.ROWS", 3)
     assert ROWS > 3
     parts = compute_attribution(model, PAIR)
     for name, table in whole.tables().items():

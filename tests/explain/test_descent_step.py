@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seqloom.drawing.views import text_of
-from seqloom.explain.compute.descent_step import descent_step
+from seqloom.explanations.descent_step import descent_step
 from seqloom.tasks import explain_text
 from tests.prediction.untrained import untrained
 

@@ -5,7 +5,7 @@ import torch
 
 from seqloom.config import Config, DataConfig, TextConfig
 from seqloom.errors import DataError
-from seqloom.explain.compute.gradients import example_of, gradient_flow
+from seqloom.explanations.gradients import example_of, gradient_flow
 from seqloom.fields import Symbols, TextField
 from seqloom.model import build_sequence_model
 from seqloom.prediction import TextPredictor

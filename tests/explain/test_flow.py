@@ -10,10 +10,9 @@ import torch
 
 from seqloom.drawing.views import text_of, write
 from seqloom.errors import DataError
-from seqloom.explain.compute.flow import flow_of
-from seqloom.explain.compute.gates import UnitGates, collect_gates, compute_gates
-from seqloom.explain.compute.instrumented_copy import UnitLocation
-from seqloom.explain.compute.tracing import UnitTrace, trace_output
+from seqloom.explanations.flow import UnitGates, collect_gates, compute_gates, flow_of
+from seqloom.explanations.instrumented_copy import UnitLocation
+from seqloom.explanations.tracing import UnitTrace, trace_output
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru
 from seqloom.tasks import explain_output
 from tests.explain.pictures import texts

@@ -13,15 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.errors import DataError
-from seqloom.explain.compute.gradients import (
+from seqloom.explain.plots.flow import draw_flows
+from seqloom.explanations.gradients import (
     GradientFlow,
     UnitFlow,
     gradient_flow,
     mean_cross_entropy,
     spectral_radii,
 )
-from seqloom.explain.compute.instrumented_copy import UnitLocation, recurrent_units
-from seqloom.explain.plots.flow import draw_flows
+from seqloom.explanations.instrumented_copy import UnitLocation, recurrent_units
 from seqloom.fields import EMPTY, END, Symbols
 from seqloom.model import Memory, SequenceModel, Source, build_sequence_model
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit, UnitState

@@ -8,26 +8,26 @@ import numpy as np
 import pytest
 import torch
 
-from seqloom.cli.look import VIEWS, ViewRequest
+from seqloom.cli.commands.look import VIEWS, ViewRequest
 from seqloom.drawing.views import text_of, write
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.compute.attention import attention_of
-from seqloom.explain.compute.attribution import (
+from seqloom.explanations.attention import attention_of
+from seqloom.explanations.attribution import (
     TOLERANCE,
     ScaledVectors,
     attribution_view,
     compute_attribution,
 )
-from seqloom.explain.compute.flow import flow_of
-from seqloom.explain.compute.instrumented_copy import instrument
-from seqloom.explain.compute.media import (
+from seqloom.explanations.flow import flow_of
+from seqloom.explanations.instrumented_copy import instrument
+from seqloom.explanations.media import (
     PictureAttributionView,
     SeriesAttributionView,
     SoundAttributionView,
 )
-from seqloom.explain.compute.prediction_steps import explain_steps
-from seqloom.explain.compute.states import state_map
-from seqloom.explain.compute.tracing import has_attention, trace_output
+from seqloom.explanations.prediction_steps import explain_steps
+from seqloom.explanations.states import state_map
+from seqloom.explanations.tracing import has_attention, trace_output
 from seqloom.model.forecast import AutoregressiveForecast
 from seqloom.prediction import Forecaster, HeadPredictor, TextPredictor
 from seqloom.tasks import explain_output
@@ -86,7 +86,7 @@ def test_what_mattered_takes_one_pass(
         return made[-1]
 
     model, cell = case(name, tmp_path)
-    monkeypatch.setattr("seqloom.explain.compute.tracing.instrument", counted)
+    monkeypatch.setattr("seqloom.explanations.tracing.instrument", counted)
     attribution_view(model, explain_output(model, cell))
     assert len(made) == 1
 

@@ -11,8 +11,8 @@ from PIL import Image
 from seqloom.config import Config, PictureConfig, SoundConfig, TextConfig, VideoConfig
 from seqloom.drawing.views import text_of, write
 from seqloom.errors import DataError
-from seqloom.explain.compute.attention import attention_over_media
-from seqloom.explain.compute.media import (
+from seqloom.explanations.attention import attention_over_media
+from seqloom.explanations.media import (
     MediaAttention,
     PictureAttention,
     SoundAttention,

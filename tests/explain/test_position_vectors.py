@@ -9,8 +9,8 @@ import torch
 
 from seqloom.drawing.views import write
 from seqloom.errors import ConfigError
-from seqloom.explain.compute.parts import position_table
-from seqloom.explain.compute.position_vectors import PositionMap, position_maps
+from seqloom.explanations.parts import position_table
+from seqloom.explanations.position_vectors import PositionMap, position_maps
 from seqloom.nn.positions import AddedSinusoids, AppendedSinusoids, OneHotPositions
 from tests.explain.kinds import case
 from tests.explain.pictures import texts

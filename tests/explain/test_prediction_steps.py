@@ -8,9 +8,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from seqloom.drawing.views import text_of, write
-from seqloom.explain.compute.attention import attention_of
-from seqloom.explain.compute.network_graphs import decoder_reads
-from seqloom.explain.compute.prediction_steps import PredictionSteps, explain_steps
+from seqloom.explanations.attention import attention_of
+from seqloom.explanations.network_graphs import decoder_reads
+from seqloom.explanations.prediction_steps import PredictionSteps, explain_steps
 from seqloom.prediction import OutputOptions, TokenAlternative
 from seqloom.tasks import explain_output
 from tests.explain.browser import browser, complaints

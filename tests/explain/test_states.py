@@ -7,7 +7,7 @@ import pytest
 
 from seqloom.drawing.views import text_of, write
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.compute.states import StateMap, project_states, state_map
+from seqloom.explanations.states import StateMap, project_states, state_map
 from tests.explain.pictures import texts
 from tests.explain.voices import active, passive, statements, trained
 from tests.prediction.untrained import untrained

@@ -6,20 +6,20 @@ import pytest
 
 from seqloom.drawing.views import text_of, write
 from seqloom.errors import DataError
-from seqloom.explain.compute.trees import BeamTree, SearchOutcome, beam_tree
+from seqloom.explanations.trees import BeamTree, SearchOutcome, beam_tree
 from seqloom.prediction import Branch
 from tests.explain.pictures import texts
 from tests.prediction.untrained import untrained
 
 HE = BeamTree(
-    "he nose",
-    1,
     (
         Branch(0, None, "<start>", 0.0, 0.0, "kept"),
         Branch(1, 0, "nose", -0.69, -0.69, "kept"),
         Branch(2, 0, "knows", -0.92, -0.92, "pruned"),
         Branch(3, 1, "it", -1.61, -2.3, "winner"),
     ),
+    "he nose",
+    1,
     SearchOutcome("he nose it", -2.3, -2.3),
     SearchOutcome("he knows her", -1.14, -1.14),
     proved=True,

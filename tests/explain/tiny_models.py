@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from seqloom.explain.compute.explained_output import ExplainedText
+from seqloom.explanations.explained_output import ExplainedText
 from seqloom.model import SequenceModel
 from seqloom.randomness import key
 from tests.model.models import NAMED, model_of

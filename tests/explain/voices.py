@@ -5,7 +5,7 @@ from itertools import permutations, product
 import torch
 
 from seqloom.config import Config, ModelConfig, TextConfig
-from seqloom.explain.compute.gradients import example_of, mean_cross_entropy
+from seqloom.explanations.gradients import example_of, mean_cross_entropy
 from seqloom.fields import TextField
 from seqloom.model import build_sequence_model
 from seqloom.prediction import TextPredictor

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from seqloom.api.evaluate import evaluate
-from seqloom.api.import_run import import_run
+from seqloom.api.interchange import import_run
 from seqloom.api.load import load_text_predictor
 from seqloom.api.train import train
 from seqloom.config import TextConfig

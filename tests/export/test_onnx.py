@@ -11,7 +11,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from seqloom.api.export import export
+from seqloom.api.interchange import export
 from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.export import export_onnx

@@ -16,12 +16,12 @@ import seqloom
 from seqloom.api.describe import describe
 from seqloom.api.evaluate import evaluate
 from seqloom.api.train import train
-from seqloom.cli.look import VIEWS, ViewRequest
+from seqloom.cli.commands.look import VIEWS, ViewRequest
 from seqloom.config import TrainingConfig
 from seqloom.drawing.views import text_of
 from seqloom.errors import ConfigError, SeqloomError
 from seqloom.explain import architecture_graph, position_maps, trace_output
-from seqloom.explain.compute.gates import collect_gates
+from seqloom.explanations.flow import collect_gates
 from seqloom.runs.processes import workers
 from seqloom.search import Beam
 from seqloom.tasks import Evaluation, explain_output
@@ -50,7 +50,7 @@ def test_a_loaded_run_predicts_and_is_described(name: str, runs: dict[str, Path]
     cells = [source for source, _ in RUNS[name].rows[:5]]
     outputs = model.predict(cells)
     assert [each.text for each in outputs] == [model(cell).text for cell in cells]
-    assert any("parameters by part" in line for line in describe(runs[name]))
+    assert any("parameters by part" in line for line in describe(runs[name]).lines())
 
 
 def test_a_run_searches_as_it_was_told(runs: dict[str, Path], parts: Any) -> None:

@@ -14,6 +14,7 @@ import pytest
 from seqloom.config import TextConfig
 from seqloom.errors import RunError
 from seqloom.fields import TextField, load_text
+from tests.counts import count
 
 TEXTS = ["The cat's here.", "Elle était là, l'été !", "a\tb  c", "日本語 \u2581 👍🏽"] * 3
 CONFIGS = {
@@ -24,7 +25,7 @@ CONFIGS = {
     "bpe": TextConfig(unit="subword", algorithm="bpe", size=400),
 }
 LEARNT = {name: TextField.learn(config, TEXTS, seed=1) for name, config in CONFIGS.items()}
-MUTATIONS = 600 if os.environ.get("SEQLOOM_FAULTS") == "full" else 60
+MUTATIONS = count(60, 600)
 
 
 def _refused(directory: Path) -> str:

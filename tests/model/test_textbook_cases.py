@@ -10,7 +10,7 @@ from seqloom.config import LabelHeadConfig, ModelConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import END, Numbers, Symbols
 from seqloom.model import HeadModel, Memory, Source, build, build_sequence_model
-from seqloom.nn.dropout import Dropout
+from seqloom.nn.modules import Dropout
 from tests.model.models import FORMS, READING, UNITS, model_of, recurrent, sources, transformer
 
 HEADS = [

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from seqloom.nn.dropout import Dropout
+from seqloom.nn.modules import Dropout
 
 COUNT = 200_003  # no multiple of the values decided at once
 each_share = pytest.mark.parametrize("share", [0.1, 0.2, 0.5, 0.9])

@@ -12,6 +12,7 @@ from sacrebleu.metrics.chrf import CHRF
 import seqloom
 from seqloom.api.load import load_text_predictor
 from seqloom.errors import ConfigError
+from seqloom.fields import END, UNK
 from seqloom.prediction import Output, TextPredictor
 from tests.counts import count
 from tests.runs.finished import make_run
@@ -131,7 +132,23 @@ def test_input_that_is_too_long_is_cut_and_said_to_be(model: TextPredictor) -> N
 
 
 def test_unseen_symbols_are_read_as_unknown(model: TextPredictor) -> None:
-    assert model("åßç").source == ("<unk>", "<unk>", "<unk>", "<end>")
+    output = model("åßç")
+    assert model.source.rows(["åßç"])[0].tolist() == [UNK, UNK, UNK, END]
+    assert output.source == ("å", "ß", "ç", "<end>")
+    assert output.source_offsets == ((0, 1), (1, 2), (2, 3), (3, 3))
+
+
+def test_tokens_know_where_they_stand_in_what_was_read_and_written(model: TextPredictor) -> None:
+    limit = model.config.data.max_source
+    for output, given in zip(
+        model.predict([SOURCES[0], "b" * (limit + 9)]), [SOURCES[0], "b" * limit], strict=True
+    ):
+        read = [given[start:end] for start, end in output.source_offsets]
+        assert "".join(read) == given
+        assert [token.offsets for token in output.tokens][-1] == (len(output.text),) * 2
+        assert output.text == "".join(
+            output.text[slice(*token.offsets or ())] for token in output.tokens
+        )
 
 
 def test_an_output_is_plain_json(model: TextPredictor) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from seqloom.drawing.curves import Curves
-from seqloom.explain.compute.attention_map import AttentionMap
+from seqloom.explanations.attention_map import AttentionMap
 from seqloom.metrics import Interval, Score
 from seqloom.reports.pages import RunReport
 from seqloom.tasks.report_rows import ReportRow

@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.api.train import TrainingResult, train
+from seqloom.api.train import train
+from seqloom.api.training_result import TrainingResult
 from seqloom.data import Data
 from seqloom.errors import Interrupted
-from seqloom.runs.observer import SilentObserver
+from seqloom.runs.progress import SilentObserver
 from seqloom.store import Checkpoint, RunDirectory
 from seqloom.training import Update
 

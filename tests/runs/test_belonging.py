@@ -106,7 +106,7 @@ def test_a_damaged_best_step_is_named(run: Path, capsys: pytest.CaptureFixture[s
     assert note in error
     assert "model.safetensors: its bytes have changed" in error
     assert describe_model(model)["notes"] == [note]
-    assert any(note in line for line in describe(run))
+    assert any(note in line for line in describe(run).lines())
 
 
 def test_all_steps_damaged(run: Path, tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.errors import ConfigError, Interrupted, RunError
 from seqloom.fields import load_text
-from seqloom.runs.observer import Plan, SilentObserver
-from seqloom.runs.progress import Origin, Progress
+from seqloom.runs.progress import Origin, Plan, Progress, SilentObserver
 from seqloom.store import Checkpoint, RunDirectory
 from tests.runs.support import PAIRS, Options, assert_same, at, interrupt, last, options, trained
 
@@ -58,7 +57,7 @@ def test_it_begins_with_the_weights_and_fields_of_the_other(old: Path, tmp_path:
     (event,) = [each for each in RunDirectory(run).events() if each["event"] == "begun"]
     event.pop("time")
     assert event == {"event": "begun", "step": 0, "from": f"{old}, step {best(old)}"}
-    assert f"begun from {old}, step {best(old)}" in describe(run)
+    assert f"begun from {old}, step {best(old)}" in describe(run).lines()
 
 
 def best(run: Path) -> int:

@@ -132,7 +132,7 @@ def test_alignments_are_learnt_from_and_resumed_exactly(sounds: Path, tmp_path: 
     one, two = (tensors(tmp_path / name, 4) for name in ("one", "two"))
     assert one.keys() == two.keys() >= {"aligner.output.weight", "aligner.output.bias"}
     assert all(torch.equal(one[name], two[name]) for name in one)
-    assert "aligner: output layer" in "\n".join(describe(tmp_path / "one"))
+    assert "aligner: output layer" in "\n".join(describe(tmp_path / "one").lines())
     sounds.write_text(f"{sounds.read_text()}0.wav\t{'lo' * 40}\n")
     with pytest.raises(DataError, match=r"sounds\.tsv:17: the target has 80 symbols and the rec"):
         train(sounds, tmp_path / "three", valid=sounds, options=chosen)

@@ -6,7 +6,7 @@ import torch
 from seqloom.config import ModelConfig
 from seqloom.fields import Symbols
 from seqloom.model import build_sequence_model
-from seqloom.runs.parameter_table import parameter_lines
+from seqloom.runs.parameter_table import parameter_table
 from tests.counts import count
 from tests.model.forecast_models import MODELS as FORECASTS
 from tests.model.forecast_models import model as forecaster
@@ -17,8 +17,7 @@ def lines_of(config: ModelConfig, *, size: int) -> list[tuple[int, str]]:
     """Counts and names of a model that takes no memory."""
     with torch.device("meta"):
         model = build_sequence_model(config, source=Symbols(size), target=Symbols(size))
-    split = (line.strip().split("  ") for line in parameter_lines(model))
-    return [(int(number.replace(",", "")), words) for number, words in split]
+    return [(each.parameters, each.name) for each in parameter_table(model)]
 
 
 def test_every_part_of_every_model_has_a_name_and_counts_once() -> None:
@@ -37,7 +36,7 @@ def test_every_part_of_a_forecast_has_a_name(name: str) -> None:
     """At once or fed back."""
     network = forecaster(name)
     total = sum(parameter.numel() for parameter in network.parameters())
-    assert parameter_lines(network)[-1].split() == [f"{total:,}", "total"]
+    assert parameter_table(network)[-1] == ("total", total)
 
 
 def test_blocks_are_counted_as_in_the_texts() -> None:

@@ -12,7 +12,7 @@ from seqloom.config import PRESETS, merge, parse, validate
 from seqloom.data import Corpus, Data
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import load_text
-from seqloom.runs.observer import SilentObserver
+from seqloom.runs.progress import SilentObserver
 from tests.runs.support import PAIRS, options, trained, write_pairs
 
 

@@ -17,7 +17,7 @@ from seqloom.data import WordVectors, write_vectors
 from seqloom.errors import ConfigError, DataError
 from seqloom.model import token_table
 from seqloom.runs.learner import new_network
-from seqloom.runs.observer import SilentObserver
+from seqloom.runs.progress import SilentObserver
 from seqloom.store import RunDirectory
 from tests.runs.support import PAIRS, Crash, assert_same, at, crash, last, options, tensors
 

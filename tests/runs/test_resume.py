@@ -9,7 +9,7 @@ import torch
 
 from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.runs.observer import Plan, SilentObserver
+from seqloom.runs.progress import Plan, SilentObserver
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.runs.support import (

@@ -11,9 +11,8 @@ from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.data import Corpus
 from seqloom.errors import DivergedError
-from seqloom.runs.diagnosis import diagnose, symbol_guess_loss
-from seqloom.runs.observer import SilentObserver
-from seqloom.runs.progress import Monitor, Validation
+from seqloom.runs.held_out import diagnose, symbol_guess_loss
+from seqloom.runs.progress import Monitor, SilentObserver, Validation
 from seqloom.store import RunDirectory
 from tests.runs.support import PAIRS, history, last, options, trained
 
@@ -123,7 +122,7 @@ def test_guessing_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     tokens = [token for row in asked.batch(np.arange(len(asked))).target for token in row]
     expected = -sum(np.log(counts[token] / sum(counts)) for token in tokens) / len(tokens)
     assert symbol_guess_loss(learnt, asked, items.count) == pytest.approx(expected)
-    monkeypatch.setattr("seqloom.runs.diagnosis.CHUNK_SIZE", 7)
+    monkeypatch.setattr("seqloom.runs.held_out.CHUNK_SIZE", 7)
     assert symbol_guess_loss(learnt, asked, items.count) == pytest.approx(expected)
 
 

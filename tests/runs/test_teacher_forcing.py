@@ -97,7 +97,7 @@ def test_the_exposure_gap_is_an_event_and_described(preset: str, tmp_path: Path)
     gaps = [each["gap"] for each in events if each["event"] == "validation"]
     assert gaps == [each["gap"] for each in history(run)]
     assert all(gap != 0 for gap in gaps)
-    lines = [line for line in describe(run) if "exposure gap" in line]
+    lines = [line for line in describe(run).lines() if "exposure gap" in line]
     assert [float(line.split("exposure gap ")[1].split()[0]) for line in lines] == [
         round(gap, 3) for gap in gaps
     ]

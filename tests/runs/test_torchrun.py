@@ -14,10 +14,10 @@ import pytest
 import tomli_w
 import torch
 
-from seqloom.api.train import TrainingResult
+from seqloom.api.training_result import TrainingResult
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
-from seqloom.runs.processes.torchrun_environment import TorchrunEnvironment, torchrun_environment
+from seqloom.runs.device import TorchrunEnvironment, torchrun_environment
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.runs.nursery import ROOT, Nursery, nursery

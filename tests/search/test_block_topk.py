@@ -7,8 +7,7 @@ import torch
 
 from seqloom.model import Memory
 from seqloom.search import Limits
-from seqloom.search.block_topk import continuations_by_blocks
-from seqloom.search.continuations import candidates
+from seqloom.search.continuations import candidates, continuations_by_blocks
 from seqloom.search.frontier import Choices, Continuations, Frontier, Notes
 from tests.search.stubs import Scripted
 

@@ -10,7 +10,7 @@ import torch
 
 from seqloom.errors import ConfigError
 from seqloom.fields import END
-from seqloom.nn.counter_rng import gumbels, hash_counter, uniforms
+from seqloom.nn.modules import gumbels, hash_counter, uniforms
 from seqloom.search import Greedy, Limits, Sample
 from tests.search.stubs import (
     Script,

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,10 +14,19 @@ from typing import Any, NamedTuple
 from seqloom.config import ServingConfig
 from seqloom.prediction import Predictor
 from seqloom.serving.guard import Access
-from seqloom.serving.processes import Process
+from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.server import Server, bind_socket, server_for
+from seqloom.serving.service import Service
 
-__all__ = ["Answer", "Served", "serving"]
+__all__ = ["Answer", "Served", "serving", "until"]
+
+
+def until(happens: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait until a condition holds; a busy machine may take its time."""
+    end = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < end, "it never happens"
+        time.sleep(0.01)
 
 
 class Answer(NamedTuple):
@@ -44,6 +53,12 @@ class Served:
 
     server: Server
     port: int
+
+    @property
+    def service(self) -> Service:
+        """What is behind the server, where that is in this process."""
+        found: Service = self.server.service
+        return found
 
     @property
     def address(self) -> str:
@@ -100,12 +115,12 @@ def serving(
     access: Access | None = None,
     *,
     port: int = 0,
-    processes: Sequence[Process] = (),
+    template: ProcessTemplate | None = None,
     **limits: Any,
 ) -> Iterator[Served]:
     """A server of these models in another thread, until the end of the block."""
     listening = bind_socket("127.0.0.1", port)
-    server = server_for(models, access or Access(), ServingConfig(**limits), processes)
+    server = server_for(models, access or Access(), ServingConfig(**limits), template)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
     thread.start()
     while not server.started and thread.is_alive():

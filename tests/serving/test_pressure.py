@@ -20,21 +20,12 @@ from tests.counts import count
 from tests.prediction.untrained import SOURCES
 from tests.runs.finished import make_run
 from tests.serving.kinds import series
-from tests.serving.support import Served, serving
+from tests.serving.support import Served, serving, until
 from tests.serving.wrapped import POISON, endless, poisoned, slow, slow_forecaster
 
 pytestmark = pytest.mark.faults
 
 REQUEST = b"POST /v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-
-
-def until(happens: object, seconds: float = 20.0) -> None:
-    """Wait until a condition holds; a busy machine may take its time."""
-    assert callable(happens)
-    end = time.monotonic() + seconds
-    while not happens():
-        assert time.monotonic() < end, "it never happens"
-        time.sleep(0.01)
 
 
 def settled(served: Served) -> dict[str, int]:

@@ -1,9 +1,14 @@
 """Inputs that another process decodes come to what they come to here (RELIABILITY D6)."""
 
+import json
 import os
 import signal
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,35 +17,56 @@ from seqloom.engine.selection import select_engine
 from seqloom.errors import SeqloomError
 from seqloom.prediction import (
     ContinuousBatch,
+    Output,
     OutputOptions,
     PendingInput,
     PredictionRequest,
+    TextPredictor,
     WholeBatch,
     batch_key,
     fits_whole_batch,
 )
 from seqloom.search import Beam, MinimumRisk, Sample, Search
 from seqloom.serving.errors import ProcessLost
-from seqloom.serving.processes import Decoding, Process, RemoteDecoding, fork_processes
+from seqloom.serving.jobs import RenderedOutput
+from seqloom.serving.processes import (
+    Decoding,
+    Process,
+    ProcessTemplate,
+    RemoteDecoding,
+    fork_template,
+)
 from tests.prediction.untrained import SOURCES, untrained
 from tests.serving.searches import assert_same, each_search
-from tests.serving.support import Served, serving
+from tests.serving.support import Served, serving, until
+from tests.serving.wrapped import slow
 
 MODEL = untrained("transformer")
 BEAM = Beam(3)
 
 
+@contextmanager
+def forked(model: TextPredictor) -> Iterator[Process]:
+    """A process with a model, which ends with the block."""
+    template = ProcessTemplate({"model": model})
+    process = template.fork()
+    try:
+        yield process
+    finally:
+        process.close()
+        template.close()
+
+
 @pytest.fixture
 def process() -> Iterator[Process]:
-    made = Process({"model": MODEL})
-    yield made
-    made.close()
+    with forked(MODEL) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def away() -> Iterator[Served]:
-    """A server whose only worker has a process."""
-    with serving({"model": MODEL}, processes=[Process({"model": MODEL})]) as served:
+    """A server whose workers have processes."""
+    with serving({"model": MODEL}, template=ProcessTemplate({"model": MODEL})) as served:
         yield served
 
 
@@ -55,7 +81,7 @@ def waiting(search: Beam = BEAM) -> list[PendingInput[str]]:
 def decoded(running: Decoding[str], *, without: str = "") -> dict[str, str]:
     """The first comes alone, the others after two steps."""
     first, *others = waiting()
-    outputs = running.add([first])
+    outputs = {**running.add([first])}
     for _ in range(2):
         outputs |= {} if running.done else running.advance()
     outputs |= running.add(others)
@@ -63,7 +89,14 @@ def decoded(running: Decoding[str], *, without: str = "") -> dict[str, str]:
         running.cancel({without})
     while not running.done:
         outputs |= running.advance()
-    return {tag: output.text for tag, output in outputs.items()}
+    return {tag: text_of(output) for tag, output in outputs.items()}
+
+
+def text_of(output: Output | RenderedOutput) -> str:
+    if isinstance(output, Output):
+        return output.text
+    text: str = json.loads(output.json)["text"]
+    return text
 
 
 FITTED = replace(MODEL, engine=select_engine(MODEL.network))
@@ -72,14 +105,11 @@ FITTED = replace(MODEL, engine=select_engine(MODEL.network))
 def test_what_is_searched_as_a_whole_is_the_same() -> None:
     """In this process and in another; what is given up is left out."""
     expected = decoded(ContinuousBatch(FITTED))
-    process = Process({"model": FITTED})
-    try:
+    with forked(FITTED) as process:
         remote: RemoteDecoding[str] = RemoteDecoding(process, "model", whole=True)
         assert decoded(remote) == decoded(WholeBatch(FITTED)) == expected
         without = decoded(WholeBatch(FITTED), without="input 2")
         assert without == {tag: text for tag, text in expected.items() if tag != "input 2"}
-    finally:
-        process.close()
 
 
 def test_a_server_searches_plain_inputs_as_a_whole() -> None:
@@ -148,44 +178,97 @@ def test_an_error_ends_its_batch_alone(process: Process) -> None:
         other.advance()
 
 
-def test_a_process_that_is_killed_is_missed() -> None:
-    process = Process({"model": MODEL})
+def test_a_process_that_is_killed_is_missed(process: Process) -> None:
     away: RemoteDecoding[str] = RemoteDecoding(process, "model")
     away.add(waiting())
     os.kill(process.pid, signal.SIGKILL)
     with pytest.raises(ProcessLost):
         away.advance()
-    process.close()
+    until(lambda: not exists(process.pid))  # and no zombie is left
 
 
-def test_it_goes_with_the_server() -> None:
+def test_it_goes_with_the_server(process: Process) -> None:
     """Signals to stop leave it at its work; it ends when nobody asks any more."""
-    process = Process({"model": MODEL})
     away: RemoteDecoding[str] = RemoteDecoding(process, "model")
     away.add(waiting())
     os.kill(process.pid, signal.SIGTERM)
     away.advance()
     process.close()
-    with pytest.raises(ProcessLookupError):
-        os.kill(process.pid, 0)
+    assert not exists(process.pid)
 
 
-def test_a_request_outlives_its_process() -> None:
-    """Whatever it had begun is decoded here, and nobody notices."""
-    process = Process({"model": MODEL})
+def exists(process: int) -> bool:
+    """Whether there is such a process, were it only for its parent to read how it ended."""
+    return Path(f"/proc/{process}").exists()
+
+
+def processes_of(served: Served) -> list[int]:
+    """The processes of the workers, as they are now."""
+    scheduler = served.service.scheduler
+    every = [*scheduler.workers, scheduler.express]
+    return [each.process.pid for each in every if each.process is not None]
+
+
+def test_a_request_outlives_its_process(capsys: pytest.CaptureFixture[str]) -> None:
+    """D9: whatever it had begun is decoded anew, and whoever asks does not notice.
+
+    Each process is replaced within five seconds, busy or idle, counted, and named in the log.
+    """
     expected = [output.text for output in MODEL.predict(SOURCES, search=BEAM)]
     asked = {"search": {"kind": "beam", "width": 3}}
-    with serving({"model": MODEL}, processes=[process]) as served:
-        for _ in range(2):
+    with serving({"model": MODEL}, template=ProcessTemplate({"model": MODEL})) as served:
+        first = processes_of(served)
+        for number in range(1, 4):
             answer = served.predict(*SOURCES, **asked)
             assert [each["text"] for each in answer.json["outputs"]] == expected
             events = served.events(SOURCES[0], **asked)
             assert [data["output"]["text"] for kind, data in events if kind == "output"] == [
                 expected[0]
             ]
-            os.kill(process.pid, signal.SIGKILL)
+            lost = processes_of(served)
+            for process in lost:
+                os.kill(process, signal.SIGKILL)
+            until(lambda: not set(lost) & set(processes_of(served)), seconds=5.0)  # noqa: B023
+            assert not any(map(exists, lost))
+            assert len(processes_of(served)) == len(first)
+            assert served.counts()["seqloom_processes_lost_total"] == number * len(first)
+    log = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    named = [each["process"] for each in log if each["event"] == "process lost"]
+    assert set(first) <= set(named)
+    assert len([each for each in log if each["event"] == "process replaced"]) == len(named)
+
+
+def test_requests_under_way_outlive_their_processes() -> None:
+    """All processes are killed again and again while clients ask: every request is answered."""
+    model, _ = slow(0.01)
+    template = ProcessTemplate({"model": model})
+    expected = {text: model.predict([text])[0].text for text in SOURCES}
+    with serving({"model": model}, template=template) as served, ThreadPoolExecutor(6) as pool:
+        answers = [pool.submit(served.predict, text) for text in SOURCES * 6]
+        for _ in range(2):
+            time.sleep(0.2)
+            for process in processes_of(served):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+        for text, answer in zip(SOURCES * 6, answers, strict=True):
+            found = answer.result()
+            if found.status == 503:  # it was in two of the processes that were killed
+                assert found.headers["retry-after"] == "1"
+            else:
+                assert found.json["outputs"][0]["text"] == expected[text]
+
+
+def test_without_the_template_threads_decode() -> None:
+    """Where no process can be made any more, what was asked is answered still."""
+    template = ProcessTemplate({"model": MODEL})
+    with serving({"model": MODEL}, template=template) as served:
+        os.kill(template.pid, signal.SIGKILL)
+        for process in processes_of(served):
+            os.kill(process, signal.SIGKILL)
+        answer = served.predict(*SOURCES).json["outputs"]
+        assert [each["text"] for each in answer] == [each.text for each in MODEL.predict(SOURCES)]
 
 
 def test_one_core_needs_none() -> None:
-    assert fork_processes({"model": MODEL}, 1) == []
+    assert fork_template({"model": MODEL}, 1) is None
     assert issubclass(ProcessLost, SeqloomError)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from seqloom.errors import DivergedError, RunError
 from seqloom.store import RunDirectory, SkippedCheckpoint, average_tensors
-from seqloom.store.tensors import Tensors
+from seqloom.store.checkpoints import Tensors
 from tests.counts import count
 from tests.store.support import (
     assert_is,

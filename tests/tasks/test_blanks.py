@@ -307,7 +307,9 @@ def test_inputs_that_cannot_be_filled_in(learnt: Path) -> None:
 def test_check_and_describe(learnt: Path) -> None:
     lines = list(check_data(TrainingRequest(TEXTS, options=chosen())))
     assert any(line.startswith("target: blanks for one symbol each") for line in lines)
-    assert any(line.startswith("target: blanks for one symbol") for line in describe(learnt))
+    assert any(
+        line.startswith("target: blanks for one symbol") for line in describe(learnt).lines()
+    )
 
 
 def test_a_vocabulary_that_grows_keeps_the_two_sides_alike(learnt: Path, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_each_pair_of_kinds_is_learnt(learnt: tuple[Task, Path]) -> None:
     scores = {score.name: score for score in evaluate(model, task.rows).scores}
     assert scores[task.main].value >= task.good
     assert ("perplexity" in scores) == (task.target != "number")
-    words = "\n".join(describe(run))
+    words = "\n".join(describe(run).lines())
     assert f"source: {model.source.describe()}" in words
     assert task.main in words
 
@@ -238,7 +238,7 @@ def test_labels_are_learnt_from_every_row(
     short = chosen(task, updates=1, validate_every=1)
     assert sentence in list(check_data(TrainingRequest(rows, options=short)))
     train(rows, tmp_path / "run", options=short, valid=rows[-20:])
-    assert sentence in describe(tmp_path / "run")
+    assert sentence in describe(tmp_path / "run").lines()
     told: list[str] = []
     with pytest.raises(DataError, match="1 row cannot be used"):
         told.extend(check_data(TrainingRequest([("red", ""), *rows], options=short)))

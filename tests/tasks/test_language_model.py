@@ -15,7 +15,7 @@ from seqloom.baselines import ngrams
 from seqloom.config import TextConfig, merge
 from seqloom.errors import ConfigError
 from seqloom.prediction import TextPredictor
-from seqloom.runs.observer import Plan, SilentObserver
+from seqloom.runs.progress import Plan, SilentObserver
 from seqloom.search import Greedy, Sample
 from seqloom.tasks import Evaluation
 from tests.runs.support import Watching, assert_same, at, interrupt, last, tensors

@@ -15,7 +15,8 @@ from seqloom.fields import EMPTY, END, START
 from seqloom.model import HeadModel, SequenceModel, Source
 from seqloom.model.ensemble import network_ensemble
 from seqloom.model.heads import TagsHead
-from seqloom.nn.dropout import Dropout
+from seqloom.nn.combine import Readout
+from seqloom.nn.modules import Dropout
 from seqloom.search import Greedy, Limits, run_to_end
 from seqloom.training.free_running import (
     NEVER_WRITTEN,
@@ -323,7 +324,10 @@ def test_what_cannot_be_done_is_refused() -> None:
             check_forcing(training(forcing=forcing, truncate=4), built)
     with pytest.raises(ConfigError, match="does not read what it writes"):
         check_forcing(training(forcing="never"), network_ensemble([model, model]))
-    head = HeadModel(model.encoder, TagsHead(6, 4))
-    for options in ({"forcing": "never"}, {"truncate": 2}):
-        with pytest.raises(ConfigError, match="this model"):
-            check_forcing(training(**options), head)
+    head = HeadModel(model.encoder, TagsHead(Readout(6, "affine"), 4))
+    check_forcing(training(truncate=2), head)
+    with pytest.raises(ConfigError, match="this model"):
+        check_forcing(training(forcing="never"), head)
+    attentive = HeadModel(setting("plain sinusoids")[0].encoder, head.head)
+    with pytest.raises(ConfigError, match="this model has no state that goes on from step to step"):
+        check_forcing(training(truncate=2), attentive)

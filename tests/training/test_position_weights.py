@@ -11,8 +11,7 @@ from torch import Tensor
 from seqloom.fields import EMPTY, END
 from seqloom.model import SequenceModel, Source
 from seqloom.training import Example, PositionWeights
-from seqloom.training.loss import backward
-from seqloom.training.position_weights import LossKind
+from seqloom.training.loss import LossKind, backward
 from tests.training.support import network
 
 LENGTHS = np.array([2, 5, 3, 1, 4], np.int32)

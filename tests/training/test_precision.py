@@ -6,8 +6,7 @@ import torch
 from seqloom.errors import ConfigError
 from seqloom.model import SequenceModel
 from seqloom.training import check_precision
-from seqloom.training.loss import Precision, backward
-from seqloom.training.precision import BFLOAT16_FEATURES, precision_of
+from seqloom.training.loss import BFLOAT16_FEATURES, Precision, backward, precision_of
 from tests.model.models import NAMED, model_of
 from tests.training.support import example, training
 

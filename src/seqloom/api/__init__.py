@@ -6,16 +6,17 @@ from seqloom.api.console import Console
 from seqloom.api.describe import describe
 from seqloom.api.documents import DocumentRequest, predict_document
 from seqloom.api.evaluate import evaluate
-from seqloom.api.export import export
 from seqloom.api.glossary import GlossaryEffect, evaluate_glossary
-from seqloom.api.import_run import import_run
+from seqloom.api.interchange import export, import_run
 from seqloom.api.load import load, load_text_predictor
 from seqloom.api.optimize import MeasuredForm, Optimization, OptimizeRequest, optimize
 from seqloom.api.report import report, write_report
 from seqloom.api.score import score_rows
 from seqloom.api.search_errors import SearchErrors, search_errors
 from seqloom.api.sweep import SweepResult, Trial, sweep
-from seqloom.api.train import TrainingResult, train
+from seqloom.api.train import train
+from seqloom.api.training_result import TrainingResult
+from seqloom.explain import plots
 from seqloom.tasks import Evaluation, EvaluationResult
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "load",
     "load_text_predictor",
     "optimize",
+    "plots",
     "predict_document",
     "report",
     "score_rows",

@@ -1,6 +1,5 @@
 """Training on a terminal: a bar while it goes, a few plain lines at each validation."""
 
-import math
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -11,18 +10,22 @@ from rich.console import Console as Terminal
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from seqloom.config import ColumnConfig, Config
-from seqloom.runs.observer import Plan, SilentObserver, TrainingObserver, ValidationSample
-from seqloom.runs.processes.torchrun_environment import torchrun_environment
-from seqloom.runs.progress import Validation
+from seqloom.api.notebook_progress import NotebookProgress
+from seqloom.api.progress_words import RunningFigures, plan_summary
+from seqloom.runs.device import torchrun_environment
+from seqloom.runs.progress import (
+    Plan,
+    SilentObserver,
+    TrainingObserver,
+    Validation,
+    ValidationSample,
+)
 from seqloom.tasks import Task, task_of
 from seqloom.training import Update
 
 __all__ = ["Console", "Watch", "open_observer"]
 
-NO_UNITS = {"none": "nothing"}  # columns that are made of nothing
 LINE_EVERY = 60.0  # seconds without a line, at most, where there is no bar
-SMOOTH = 0.95  # of what was shown before, in the running figures
 
 
 Watch = TrainingObserver | bool | None
@@ -30,9 +33,13 @@ Watch = TrainingObserver | bool | None
 
 
 def open_observer(watch: Watch) -> AbstractContextManager[TrainingObserver]:
-    """What watches: where nothing is said, the console in a terminal or a notebook, else nobody."""
-    if watch is True or (watch is None and (sys.stderr.isatty() or _in_notebook())):
-        return Console()
+    """What watches: where nothing is said, the notebook or the console in a terminal, or nobody."""
+    if watch is True or watch is None:
+        notebook = _open_notebook()
+        if notebook is not None:
+            return notebook
+        if watch or sys.stderr.isatty():
+            return Console()
     return nullcontext(watch or SilentObserver())
 
 
@@ -58,7 +65,7 @@ class Console:
             disable=not (self.terminal.is_terminal and self.speaks),
         )
         self.task = self.bar.add_task("training", total=None, visible=False, figures="")
-        self.loss = self.speed = math.nan
+        self.running = RunningFigures()
         self.held_out = ""
         self.kind: Task[Any] | None = None
         self.began = self.spoke = time.monotonic()
@@ -86,7 +93,7 @@ class Console:
         self.kind = task_of(plan.config)
         for note in plan.notes:
             self.terminal.print(Text(note, style="yellow"))
-        self.terminal.print(Text(_summary(plan)))
+        self.terminal.print(Text(plan_summary(plan)))
         if plan.start:
             self.terminal.print(Text(f"going on after update {plan.start:,}"))
         self.updates = plan.config.training.updates
@@ -98,9 +105,9 @@ class Console:
         self.bar.update(self.task, total=updates)
 
     def on_update(self, update: Update) -> None:
-        self.loss = _blend(self.loss, update.loss)
-        self.speed = _blend(self.speed, update.tokens / update.seconds)
-        figures = f"loss {self.loss:.3f}{self.held_out}  {self.speed:,.0f} tokens/s"
+        self.running.add(update)
+        loss, speed = str(self.running).split(" · ")
+        figures = f"{loss}{self.held_out}  {speed}"
         self.bar.update(self.task, completed=update.step, figures=figures)
         if self.bar.disable and time.monotonic() - self.spoke >= LINE_EVERY:
             done = f"update {update.step:,} of {self.updates:,} · {self._minutes:.1f} min"
@@ -114,7 +121,7 @@ class Console:
         self._print(
             Text.assemble(
                 (f"update {validation.step:,}", "bold"),
-                f" · {self._minutes:.1f} min · training loss {self.loss:.3f} · held-out: "
+                f" · {self._minutes:.1f} min · training loss {self.running.loss:.3f} · held-out: "
                 f"{self._describe(validation)}",
                 (" · best so far", "green") if best else "",
             )
@@ -142,38 +149,12 @@ class Console:
         self.terminal.print(Text(sentence, style="bold"))
 
 
-def _in_notebook() -> bool:
-    """Whether this is IPython, in a notebook or a terminal."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return shell is not None
+def _open_notebook() -> NotebookProgress | None:
+    """Progress in the notebook whose kernel this is; None in a terminal, IPython's included."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display
 
-
-def _blend(before: float, now: float) -> float:
-    return now if math.isnan(before) else SMOOTH * before + (1 - SMOOTH) * now
-
-
-def _summary(plan: Plan) -> str:
-    config = plan.config
-    return (
-        f"{plan.rows:,} rows to learn from, {plan.held_out_rows:,} held out · "
-        f"{_units(config)} · {_kinds(config)} model of "
-        f"{plan.parameters:,} parameters · {config.training.updates:,} updates "
-        f"of {config.training.batch_tokens:,} positions"
-    )
-
-
-def _kinds(config: Config) -> str:
-    """The kinds of encoder and decoder, in one word where they are the same."""
-    kinds = config.model.encoder.kind, config.model.decoder.kind
-    return "-to-".join(dict.fromkeys(kind for kind in kinds if kind != "none"))
-
-
-def _units(config: Config) -> str:
-    source, target = _unit(config.source), _unit(config.target)
-    return source if source == target else f"{source} to {target}"
-
-
-def _unit(column: ColumnConfig) -> str:
-    """What a column is made of, in a word."""
-    unit: str = getattr(column, "unit", column.kind.rstrip("s"))
-    return NO_UNITS.get(column.kind, f"{unit}s")
+    return NotebookProgress(display({"text/plain": "preparing"}, raw=True, display_id=True))

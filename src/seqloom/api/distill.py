@@ -22,14 +22,15 @@ from typing import Any
 import numpy as np
 
 from seqloom.api.load import load
-from seqloom.api.train import TrainingResult, train
+from seqloom.api.train import train
+from seqloom.api.training_result import TrainingResult
 from seqloom.config import merge
 from seqloom.data import Corpus, read_lines
 from seqloom.errors import ConfigError, RunError
 from seqloom.metrics import Score
 from seqloom.prediction import Predictor
 from seqloom.runs.contents import best_step
-from seqloom.runs.observer import SilentObserver, TrainingObserver
+from seqloom.runs.progress import SilentObserver, TrainingObserver
 from seqloom.search import Search
 from seqloom.store import RunDirectory, durable
 from seqloom.tasks import task_of

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from seqloom.data.readers.lines import file_name, open_binary
 from seqloom.documents import (
     Document,
     DocumentOptions,
@@ -18,6 +17,7 @@ from seqloom.documents import (
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import UNK, Field
 from seqloom.prediction import Output, Predictor
+from seqloom.readers.lines import file_name, open_binary
 
 __all__ = ["Ask", "DocumentRequest", "predict_document", "read_document"]
 

@@ -18,7 +18,7 @@ from seqloom.runs.weights import check_fit, load_weights, materialize, meta_devi
 from seqloom.store import Checkpoint, RunDirectory
 from seqloom.tasks import task_of
 
-__all__ = ["load", "load_text_predictor"]
+__all__ = ["load", "load_text_predictor", "read_network"]
 
 
 def load(

@@ -13,28 +13,38 @@ import torch
 from torch import Tensor
 
 from seqloom.api.console import Watch, open_observer
+from seqloom.api.training_result import TrainingResult, not_validated
 from seqloom.config import Overrides, column_overrides, merge
 from seqloom.data import Data, DataLike, as_data, data_files, has_names, join_targets
 from seqloom.drawing.curves import Curves, draw_curves
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import best_step, model_weights
-from seqloom.runs.diagnosis import diagnose
-from seqloom.runs.fine_tuning import PretrainedRun, open_pretrained_run
+from seqloom.runs.device import torchrun_environment
+from seqloom.runs.held_out import diagnose
 from seqloom.runs.learner import Learner, new_network
-from seqloom.runs.observer import Plan, TrainingObserver, ValidationSample
 from seqloom.runs.prepare import PreparedData
-from seqloom.runs.pretrained_embeddings import PretrainedEmbeddings
-from seqloom.runs.pretrained_front_end import PretrainedFrontEnd
+from seqloom.runs.pretrained import (
+    PretrainedEmbeddings,
+    PretrainedFrontEnd,
+    PretrainedRun,
+    open_pretrained_run,
+)
 from seqloom.runs.processes.signals import StopRequest, stop_signals
 from seqloom.runs.processes.torchrun import LeaderMessage, follow, join_ranks, lead
-from seqloom.runs.processes.torchrun_environment import torchrun_environment
 from seqloom.runs.processes.workers import cores, local_workers, threads
-from seqloom.runs.progress import Progress, Validation, surroundings
+from seqloom.runs.progress import (
+    Plan,
+    Progress,
+    TrainingObserver,
+    Validation,
+    ValidationSample,
+    surroundings,
+)
 from seqloom.runs.request import TrainingRequest
 from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
 from seqloom.runs.time_budget import last_update, refit_schedule, validation_interval
-from seqloom.store import RunDirectory, average_tensors
+from seqloom.store import RunDirectory, average_tensors, take_request
 from seqloom.tasks import Task, open_learner, task_of, task_of_options, task_of_request
 from seqloom.training import PeerLostError, Ranks, Update
 
@@ -42,30 +52,6 @@ __all__ = ["TrainingResult", "train"]
 
 EVENT_EVERY = 20  # updates
 TARGET = "target"  # what targets are called that have no name
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """What `seqloom.train` gives back: where the run is and how good it became."""
-
-    run: Path
-    steps: int
-    seconds: float
-    best: Validation
-    diagnosis: str = ""  # what is wrong with it and what to try, if it has learnt nothing
-
-    @classmethod
-    def of(cls, directory: RunDirectory) -> "TrainingResult":
-        """What a finished run's own directory tells of it."""
-        step, latest = best_step(directory), directory.latest_checkpoint()
-        progress = Progress.from_dict((latest or step).progress())
-        best = next((each for each in progress.validations if each.step == step.number), None)
-        if best is None:
-            raise _not_validated(directory)
-        last = {"event": "verdict", "step": progress.step}
-        verdicts = [each for each in directory.events() if last.items() <= each.items()]
-        sentence = str(verdicts[-1]["sentence"]) if verdicts else ""
-        return cls(directory.path, progress.step, progress.seconds, best, sentence)
 
 
 def train(
@@ -212,10 +198,6 @@ def _apply_base(
     return request
 
 
-def _not_validated(directory: RunDirectory) -> RunError:
-    return RunError("no step was validated", place=directory.path, remedy="remove it, train again")
-
-
 class _Training:
     """One sitting of a run, as the first of its workers sees it."""
 
@@ -307,8 +289,11 @@ class _Training:
                 self._validate(stop)
                 if self._stop_reason:
                     return
-            if stop.asked or update.stop:
+            request = take_request(self.directory.path)
+            if stop.asked or update.stop or request == "stop":
                 raise self._save_and_interrupt()
+            if request == "save":
+                self.watch.on_message(f"step {self._save_unvalidated()} is saved")
 
     def _tell_schedule(self) -> None:
         """Say once how many updates fit into the time, and whenever that is measured anew."""
@@ -321,8 +306,9 @@ class _Training:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.directory.append_event({**event, "time": now})
 
-    def _record(self, event: dict[str, Any]) -> None:
-        self._append_event(event)
+    def _record(self, event: dict[str, Any], **texts: list[dict[str, str]]) -> None:
+        """Put an event among the others; texts are not for the boards of figures."""
+        self._append_event({**event, **texts})
         if self.board is not None:
             self.board.add_event(event)
 
@@ -414,13 +400,15 @@ class _Training:
         self.learner.progress = progress
         self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
         figures = {**dataclasses.asdict(validation), "seconds": progress.seconds}
-        self._record({"event": "validation", **figures})
+        shown = samples[: training.samples]
+        rows = [dataclasses.asdict(each) for each in shown]
+        self._record({"event": "validation", **figures}, samples=rows)
         best = progress.best(training.monitor) or validation
         choice = training.monitor, training.average, training.average_steps
         before = replace(progress, validations=progress.validations[:-1])  # should this step fail
         keep = {*progress.steps_to_average(*choice), *before.steps_to_average(*choice)}
         self.directory.prune({best.step, *keep})
-        self.watch.on_validation(validation, samples[: training.samples], best=best == validation)
+        self.watch.on_validation(validation, shown, best=best == validation)
 
     def _measure(self) -> tuple[dict[str, dict[str, Tensor]], Validation, list[ValidationSample]]:
         """What the step saves, what its weights or their average reach on held-out rows, and a few
@@ -453,20 +441,22 @@ class _Training:
         return found
 
     def _save_and_interrupt(self) -> Interrupted:
-        progress, path = self.learner.progress, self.directory.path
-        step = progress.step
-        if not any(each.step == step for each in progress.validations):  # else it was just saved
-            self.directory.save_checkpoint(step, self.learner.files(), progress=progress.as_dict())
-        return Interrupted(
-            "stopped",
-            remedy=f"step {step} is saved in {path}: give the same command again to go on",
-        )
+        saved = f"step {self._save_unvalidated()} is saved in {self.directory.path}"
+        return Interrupted("stopped", remedy=f"{saved}: give the same command again to go on")
+
+    def _save_unvalidated(self) -> int:
+        """Save the newest update, unless it was validated and saved just now; its step."""
+        progress = self.learner.progress
+        if not any(each.step == progress.step for each in progress.validations):
+            files = self.learner.files()
+            self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
+        return progress.step
 
     def _finish(self) -> TrainingResult:
         progress = self.learner.progress
         best = progress.best(self.config.training.monitor)
         if best is None:
-            raise _not_validated(self.directory)
+            raise not_validated(self.directory)
         self.watch.on_end(f"{self._stop_reason}; the best step is {best.step}")
         verdict = self._diagnose()
         return TrainingResult(self.directory.path, progress.step, progress.seconds, best, verdict)

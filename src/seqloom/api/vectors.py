@@ -12,9 +12,9 @@ from seqloom.config import DataConfig
 from seqloom.data import Data, Report, WordVectors, describe_data, read_rows
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import split_words
-from seqloom.fields.normalization import normalize
-from seqloom.fields.tokenizers import split_symbols
 from seqloom.remedies import Remedy, Setting
+from seqloom.tokenizers import split_symbols
+from seqloom.tokenizers.tokenizer import normalize
 
 __all__ = ["KINDS", "Word2VecOptions", "WordCorpus", "learn_vectors"]
 

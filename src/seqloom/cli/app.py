@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,17 @@ from typing import Annotated
 
 import typer
 
-from seqloom.cli.chat import chat
+from seqloom.cli.commands.chat import chat
+from seqloom.cli.commands.distill import distill
+from seqloom.cli.commands.evaluate import evaluate
+from seqloom.cli.commands.interchange import export, import_run
+from seqloom.cli.commands.lesson import lesson
+from seqloom.cli.commands.look import look, report
+from seqloom.cli.commands.optimize import optimize
+from seqloom.cli.commands.predict import predict
+from seqloom.cli.commands.serve import serve
+from seqloom.cli.commands.vectors import vectors
+from seqloom.cli.commands.watch import watch, watch_beside
 from seqloom.cli.data_options import (
     ColumnFlags,
     DataArgument,
@@ -20,18 +31,9 @@ from seqloom.cli.data_options import (
     RunArgument,
     TrainingDataOptions,
 )
-from seqloom.cli.distill import distill
-from seqloom.cli.evaluate import evaluate
-from seqloom.cli.interchange import export, import_run
-from seqloom.cli.lesson import lesson
-from seqloom.cli.look import look, report
-from seqloom.cli.optimize import optimize
 from seqloom.cli.option_groups import OptionGroup, add_command
 from seqloom.cli.panels import MACHINE, MODEL
-from seqloom.cli.predict import predict
-from seqloom.cli.serve import serve
 from seqloom.cli.terminal import behave_as_filter, print_hint, tolerate_lost_log
-from seqloom.cli.vectors import vectors
 from seqloom.cli.wording import CommandGroup
 from seqloom.errors import ConfigError
 
@@ -137,6 +139,14 @@ class TrainingOptions(OptionGroup):
             rich_help_panel=MODEL,
         ),
     ] = False
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="show the training in the browser as it goes on",
+            rich_help_panel=MACHINE,
+        ),
+    ] = False
     device: Annotated[
         str | None, typer.Option("--device", help="auto, cpu or cuda", rich_help_panel=MACHINE)
     ] = None
@@ -172,7 +182,7 @@ def train(
     given = {name: value for name, value in named.items() if value is not None}
     options = merge(options, {"training": given}) if given else options
     options = merge(load(training.config), options) if training.config else options
-    with Console() as console:
+    with watch_beside(run) if training.watch else nullcontext(), Console() as console:
         run_train(
             data,
             run,
@@ -200,7 +210,7 @@ def sweep(
 ) -> None:
     """Try many settings for a while and the better ones for longer; on an existing DIR, go on."""
     from seqloom.api.sweep import sweep as run_sweep
-    from seqloom.cli.sweep import report, train_command
+    from seqloom.cli.commands.sweep import report, train_command
 
     swept = run_sweep(
         data,
@@ -216,7 +226,8 @@ def sweep(
 
 
 for function in (
-    *(distill, predict, chat, serve, look, lesson, report, vectors, evaluate, optimize, export),
+    *(watch, distill, predict, chat, serve, look, lesson, report, vectors, evaluate, optimize),
+    export,
 ):
     command(function)
 app.command("import")(import_run)
@@ -238,7 +249,7 @@ def describe(run: RunArgument) -> None:
     """Show a run's fields, its parts with their parameter counts, and its held-out results."""
     from seqloom.api.describe import describe as run_describe
 
-    print("\n".join(run_describe(run)))
+    print(run_describe(run))
 
 
 @command

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ __all__ = [
     "JsonOption",
     "LineOptions",
     "ModelOptions",
+    "OverlongOption",
     "RunArgument",
     "TrainingDataOptions",
     "WithOption",
@@ -33,6 +34,15 @@ WithOption = Annotated[
         metavar="DIR",
         help="a further run of the same vocabulary",
         rich_help_panel=MODEL,
+    ),
+]
+OverlongOption = Annotated[
+    Literal["truncate", "error", "split"] | None,
+    typer.Option(
+        "--overlong",
+        help="what becomes of inputs that are longer than the model takes; as in training if "
+        "absent",
+        rich_help_panel=DATA,
     ),
 ]
 DataArgument = Annotated[

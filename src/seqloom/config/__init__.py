@@ -12,6 +12,7 @@ from seqloom.config.architecture.attention import (
 )
 from seqloom.config.architecture.decoders import (
     DECODERS,
+    CTCDecoderConfig,
     DecoderConfig,
     DecoderOptions,
     RecurrentDecoderConfig,
@@ -101,19 +102,28 @@ from seqloom.config.columns import (
     one_column,
     split_column,
 )
-from seqloom.config.facts import ColumnStatistics, Facts
-from seqloom.config.listing import OptionRow, option_names, option_rows
+from seqloom.config.columns.options import ColumnStatistics, Facts
 from seqloom.config.planning import check_columns, items_per_row, outline, plan, preset_kinds
 from seqloom.config.presets import PRESETS
 from seqloom.config.runtimes import RUNTIMES, RuntimeOptions
-from seqloom.config.schema import Config, DataConfig, SearchConfig
+from seqloom.config.schema import (
+    Config,
+    DataConfig,
+    OptionRow,
+    Overlong,
+    SearchConfig,
+    option_names,
+    option_rows,
+)
 from seqloom.config.search_methods import (
     BeamOptions,
+    BestPathOptions,
     CompletionsOptions,
     DiverseOptions,
     ExactOptions,
     ExhaustiveOptions,
     GreedyOptions,
+    PrefixBeamOptions,
     RiskOptions,
     SampleOptions,
     StochasticOptions,
@@ -129,10 +139,13 @@ from seqloom.config.serialization import (
     validate,
 )
 from seqloom.config.serving import ServingConfig, serving_config
-from seqloom.config.sweep_space import Choice, Range, SweepSpace, load_sweep_space
 from seqloom.config.tables import Overrides, leaves, merge
-from seqloom.config.teacher_forcing import (
+from seqloom.config.training import (
     FORCING,
+    OPTIMIZERS,
+    SCHEDULES,
+    AdamConfig,
+    AdamWConfig,
     AlwaysForcingConfig,
     ConstantForcingConfig,
     DecayForcingOptions,
@@ -141,17 +154,11 @@ from seqloom.config.teacher_forcing import (
     ForcingOptions,
     FreeRunningChoice,
     FreeRunningOptions,
+    FrozenPart,
     InverseSigmoidForcingConfig,
     LinearForcingConfig,
-    NeverForcingConfig,
-)
-from seqloom.config.training import (
-    OPTIMIZERS,
-    SCHEDULES,
-    AdamConfig,
-    AdamWConfig,
-    FrozenPart,
     MuonConfig,
+    NeverForcingConfig,
     OptimizerConfig,
     OptimizerOptions,
     SgdConfig,
@@ -183,9 +190,10 @@ __all__ = [
     "AttentionForm",
     "AttentionOptions",
     "BeamOptions",
+    "BestPathOptions",
     "BlanksConfig",
     "BlanksHeadConfig",
-    "Choice",
+    "CTCDecoderConfig",
     "ColumnConfig",
     "ColumnOptions",
     "ColumnStatistics",
@@ -241,13 +249,14 @@ __all__ = [
     "OptimizerConfig",
     "OptimizerOptions",
     "OptionRow",
+    "Overlong",
     "Overrides",
     "PictureConfig",
     "PictureFrontEndConfig",
     "PooledOptions",
     "PositionsConfig",
     "PositionsOptions",
-    "Range",
+    "PrefixBeamOptions",
     "RecurrentDecoderConfig",
     "RecurrentEncoderConfig",
     "RecurrentOptions",
@@ -268,7 +277,6 @@ __all__ = [
     "SourceOptions",
     "SsruConfig",
     "StochasticOptions",
-    "SweepSpace",
     "TagsConfig",
     "TagsHeadConfig",
     "TargetConfig",
@@ -296,7 +304,6 @@ __all__ = [
     "items_per_row",
     "leaves",
     "load",
-    "load_sweep_space",
     "merge",
     "one_column",
     "option_names",

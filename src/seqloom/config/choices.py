@@ -1,16 +1,61 @@
-"""Options that choose a member of a family: by `kind` with options of its own, or by name alone."""
+"""What the configuration is made of: sections, and options that choose a member of a family."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticKnownError, core_schema
 
-from seqloom.config.section import PartOptions
 from seqloom.registry import Family
 
-__all__ = ["Choice", "NameOf", "PartMark", "word_list"]
+__all__ = [
+    "LARGEST",
+    "Choice",
+    "Count",
+    "DropoutRate",
+    "Layers",
+    "NameOf",
+    "PartMark",
+    "PartOptions",
+    "Positive",
+    "ReadoutChoice",
+    "Section",
+    "Share",
+    "Width",
+    "word_list",
+]
+
+LARGEST = 2**63 - 1  # what TOML promises to hold
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+DropoutRate = Annotated[float, Field(ge=0.0, le=0.9)]
+Width = Annotated[int, Field(ge=1, le=16_384)]
+Layers = Annotated[int, Field(ge=1, le=64)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Positive = Annotated[int, Field(ge=1, le=LARGEST)]
+ReadoutChoice = Annotated[
+    Literal["perceptron", "affine"],
+    Field(
+        description="from the state to the output layer: through tanh(W s + b), or directly",
+    ),
+]
+
+
+class Section(BaseModel):
+    """A part of the configuration: immutable, and strict about names."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, coerce_numbers_to_str=True
+    )
+
+
+class PartOptions(Section):
+    """The options of one member of a family, which `kind` tells apart from the others.
+
+    A member declares `kind: Literal["name"] = "name"`.
+    """
+
+    kind: str
 
 
 class PartMark(ABC):

@@ -119,7 +119,7 @@ TRAINING_ANSWERS: dict[str, Remedy] = {
     "resume resume_from continue restart resume_from_checkpoint": Remedy(
         "give the same command again: a run that exists goes on where it stopped"
     ),
-    "pretrained pretrained_model init_from finetune fine_tune load load_model init": Remedy(
+    "base pretrained pretrained_model init_from finetune fine_tune load load_model init": Remedy(
         "begin from another run with {}", Setting("base", "DIR")
     ),
     "vocab_size vocabulary_size vocab num_words max_features": Remedy(

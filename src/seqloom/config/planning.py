@@ -12,7 +12,7 @@ from seqloom.config.architecture.decoders import DECODERS
 from seqloom.config.architecture.encoders import ENCODERS
 from seqloom.config.architecture.heads import HEADS
 from seqloom.config.columns import TARGETS, Situation, TargetOptions
-from seqloom.config.facts import ColumnStatistics, Facts
+from seqloom.config.columns.options import ColumnStatistics, Facts
 from seqloom.config.presets import PRESETS, preset_model
 from seqloom.config.schema import Config
 from seqloom.config.serialization import validate
@@ -60,6 +60,7 @@ def outline(overrides: Mapping[str, Any], *, preset: str = "auto", stream: bool 
 def check_columns(config: Config) -> None:
     """ConfigError where other options contradict what the columns hold."""
     _check_stream(config)
+    config.source.check_overlong(config.data.overlong)
     config.source.check_reading(config.data)
     config.target.check_config(config)
 

@@ -1,23 +1,37 @@
 """The one list of options: a field here is a TOML key, a `--set` name and a row of the manual.
 
 A choice between parts is a union of small classes told apart by `kind`; only `model.build` asks.
+`option_rows` lists them all, for the manual, `seqloom options` and errors that name a key.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from itertools import chain
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
 
 from seqloom.config.architecture.model import ModelConfig
+from seqloom.config.choices import Choice, Count, NameOf, PartOptions, Positive, Section, Share
 from seqloom.config.columns import SourceConfig, TargetConfig, TextConfig
 from seqloom.config.searches import AUTO, RankingTable, SearchTable
-from seqloom.config.section import Count, Positive, Section, Share
 from seqloom.config.training import TrainingConfig
 
 __all__ = [
     "Config",
     "DataConfig",
+    "OptionRow",
+    "Overlong",
     "SearchConfig",
+    "choice_of",
+    "names_and_sections",
+    "option_names",
+    "option_rows",
 ]
+
+
+Overlong = Literal["drop", "truncate", "error", "split"]
+"""What becomes of a row that is longer than a model takes (S1.6)."""
 
 
 class DataConfig(Section):
@@ -62,8 +76,11 @@ class DataConfig(Section):
     max_line: Positive = Field(1_000_000, description="longest line in bytes that is read")
     max_source: Positive = Field(256, description="longest source in tokens")
     max_target: Positive = Field(256, description="longest target in tokens")
-    overlong: Literal["drop", "truncate", "error"] = Field(
-        "drop", description="what to do with a training row that is longer than that"
+    overlong: Overlong = Field(
+        "drop",
+        description="what to do with a row that is longer than that: leave it out of training, "
+        "truncate it, stop with an error, or split a text into pieces at ends of sentences or else "
+        "of words; the same in use, where drop truncates",
     )
     valid_share: Share = Field(
         0.05, description="share of the rows held out where no held-out data is given"
@@ -158,3 +175,59 @@ class Config(Section):
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     search: SearchConfig = SearchConfig()
+
+
+class OptionRow(NamedTuple):
+    """One option of one kind."""
+
+    name: str  # dotted, as it is set
+    kind: str  # the kind of its section that has it; empty where the section is no choice
+    default: Any  # of that kind
+    meaning: str
+
+
+def option_rows(section: type[BaseModel] = Config) -> Iterator[OptionRow]:
+    """Every option of every kind once, in the order of the manual."""
+    yield from dict.fromkeys(_rows(section, "", ""))
+
+
+def option_names() -> list[str]:
+    """Every dotted name that can be set."""
+    return list(dict.fromkeys(row.name for row in option_rows()))
+
+
+def names_and_sections() -> list[str]:
+    """Every dotted name that can be set, and the sections that they are in."""
+    names = [name.split(".") for name in option_names()]
+    return sorted({".".join(name[:end]) for name in names for end in range(1, len(name) + 1)})
+
+
+def choice_of(field: FieldInfo) -> Choice | None:
+    """The choice that a field is, if it is one."""
+    return next((each for each in field.metadata if isinstance(each, Choice)), None)
+
+
+def _rows(section: type[BaseModel], prefix: str, kind: str) -> Iterator[OptionRow]:
+    """The options of a section itself, and then those of the sections in it."""
+    nested: list[Iterator[OptionRow]] = []
+    for name, field in section.model_fields.items():
+        choice, dotted = choice_of(field), f"{prefix}{name}"
+        if choice:
+            nested.append(_choice_rows(choice, dotted, kind, field.default.kind))
+        elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            nested.append(_rows(field.annotation, f"{dotted}.", kind))
+        elif name != "kind" or not issubclass(section, PartOptions):
+            yield OptionRow(dotted, kind, field.default, _meaning(field))
+    yield from chain.from_iterable(nested)
+
+
+def _choice_rows(choice: Choice, dotted: str, kind: str, default: str) -> Iterator[OptionRow]:
+    yield OptionRow(f"{dotted}.kind", kind, default, choice.meaning)
+    for member, options in choice.members():
+        yield from _rows(options, f"{dotted}.", member)
+
+
+def _meaning(field: FieldInfo) -> str:
+    """The description of an option; of the name of a part, with all that can be chosen."""
+    named = next((each for each in field.metadata if isinstance(each, NameOf)), None)
+    return named.meaning if named else field.description or ""

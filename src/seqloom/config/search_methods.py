@@ -12,11 +12,13 @@ from seqloom.config.searches import LARGEST_SEED, SEARCHES, MethodOptions, PartO
 __all__ = [
     "RISK_DRAWS",
     "BeamOptions",
+    "BestPathOptions",
     "CompletionsOptions",
     "DiverseOptions",
     "ExactOptions",
     "ExhaustiveOptions",
     "GreedyOptions",
+    "PrefixBeamOptions",
     "RiskOptions",
     "SampleOptions",
     "StochasticOptions",
@@ -139,3 +141,17 @@ class CompletionsOptions(MethodOptions):
         5, "tokens that are completed", ge=1, limit="paths", absent="5, or as many as are wanted"
     )
     width: int = _width(3)
+
+
+@SEARCHES.options("best-path")
+@dataclass(frozen=True)
+class BestPathOptions(MethodOptions):
+    """The best path has no options."""
+
+
+@SEARCHES.options("prefix-beam")
+@dataclass(frozen=True)
+class PrefixBeamOptions(MethodOptions):
+    """How many prefixes are kept."""
+
+    width: int = _width(5)

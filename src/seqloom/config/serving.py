@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from seqloom.config.section import Positive, Section
+from seqloom.config.choices import Positive, Section
 from seqloom.config.serialization import first_error
 from seqloom.errors import ConfigError
 from seqloom.remedies import Setting
@@ -44,6 +44,7 @@ class ServingConfig(Section):
     queue: Positive = Field(64, description="requests that wait for their turn")
     rows: Positive = Field(75, description="paths that one worker searches at once")
     connections: Positive = Field(1_000, description="connections that are open at once")
+    client_connections: Positive = Field(750, description="of these, those of one address")
     deadline: Seconds = Field(60, description="seconds that a request may take, all in all")
     receipt: Seconds = Field(10, description="seconds for sending a request or taking an answer")
     idle: Seconds = Field(5, description="seconds that a connection may lie idle")

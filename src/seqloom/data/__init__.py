@@ -10,25 +10,32 @@ from seqloom.data.batches import (
 )
 from seqloom.data.corpus import Batch, Corpus, batch_dtype
 from seqloom.data.encoding import Columns, fingerprint, usable_rows
-from seqloom.data.identity import DataIdentity, compare_data, identify_data
 from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
 from seqloom.data.memory_inputs import MemoryInput, input_cells, row_cell
 from seqloom.data.memory_rows import ArrowTable, Data, DataLike, as_data, has_names, join_targets
 from seqloom.data.preview import Preview, preview
-from seqloom.data.readers.arrow import ArrowStream
-from seqloom.data.readers.lines import file_name
-from seqloom.data.readers.series import SeriesColumns, SeriesTable, read_series
-from seqloom.data.readers.word_vectors import WordVectors, read_vectors, vectors_size, write_vectors
 from seqloom.data.recasing import Recasing
-from seqloom.data.report import DropCount, FileLocation, Reason, Report
-from seqloom.data.split import Split, TailSplit, hold_out
+from seqloom.data.report import DropCount, Report
+from seqloom.data.series_table import SeriesColumns, SeriesTable, read_series
 from seqloom.data.stream_batches import Chunk, StreamBatches
-from seqloom.data.survey import Distribution, Overlap, Survey, overlap, survey
+from seqloom.data.survey import (
+    Distribution,
+    Overlap,
+    Split,
+    Survey,
+    TailSplit,
+    hold_out,
+    overlap,
+    survey,
+)
 from seqloom.data.table import (
+    DataIdentity,
     Row,
+    compare_data,
     data_files,
     describe_data,
+    identify_data,
     is_stream,
     is_tagged,
     read_lines,
@@ -42,6 +49,9 @@ from seqloom.data.windows import (
     split_ranges,
     window_corpus,
 )
+from seqloom.readers.arrow import ArrowStream
+from seqloom.readers.lines import FileLocation, Reason, file_name
+from seqloom.readers.word_vectors import WordVectors, read_vectors, vectors_size, write_vectors
 
 __all__ = [
     "ArrowStream",

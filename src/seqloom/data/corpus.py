@@ -7,6 +7,8 @@
              weights                  how much each row counts (float64)
 
 It is written under another name and renamed when whole, so a build that was killed is never used.
+
+Checksums of encoded files, chunk by chunk: damage is found before a batch is made of it.
 """
 
 import dataclasses
@@ -14,7 +16,7 @@ import errno
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,14 +26,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data.batches import Indices, Lengths
-from seqloom.data.checksums import ChunkVerifier, file_checksums
 from seqloom.data.encoding import FILES, SIDES, Columns, write_corpus
-from seqloom.data.report import FileLocation, Report
+from seqloom.data.report import Report
 from seqloom.data.table import Row
 from seqloom.errors import RunError
-from seqloom.fields.specials import EMPTY
+from seqloom.readers.lines import FileLocation
+from seqloom.tokenizers.specials import EMPTY
 
-__all__ = ["Batch", "Corpus", "batch_dtype"]
+__all__ = [
+    "Batch",
+    "ChunkVerifier",
+    "Corpus",
+    "batch_dtype",
+    "file_checksums",
+]
+
+CHUNK = 1 << 20  # bytes that have a checksum of their own
+
+
+def file_checksums(path: Path) -> list[int]:
+    """The CRC-32 of each chunk of a file."""
+    with path.open("rb") as stream:
+        return [crc32(chunk) for chunk in iter(lambda: stream.read(CHUNK), b"")]
+
+
+class ChunkVerifier:
+    """Compares chunks of a file with their checksums, each of them once."""
+
+    def __init__(self, path: Path, checksums: Sequence[int]) -> None:
+        self._path = path
+        self._checksums = checksums
+        self._pending: set[int] = set(range(len(checksums)))
+
+    def verify(self) -> None:
+        """Read what was not yet verified; RunError at the first chunk that has changed."""
+        if self._pending:
+            self._verify_chunks(sorted(self._pending))
+
+    def verify_ranges(self, starts: NDArray[Any], ends: NDArray[Any]) -> None:
+        """The same for the chunks that hold these ranges of bytes."""
+        if self._pending and len(starts):
+            ranges = zip((starts // CHUNK).tolist(), ((ends - 1) // CHUNK).tolist(), strict=True)
+            touched = {chunk for first, last in ranges for chunk in range(first, last + 1)}
+            self._verify_chunks(sorted(touched & self._pending))
+
+    def _verify_chunks(self, chunks: Sequence[int]) -> None:
+        with self._path.open("rb") as stream:
+            for number in chunks:
+                stream.seek(number * CHUNK)
+                if crc32(stream.read(CHUNK)) != self._checksums[number]:
+                    raise RunError(
+                        f"its bytes have changed between {number * CHUNK:,} and "
+                        f"{(number + 1) * CHUNK:,}",
+                        place=self._path,
+                        remedy=f"remove {self._path.parent} and it is made again",
+                    )
+        self._pending.difference_update(chunks)
+
 
 KINDS = {
     "uint8": 1,

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from seqloom.config import DataConfig
 from seqloom.data.memory_rows import Data, row_bytes
 from seqloom.data.recasing import Recasing
-from seqloom.data.report import Fault, FileLocation, Reason, Report
+from seqloom.data.report import Report
+from seqloom.data.splitting import piece_values, split_pair
 from seqloom.data.table import Row, data_files
 from seqloom.errors import DataError
 from seqloom.fields import Field, Values
+from seqloom.readers.lines import Fault, FileLocation, Reason
 
 __all__ = [
     "FILES",
@@ -87,8 +89,8 @@ def write_corpus(
 ) -> dict[str, Any]:
     """Write the files of a corpus, and say what each holds.
 
-    Rows that are too long are dropped, cut or refused as `data.overlong` says (S1.6); those
-    that a field cannot take are an error, or are left out with `data.skip_bad`.
+    Rows that are too long are dropped, truncated, refused or split as `data.overlong` says (S1.6);
+    those that a field cannot take are an error, or are left out with `data.skip_bad`.
     """
     lines, weights, file = array("q"), array("d"), ""
     with ExitStack() as stack:
@@ -216,11 +218,55 @@ def _encode_rows(
         sources = iter(columns.source.rows([row.source for row in sound]))
         targets = iter(columns.target.rows([row.target for row in sound]))
         for row, fault in zip(some, faults, strict=True):
-            fitting = fault or _fit_row(row, next(sources), next(targets), columns=columns)
-            if isinstance(fitting, _EncodedRow):
+            if fault is not None:
+                yield fault
+                continue
+            encoded = _EncodedRow(next(sources), next(targets), row.place, row.weight)
+            pieces = list(_fit_pieces(row, encoded, columns, report))
+            if any(isinstance(piece, _EncodedRow) for piece in pieces):
                 _count_unseen(row, columns, report)
-            yield fitting
+            yield from pieces
         yield from _recased_rows(sound, columns)
+
+
+def _fit_pieces(
+    row: Row, encoded: _EncodedRow, columns: Columns, report: Report
+) -> Iterator[_EncodedRow | Fault]:
+    """The row within the limits, whole or in pieces, or what is wrong with it."""
+    fitting = _fit_row(row, encoded.source, encoded.target, columns=columns)
+    config = columns.config
+    if isinstance(fitting, _EncodedRow):
+        shortened = (len(fitting.source), len(fitting.target)) < (
+            len(encoded.source),
+            len(encoded.target),
+        )
+        report.fitted["truncated"] += shortened and not columns.is_stream
+    elif fitting.reason.is_length and config.overlong == "split":
+        pieces = list(_split_row(row, encoded, columns))
+        report.fitted["split"] += bool(pieces)
+        yield from pieces
+        if pieces:
+            return
+        fitting = fitting._replace(reason=Reason.UNSPLIT)
+    yield fitting
+
+
+def _split_row(row: Row, encoded: _EncodedRow, columns: Columns) -> Iterator[_EncodedRow]:
+    """The pieces of a row that is too long; none where source and target cannot be split in
+    step."""
+    config = columns.config
+    if columns.is_aligned:
+        most, start = min(config.max_source, config.max_target), 0
+        for values in piece_values(columns.source, row.source, encoded.source, most):
+            end = start + len(values) - columns.source.closing
+            yield encoded._replace(source=values, target=encoded.target[start:end])
+            start = end
+        return
+    pairs = split_pair((row.source, row.target), (columns.source, columns.target), config) or []
+    sources = columns.source.rows([source for source, _ in pairs])
+    targets = columns.target.rows([target for _, target in pairs])
+    for source, target in zip(sources, targets, strict=True):
+        yield encoded._replace(source=source, target=target)
 
 
 def _recased_rows(rows: list[Row], columns: Columns) -> Iterator[_EncodedRow]:
@@ -277,7 +323,7 @@ def _fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> _
         if length > limit and refused and not (name == "source" and columns.source.truncates_left):
             reason = Reason.LONG_SOURCE if name == "source" else Reason.LONG_TARGET
             unit = (name == "source" and columns.source.length_unit) or "tokens"
-            cure = f"raise data.max_{name} or set data.overlong to drop or truncate"
+            cure = f"raise data.max_{name} or set data.overlong to drop, truncate or split"
             return Fault(reason, row.place, f"the {name} has {length:,} {unit}", cure)
     source = columns.source.truncate(source, limits[0])
     target = columns.target.truncate(target, limits[1])
@@ -291,13 +337,16 @@ def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterat
     """
     for row in rows:
         fault = _fault(row, columns)
-        if fault is None and columns.is_aligned:
+        if fault is None and (columns.is_aligned or columns.config.overlong == "error"):
             (source,), (target,) = (
                 columns.source.rows([row.source]),
                 columns.target.rows([row.target]),
             )
             fitting = _fit_row(row, source, target, columns=columns)
-            fault = None if isinstance(fitting, _EncodedRow) else fitting
+            if isinstance(fitting, Fault) and not (
+                fitting.reason.is_length and columns.config.overlong == "split"
+            ):
+                fault = fitting
         if fault is None:
             _count_unseen(row, columns, report)
             yield row
@@ -307,8 +356,8 @@ def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterat
 
 def _drop_row(fault: Fault, config: DataConfig, report: Report) -> None:
     """Count a row that cannot be used, or stop there, as the options say."""
-    overlong = fault.reason in (Reason.LONG_SOURCE, Reason.LONG_TARGET)
-    if not (config.overlong == "drop" if overlong else config.skip_bad):
+    overlong = fault.reason.is_length
+    if not (config.overlong in ("drop", "split") if overlong else config.skip_bad):
         raise fault.final_error() if overlong else fault.error()
     report.kept -= 1
     report.drop(fault.reason, fault.place)

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqloom.config import DataConfig
-from seqloom.data.columns import ColumnSelection
-from seqloom.data.readers import READERS, Record, reader_of
-from seqloom.data.readers.lines import file_name, text_lines
-from seqloom.data.readers.reader import file_ending
-from seqloom.data.readers.source_columns import names_file, source_record
-from seqloom.data.report import Fault, FileLocation, Reason, Report
+from seqloom.data.report import Report
+from seqloom.data.table import names_file, source_record
 from seqloom.errors import DataError
+from seqloom.readers import READERS, Record, reader_of
+from seqloom.readers.lines import Fault, FileLocation, Reason, file_name, text_lines
+from seqloom.readers.reader import ColumnSelection, file_ending
 
 __all__ = ["TAB", "InputFile", "positions"]
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from seqloom.config import BlanksConfig
 from seqloom.data.batches import Indices
 from seqloom.data.corpus import Batch
-from seqloom.fields.specials import BLANK, EMPTY
 from seqloom.randomness import key
+from seqloom.tokenizers.specials import BLANK, EMPTY
 
 __all__ = ["Masking"]
 

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.config import DataConfig
-from seqloom.data.columns import ColumnSelection
 from seqloom.data.inputs import TAB, InputFile, positions
-from seqloom.data.readers import Record
-from seqloom.data.readers.arrow import BATCH, ArrowStream
-from seqloom.data.readers.source_columns import source_record
-from seqloom.data.readers.structured import plain_list, text_record
-from seqloom.data.report import Fault, FileLocation
+from seqloom.data.table import source_record
 from seqloom.errors import ConfigError, DataError, InputError
 from seqloom.fields import join_turns, parse_list
+from seqloom.readers import Record
+from seqloom.readers.arrow import BATCH, ArrowStream
+from seqloom.readers.lines import Fault, FileLocation
+from seqloom.readers.reader import ColumnSelection
+from seqloom.readers.structured import plain_list, text_record
 
 __all__ = ["MemoryInput", "input_cells", "row_cell"]
 

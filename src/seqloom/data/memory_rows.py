@@ -10,8 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from seqloom.data.columns import ColumnSelection
-from seqloom.data.readers.arrow import (
+from seqloom.errors import ConfigError, DataError
+from seqloom.readers.arrow import (
     BATCH,
     ArrowStream,
     batch_records,
@@ -19,16 +19,15 @@ from seqloom.data.readers.arrow import (
     is_text,
     require_columns,
 )
-from seqloom.data.readers.reader import Record
-from seqloom.data.readers.structured import (
+from seqloom.readers.lines import Fault, FileLocation, Reason
+from seqloom.readers.reader import ColumnSelection, Record
+from seqloom.readers.structured import (
     RowPicker,
     cell_text,
     list_text,
     number_text,
     plain_list,
 )
-from seqloom.data.report import Fault, FileLocation, Reason
-from seqloom.errors import ConfigError, DataError
 from seqloom.remedies import Remedy, Setting
 
 __all__ = [

@@ -5,12 +5,12 @@ from itertools import islice
 from pathlib import Path
 
 from seqloom.config import DataConfig
-from seqloom.data.columns import ColumnSelection, Header
 from seqloom.data.memory_rows import Data
-from seqloom.data.readers import reader_of
-from seqloom.data.report import sound_items
 from seqloom.data.table import data_files
 from seqloom.errors import DataError
+from seqloom.readers import reader_of
+from seqloom.readers.lines import sound_items
+from seqloom.readers.reader import ColumnSelection, Header
 
 __all__ = ["Preview", "preview"]
 

@@ -1,158 +1,13 @@
-"""What was read and what was left out: places, reasons, and the tally of a pass over the data."""
+"""The tally of a pass over the data: what was kept, what was left out and why."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import NamedTuple, TypeVar
 
-from seqloom.errors import DataError, RowError
-from seqloom.remedies import FileLocation, Phrase, Setting, either
+from seqloom.readers.lines import FileLocation, Reason
 
-__all__ = [
-    "DropCount",
-    "Fault",
-    "FileLocation",
-    "Reason",
-    "Report",
-    "dispatch",
-    "expand_lines",
-    "expand_sound",
-    "first_fault",
-    "map_lines",
-    "map_sound",
-    "sound_items",
-    "split_faults",
-]
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+__all__ = ["DropCount", "Report"]
 
 SHOWN = 5  # labels named in a line
-
-
-class Reason(StrEnum):
-    """Why a row cannot be used."""
-
-    ALIGNMENT = "not one tag for each token or step"
-    BLANK = "blank line"
-    COLUMNS = "wrong number of columns"
-    EMPTY_SOURCE = "empty source"
-    EMPTY_TARGET = "empty target"
-    ENCODING = "not valid Unicode"
-    FUZZY = "fuzzy translation"
-    JSON = "not valid JSON"
-    LANGUAGE = "no text in a language that is asked for"
-    LONG_LINE = "line too long"
-    LONG_SOURCE = "more source tokens than data.max_source"
-    LONG_TARGET = "more target tokens than data.max_target"
-    MISSING = "column missing"
-    NUL = "NUL character"
-    OBSOLETE = "obsolete entry"
-    ORDER = "words out of order"
-    OUTSIDE = "file outside of the data's folder"
-    QUOTE = "text after a closing quote"
-    REPLY = "dialog without a reply"
-    TIME = "time that does not follow the one before"
-    TURN = "turn that is not text"
-    TYPE = "value that is not text"
-    UNTRANSLATED = "no translation yet"
-    VALUE = "value that its column cannot hold"
-    WEIGHT = "weight that is not a number of 0 or more"
-
-    @property
-    def is_benign(self) -> bool:
-        """Whether such rows are part of a sound file, and passed by however strict one is."""
-        return self in {Reason.FUZZY, Reason.LANGUAGE, Reason.OBSOLETE, Reason.UNTRANSLATED}
-
-
-class Fault(NamedTuple):
-    """One row that cannot be used: an error when strict, a count when bad rows are skipped.
-
-    `text` is the line as far as it can be read, for the quotes in it; None where they are unknown.
-    """
-
-    reason: Reason
-    place: FileLocation
-    problem: str
-    remedy: Phrase = ""
-    text: str | None = ""
-
-    def error(self) -> RowError:
-        """What stops a strict reading; such rows can be skipped."""
-        skip = Setting("data.skip_bad", True)
-        return RowError(self.problem, place=self.place, remedy=either(self.remedy, "pass {}", skip))
-
-    def final_error(self) -> DataError:
-        """What stops a reading that cannot do without the row."""
-        return DataError(self.problem, place=self.place, remedy=self.remedy)
-
-
-def map_sound(
-    items: Iterable[Item | Fault], change: Callable[[Item], Result | Fault]
-) -> Iterator[Result | Fault]:
-    """What `change` makes of each item; faults stay as they are."""
-    for item in items:
-        yield item if isinstance(item, Fault) else change(item)
-
-
-def expand_sound(
-    items: Iterable[Item | Fault], change: Callable[[Item], Iterable[Result | Fault]]
-) -> Iterator[Result | Fault]:
-    """All that `change` makes of each item; faults stay as they are."""
-    for item in items:
-        if isinstance(item, Fault):
-            yield item
-        else:
-            yield from change(item)
-
-
-def map_lines(
-    lines: Iterable[str | Fault], file: str, change: Callable[[str, FileLocation], Result | Fault]
-) -> Iterator[Result | Fault]:
-    """What `change` makes of each line of a file and its place; faults stay as they are."""
-    for number, line in enumerate(lines, 1):
-        yield line if isinstance(line, Fault) else change(line, FileLocation(file, number))
-
-
-def expand_lines(
-    lines: Iterable[str | Fault],
-    file: str,
-    change: Callable[[str, FileLocation], Iterable[Result | Fault]],
-) -> Iterator[Result | Fault]:
-    """All that `change` makes of each line of a file and its place; faults stay as they are."""
-    for number, line in enumerate(lines, 1):
-        if isinstance(line, Fault):
-            yield line
-        else:
-            yield from change(line, FileLocation(file, number))
-
-
-def dispatch(
-    items: Iterable[Item | Fault], take: Callable[[Item], None], refuse: Callable[[Fault], None]
-) -> None:
-    """Give each item to `take`, and each fault to `refuse`, in order."""
-    for item in items:
-        if isinstance(item, Fault):
-            refuse(item)
-        else:
-            take(item)
-
-
-def split_faults(items: Iterable[Item | Fault]) -> Iterator[tuple[Item | None, Fault | None]]:
-    """Each item, or None and the fault that stands in its place."""
-    for item in items:
-        yield (None, item) if isinstance(item, Fault) else (item, None)
-
-
-def sound_items(items: Iterable[Item | Fault]) -> Iterator[Item]:
-    """The items without the faults."""
-    return (item for item in items if not isinstance(item, Fault))
-
-
-def first_fault(items: Iterable[Item | Fault]) -> Fault | None:
-    """The first fault, if there is one."""
-    return next((item for item in items if isinstance(item, Fault)), None)
 
 
 @dataclass(frozen=True)
@@ -172,11 +27,18 @@ class Report:
     unseen: Counter[str] = field(default_factory=Counter)
     """Labels or tags of held-out rows that training did not have, and how often each comes."""
     unseen_name: str = "label"
+    fitted: Counter[str] = field(default_factory=Counter)
+    """Rows that were too long and are used all the same, by what was done: truncated or split."""
 
     @property
     def total_dropped(self) -> int:
         """Rows left out, for whatever reason."""
         return sum(each.count for each in self.dropped.values())
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether any row was left out, truncated or split."""
+        return self.total_dropped + self.fitted.total() > 0
 
     @property
     def defect_count(self) -> int:
@@ -196,6 +58,7 @@ class Report:
             f"rows kept: {self.kept:,}",
             f"rows dropped: {self.total_dropped:,}",
             *(f"  {reason}" for reason in self._reasons()),
+            *(f"rows {done}: {count:,}" for done, count in self.fitted.items() if count),
         ]
 
     def count_line(self) -> str:

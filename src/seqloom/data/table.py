@@ -2,44 +2,77 @@
 
 Strict by default: the first unusable row is an error. With `data.skip_bad` such rows are counted in
 the report and left out, while faults of a whole file stay errors, so no row is ever misaligned.
+A data set is told from another by its files' names, sizes, columns and hashes.
 """
 
+import dataclasses
 import math
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from hashlib import file_digest, sha256
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
-from seqloom.data.columns import ColumnSelection
-from seqloom.data.memory_rows import Data, describe_rows, in_memory, memory_records
-from seqloom.data.readers import FileReader, Record, reader_of
-from seqloom.data.readers.dialogs import turn_rows
-from seqloom.data.readers.lines import check_file, count_lines, text_lines
-from seqloom.data.readers.source_columns import join_columns, names_file
-from seqloom.data.report import (
+from seqloom.data.memory_rows import Data, describe_rows, in_memory, memory_records, row_bytes
+from seqloom.data.report import Report
+from seqloom.errors import DataError, RunError
+from seqloom.fields import join_turns, names_array
+from seqloom.readers.dialogs import history_record, turn_rows
+from seqloom.readers.lines import (
     Fault,
     FileLocation,
     Reason,
-    Report,
+    check_file,
+    count_lines,
     expand_sound,
     first_fault,
     map_lines,
     map_sound,
+    text_lines,
 )
-from seqloom.errors import DataError
+from seqloom.readers.reader import ColumnSelection, FileReader, Record, reader_of
 
 __all__ = [
+    "DataIdentity",
+    "FileIdentity",
     "Row",
+    "compare_data",
     "data_files",
     "describe_data",
+    "identify_data",
     "is_stream",
     "is_tagged",
+    "join_columns",
+    "names_file",
     "read_lines",
     "read_rows",
+    "source_record",
 ]
+
+
+def names_file(cell: str, config: DataConfig) -> bool:
+    """Whether a source cell is the name of a file."""
+    return config.files or (config.arrays and names_array(cell))
+
+
+def join_columns(record: Record, config: DataConfig) -> Record:
+    """A record of several source columns with one cell in their place; empty where all are."""
+    count = len(config.source_columns)
+    sources = record.cells[:count]
+    cell = join_turns(sources) if any(map(str.strip, sources)) else ""
+    return Record(record.place, [cell, *record.cells[count:]])
+
+
+def source_record(record: Record, config: DataConfig) -> Record | Fault:
+    """A record of the source columns alone, as one cell."""
+    if config.turns:
+        return history_record(record)
+    return join_columns(record, config) if config.columns else record
+
 
 LINE_END = "\n"
 
@@ -250,3 +283,86 @@ def _why_nothing(report: Report) -> str:
     reason, dropped = next(iter(report.dropped.items()))
     first = f"the first because of {reason} at {dropped.first}"
     return f"none of its {report.total_dropped:,} rows can be used, {first}; mend it"
+
+
+HASH_DIGITS = 8  # of a hash that is told
+
+
+@dataclass(frozen=True)
+class FileIdentity:
+    """One file of a data set, or the rows in memory."""
+
+    name: str
+    rows: int
+    unit: str = "rows"  # that are counted: rows, or lines of text
+    columns: int = 0  # 0 where the format has none
+    sha256: str = ""
+
+    def differences(self, before: "FileIdentity") -> Iterator[str]:
+        """How this file differs from what it was, in words."""
+        if self.name != before.name:
+            yield f"is called {self.name} where it was {before.name}"
+        if self.columns != before.columns:
+            yield f"has {self.columns} columns where it had {before.columns}"
+        if self.rows != before.rows:
+            yield f"has {self.rows:,} {self.unit} where it had {before.rows:,}"
+        if self.sha256 != before.sha256:
+            hashes = (each.sha256[:HASH_DIGITS] for each in (self, before))
+            yield "has the SHA-256 {}... where it had {}...".format(*hashes)
+
+
+@dataclass(frozen=True)
+class DataIdentity:
+    """The files that a data set is made of."""
+
+    files: tuple[FileIdentity, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "DataIdentity":
+        """The inverse of `as_dict`; RunError where they are something else."""
+        try:
+            return cls(tuple(FileIdentity(**each) for each in values["files"]))
+        except (KeyError, TypeError):
+            raise RunError(
+                "progress.json does not say what data it had", remedy="use another step"
+            ) from None
+
+
+def identify_data(data: Data) -> DataIdentity:
+    """What a data set is now; its files are read once."""
+    if isinstance(data, str | Path):
+        return DataIdentity(tuple(map(_identify_file, data_files(data))))
+    digest = sha256()
+    for part in row_bytes(data):
+        digest.update(part)
+    file = FileIdentity(describe_data(data), len(data), sha256=digest.hexdigest())
+    return DataIdentity((file,))
+
+
+def compare_data(data: Data, before: DataIdentity) -> str:
+    """Which file of a data set is not what it was, and how, in words; empty if none is."""
+    now = identify_data(data)
+    if len(now.files) != len(before.files):
+        return f"there are {len(now.files)} files where there were {len(before.files)}"
+    pairs = zip(now.files, before.files, strict=True)
+    changes = [(file, list(file.differences(old))) for file, old in pairs]
+    several = len(now.files) > 1
+    told = [f"{file.name} " * several + _join(found) for file, found in changes if found]
+    return "; ".join(told)
+
+
+def _identify_file(path: Path) -> FileIdentity:
+    reader = reader_of(path)
+    with path.open("rb") as stream:
+        digest = file_digest(stream, "sha256").hexdigest()
+    return FileIdentity(
+        path.name, reader.count_rows(path), reader.row_unit, reader.count_columns(path), digest
+    )
+
+
+def _join(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from seqloom.config import DataConfig
 from seqloom.data.corpus import Corpus
 from seqloom.data.encoding import write_tables
-from seqloom.data.readers.series import SeriesTable
+from seqloom.data.series_table import SeriesTable
 from seqloom.errors import DataError
 from seqloom.fields import SeriesField
 

@@ -13,7 +13,8 @@ from rich.table import Table
 from seqloom.api.console import Console
 from seqloom.api.evaluate import evaluate
 from seqloom.api.load import load, load_text_predictor
-from seqloom.api.train import TrainingResult, train
+from seqloom.api.train import train
+from seqloom.api.training_result import TrainingResult
 from seqloom.datasets import BUILTIN
 from seqloom.datasets.digit_images import HEIGHT, WIDTH
 from seqloom.datasets.splits import Splits, write_splits

@@ -10,7 +10,6 @@ from seqloom.documents.document import (
     open_document,
 )
 from seqloom.documents.protection import ProtectedText, ProtectionOptions, Restored, protect
-from seqloom.documents.sentences import TextPiece, join_pieces, split_long, split_sentences
 from seqloom.documents.translation import (
     LostText,
     TranslatedDocument,
@@ -18,6 +17,7 @@ from seqloom.documents.translation import (
     TranslationOptions,
     translate_document,
 )
+from seqloom.fields.sentences import TextPiece, join_pieces, split_long, split_sentences
 
 __all__ = [
     "DOCUMENT_FORMATS",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from seqloom.documents.document import Document, Segment
 from seqloom.documents.protection import ProtectedText, ProtectionOptions, protect
-from seqloom.documents.sentences import TextPiece, split_long, split_sentences
+from seqloom.fields.sentences import TextPiece, split_long, split_sentences
 
 __all__ = [
     "LostText",

@@ -28,6 +28,7 @@ class Drawing:
     labels: tuple[str, ...]
     fill: Callable[["Figure", Sequence[str]], None]
     dpi: int = 150
+    shows_media: bool = False  # whose colours must stay as they are
 
     def save(self, path: Path) -> None:
         """Write it as PNG or SVG, by the path's ending."""

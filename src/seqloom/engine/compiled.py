@@ -22,10 +22,11 @@ from seqloom.engine.from_network import (
     plan_of,
 )
 from seqloom.engine.library import core_or_none, missing_reason
-from seqloom.engine.loop import SearchLoop, WordLists
+from seqloom.engine.loop import SearchLoop
 from seqloom.engine.matrices import Precision
 from seqloom.engine.shortlist import Shortlist
 from seqloom.engine.stacks import PackedStack
+from seqloom.engine.word_lists import WordLists
 
 __all__ = ["CompiledModel", "compile_decoder", "compile_encoder", "compile_model"]
 

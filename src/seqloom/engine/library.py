@@ -16,8 +16,10 @@ from seqloom.engine.builder import LIBRARY
 __all__ = [
     "BlockStructure",
     "CodesStructure",
+    "ColumnsStructure",
     "FoundStructure",
     "LayerStructure",
+    "ListsStructure",
     "MatrixStructure",
     "NormStructure",
     "RecurrentStructure",
@@ -241,6 +243,26 @@ class SearchStructure(Structure):
     ]
 
 
+class ColumnsStructure(Structure):
+    """sl_columns."""
+
+    _fields_ = [("symbols", c_void_p), ("matrix", MatrixStructure)]
+
+
+class ListsStructure(Structure):
+    """sl_lists."""
+
+    _fields_ = [
+        ("common", ColumnsStructure),
+        ("sample", ColumnsStructure),
+        ("symbols", c_void_p),
+        ("starts", c_void_p),
+        ("lexicon", c_void_p),
+        ("lexicon_starts", c_void_p),
+        ("output_rows", c_void_p),
+    ]
+
+
 class TaskStructure(Structure):
     """sl_task."""
 
@@ -253,9 +275,7 @@ class TaskStructure(Structure):
         ("inputs", c_void_p),
         ("longest", c_void_p),
         ("shortest", c_void_p),
-        ("words", c_void_p),
-        ("word_starts", c_void_p),
-        ("output_rows", c_void_p),
+        ("lists", POINTER(ListsStructure)),
     ]
 
 

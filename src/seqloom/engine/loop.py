@@ -1,6 +1,7 @@
 """Whole searches inside the core: sources in, outputs out."""
 
 from collections.abc import Sequence
+from ctypes import pointer
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,31 +14,17 @@ from seqloom.engine.library import (
     address,
     core,
 )
+from seqloom.engine.matrices import Precision
 from seqloom.engine.packed import PackedStack
+from seqloom.engine.word_lists import WordLists, check_tokens
 from seqloom.engine.workspace import check
 
-__all__ = ["SearchLoop", "WordLists"]
+__all__ = ["SearchLoop"]
 
-TOGETHER = 120  # rows that a thread reads at once: their hidden values stay in its cache
+# Rows that a thread reads at once. More rows make a product of floats faster; products of bytes are
+# at full speed with few, and keys and values of few sentences stay in the cache.
+TOGETHER: dict[Precision, int] = {"float32": 120, "bfloat16": 120, "int8": 24}
 NOT_A_NUMBER = 2  # what the core says of probabilities
-
-
-@dataclass(frozen=True)
-class WordLists:
-    """The symbols that each sentence may write, in order, one sentence after the other.
-
-    Those of a sentence may be followed by a sample of its absent ones, each as -1 - symbol, by
-    which the probability that they have together is estimated.
-    """
-
-    words: np.ndarray  # int32
-    starts: np.ndarray  # int32, one more than there are sentences
-
-    def take(self, order: np.ndarray) -> "WordLists":
-        """The same for sentences in another order."""
-        parts = [self.words[self.starts[i] : self.starts[i + 1]] for i in order]
-        starts = np.cumsum([0, *map(len, parts)], dtype=np.int32)
-        return WordLists(np.concatenate(parts), starts)
 
 
 @dataclass(frozen=True)
@@ -103,6 +90,11 @@ class SearchLoop:
         self.threads = threads
         self.together = together
 
+    @property
+    def _rows_at_once(self) -> int:
+        output = self.decoder.output
+        return TOGETHER["float32" if output is None else output.precision]
+
     def run(
         self,
         rows: Sequence[np.ndarray],
@@ -111,7 +103,7 @@ class SearchLoop:
         *,
         words: WordLists | None = None,
     ) -> list[list[Hypothesis]]:
-        """The outputs of each row, best first; with `words`, of these symbols alone."""
+        """The outputs of each row, best first; with `words`, of the symbols listed there alone."""
         if not rows:
             return []
         order = np.argsort([-len(row) for row in rows], kind="stable")  # the longest come first
@@ -120,7 +112,8 @@ class SearchLoop:
         forbidden = np.array(sorted(limits.forbidden), dtype=np.int32)
         task = _task(rows, order, limits, self.encoder)
         if words is not None:
-            _limit_words(task, words.take(order), self.decoder)
+            lists = words.take(order).structure(self.decoder.output, self.encoder.vocabulary)
+            task.lists, task.kept = pointer(lists), (*task.kept, lists)
         status = core().sl_search_all(
             self.encoder.structure(len(rows[order[0]])),
             self.decoder.structure(steps + len(rows[order[0]]) * self.decoder.reads_prefix),
@@ -128,7 +121,7 @@ class SearchLoop:
             task,
             found.structure(),
             self.threads,
-            self.together or max(1, TOGETHER // plan.width),
+            self.together or max(1, self._rows_at_once // plan.width),
         )
         if status == NOT_A_NUMBER:
             raise DivergedError(
@@ -149,7 +142,7 @@ def _task(
     tokens, inputs = None, encoder.vector_rows(items)
     if inputs is None and encoder.vocabulary:
         tokens = items.astype(np.int32)
-        _check_tokens(tokens, encoder.vocabulary)
+        check_tokens(tokens, encoder.vocabulary)
     starts = np.cumsum(lengths, dtype=np.int32) - lengths
     longest = limits.longest.numpy()[order].astype(np.int32)
     shortest = None
@@ -159,21 +152,6 @@ def _task(
     task = TaskStructure(len(rows), int(longest.max()), *map(address, arrays))
     task.kept = arrays
     return task
-
-
-def _limit_words(task: TaskStructure, words: WordLists, decoder: PackedStack) -> None:
-    """Let each sentence use its own words alone."""
-    if decoder.output is None:
-        raise TypeError("this stack has no output layer")
-    _check_tokens(np.maximum(words.words, -1 - words.words), decoder.output.outputs)
-    task.words, task.word_starts = address(words.words), address(words.starts)
-    task.output_rows = address(decoder.output.rows)
-    task.kept = (*task.kept, words)
-
-
-def _check_tokens(tokens: np.ndarray, most: int) -> None:
-    if int(tokens.min()) < 0 or int(tokens.max()) >= most:
-        raise IndexError(f"a token is not one of the {most:,} that the model knows")
 
 
 def _search(plan: SearchPlan, limits: Limits, forbidden: np.ndarray) -> SearchStructure:

@@ -86,6 +86,26 @@ class Matrix:
         kept = bytes_ if keep_rows else None
         return cls(precision, inputs, outputs, packed, whole, scales, offsets, kept)
 
+    def take(self, columns: np.ndarray) -> "Matrix":
+        """The map to these outputs alone, bit by bit as it was; only where rows were kept."""
+        if self.rows is None:
+            raise TypeError("no columns can be taken from this matrix")
+        count, room = len(columns), round_up(len(columns), BLOCK)
+        packed = np.empty((room, self.inputs), dtype=self.weights.dtype)
+        rows = np.ascontiguousarray(self.rows[columns])
+        if self.precision == "float32":
+            core().sl_pack_float32(address(rows), count, self.inputs, address(packed))
+        else:
+            size = self.inputs * rows.itemsize
+            core().sl_pack_bytes(address(rows), None, count, size, address(packed))
+        bias = np.full(room, -np.inf, dtype=np.float32)
+        bias[:count] = self.bias[columns]
+        scales, offsets = (
+            None if part is None else np.append(part[columns], np.zeros(room - count, part.dtype))
+            for part in (self.scales, self.offsets)
+        )
+        return Matrix(self.precision, self.inputs, count, packed, bias, scales, offsets)
+
     def structure(self) -> MatrixStructure:
         """The same for the core, as long as this lives."""
         return MatrixStructure(

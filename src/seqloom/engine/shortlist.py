@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqloom.engine.loop import WordLists
+from seqloom.engine.word_lists import SharedWords, WordLists
 from seqloom.errors import RunError
 from seqloom.remedies import Command, Remedy
 
@@ -170,44 +170,38 @@ class Shortlist:
         return cls(words, starts, frequent, size)
 
     @cached_property
-    def _table(self) -> np.ndarray:
-        """The translations of each source symbol, filled up with one that is always there."""
-        sizes = np.diff(self.starts)
-        table = np.full((len(sizes), int(sizes.max(initial=0))), self.frequent[0], dtype=np.int32)
-        table[np.arange(table.shape[1]) < sizes[:, None]] = self.words
-        return table
+    def shared(self) -> SharedWords:
+        """What holds for all sentences, as the core takes it."""
+        usual = np.zeros(self.size, dtype=bool)
+        usual[self.frequent] = True
+        origin = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        rare = ~usual[self.words]
+        sample = np.unique(np.linspace(SPECIAL, self.size - 1, SAMPLE, dtype=np.int64))
+        return SharedWords(
+            np.flatnonzero(usual).astype(np.int32),
+            sample[~usual[sample]].astype(np.int32),
+            np.ascontiguousarray(self.words[rare]),
+            np.searchsorted(origin[rare], np.arange(len(self.starts))).astype(np.int32),
+        )
 
     def for_rows(
         self, rows: Sequence[np.ndarray], *, needed: Sequence[Sequence[int]] | None = None
     ) -> WordLists:
         """The symbols that each source may need, and those that its constraints name."""
-        lists = []
-        wanted = np.zeros(self.size, dtype=bool)
-        for number, row in enumerate(rows):
-            wanted[self.frequent] = True
-            wanted[self._table[row]] = True
-            if needed is not None:
-                wanted[list(needed[number])] = True
-            absent = self._sample[~wanted[self._sample]]
-            lists.append(np.concatenate([np.flatnonzero(wanted), -1 - absent]).astype(np.int32))
-            wanted[:] = False
-        starts = np.cumsum([0, *map(len, lists)], dtype=np.int32)
-        return WordLists(np.concatenate(lists), starts)
+        return WordLists.of([()] * len(rows) if needed is None else needed, self.shared)
 
-    @cached_property
-    def _sample(self) -> np.ndarray:
-        """Symbols from all over the vocabulary, by which those that are absent are estimated."""
-        return np.unique(np.linspace(SPECIAL, self.size - 1, SAMPLE, dtype=np.int64))
+    def symbols(self, row: np.ndarray) -> np.ndarray:
+        """All symbols that an output of this source may have, in order."""
+        translations = [self.words[self.starts[i] : self.starts[i + 1]] for i in row]
+        return np.unique(np.concatenate([self.frequent, *translations]))
 
     def count_missing(self, pairs: Sequence[Pair]) -> Missed:
         """What outputs equal to these targets would have lacked."""
-        lists = self.for_rows([source for source, _ in pairs])
-        tokens, lacking, sentences = 0, 0, 0
-        for number, (_, target) in enumerate(pairs):
-            own = lists.words[lists.starts[number] : lists.starts[number + 1]]
+        tokens, lacking, sentences, listed = 0, 0, 0, 0
+        for source, target in pairs:
+            own = self.symbols(source)
             absent = int((~np.isin(target, own)).sum())
-            tokens, lacking = tokens + len(target), lacking + absent
+            tokens, lacking, listed = tokens + len(target), lacking + absent, listed + len(own)
             sentences += absent > 0
         count = max(1, len(pairs))
-        listed = int((lists.words >= 0).sum())
         return Missed(lacking / max(1, tokens), sentences / count, listed / count)

@@ -1,38 +1,38 @@
 """What a model has learnt and how it decided: values first, then text, pictures and pages.
 
-`compute` has the values, each with `as_dict`; `plots` shows them: `text_of` for a terminal,
+`explanations` has the values, each with `as_dict`; `plots` shows them: `text_of` for a terminal,
 `drawing_of` for a picture, `write` for a file.
 """
 
 from seqloom.drawing.views import View, drawing_of, text_of, write
 from seqloom.explain import plots
-from seqloom.explain.compute.alignment import Alignment, Alignments, align
-from seqloom.explain.compute.attention import (
+from seqloom.explain.plots.attention import draw_attention, render_text
+from seqloom.explain.plots.flow import draw_flows
+from seqloom.explanations.alignment import Alignment, Alignments, align
+from seqloom.explanations.attention import (
     Attentions,
     attention_from_trace,
     attention_of,
     attention_over_media,
 )
-from seqloom.explain.compute.attention_map import AttentionMap, Threads
-from seqloom.explain.compute.attribution import Attribution, attribution_view
-from seqloom.explain.compute.descent_step import DescentStep, descent_step
-from seqloom.explain.compute.explained_output import Cell, ExplainedOutput, ExplainedText
-from seqloom.explain.compute.flow import Flow, flow_of
-from seqloom.explain.compute.gradients import (
+from seqloom.explanations.attention_map import AttentionMap, Threads
+from seqloom.explanations.attribution import Attribution, attribution_view
+from seqloom.explanations.descent_step import DescentStep, descent_step
+from seqloom.explanations.explained_output import Cell, ExplainedOutput, ExplainedText
+from seqloom.explanations.flow import Flow, flow_of
+from seqloom.explanations.gradients import (
     GradientFlow,
     example_of,
     gradient_flow,
     mean_cross_entropy,
 )
-from seqloom.explain.compute.media import AttributionView, is_media
-from seqloom.explain.compute.network_graphs import NetworkGraph, architecture_graph, unroll_graph
-from seqloom.explain.compute.position_vectors import PositionMaps, position_maps
-from seqloom.explain.compute.prediction_steps import PredictionSteps, explain_steps
-from seqloom.explain.compute.states import StateMap, state_map
-from seqloom.explain.compute.tracing import Trace, has_attention, trace_output
-from seqloom.explain.compute.trees import BeamTree, beam_tree
-from seqloom.explain.plots.attention import draw_attention, render_text
-from seqloom.explain.plots.flow import draw_flows
+from seqloom.explanations.media import AttributionView, is_media
+from seqloom.explanations.network_graphs import NetworkGraph, architecture_graph, unroll_graph
+from seqloom.explanations.position_vectors import PositionMaps, position_maps
+from seqloom.explanations.prediction_steps import PredictionSteps, explain_steps
+from seqloom.explanations.states import StateMap, state_map
+from seqloom.explanations.tracing import Trace, has_attention, trace_output
+from seqloom.explanations.trees import BeamTree, beam_tree
 from seqloom.metrics.alignment import alignment_errors, parse_gold
 
 __all__ = [

@@ -46,6 +46,8 @@ def transformer_specification(network: SequenceModel, *, source: int, target: in
     decoder = _require(network.decoder, TransformerDecoder, "a decoder of kind {}")
     if decoder.source != "cross":
         raise _refusal("a decoder without attention to the source")
+    if not decoder.readout.is_affine:
+        raise _refusal("a decoder with a perceptron as its read-out")
     specs = library("ctranslate2.specs")
     return specs.TransformerSpec(_encoder(encoder, source), _decoder(decoder, target))
 

@@ -5,7 +5,7 @@ from seqloom.fields.blanks import BlanksField, MarkedText
 from seqloom.fields.columns import ColumnsField
 from seqloom.fields.field_files import PersistentField, UploadLimits
 from seqloom.fields.file_fields import FileField
-from seqloom.fields.items import Items, Numbers, Pixels, Series, Symbols
+from seqloom.fields.items import Items, Numbers, Pixels, Series, Symbols, Values
 from seqloom.fields.labels import LabelField, TagsField
 from seqloom.fields.no_source import NoField
 from seqloom.fields.numbers import NumberField, VectorField
@@ -21,13 +21,13 @@ from seqloom.fields.registry import (
 )
 from seqloom.fields.series import SeriesBaseline, SeriesField
 from seqloom.fields.sounds import SoundField
-from seqloom.fields.specials import BLANK, EMPTY, END, SPECIAL_SYMBOLS, START, UNK
 from seqloom.fields.text import TextField
-from seqloom.fields.tokenizers.words import split_words
 from seqloom.fields.turns import TurnsField, join_turns, parse_list, split_turns
-from seqloom.fields.values import Values
 from seqloom.fields.vector_sequences import VectorSequenceField, names_array
 from seqloom.fields.videos import VideoField
+from seqloom.tokenizers.offsets import Offsets
+from seqloom.tokenizers.specials import BLANK, EMPTY, END, SPECIAL_SYMBOLS, START, UNK
+from seqloom.tokenizers.words import split_words
 
 __all__ = [
     "BLANK",
@@ -46,6 +46,7 @@ __all__ = [
     "NoField",
     "NumberField",
     "Numbers",
+    "Offsets",
     "PersistentField",
     "PictureField",
     "Pixels",

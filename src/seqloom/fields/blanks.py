@@ -12,11 +12,13 @@ from pydantic import ValidationError
 
 from seqloom.config.columns import COLUMNS, BlanksConfig, TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
-from seqloom.fields.field_files import FACTS, FieldState, PersistentField
+from seqloom.fields.field_files import FACTS, PersistentField
 from seqloom.fields.items import Symbols
 from seqloom.fields.protocol import Field, Values
-from seqloom.fields.specials import BLANK, END, SPECIAL_SYMBOLS
+from seqloom.fields.sentences import TextPiece, pack_sentences
 from seqloom.fields.text import TextField
+from seqloom.tokenizers.offsets import Offsets, TextAlignment
+from seqloom.tokenizers.specials import BLANK, END, SPECIAL_SYMBOLS, FieldState
 
 __all__ = ["BlanksField", "MarkedText"]
 
@@ -128,7 +130,9 @@ class MarkedText:
     plain text.
     """
 
-    is_absent = reads_files = False
+    is_absent = reads_files = truncates_left = False
+    can_split = True
+    length_unit = "tokens"
 
     def __init__(self, text: TextField, marker: str) -> None:
         self.text = text
@@ -178,9 +182,32 @@ class MarkedText:
         """The first items of a row, `most` of them at most, and those that close it."""
         return self.text.truncate(row, most)
 
+    def split(self, cell: str, most: int) -> list[TextPiece]:
+        """Pieces of at most so many tokens, of whole sentences or else of whole words."""
+        return pack_sentences(
+            cell, most, length=lambda text: len(self.rows([text])[0]) - self.closing
+        )
+
     def describe(self) -> str:
         """The text, and how blanks are marked in it."""
         return f"{self.text.describe()}, with blanks marked {self.marker}"
+
+    def plain_text(self, cell: str) -> str:
+        """The text as it was given."""
+        return cell
+
+    def offsets(self, cell: str) -> list[Offsets]:
+        """Where each item of a cell's row stands in it; a blank is its marker."""
+        pieces: list[tuple[int, int]] = []
+        place = 0
+        for match in self._pattern.finditer(cell):
+            before, length = match.start() - place, len(match.group())
+            plain = [(2, 1), (length - 2, length - 2)]  # a backslash and what it keeps
+            pieces += [(before, before), *(plain if match[1] else [(length, 1)])]
+            place = match.end()
+        alignment = TextAlignment.of_pieces([*pieces, (len(cell) - place, len(cell) - place)])
+        found = self._placeholder_field.offsets(self._insert_placeholders(cell))
+        return [alignment.original(each) for each in found]
 
     def fill(self, cell: str, ids: Sequence[int]) -> str:
         """The text as it was given, with the tokens of these ids in its first blanks."""

@@ -15,13 +15,14 @@ import numpy as np
 
 from seqloom.config.columns import COLUMNS, ColumnsConfig
 from seqloom.errors import ConfigError, DataError, RunError
-from seqloom.fields.field_files import FACTS, FieldState, PersistentField
-from seqloom.fields.items import Symbols
-from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
+from seqloom.fields.field_files import FACTS, PersistentField
+from seqloom.fields.items import Symbols, Values
 from seqloom.fields.text import TextField
-from seqloom.fields.tokenizers import Ids
 from seqloom.fields.turns import join_turns, parse_list
-from seqloom.fields.values import Values
+from seqloom.tokenizers import Ids
+from seqloom.tokenizers.offsets import Offsets, TextAlignment, shift
+from seqloom.tokenizers.specials import END, SPECIAL_SYMBOLS, UNK, FieldState
+from seqloom.tokenizers.tokenizer import LearntTexts, TextObserver
 
 __all__ = ["ColumnsField"]
 
@@ -47,23 +48,31 @@ class ColumnsField(PersistentField[ColumnsConfig]):
     closing = 1  # `<end>`
 
     def __init__(
-        self, config: ColumnsConfig, texts: Mapping[str, TextField], blocks: Sequence[_Block]
+        self,
+        config: ColumnsConfig,
+        texts: Mapping[str, TextField],
+        blocks: Sequence[_Block],
+        longest: int = 0,
     ) -> None:
         """Use `learn` or `restore`."""
         self.config = config
+        self._longest = longest
         self._texts = dict(texts)
         self._blocks = tuple(blocks)
 
     @classmethod
     def learn(cls, config: ColumnsConfig, cells: Iterable[str], *, seed: int) -> Self:
         """Make a vocabulary for each unit from the columns that are cut into it."""
-        texts = _texts_by_unit(config.units, cells)
+        observer = TextObserver()
+        texts = _texts_by_unit(config.units, observer.watch(cells))
         fields = {
             unit: TextField.learn(config.text_options(unit), found, seed=seed)
             for unit, found in texts.items()
         }
         blocks = [_Block(unit, FIRST, field.size - FIRST) for unit, field in fields.items()]
-        return cls(config, fields, blocks)
+        field = cls(config, fields, blocks)
+        longest = max(map(len, field.rows(observer.longest)), default=cls.closing) - cls.closing
+        return cls(config, fields, blocks, longest)
 
     def extend(self, cells: Iterable[str]) -> Self:
         """This field with further ids for what it does not know; the old ones stay."""
@@ -76,7 +85,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         ]
         size = max(self.config.size, *(field.size for field in fields.values()))
         config = self.config.model_copy(update={"size": size})
-        return type(self)(config, fields, [*self._blocks, *added])
+        return type(self)(config, fields, [*self._blocks, *added], self._longest)
 
     @classmethod
     def placeholder_items(cls, config: ColumnsConfig) -> Symbols:
@@ -112,6 +121,11 @@ class ColumnsField(PersistentField[ColumnsConfig]):
             for row in zip(*encoded, strict=True)
         ]
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest row that was learnt from; 0 where that is not known."""
+        return self._longest
+
     def unknown_share(self, row: Values) -> float:
         """The share of a row's tokens that are `<unk>`."""
         return float((row[: len(row) - self.closing] == UNK).mean()) if len(row) > 1 else 0.0
@@ -121,17 +135,39 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         excess = len(row) - self.closing - most
         if excess <= 0:
             return row
-        parts = self._split_row(row)
+        parts = self._parts(row)
         room = max(1, most - len(parts) + 1)
         lengths = [len(part) for part in parts]
         while sum(lengths) > room:
             longest = lengths.index(max(lengths))
             rest = sorted(lengths)[-2] if len(lengths) > 1 else 0
             lengths[longest] -= max(1, min(sum(lengths) - room, lengths[longest] - rest))
-        kept = [part[:length] for part, length in zip(parts, lengths, strict=True)]
-        separators = [row[:0], *(np.array([n], row.dtype) for n in self._separators)]
-        joined = chain.from_iterable(zip(separators, kept, strict=True))
-        return np.concatenate([*joined, row[len(row) - self.closing :]])
+        kept = [
+            range(part.start - (part.start > 0), part.start + length)  # with its separator
+            for part, length in zip(parts, lengths, strict=True)
+        ]
+        closing = range(len(row) - self.closing, len(row))
+        return row[np.concatenate([*kept, closing]).astype(np.int64)]
+
+    def plain_text(self, cell: str) -> str:
+        """The columns, a line break between two."""
+        return "\n".join(_split_cell(cell))
+
+    def offsets(self, cell: str) -> list[Offsets]:
+        """Where each item of a cell's row stands in its columns, a line break between two; each
+        separator is such a break."""
+        found: list[Offsets] = []
+        begin = 0
+        for unit, text in zip(self.config.units, _split_cell(cell), strict=False):
+            field = self._texts[unit]
+            own = field.offsets(_prepare(unit, text))[: -field.closing or None]
+            if unit == "feature":
+                alignment = _preparation_alignment(text)
+                own = [alignment.original(each) for each in own]
+            found += shift(own, begin)
+            begin += len(text) + 1
+            found.append((begin - 1, begin))
+        return [*found[:-1], (begin - 1, begin - 1)]
 
     def cell(self, row: Any) -> str:
         """The cell of a row: a list with the text of each column."""
@@ -189,16 +225,22 @@ class ColumnsField(PersistentField[ColumnsConfig]):
 
     def _split_row(self, row: Values) -> list[Any]:
         """The tokens of each column."""
-        inner = row[: len(row) - self.closing]
-        marks = np.flatnonzero((inner >= FIRST) & (inner < self._first_symbol)).tolist()
-        parts = [inner[begin + 1 : end] for begin, end in pairwise([-1, *marks, len(inner)])]
-        return [*parts, *[inner[:0]] * (len(self.config.units) - len(parts))]
+        parts = [row[part.start : part.stop] for part in self._parts(row)]
+        return [*parts, *[row[:0]] * (len(self.config.units) - len(parts))]
+
+    def _parts(self, row: Values) -> list[range]:
+        """The positions of each column's tokens."""
+        ids = (row if row.ndim == 1 else row[:, 0])[: len(row) - self.closing]
+        marks = np.flatnonzero((ids >= FIRST) & (ids < self._first_symbol)).tolist()
+        return [range(begin + 1, end) for begin, end in pairwise([-1, *marks, len(ids)])]
 
     def _state(self) -> FieldState:
         states = {unit: field.state() for unit, field in self._texts.items()}
         facts = {unit: dict(state.facts) for unit, state in states.items()}
         model = next((state.model for state in states.values() if state.model), b"")
-        return FieldState({"texts": facts, "blocks": [list(each) for each in self._blocks]}, model)
+        noted = LearntTexts(longest=self._longest).facts()
+        blocks = [list(each) for each in self._blocks]
+        return FieldState({"texts": facts, "blocks": blocks, **noted}, model)
 
     @classmethod
     def restore(cls, config: ColumnsConfig, facts: Mapping[str, Any], directory: Path) -> Self:
@@ -219,7 +261,8 @@ class ColumnsField(PersistentField[ColumnsConfig]):
             starts = [each.start for each in found if each.unit == unit]
             if [*starts, field.size] != ends:
                 raise damaged
-        return cls(config, {unit: fields[unit] for unit in _distinct(config.units)}, found)
+        ordered = {unit: fields[unit] for unit in _distinct(config.units)}
+        return cls(config, ordered, found, LearntTexts.from_facts(facts).longest)
 
 
 def _distinct(units: Sequence[str]) -> list[str]:
@@ -249,6 +292,18 @@ def _split_cell(cell: str) -> list[str]:
 def _prepare(unit: str, text: str) -> str:
     """A text as its tokenizer takes it: features are set apart by spaces."""
     return MARKS.sub(" ", text).strip() if unit == "feature" else text
+
+
+def _preparation_alignment(text: str) -> TextAlignment:
+    """Where the characters of features that are set apart by spaces stand in their text."""
+    pieces: list[tuple[int, int]] = []
+    place = 0
+    for match in MARKS.finditer(text):
+        inside = match.start() > 0 and match.end() < len(text)
+        kept = match.start() - place
+        pieces += [(kept, kept), (len(match.group()), int(inside))]
+        place = match.end()
+    return TextAlignment.of_pieces([*pieces, (len(text) - place, len(text) - place)])
 
 
 def _are_blocks(value: Any) -> bool:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 import numpy as np
 
 from seqloom.config.columns import COLUMNS, ColumnOptions
-from seqloom.config.renames import original_values
+from seqloom.config.tables import original_values
 from seqloom.errors import RunError
-from seqloom.fields.items import Items
-from seqloom.fields.values import Values
+from seqloom.fields.items import Items, Values
+from seqloom.fields.sentences import TextPiece
+from seqloom.tokenizers.offsets import Offsets
+from seqloom.tokenizers.specials import FieldState
 
 if TYPE_CHECKING:
     from seqloom.fields.protocol import Field
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FACTS",
     "MODEL",
-    "FieldState",
     "PersistentField",
     "UploadLimits",
     "digest",
@@ -35,13 +36,6 @@ FORMAT = 1
 LARGEST_FILE = 64 * 2**20
 
 Kind = TypeVar("Kind", bound=ColumnOptions)
-
-
-class FieldState(NamedTuple):
-    """What a field is made of: values for JSON and, for subwords, the model file's content."""
-
-    facts: Mapping[str, Any]
-    model: bytes = b""
 
 
 class UploadLimits(NamedTuple):
@@ -69,6 +63,7 @@ class PersistentField(Generic[Kind]):
     takes_any_cell: bool = False  # whether no cell can have a fault
     needs_all_cells: ClassVar[bool] = False  # whether a sample is not enough to learn it from
     length_unit: ClassVar[str] = ""  # of what a row has a length; empty where all are alike
+    can_split: ClassVar[bool] = False  # whether a cell that is too long can be read in pieces
 
     def __init__(self, config: Kind) -> None:
         """Use `learn` or `restore`."""
@@ -102,6 +97,11 @@ class PersistentField(Generic[Kind]):
         raise NotImplementedError
 
     @property
+    def as_target(self) -> Self:
+        """The same vocabulary as a target reads it, where both sides share one."""
+        return self
+
+    @property
     def longest(self) -> int:
         """Items of the longest cell that was learnt from; 0 where that is not known."""
         return 0
@@ -109,6 +109,18 @@ class PersistentField(Generic[Kind]):
     def unknown_share(self, row: Values) -> float:
         """The share of a row's items that stand for something that was not learnt."""
         return 0.0
+
+    def plain_text(self, cell: str) -> str:
+        """The text of a cell that offsets point into: several texts are lines of it."""
+        return cell
+
+    def offsets(self, cell: str) -> list[Offsets]:
+        """Where each item of a cell's row stands in its text; none where items are not text."""
+        return []
+
+    def decoded_offsets(self, row: Any) -> list[Offsets]:
+        """Where each item of a row stands in `cell(row)`; none where items are not text."""
+        return []
 
     def surfaces(self, cell: str) -> list[str]:
         """The word that each item of a cell was read from; none where items are not words."""
@@ -156,6 +168,10 @@ class PersistentField(Generic[Kind]):
         if len(row) - self.closing <= most:
             return row
         return np.concatenate([row[:most], row[len(row) - self.closing :]])
+
+    def split(self, cell: str, most: int) -> list[TextPiece]:
+        """The cell as it is, where it cannot be split."""
+        return [TextPiece(cell, "")]
 
     def save(self, directory: Path) -> None:
         """Write the field's files into a directory, which is made if it is not there."""

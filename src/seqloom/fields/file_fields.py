@@ -10,8 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 from seqloom.config.columns import ColumnOptions
 from seqloom.errors import DataError
 from seqloom.fields.field_files import PersistentField
-from seqloom.fields.items import Items
-from seqloom.fields.values import Values
+from seqloom.fields.items import Items, Values
 
 __all__ = ["UPLOAD_NAME", "FileCache", "FileField"]
 

@@ -4,10 +4,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from seqloom.fields.specials import END
+from seqloom.tokenizers.specials import END
 
-__all__ = ["ItemKind", "Items", "Numbers", "Pixels", "Series", "Symbols"]
+__all__ = [
+    "ItemKind",
+    "Items",
+    "Numbers",
+    "Pixels",
+    "Series",
+    "Symbols",
+    "Values",
+]
 
 PLACEHOLDER_STEPS = 50  # of a placeholder that may be of any length
 
@@ -180,3 +189,7 @@ class Pixels(ItemKind):
 
 
 Items = Symbols | Numbers | Pixels
+
+
+Values = NDArray[np.int32] | NDArray[np.float32] | NDArray[np.uint8]
+"""A cell as numbers: its items, and for items of several numbers a second axis."""

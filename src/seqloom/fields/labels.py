@@ -10,12 +10,11 @@ import numpy as np
 
 from seqloom.config.columns import COLUMNS, LabelConfig, TagsConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.field_files import FACTS, FieldState, PersistentField
-from seqloom.fields.items import Symbols
-from seqloom.fields.specials import EMPTY
-from seqloom.fields.tokenizers import split_symbols
-from seqloom.fields.values import Values
+from seqloom.fields.field_files import FACTS, PersistentField
+from seqloom.fields.items import Symbols, Values
 from seqloom.fields.vocabulary_file import read_vocabulary
+from seqloom.tokenizers import split_symbols
+from seqloom.tokenizers.specials import EMPTY, FieldState
 
 __all__ = ["LabelField", "TagsField"]
 

@@ -9,9 +9,8 @@ import numpy as np
 from seqloom.config.columns import COLUMNS, NoColumnConfig
 from seqloom.errors import DataError
 from seqloom.fields.field_files import PersistentField
-from seqloom.fields.items import Symbols
-from seqloom.fields.specials import END, SPECIAL_SYMBOLS
-from seqloom.fields.values import Values
+from seqloom.fields.items import Symbols, Values
+from seqloom.tokenizers.specials import END, SPECIAL_SYMBOLS
 
 __all__ = ["NoField"]
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import COLUMNS, NumberConfig, VectorConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.field_files import FACTS, FieldState, PersistentField
-from seqloom.fields.items import Numbers
-from seqloom.fields.values import Values
+from seqloom.fields.field_files import FACTS, PersistentField
+from seqloom.fields.items import Numbers, Values
+from seqloom.tokenizers.specials import FieldState
 
 __all__ = [
     "FINITE",

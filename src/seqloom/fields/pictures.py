@@ -7,8 +7,7 @@ from seqloom.config.columns import COLUMNS, PictureConfig
 from seqloom.fields.field_files import UploadLimits
 from seqloom.fields.file_fields import UPLOAD_NAME, FileField
 from seqloom.fields.images.pixels import UPLOAD_FORMATS, PictureFile, read_picture
-from seqloom.fields.items import Pixels
-from seqloom.fields.values import Values
+from seqloom.fields.items import Pixels, Values
 
 __all__ = ["PictureField"]
 

@@ -7,8 +7,9 @@ from typing import Any, Protocol, runtime_checkable
 from seqloom.config.columns import ColumnConfig
 from seqloom.errors import DataError
 from seqloom.fields.field_files import UploadLimits
-from seqloom.fields.items import Items
-from seqloom.fields.values import Values
+from seqloom.fields.items import Items, Values
+from seqloom.fields.sentences import TextPiece
+from seqloom.tokenizers.offsets import Offsets
 
 __all__ = ["Field", "Readable", "Values"]
 
@@ -41,8 +42,33 @@ class Readable(Protocol):
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """Each cell as its items, closed; the cells have no fault."""
 
+    def plain_text(self, cell: str) -> str:
+        """The text of a cell that offsets point into: several texts are lines of it."""
+
+    def offsets(self, cell: str) -> list[Offsets]:
+        """Where each item of a cell's row stands in its text; none where items are not text."""
+
+    def tokens(self, row: Any) -> list[str]:
+        """A readable form of each item of a row, for tables and the axes of pictures."""
+
     def truncate(self, row: Values, most: int) -> Values:
         """So many items of a row at most, and those that close it."""
+
+    @property
+    def truncates_left(self) -> bool:
+        """Whether what is oldest in a row is left out where there is too much of it."""
+
+    @property
+    def length_unit(self) -> str:
+        """Of what a row has a length; empty where all rows are alike."""
+
+    @property
+    def can_split(self) -> bool:
+        """Whether a cell that is too long can be read in pieces."""
+
+    def split(self, cell: str, most: int) -> list[TextPiece]:
+        """Pieces of a cell of at most so many items each, cut at ends of sentences or else of
+        words, where cells can be split."""
 
     def describe(self) -> str:
         """The field in a few words."""
@@ -85,22 +111,18 @@ class Field(Readable, Protocol):
         """Whether a sample of the cells is not enough to learn it from."""
 
     @property
-    def length_unit(self) -> str:
-        """Of what a row has a length; empty where all rows are alike."""
-
-    @property
-    def truncates_left(self) -> bool:
-        """Whether what is oldest in a row is left out where there is too much of it."""
-
-    @property
     def fingerprint(self) -> str:
         """Differs wherever two fields differ in what they make of a cell."""
+
+    @property
+    def as_target(self) -> "Field":
+        """The same vocabulary as a target reads it, where both sides share one."""
 
     def cell(self, row: Any) -> str:
         """The cell of a row; of a text without what closes it."""
 
-    def tokens(self, row: Any) -> list[str]:
-        """A readable form of each item of a row, for tables and the axes of pictures."""
+    def decoded_offsets(self, row: Any) -> list[Offsets]:
+        """Where each item of a row stands in `cell(row)`; none where items are not text."""
 
     def surfaces(self, cell: str) -> list[str]:
         """The word that each item of a cell was read from; none where items are not words."""

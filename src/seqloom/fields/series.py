@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import COLUMNS, SeriesConfig, column_names
 from seqloom.errors import ConfigError, DataError, RunError
-from seqloom.fields.field_files import FACTS, FieldState, PersistentField
-from seqloom.fields.items import Series
+from seqloom.fields.field_files import FACTS, PersistentField
+from seqloom.fields.items import Series, Values
 from seqloom.fields.numbers import parse_numbers, scales, write_numbers
-from seqloom.fields.values import Values
+from seqloom.tokenizers.specials import FieldState
 
 __all__ = ["SeriesBaseline", "SeriesField", "column_names"]
 

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -9,17 +10,12 @@ import numpy as np
 
 from seqloom.config.columns import COLUMNS, TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
-from seqloom.fields.field_files import FACTS, MODEL, FieldState, PersistentField, read_file
-from seqloom.fields.items import Symbols
-from seqloom.fields.normalization import (
-    NOTHING_LEARNT,
-    LearntTexts,
-    TextObserver,
-    normalize,
-)
+from seqloom.fields.field_files import FACTS, MODEL, PersistentField, read_file
+from seqloom.fields.items import Symbols, Values
 from seqloom.fields.protocol import Field
-from seqloom.fields.specials import END, SPECIAL_SYMBOLS, UNK
-from seqloom.fields.tokenizers import (
+from seqloom.fields.sentences import TextPiece, pack_sentences
+from seqloom.fields.vocabulary_file import check_unit, read_vocabulary, symbol_rows
+from seqloom.tokenizers import (
     ByteTokenizer,
     CharacterTokenizer,
     Ids,
@@ -27,13 +23,19 @@ from seqloom.fields.tokenizers import (
     Tokenizer,
     split_symbols,
 )
-from seqloom.fields.tokenizers.imported_pieces import ImportedPieceTokenizer
-from seqloom.fields.tokenizers.piece_file import FIRST_PIECE
-from seqloom.fields.tokenizers.spelling import Spelling
-from seqloom.fields.tokenizers.subwords import SubwordTokenizer
-from seqloom.fields.tokenizers.words import WordTokenizer
-from seqloom.fields.values import Values
-from seqloom.fields.vocabulary_file import check_unit, read_vocabulary, symbol_rows
+from seqloom.tokenizers.imported_pieces import ImportedPieceTokenizer
+from seqloom.tokenizers.offsets import Offsets, TextAlignment
+from seqloom.tokenizers.piece_file import FIRST_PIECE
+from seqloom.tokenizers.specials import END, SPECIAL_SYMBOLS, UNK, FieldState
+from seqloom.tokenizers.spelling import Spelling
+from seqloom.tokenizers.subwords import SubwordTokenizer
+from seqloom.tokenizers.tokenizer import (
+    NOTHING_LEARNT,
+    LearntTexts,
+    TextObserver,
+    normalize,
+)
+from seqloom.tokenizers.words import WordTokenizer
 
 __all__ = ["TextField"]
 
@@ -57,6 +59,7 @@ class TextField(PersistentField[TextConfig]):
 
     is_text: ClassVar[bool] = True
     length_unit: ClassVar[str] = "tokens"
+    can_split: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -190,6 +193,11 @@ class TextField(PersistentField[TextConfig]):
         """`encode` of each text, faster than one by one."""
         return self._tokenizer.encode_many([self.normalize(text) for text in texts])
 
+    @cached_property
+    def as_target(self) -> Self:
+        """The same vocabulary as a target reads it: capitals are always told apart."""
+        return self._with_learnt(NOTHING_LEARNT) if self.folds_capitals else self
+
     @property
     def folds_capitals(self) -> bool:
         """Whether capitals are read as small letters, since the training data had none."""
@@ -236,6 +244,10 @@ class TextField(PersistentField[TextConfig]):
         letters = (self._spelling.rows(self.normalize(cell)) for cell in cells)
         return [np.column_stack(both) for both in zip(closed, letters, strict=True)]
 
+    def split(self, cell: str, most: int) -> list[TextPiece]:
+        """Pieces of at most so many tokens, of whole sentences or else of whole words."""
+        return pack_sentences(cell, most, length=lambda text: len(self.encode(text)))
+
     def describe(self) -> str:
         """What the text is cut into, and how many symbols there are."""
         spelt = f", spelt with {self._spelling.count:,} letters" if self._spelling else ""
@@ -243,12 +255,38 @@ class TextField(PersistentField[TextConfig]):
         folded = f", {FOLDING}" if self.folds_capitals else ""
         return f"{self.config.unit}s, {self.items.table_size:,} symbols{given}{spelt}{folded}"
 
+    def offsets(self, cell: str) -> list[Offsets]:
+        """Where each item of a cell's row stands in the cell; `<end>` is at its end."""
+        found = self._tokenizer.offsets(self._rewrite(cell))
+        alignment = TextAlignment.of_normalized(cell, self._rewrite)
+        if alignment is not None:
+            found = [alignment.original(each) for each in found]
+        return [*found, *[(len(cell), len(cell))] * self.closing]
+
     def surfaces(self, cell: str) -> list[str]:
         """The word that each token of a cell was read from, as it was written; none where tokens
         are not words."""
-        clean = normalize(cell, form=self.config.normalize, lowercase=False)
-        found = self._tokenizer.surfaces(clean)
-        return found if len(found) == len(self.encode(cell)) else []
+        if self.config.unit in ("byte", *_PIECES):
+            return []
+        offsets = self.offsets(cell)
+        found = [cell[start:end] for start, end in offsets[: len(offsets) - self.closing]]
+        return [word.strip() for word in found] if self.config.unit == "word" else found
+
+    def _rewrite(self, text: str) -> str:
+        """The normalisation before symbols are set apart."""
+        lowercase = self.folds_capitals or self.config.lowercase
+        return normalize(text, form=self.config.normalize, lowercase=lowercase)
+
+    def decoded_offsets(self, ids: Sequence[int] | Values) -> list[Offsets]:
+        """Where each id stands in `decode(ids)`; special ones are where they would be."""
+        tokens = list(_integers(ids))
+        found = iter(self._tokenizer.decoded_offsets([t for t in tokens if _is_text(t)]))
+        placed, place = [], 0
+        for token in tokens:
+            offsets = next(found) if _is_text(token) else (place, place)
+            placed.append(offsets)
+            place = offsets[1]
+        return placed
 
     def cell(self, row: Any) -> str:
         """`decode`."""

@@ -7,18 +7,19 @@ the id that `<start>` has in a target, so no text can give it and no vocabulary 
 import json
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from seqloom.config.columns import COLUMNS, TextConfig
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields.normalization import NOTHING_LEARNT, LearntTexts
-from seqloom.fields.specials import START
+from seqloom.fields.items import Values
 from seqloom.fields.text import TextField
-from seqloom.fields.tokenizers import Ids, Tokenizer
-from seqloom.fields.tokenizers.spelling import Spelling
-from seqloom.fields.values import Values
+from seqloom.tokenizers import Ids, Tokenizer
+from seqloom.tokenizers.offsets import Offsets, shift
+from seqloom.tokenizers.specials import START
+from seqloom.tokenizers.spelling import Spelling
+from seqloom.tokenizers.tokenizer import NOTHING_LEARNT, LearntTexts
 
 __all__ = ["TURN", "TurnsField", "join_turns", "parse_list", "split_turns"]
 
@@ -58,6 +59,7 @@ class TurnsField(TextField):
     takes_any_cell = False
 
     truncates_left = True
+    can_split: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -117,6 +119,21 @@ class TurnsField(TextField):
         turns = [self._newest(cell) for cell in cells]
         read = iter(self._text.rows(list(chain.from_iterable(turns))))
         return [_join_rows([next(read) for _ in each]) for each in turns]
+
+    def plain_text(self, cell: str) -> str:
+        """The turns, a line break between two."""
+        return "\n".join(split_turns(cell))
+
+    def offsets(self, cell: str) -> list[Offsets]:
+        """Where each item of a cell's row stands in its turns, a line break between two."""
+        read = self._newest(cell)
+        begin = len(self.plain_text(cell)) - len("\n".join(read))
+        found: list[Offsets] = []
+        for turn in read:
+            found += shift(self._text.offsets(turn)[: -self.closing], begin)
+            begin += len(turn) + 1
+            found.append((begin - 1, begin))  # `<turn>`
+        return [*found[:-1], (begin - 1, begin - 1)]
 
     def decode(self, ids: Sequence[int] | Values) -> str:
         """The cell of the ids: a list of turns."""

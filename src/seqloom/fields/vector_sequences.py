@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import COLUMNS, VectorSequenceConfig
 from seqloom.errors import DataError
-from seqloom.fields.field_files import FieldState
 from seqloom.fields.file_fields import FileField
-from seqloom.fields.items import Numbers
+from seqloom.fields.items import Numbers, Values
 from seqloom.fields.numbers import (
     FINITE,
     parse_numbers,
@@ -21,7 +20,7 @@ from seqloom.fields.numbers import (
     scales,
     write_numbers,
 )
-from seqloom.fields.values import Values
+from seqloom.tokenizers.specials import FieldState
 
 __all__ = ["VectorSequenceField", "names_array"]
 

@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 from seqloom.config.columns import COLUMNS, VideoConfig
 from seqloom.fields.file_fields import FileField
 from seqloom.fields.images.frames import read_frames
-from seqloom.fields.items import Pixels
-from seqloom.fields.values import Values
+from seqloom.fields.items import Pixels, Values
 
 __all__ = ["VideoField"]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields.specials import END, SPECIAL_SYMBOLS, START
+from seqloom.tokenizers.specials import END, SPECIAL_SYMBOLS, START
 
 __all__ = ["check_unit", "read_vocabulary", "symbol_rows"]
 

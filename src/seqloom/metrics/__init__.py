@@ -3,7 +3,6 @@
 from seqloom.metrics.calibration import CalibrationError, Reliability
 from seqloom.metrics.class_report import ClassReport, ClassScore, label_report, span_report
 from seqloom.metrics.confusion import ConfusionMatrix
-from seqloom.metrics.edit_rates import WordErrorRate, edit_distance
 from seqloom.metrics.forecast_tables import ColumnErrors, StepErrors
 from seqloom.metrics.forecasts import (
     ErrorTable,
@@ -34,7 +33,7 @@ from seqloom.metrics.seasons import calendar_periods, find_season
 from seqloom.metrics.series_baselines import linear_forecast, ridge, seasonal_naive
 from seqloom.metrics.span_scores import SpanF1
 from seqloom.metrics.spans import Span, TagScheme, detect_scheme, find_spans
-from seqloom.metrics.text import ExactMatch
+from seqloom.metrics.text import ExactMatch, WordErrorRate, edit_distance
 
 __all__ = [
     "METRICS",

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom.display import Displayed
 from seqloom.errors import DataError
 from seqloom.metrics.metric import METRICS, SumMetric
 from seqloom.metrics.predictions import Predictions
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Reliability:
+class Reliability(Displayed):
     """Outputs by their confidence, in bins of equal width: (low, high], the first from 0.
 
     `counts` are outputs in a bin; `confidences` and `accuracies` are means from 0 to 1, and 0 in an

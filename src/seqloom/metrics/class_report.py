@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seqloom.display import Displayed
 from seqloom.metrics.predictions import Predictions
 from seqloom.metrics.spans import find_spans
 
@@ -50,7 +51,7 @@ class ClassScore:
 
 
 @dataclass(frozen=True)
-class ClassReport:
+class ClassReport(Displayed):
     """Every class with its scores, the most frequent first, and their averages.
 
     `unseen` are classes of the references that training did not have, with their counts: no model

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom.display import Displayed
 from seqloom.metrics.predictions import Predictions
 
 __all__ = ["ConfusionMatrix"]
@@ -17,7 +18,7 @@ PAIRS = 20  # confusions in a list
 
 
 @dataclass(frozen=True)
-class ConfusionMatrix:
+class ConfusionMatrix(Displayed):
     """counts[i, j]: how often the reference labels[i] was predicted as labels[j].
 
     Labels are those of references and outputs, the most frequent references first.

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from seqloom.display import Displayed
 from seqloom.fields.series import SeriesField
 from seqloom.metrics.forecasts import ErrorTable, ForecastErrors
 
@@ -41,7 +42,7 @@ class ErrorRow:
 
 
 @dataclass(frozen=True)
-class _ErrorRows:
+class _ErrorRows(Displayed):
     """Errors by name, in order."""
 
     headings: ClassVar[tuple[str, ...]]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.errors import DataError
-from seqloom.fields.tokenizers import split_symbols
 from seqloom.metrics.class_counts import ClassCounts
 from seqloom.metrics.score import check_rows
 from seqloom.metrics.spans import TagScheme, detect_scheme, find_spans
+from seqloom.tokenizers import split_symbols
 
 __all__ = ["Predictions"]
 

@@ -2,14 +2,20 @@
 
 from seqloom.model.build import build, build_sequence_model
 from seqloom.model.connections import Connection, ConnectionNode, Connections, unroll
-from seqloom.model.ctc import CTCLayer
-from seqloom.model.embedding_tables import TokenSide, token_table
+from seqloom.model.ctc import CTCDecoder, CTCLayer, CTCState
 from seqloom.model.encoders import mean_state
 from seqloom.model.heads import BlanksHead, LabelHead, NumberHead, TagsHead
-from seqloom.model.networks import HeadModel, Network, SequenceModel
-from seqloom.model.parts import DecoderModule, EncoderModule, FrontEnd, Head
+from seqloom.model.networks import HeadModel, Network, SequenceModel, TokenSide, token_table
+from seqloom.model.parts import (
+    DecoderModule,
+    DecoderSizes,
+    EncoderModule,
+    EncoderSizes,
+    FrontEnd,
+    Head,
+    HeadContext,
+)
 from seqloom.model.recurrent import RecurrentDecoder
-from seqloom.model.sizes import DecoderSizes, EncoderSizes, HeadContext
 from seqloom.model.state import (
     Decoder,
     Encoder,
@@ -26,7 +32,9 @@ from seqloom.model.transformer import TransformerDecoder
 
 __all__ = [
     "BlanksHead",
+    "CTCDecoder",
     "CTCLayer",
+    "CTCState",
     "Connection",
     "ConnectionNode",
     "Connections",

@@ -16,8 +16,7 @@ from seqloom.model.connections import (
     ReadingOrder,
     Steps,
 )
-from seqloom.model.parts import EncoderModule, WrappingEncoder
-from seqloom.model.sizes import EncoderSizes
+from seqloom.model.parts import EncoderModule, EncoderSizes, WrappingEncoder
 from seqloom.model.stacks import (
     final_connections,
     layer_connections,
@@ -26,8 +25,8 @@ from seqloom.model.stacks import (
     unit_factory,
 )
 from seqloom.model.state import Memory, Source
-from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import Vectors, vectors_label
+from seqloom.nn.modules import Dropout
 from seqloom.nn.recurrent import AroundStack, Branch, RecurrentStack, reverse
 
 __all__ = [

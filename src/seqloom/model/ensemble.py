@@ -10,8 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seqloom.model.networks import HeadModel, SequenceModel
-from seqloom.model.parts import DecoderModule, EncoderModule, Head
-from seqloom.model.sizes import EncoderSizes
+from seqloom.model.parts import DecoderModule, EncoderModule, EncoderSizes, Head
 from seqloom.model.state import (
     Decoder,
     Encoder,

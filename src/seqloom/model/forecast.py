@@ -21,11 +21,10 @@ from seqloom.model.connections import (
     ConnectionNode,
     Connections,
 )
-from seqloom.model.parts import DecoderModule, EncoderModule, Head, WrappingEncoder
-from seqloom.model.sizes import HeadContext
+from seqloom.model.parts import DecoderModule, EncoderModule, Head, HeadContext, WrappingEncoder
 from seqloom.model.state import ForecastContext, Memory, Source
-from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import Projection
+from seqloom.nn.modules import Dropout
 
 __all__ = [
     "AutoregressiveForecast",

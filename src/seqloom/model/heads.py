@@ -25,12 +25,11 @@ from seqloom.model.connections import (
     Connections,
 )
 from seqloom.model.encoders import mean_state
-from seqloom.model.parts import Head, Pooling
-from seqloom.model.sizes import DecoderSizes, HeadContext
+from seqloom.model.parts import DecoderSizes, Head, HeadContext, Pooling
 from seqloom.model.state import Memory
-from seqloom.nn.combine import TanhCombiner
-from seqloom.nn.dropout import Dropout
+from seqloom.nn.combine import ConcatCombiner, Readout, TanhCombiner
 from seqloom.nn.embedding import OutputLayer
+from seqloom.nn.modules import Dropout
 
 __all__ = [
     "BlanksHead",
@@ -85,13 +84,13 @@ class MaximumPool(Pool):
         return states.masked_fill(~mask[:, :, None], -torch.inf).amax(dim=1)
 
 
-def _pool(options: PooledOptions, context: HeadContext) -> tuple[Pool, int]:
-    """The pooling of a head over the whole source, and the size of its vector."""
+def _pool(options: PooledOptions, context: HeadContext) -> tuple[Pool, Readout]:
+    """The pooling of a head over the whole source, and the read-out of its vector."""
     states, code = context.states(), context.encoded.code
     if options.pool == "code" and code is not None:
-        return CodePool(), code[1]
+        return CodePool(), Readout(code[1], options.readout)
     pools: dict[str, type[Pool]] = {"code": CodePool, "mean": MeanPool, "max": MaximumPool}
-    return pools[options.pool](), states
+    return pools[options.pool](), Readout(states, options.readout)
 
 
 class _PooledHead(Head):
@@ -112,11 +111,12 @@ class _PooledHead(Head):
 
 
 class _LabelScores(Head):
-    """An affine map from a vector to the score of each label; label ids start after padding's."""
+    """A read-out from a vector to the score of each label; label ids start after padding's."""
 
-    def __init__(self, width: int, labels: int) -> None:
+    def __init__(self, readout: Readout, labels: int) -> None:
         super().__init__()
-        self.output = nn.Linear(width, labels)
+        self.readout = readout
+        self.output = nn.Linear(readout.width, labels)
 
     def losses(
         self, outputs: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
@@ -136,8 +136,8 @@ class LabelHead(_PooledHead, _LabelScores):
 
     output_name = "label"
 
-    def __init__(self, pool: Pool, width: int, labels: int, *, dropout: float = 0.0) -> None:
-        super().__init__(width, labels)
+    def __init__(self, pool: Pool, readout: Readout, labels: int, *, dropout: float = 0.0) -> None:
+        super().__init__(readout, labels)
         self.pool = pool
         self.dropout = Dropout(dropout)
 
@@ -146,7 +146,7 @@ class LabelHead(_PooledHead, _LabelScores):
         return cls(*_pool(options, context), context.labels(), dropout=options.dropout)
 
     def forward(self, memory: Memory) -> Float[Tensor, "B 1 V"]:
-        return self.output(self.dropout(self.pool(memory)))[:, None]
+        return self.output(self.readout(self.dropout(self.pool(memory))))[:, None]
 
 
 @HEADS.part("tags")
@@ -158,10 +158,10 @@ class TagsHead(_LabelScores):
 
     @classmethod
     def build(cls, options: TagsHeadConfig, context: HeadContext) -> "TagsHead":
-        return cls(context.states(), context.labels())
+        return cls(Readout(context.states(), options.readout), context.labels())
 
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
-        return self.output(memory.states_and_mask()[0])
+        return self.output(self.readout(memory.states_and_mask()[0]))
 
     def connections(self) -> Connections:
         return _position_connections(self.output_name)
@@ -170,16 +170,23 @@ class TagsHead(_LabelScores):
 @HEADS.part("blanks")
 class BlanksHead(Head):
     """Scores of each token of the source's vocabulary at positions that were left out of it: an
-    output layer over tanh(W [before; after] + b) (S8, fill-in).
+    output layer over tanh(W [before; after] + b), or over the states themselves (S8, fill-in).
 
     Melamud et al. 2016, context2vec.
     """
 
     output_name = "token"
 
-    def __init__(self, states: int, output: OutputLayer, *, dropout: float, around: bool) -> None:
+    def __init__(
+        self,
+        readout: ConcatCombiner | TanhCombiner,
+        output: OutputLayer,
+        *,
+        dropout: float,
+        around: bool,
+    ) -> None:
         super().__init__()
-        self.readout = TanhCombiner([states], output.width)
+        self.readout = readout
         self.dropout = Dropout(dropout)
         self.output = output
         self.width = output.width
@@ -194,8 +201,11 @@ class BlanksHead(Head):
                 remedy="leave it out, and it follows from target.kind",
             )
         sizes = DecoderSizes(context.model, encoded, context.vectors, symbols.count)
-        output = sizes.output_layer(context.model.embedding)
-        return cls(encoded.states, output, dropout=options.dropout, around=encoded.around)
+        readout: ConcatCombiner | TanhCombiner = ConcatCombiner([encoded.states])
+        if options.readout == "perceptron":
+            readout = TanhCombiner([encoded.states], context.model.embedding)
+        output = sizes.output_layer(readout.width)
+        return cls(readout, output, dropout=options.dropout, around=encoded.around)
 
     @property
     def filling_head(self) -> "BlanksHead":
@@ -236,21 +246,22 @@ class NumberHead(_PooledHead):
     loss_name = "squared error"
     output_name = "number"
 
-    def __init__(self, pool: Pool, width: int, *, dropout: float = 0.0) -> None:
+    def __init__(self, pool: Pool, readout: Readout, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.pool = pool
         self.dropout = Dropout(dropout)
-        self.output = nn.Linear(width, 1)
+        self.readout = readout
+        self.output = nn.Linear(readout.width, 1)
 
     @classmethod
     def build(cls, options: NumberHeadConfig, context: HeadContext) -> "NumberHead":
-        pool, width = _pool(options, context)
+        pool, readout = _pool(options, context)
         if context.target.symbols is not None or context.target.pixels is not None:
             raise context.misfit()
-        return cls(pool, width, dropout=options.dropout)
+        return cls(pool, readout, dropout=options.dropout)
 
     def forward(self, memory: Memory) -> Float[Tensor, "B 1 1"]:
-        return self.output(self.dropout(self.pool(memory)))[:, None]
+        return self.output(self.readout(self.dropout(self.pool(memory))))[:, None]
 
     def losses(
         self, outputs: Float[Tensor, "N 1"], targets: Float[Tensor, "N 1"], *, smoothing: float

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from seqloom.config import RecurrentDecoderConfig
 from seqloom.errors import ConfigError
-from seqloom.model.sizes import EncoderSizes
+from seqloom.model.parts import EncoderSizes
 from seqloom.model.state import Code, Memory
 from seqloom.nn.recurrent import RecurrentStack
 

@@ -1,16 +1,27 @@
-"""A network as a whole: an encoder, and a decoder or a head."""
+"""A network as a whole: an encoder, a decoder or a head, and where token vectors are kept."""
+
+from typing import Literal
 
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, START
 from seqloom.model.connections import Connections
 from seqloom.model.ctc import CTCLayer
 from seqloom.model.parts import DecoderModule, EncoderModule, Head
 from seqloom.model.state import Feedback, FillingHead, Memory, TargetFeatures, TokenScorer
+from seqloom.nn.embedding import Embedding, first_token_table
 
-__all__ = ["HeadModel", "Network", "SequenceModel", "shift_right"]
+__all__ = [
+    "HeadModel",
+    "Network",
+    "SequenceModel",
+    "TokenSide",
+    "shift_right",
+    "token_table",
+]
 
 
 def shift_right(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
@@ -94,3 +105,18 @@ class HeadModel(nn.Module):
 
 
 Network = SequenceModel | HeadModel
+
+
+TokenSide = Literal["source", "target"]
+
+
+def token_table(network: Network, side: TokenSide) -> Embedding:
+    """The table of the tokens that are read on a side, letters aside; ConfigError without one."""
+    part = network.encoder if side == "source" else network.decoder
+    table = None if part is None else first_token_table(part)
+    if table is None:
+        raise ConfigError(
+            f"model.{side}_vectors: the {side} has no table of token vectors here",
+            remedy="leave it out",
+        )
+    return table

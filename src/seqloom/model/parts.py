@@ -5,11 +5,14 @@ the name that users choose it by: `@ENCODERS.part("mine")`, `@DECODERS.part("min
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from seqloom.config import ModelConfig
+from seqloom.errors import ConfigError
 from seqloom.fields import Items
 from seqloom.model.connections import (
     CODE,
@@ -20,11 +23,85 @@ from seqloom.model.connections import (
     Connections,
     ReadingOrder,
 )
-from seqloom.model.sizes import DecoderSizes, EncoderSizes, HeadContext
 from seqloom.model.state import Features, Feedback, FillingHead, Memory, Source
-from seqloom.nn.embedding import Vectors
+from seqloom.nn.embedding import OutputLayer, Vectors, embedding_of, listed_rows
 
-__all__ = ["DecoderModule", "EncoderModule", "FrontEnd", "Head", "Pooling", "WrappingEncoder"]
+__all__ = [
+    "DecoderModule",
+    "DecoderSizes",
+    "EncoderModule",
+    "EncoderSizes",
+    "FrontEnd",
+    "Head",
+    "HeadContext",
+    "Pooling",
+    "WrappingEncoder",
+]
+
+
+class EncoderSizes(NamedTuple):
+    """The sizes of an encoder's states and of its code, where it has them."""
+
+    states: int | None = None
+    code: tuple[int, int] | None = None  # layers, width
+    parts: int = 1  # tensors in the code
+    around: bool = False  # no state depends on the item at its own position
+
+
+@dataclass(frozen=True)
+class DecoderSizes:
+    """What a decoder is built for: the encoder before it, and the target it reads and writes."""
+
+    model: ModelConfig
+    source: EncoderSizes
+    vectors: Vectors  # of the target's items
+    outputs: int  # numbers written at a step
+
+    def output_layer(self, width: int) -> OutputLayer:
+        """An output layer for features of this width, tied to the embedding if so configured."""
+        tied = embedding_of(self.vectors) if self.model.tie_output else None
+        if tied is not None and tied.width != width:
+            raise ConfigError(
+                f"model.tie_output needs features as wide as the embeddings, {tied.width}, but "
+                f"the decoder gives {width}",
+                remedy="make them equal or set model.tie_output=false",
+            )
+        rows = listed_rows(self.vectors)
+        return OutputLayer(width, self.outputs, tied=tied, bias=self.model.output_bias, rows=rows)
+
+
+@dataclass(frozen=True)
+class HeadContext:
+    """What a head is built for: the encoder before it, and the items of source and target."""
+
+    model: ModelConfig
+    encoded: EncoderSizes
+    vectors: Vectors  # of the source's items
+    source: Items
+    target: Items
+
+    def states(self) -> int:
+        """Size of the encoder's states; ConfigError without an encoder."""
+        if self.encoded.states is None:
+            raise ConfigError(
+                f"a target of kind {self.model.decoder.kind} needs an encoder: "
+                "model.encoder.kind is 'none'"
+            )
+        return self.encoded.states
+
+    def labels(self) -> int:
+        """Number of labels that the target can have; ConfigError where it has none."""
+        if self.target.symbols is None:
+            raise self.misfit()
+        return self.target.symbols.count - 1  # id 0 is padding
+
+    def misfit(self) -> ConfigError:
+        """The error for a head that does not fit the target."""
+        return ConfigError(
+            f"model.decoder.kind = {self.model.decoder.kind!r} does not fit the target",
+            remedy="leave it out, and it follows from target.kind",
+        )
+
 
 Pooling = Literal["code", "mean", "max", "all"]
 """What a head sees of the source: the last state, the mean or maximum of all, or each of them."""
@@ -147,6 +224,13 @@ class DecoderModule(nn.Module):
 
     carries_state: ClassVar[bool] = False
     """Whether its state keeps its size, so that a text of any length can be read in chunks."""
+
+    sums_alignments: ClassVar[bool] = False
+    """Whether it is called with the encoder's states for the scores of each symbol at each step, of
+    which CTC sums all alignments with the target: its loss (S1.1)."""
+
+    usual_search: ClassVar[str] = ""
+    """The search that is used unless another is asked for; empty for that of any decoder."""
 
     @classmethod
     def build(cls, options: Any, sizes: DecoderSizes) -> "DecoderModule":

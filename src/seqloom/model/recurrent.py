@@ -11,16 +11,15 @@ from seqloom.config import DECODERS, RecurrentDecoderConfig
 from seqloom.errors import ConfigError
 from seqloom.model.connections import Connections
 from seqloom.model.initial_state import InitialState, build_initial_state
-from seqloom.model.parts import DecoderModule
+from seqloom.model.parts import DecoderModule, DecoderSizes, EncoderSizes
 from seqloom.model.recurrent_edges import decoder_connections
-from seqloom.model.sizes import DecoderSizes, EncoderSizes
 from seqloom.model.stacks import stack_options, unit_factory
 from seqloom.model.state import Features, Feedback, Memory, State
 from seqloom.model.wiring import AttentionWiring, Wiring, build_wiring
 from seqloom.nn.attention import AttentionSource
 from seqloom.nn.combine import ConcatCombiner, SumCombiner, TanhCombiner
-from seqloom.nn.dropout import Dropout
 from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors, vectors_label
+from seqloom.nn.modules import Dropout
 from seqloom.nn.recurrent import RecurrentStack
 
 __all__ = ["RecurrentDecoder", "RecurrentState", "VocabularyLayers"]

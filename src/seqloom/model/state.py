@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from seqloom.errors import DataError
 from seqloom.nn.embedding import TokenVectors
-from seqloom.nn.tracing import is_traced
+from seqloom.nn.modules import is_traced
 
 __all__ = [
     "Code",

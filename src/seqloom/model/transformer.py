@@ -25,15 +25,13 @@ from seqloom.model.connections import (
     Steps,
 )
 from seqloom.model.encoders import input_connections
-from seqloom.model.parts import DecoderModule, EncoderModule
-from seqloom.model.sizes import DecoderSizes, EncoderSizes
+from seqloom.model.parts import DecoderModule, DecoderSizes, EncoderModule, EncoderSizes
 from seqloom.model.state import Features, Feedback, Memory, Source, State
-from seqloom.nn.dropout import Dropout
+from seqloom.nn.combine import Readout
 from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors, vectors_label
-from seqloom.nn.modules import children_of
+from seqloom.nn.modules import Dropout, children_of, is_traced
 from seqloom.nn.positions import Positions, PositionSizes
 from seqloom.nn.token_mixing import Cache, NextSteps, next_steps
-from seqloom.nn.tracing import is_traced
 from seqloom.nn.transformer import Block, BlockOptions, Keys
 
 __all__ = ["PositionalEmbedding", "TransformerDecoder", "TransformerEncoder", "TransformerState"]
@@ -138,7 +136,7 @@ class TransformerDecoder(DecoderModule):
     Wikipedia by Summarizing Long Sequences.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         embed: PositionalEmbedding,
         blocks: list[Block],
@@ -146,11 +144,13 @@ class TransformerDecoder(DecoderModule):
         *,
         norm: nn.Module,
         source: Literal["cross", "read", "none"],
+        readout: Readout | None = None,
     ) -> None:
         super().__init__()
         self.embed = embed
         self.blocks = nn.ModuleList(blocks)
         self.norm = norm
+        self.readout = readout or Readout(output.width, "affine")
         self.output = output
         self.source = source
 
@@ -173,6 +173,7 @@ class TransformerDecoder(DecoderModule):
             sizes.output_layer(options.width),
             norm=_norm(options),
             source=source,
+            readout=Readout(options.width, options.readout),
         )
 
     @classmethod
@@ -216,7 +217,9 @@ class TransformerDecoder(DecoderModule):
         )
         attention = None if weights is None else weights.mean(dim=1)  # the last block's heads
         own = DecoderCache(caches, state.own.positions + vectors.shape[1])
-        return Features(self.norm(hidden), attention), State(own, state.shared, state.trace)
+        return Features(self.readout(self.norm(hidden)), attention), State(
+            own, state.shared, state.trace
+        )
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return self.output(hidden)

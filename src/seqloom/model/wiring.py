@@ -17,7 +17,7 @@ from seqloom.config import (
     RecurrentDecoderConfig,
 )
 from seqloom.errors import ConfigError
-from seqloom.model.sizes import DecoderSizes
+from seqloom.model.parts import DecoderSizes
 from seqloom.nn.attention import (
     Attention,
     Focus,

@@ -1,6 +1,7 @@
 """Combinations of several vectors, at the input of a decoder's step and at its output."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -8,7 +9,7 @@ from torch import Tensor, nn
 
 from seqloom.nn.modules import children_of
 
-__all__ = ["ConcatCombiner", "SumCombiner", "TanhCombiner"]
+__all__ = ["ConcatCombiner", "Readout", "SumCombiner", "TanhCombiner"]
 
 
 class ConcatCombiner(nn.Module):
@@ -47,3 +48,26 @@ class TanhCombiner(nn.Module):
 
     def forward(self, parts: list[Float[Tensor, "R T _"]]) -> Float[Tensor, "R T D"]:
         return self.map(torch.cat(parts, dim=-1)).tanh()
+
+
+class Readout(nn.Module):
+    """What an output layer sees of a state: the state itself, or `tanh(W s + b)` of its size (S2).
+
+    With the output layer after it, the read-out is affine or a perceptron of one hidden layer.
+    """
+
+    def __init__(self, width: int, kind: Literal["perceptron", "affine"]) -> None:
+        super().__init__()
+        self.width = width
+        self.map = nn.Linear(width, width) if kind == "perceptron" else None
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether the output layer sees the states themselves."""
+        return self.map is None
+
+    def forward(self, states: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows D"]:
+        if self.map is None:
+            return states
+        changed: Tensor = self.map(states)
+        return changed.tanh()

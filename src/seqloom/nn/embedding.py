@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seqloom.nn.tracing import is_traced
+from seqloom.nn.modules import is_traced
 
 __all__ = [
     "CharacterCNNVectors",

@@ -1,11 +1,22 @@
-"""Typed access to lists of modules."""
+"""Small pieces that layers share: dropout, random numbers by counter, typed lists, tracing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar, cast
 
-from torch import nn
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch._higher_order_ops.scan import scan
 
-__all__ = ["children_of"]
+__all__ = [
+    "Dropout",
+    "children_of",
+    "gumbels",
+    "hash_counter",
+    "is_traced",
+    "traced_scan",
+    "uniforms",
+]
 
 Kind = TypeVar("Kind", bound=nn.Module)
 
@@ -13,3 +24,88 @@ Kind = TypeVar("Kind", bound=nn.Module)
 def children_of(modules: nn.Module, kind: type[Kind]) -> Iterator[Kind]:
     """The modules of a list, which are all of this kind."""
     return cast("Iterator[Kind]", modules.children())
+
+
+class Dropout(nn.Module):
+    """Drops a share of the values in training and scales the others so that the mean stays.
+
+    The share is rounded to a multiple of 1/256, because one byte decides each value.
+
+    Srivastava et al. 2014, Dropout.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.kept_of_256 = max(1, 256 - round(256 * share))
+
+    def forward(self, values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        if not self.training or self.kept_of_256 == 256:
+            return values
+        return values * self._mask(values)
+
+    def _mask(self, values: Tensor) -> Tensor:
+        count = values.numel()
+        words = torch.empty((count + 7) // 8, dtype=torch.int64, device=values.device)
+        draws = words.random_(-(2**63), None).view(torch.uint8)[:count].view(values.shape)
+        return (draws < self.kept_of_256).to(values.dtype).mul_(256 / self.kept_of_256)
+
+    def extra_repr(self) -> str:
+        return f"share={1 - self.kept_of_256 / 256:.3g}"
+
+
+# The constants of splitmix64, as signed 64-bit integers.
+STRIDE = 0x9E3779B97F4A7C15 - 2**64
+FIRST = 0xBF58476D1CE4E5B9 - 2**64
+SECOND = 0x94D049BB133111EB - 2**64
+
+
+def hash_counter(
+    before: Int[Tensor, "..."] | int, counter: Int[Tensor, "..."]
+) -> Int[Tensor, "..."]:
+    """Hash a seed, or an earlier hash, with a counter; shapes are broadcast.
+
+    Steele et al. 2014, Fast Splittable Pseudorandom Number Generators.
+    """
+    bits = (counter ^ before) + STRIDE
+    bits = (bits ^ _shift_right(bits, 30)) * FIRST
+    bits = (bits ^ _shift_right(bits, 27)) * SECOND
+    return bits ^ _shift_right(bits, 31)
+
+
+def uniforms(bits: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Uniform numbers in [0, 1), of 53 bits each."""
+    return _shift_right(bits, 11).double() * 2.0**-53
+
+
+def gumbels(bits: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Draws from the standard Gumbel distribution, all of them finite."""
+    inside = (_shift_right(bits, 12).double() + 0.5) * 2.0**-52  # neither 0 nor 1
+    return -(-inside.log()).log()
+
+
+def _shift_right(bits: Tensor, places: int) -> Tensor:
+    """Logical shift to the right."""
+    ones: int = 2 ** (64 - places) - 1
+    return (bits >> places) & ones
+
+
+StateStep = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]]
+
+
+def is_traced() -> bool:
+    """Whether this call is traced."""
+    return torch.compiler.is_exporting()
+
+
+def traced_scan(step: StateStep, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """The state after every step of a loop over axis 0, however many steps there are."""
+    parts = len(state)
+
+    def advance(
+        before: tuple[Tensor, ...], read: Tensor
+    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        after = step(read, before)[:parts]
+        return after, tuple(part.clone() for part in after)
+
+    _, states = scan(advance, tuple(part.clone() for part in state), inputs)
+    return tuple(states)

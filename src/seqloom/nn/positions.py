@@ -18,7 +18,7 @@ from seqloom.config import (
     OneHotPositionsConfig,
 )
 from seqloom.errors import ConfigError
-from seqloom.nn.tracing import is_traced
+from seqloom.nn.modules import is_traced
 
 __all__ = [
     "AddedSinusoids",

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seqloom.nn.dropout import Dropout
-from seqloom.nn.modules import children_of
+from seqloom.nn.modules import Dropout, children_of
+from seqloom.nn.truncation import run_unit
 from seqloom.nn.units import Unit
 
 __all__ = [
@@ -75,7 +75,7 @@ class RecurrentLayer(nn.Module):
             backward = self.backward_first or number == 1
             read = _reverse_time(inputs, lengths) if backward else inputs
             first = unit.zero_state(read) if state is None else _slices(state, begin, unit.width)
-            output, states = unit(read, first)
+            output, states = run_unit(unit, read, first)
             outputs.append(_reverse_time(output, lengths) if backward else output)
             finals.append(tuple(_last_states(part, lengths) for part in states))
             begin += unit.width

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from seqloom.nn.modules import is_traced
 from seqloom.nn.positions import Rotary
-from seqloom.nn.tracing import is_traced
 from seqloom.nn.units import Unit
 
 __all__ = [

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqloom.errors import ConfigError
-from seqloom.nn.dropout import Dropout
+from seqloom.nn.modules import Dropout
 from seqloom.nn.positions import Rotary
 from seqloom.nn.token_mixing import (
     Cache,

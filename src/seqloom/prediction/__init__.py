@@ -1,8 +1,13 @@
 """Raw input to Output, with a finished model."""
 
 from seqloom.prediction.conversation import Conversation
-from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
-from seqloom.prediction.ensemble import ensemble
+from seqloom.prediction.decoding import (
+    ContinuousBatch,
+    PendingInput,
+    WholeBatch,
+    batch_key,
+    fits_whole_batch,
+)
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.forecaster import Forecaster
 from seqloom.prediction.glossary import Glossary, GlossaryTerm, TermCount
@@ -17,13 +22,11 @@ from seqloom.prediction.output import (
     StopReason,
     Token,
     TokenAlternative,
+    outputs_table,
 )
-from seqloom.prediction.output_options import OutputOptions
-from seqloom.prediction.output_table import outputs_table
-from seqloom.prediction.predictor import Predictor
-from seqloom.prediction.request import DecodingRequest, PredictionRequest
+from seqloom.prediction.predictor import Predictor, ensemble
+from seqloom.prediction.request import DecodingRequest, OutputOptions, PredictionRequest
 from seqloom.prediction.text_predictor import ROWS, TextPredictor
-from seqloom.prediction.whole_search import WholeBatch, fits_whole_batch
 
 __all__ = [
     "GROUP_SIZE",

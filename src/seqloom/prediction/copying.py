@@ -41,8 +41,13 @@ def copy_unknown(
     text = parts[0] + "".join(
         copied[step] + part for step, part in zip(unknown, parts[1:], strict=True)
     )
-    tokens = tuple(
-        replace(token, text=copied[step], copied=True) if step in copied else token
-        for step, token in enumerate(output.tokens)
-    )
-    return replace(output, text=text, tokens=tokens)
+    tokens, longer = [], 0
+    for step, token in enumerate(output.tokens):
+        start, end = token.offsets or (0, 0)
+        begin = start + longer
+        if step in copied:
+            token = replace(token, text=copied[step], copied=True)
+            longer += len(copied[step]) - (end - start)
+        offsets = (begin, end + longer) if token.offsets else None
+        tokens.append(replace(token, offsets=offsets))
+    return replace(output, text=text, tokens=tuple(tokens))

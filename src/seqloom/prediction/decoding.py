@@ -2,6 +2,7 @@
 
 `Model.predict` lets inputs join those that are half done; a server those that arrive meanwhile, of
 which each may be given up or watched while it is written.
+Plain searches are carried out by the compiled core as a whole, without a step in Python.
 """
 
 from collections.abc import Hashable, Sequence
@@ -13,6 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 
 from seqloom.config import Config, SearchConfig
+from seqloom.engine.from_network import plan_of
+from seqloom.engine.selection import Engine
 from seqloom.fields import TextField
 from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.prediction.inputs import EncodedInput, pad_batch
@@ -27,7 +30,16 @@ from seqloom.search import (
     stable_tokens,
 )
 
-__all__ = ["ContinuousBatch", "DecodingModel", "PendingInput", "batch_key", "limits_for"]
+__all__ = [
+    "ContinuousBatch",
+    "DecodingModel",
+    "PendingInput",
+    "WholeBatch",
+    "batch_key",
+    "fits_whole_batch",
+    "limits_for",
+    "search_whole",
+]
 
 Tag = TypeVar("Tag", bound=Hashable)
 
@@ -232,3 +244,91 @@ class ContinuousBatch(Generic[Tag]):
         if asked.search.can_join:
             self.state = drop_finished(state)
         return outputs
+
+
+MOST_WORK = 2_000  # tokens of all paths of an input up to which nobody need look in between
+
+
+class EngineModel(DecodingModel, Protocol):
+    """A model that an engine may run."""
+
+    @property
+    def engine(self) -> Engine | None: ...
+
+
+def search_whole(
+    model: EngineModel, inputs: Sequence[PendingInput[Tag]], *, threads: int
+) -> dict[Tag, Output] | None:
+    """The outputs of inputs with one request, by their tags, on so many threads.
+
+    None where the core has no loop for the search, or something is asked for that only a search
+    step by step tells.
+    """
+    engine, asked = model.engine, inputs[0].request
+    if engine is None or engine.compiled is None or asked.options.tree:
+        return None
+    limits = limits_for(inputs, model.config.search)
+    rows = [each.encoded.values for each in inputs]
+    found = engine.compiled.search(rows, asked.search, limits, threads=threads)
+    if found is None:
+        return None
+    if asked.trace:
+        wanted = [asked.select(outputs) for outputs in found]
+        found = engine.compiled.attend(rows, wanted, limits)
+    return {
+        each.tag: model.build_output(
+            each.encoded, DecodingResult(outputs, [], len(row)), each.request
+        )
+        for each, row, outputs in zip(inputs, rows, found, strict=True)
+    }
+
+
+def fits_whole_batch(model: EngineModel, pending: PendingInput[Tag]) -> bool:
+    """Whether an input can be searched for as a whole, and soon enough to be left alone."""
+    engine, asked = model.engine, pending.request
+    if engine is None or engine.compiled is None or asked.options.tree:
+        return False
+    limits = limits_for([pending], model.config.search)
+    if plan_of(asked.search, limits) is None:
+        return False
+    return asked.search.paths * int(limits.longest.sum()) <= MOST_WORK
+
+
+@dataclass
+class WholeBatch(Generic[Tag]):
+    """Inputs that are searched for together, from their first step to their last in one."""
+
+    model: EngineModel
+    pending: list[PendingInput[Tag]] = field(default_factory=list)
+
+    @property
+    def tags(self) -> list[Tag]:
+        """Those of the inputs that are not done."""
+        return [each.tag for each in self.pending]
+
+    @property
+    def done(self) -> bool:
+        """Whether no input is left."""
+        return not self.pending
+
+    def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
+        """Let these inputs wait for the next search."""
+        self.pending = [*self.pending, *newcomers]
+        return {}
+
+    @torch.inference_mode()
+    def advance(self) -> dict[Tag, Output]:
+        """The outputs of all that wait, on one thread."""
+        inputs, self.pending = self.pending, []
+        found = search_whole(self.model, inputs, threads=1)
+        if found is None:
+            raise TypeError("these inputs cannot be searched for as a whole")
+        return found
+
+    def cancel(self, tags: set[Tag]) -> None:
+        """Go on without these inputs."""
+        self.pending = [each for each in self.pending if each.tag not in tags]
+
+    def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]:
+        """None, since nothing is known of an output before all of it is."""
+        return []

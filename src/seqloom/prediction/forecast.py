@@ -7,11 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom.display import Displayed
+
 __all__ = ["Forecast"]
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Displayed):
     """What is expected of the steps after a past, in the columns' own units."""
 
     columns: tuple[str, ...]

@@ -26,8 +26,8 @@ from seqloom.model import Source
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.head_predictor import HeadPredictor
 from seqloom.prediction.inputs import EncodedInput
+from seqloom.prediction.joining import BLANK_OUTPUT
 from seqloom.prediction.output import Output, ScoredOutput
-from seqloom.prediction.predictor import BLANK_OUTPUT
 
 __all__ = ["Forecaster"]
 

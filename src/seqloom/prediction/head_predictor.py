@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import inf, nan
 from typing import Self
 
@@ -22,11 +23,12 @@ from seqloom.prediction.inputs import (
     InputGroup,
     batch_by_length,
     pad_batch,
+    parallel_map,
 )
+from seqloom.prediction.joining import BLANK_OUTPUT, join_encoded
 from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
-from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
-from seqloom.prediction.parallel import parallel_map
-from seqloom.prediction.predictor import BLANK_OUTPUT, Predictor
+from seqloom.prediction.predictor import Predictor
+from seqloom.prediction.request import NO_OPTIONS, OutputOptions
 from seqloom.remedies import Remedy, Setting
 from seqloom.search import Search
 
@@ -73,7 +75,7 @@ class HeadPredictor(Predictor):
                     otherwise="leave search options and prefixes out",
                 ),
             )
-        for each in self.input_reader.groups(cells, group):
+        for each in self.reader_for(options).groups(cells, group):
             yield from self.predict_group(each, options)
             if each.fault is not None:
                 raise each.fault
@@ -90,7 +92,7 @@ class HeadPredictor(Predictor):
         one was not in the training data."""
         targets = self.target.rows(outputs)
         results: dict[int, ScoredOutput] = {}
-        for each, judged in self._head_outputs(encoded):
+        for each, judged, _ in self._joined_outputs(encoded):
             ids = torch.from_numpy(targets[each.number]).long()
             if len(ids) != len(judged):
                 unit = self.source.length_unit or "tokens"
@@ -114,38 +116,69 @@ class HeadPredictor(Predictor):
     ) -> list[Output]:
         """An output for each of so many inputs; those that were not encoded are blank."""
         outputs = [BLANK_OUTPUT] * count
-        for each, judged in self._head_outputs(encoded):
-            outputs[each.number] = self._output(each, judged, likeliest)
+        for each, judged, pieces in self._joined_outputs(encoded):
+            outputs[each.number] = replace(self._output(each, judged, likeliest), pieces=pieces)
         return outputs
 
-    def _head_outputs(
+    def _joined_outputs(
         self, encoded: Sequence[EncodedInput]
-    ) -> Iterator[tuple[EncodedInput, Float[Tensor, "T V"]]]:
+    ) -> Iterator[tuple[EncodedInput, Float[Tensor, "T V"], int]]:
+        """Each input whole, with what the head makes of it or of its pieces, and their number."""
+        pairs = zip(encoded, self._head_outputs(encoded), strict=True)
+        for _, group in groupby(pairs, key=lambda pair: pair[0].number):
+            pieces, judged = zip(*group, strict=True)
+            if len(pieces) == 1:
+                yield pieces[0], judged[0], 1
+                continue
+            sizes = torch.tensor([float(len(each.values)) for each in pieces])
+            joined = torch.cat(judged) if self.target.is_aligned else self._mean(judged, sizes)
+            yield join_encoded(pieces, self.source.closing), joined, len(pieces)
+
+    def _mean(
+        self, judged: Sequence[Float[Tensor, "1 V"]], sizes: Float[Tensor, "P"]
+    ) -> Float[Tensor, "1 V"]:
+        """The log of the pieces' mean probabilities, weighed by how long they are."""
+        weights = (sizes / sizes.sum()).log()[:, None]
+        return (torch.cat(list(judged)).log_softmax(-1) + weights).logsumexp(0, keepdim=True)
+
+    def _head_outputs(self, encoded: Sequence[EncodedInput]) -> list[Float[Tensor, "T V"]]:
         """What the head makes of each input, at its own positions alone."""
-        shared = [
-            [encoded[index] for index in batch]
-            for batch in batch_by_length([len(each.values) for each in encoded], most=ROWS)
-        ]
-        for batch, judged in zip(shared, parallel_map(self._run_head, shared), strict=True):
-            for each, values in zip(batch, judged, strict=True):
-                own = len(each.values) - self.source.closing
-                yield each, values[:own] if len(values) > 1 else values
+        order = list(batch_by_length([len(each.values) for each in encoded], most=ROWS))
+        shared = [[encoded[place] for place in batch] for batch in order]
+        found: dict[int, Float[Tensor, "T V"]] = {}
+        for batch, judged in zip(order, parallel_map(self._run_head, shared), strict=True):
+            found |= dict(zip(batch, judged, strict=True))
+        return [found[place] for place in range(len(encoded))]
 
     @torch.inference_mode()
-    def _run_head(self, batch: list[EncodedInput]) -> Float[Tensor, "B T V"]:
+    def _run_head(self, batch: list[EncodedInput]) -> list[Float[Tensor, "T V"]]:
         self.network.eval()
         memory = self.encoder.encode(pad_batch([each.values for each in batch]))
-        return self.network.head(memory)
+        lengths = [len(each.values) - self.source.closing for each in batch]
+        judged = self.network.head(memory)
+        return [
+            values[:own] if len(values) > 1 else values
+            for values, own in zip(judged, lengths, strict=True)
+        ]
 
     def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
-        read = tuple(self.source.tokens(source.values))
         found = judged.log_softmax(-1).topk(min(likeliest, judged.shape[-1]))
         scores, labels = found.values.tolist(), (found.indices + 1).tolist()
         tokens = tuple(map(self._token, scores, labels))
         total = sum(token.log_probability for token in tokens)
         text = " ".join(token.text for token in tokens)
-        output = Output(text, total, total, tokens, "end", source=read)
-        return replace(output, truncated=source.truncated, warnings=source.warnings)
+        return self._with_source(Output(text, total, total, tokens, "end"), source)
+
+    def _with_source(self, output: Output, source: EncodedInput) -> Output:
+        """The output with what was read for it."""
+        read = self.input_reader.read_tokens(source)
+        return replace(
+            output,
+            source=tuple(read.names),
+            source_offsets=tuple(read.offsets),
+            truncated=source.truncated,
+            warnings=source.warnings,
+        )
 
     def _token(self, scores: list[float], labels: list[int]) -> Token:
         """The likeliest label of a position, and the next ones if more are wanted."""
@@ -178,8 +211,12 @@ class NumberPredictor(HeadPredictor):
         """ConfigError: a head of numbers gives no distribution."""
         raise ConfigError("numbers have no log-probability here", remedy="use evaluate")
 
+    def _mean(
+        self, judged: Sequence[Float[Tensor, "1 V"]], sizes: Float[Tensor, "P"]
+    ) -> Float[Tensor, "1 V"]:
+        """The mean of the pieces' numbers, weighed by how long they are."""
+        return (torch.cat(list(judged)) * (sizes / sizes.sum())[:, None]).sum(0, keepdim=True)
+
     def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
-        read = tuple(self.source.tokens(source.values))
         (text,) = self.target.tokens(np.asarray(judged))
-        output = Output(text, nan, nan, (), "end", source=read)
-        return replace(output, truncated=source.truncated, warnings=source.warnings)
+        return self._with_source(Output(text, nan, nan, (), "end"), source)

@@ -18,13 +18,12 @@ from seqloom.prediction.head_predictor import HeadPredictor
 from seqloom.prediction.inputs import (
     EncodedInput,
     InputGroup,
-    InputReader,
     batch_by_length,
     pad_batch,
+    parallel_map,
 )
 from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
-from seqloom.prediction.output_options import OutputOptions
-from seqloom.prediction.parallel import parallel_map
+from seqloom.prediction.request import OutputOptions
 
 __all__ = ["BlankQuery", "BlankScores", "MaskFiller"]
 
@@ -64,9 +63,9 @@ class MaskFiller(HeadPredictor):
         return MarkedText(self.source, self.target.config.marker)
 
     @property
-    def input_reader(self) -> InputReader:
-        """How raw inputs are read."""
-        return InputReader(self.text_with_blanks, self.config.data.max_source)
+    def input_field(self) -> MarkedText:
+        """What encodes texts with gaps."""
+        return self.text_with_blanks
 
     @property
     def head(self) -> FillingHead:
@@ -175,21 +174,9 @@ class MaskFiller(HeadPredictor):
         for cell, output in zip(group.cells, outputs, strict=True):
             yield replace(output, text=self.text_with_blanks.fill(cell, output.ids))
 
-    def _head_outputs(
-        self, encoded: Sequence[EncodedInput]
-    ) -> Iterator[tuple[EncodedInput, Float[Tensor, "N V"]]]:
-        """What may stand in the gaps of each input."""
-        shared = [
-            [encoded[index] for index in batch]
-            for batch in batch_by_length([len(each.values) for each in encoded], most=ROWS)
-        ]
-        for batch, judged in zip(
-            shared, parallel_map(self._blank_log_probabilities, shared), strict=True
-        ):
-            yield from zip(batch, judged, strict=True)
-
     @torch.inference_mode()
-    def _blank_log_probabilities(self, batch: list[EncodedInput]) -> list[Float[Tensor, "N V"]]:
+    def _run_head(self, batch: list[EncodedInput]) -> list[Float[Tensor, "N V"]]:
+        """What may stand in the gaps of each input."""
         rows = [each.values for each in batch]
         hidden = self._hidden_states(rows)
         places = [torch.from_numpy(np.flatnonzero(row == BLANK)) for row in rows]
@@ -208,17 +195,9 @@ class MaskFiller(HeadPredictor):
         total = sum(token.log_probability for token in tokens)
         filled = source.values.copy()
         filled[filled == BLANK] = best
-        return Output(
-            self.source.cell(filled),
-            total,
-            total,
-            tuple(tokens),
-            "end",
-            source=tuple(self.text_with_blanks.tokens(source.values)),
-            truncated=source.truncated,
-            warnings=source.warnings,
-            ids=tuple(best),
-        )
+        text, ids = self.source.cell(filled), tuple(best)
+        output = Output(text, total, total, tuple(tokens), "end", ids=ids)
+        return self._with_source(output, source)
 
 
 def _concatenate(batch: list[BlankQuery], name: str) -> Ids:

@@ -1,14 +1,16 @@
 """What a model says about one input: the same in Python, as JSON and over HTTP (S7.4)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
 
+from seqloom.display import Displayed
 from seqloom.errors import DataError
+from seqloom.fields import Offsets
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.warnings import InputWarning
 from seqloom.search import Fate
@@ -21,6 +23,7 @@ __all__ = [
     "Token",
     "TokenAlternative",
     "finite_or_none",
+    "outputs_table",
 ]
 
 StopReason = Literal["end", "length", "limit", "blank"]
@@ -56,6 +59,7 @@ class Token:
         TokenAlternative, ...
     ] = ()  # the likeliest symbols of the step, where asked for
     copied: bool = False  # taken from the source in place of `<unk>`
+    offsets: Offsets | None = None  # in the output's text, where it is written
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -63,6 +67,8 @@ class Token:
             "text": self.text,
             "log_probability": finite_or_none(self.log_probability),
         }
+        if self.offsets is not None:
+            plain["offsets"] = list(self.offsets)
         if self.copied:
             plain["copied"] = True
         if self.alternatives:
@@ -74,7 +80,8 @@ class Token:
         """The token that gave these values."""
         others = tuple(TokenAlternative.from_dict(each) for each in plain.get("alternatives", ()))
         copied = bool(plain.get("copied", False))
-        return cls(plain["text"], _number(plain["log_probability"]), others, copied)
+        offsets = _offsets(plain["offsets"]) if "offsets" in plain else None
+        return cls(plain["text"], _number(plain["log_probability"]), others, copied, offsets)
 
 
 class ScoredOutput(NamedTuple):
@@ -108,7 +115,7 @@ class Branch:
 
 
 @dataclass(frozen=True, eq=False)
-class Output:
+class Output(Displayed):
     """An output with what explains it."""
 
     text: str
@@ -117,12 +124,14 @@ class Output:
     tokens: tuple[Token, ...]  # `<end>` included where it was written
     stopped: StopReason
     source: tuple[str, ...] = ()  # the input as the model read it
+    source_offsets: tuple[Offsets, ...] = ()  # of each, in the text as given: code points
     truncated: bool = False  # the input was longer than the model takes
     attention: Float[np.ndarray, "T S"] | None = None  # a row for each token, where asked for
     n_best: tuple["Output", ...] = ()  # this output and the next best, where asked for
     tree: tuple[Branch, ...] = ()  # what the search looked at, where asked for
     forecast: Forecast | None = None  # where the target is a series
     warnings: tuple[InputWarning, ...] = ()  # reasons to doubt it: an input unlike what was learnt
+    pieces: int = 1  # that a longer input was split into
     ids: tuple[int, ...] = ()  # of the tokens, in the target's vocabulary; not in JSON
 
     def __eq__(self, other: object) -> bool:
@@ -142,6 +151,10 @@ class Output:
             "source": list(self.source),
             "truncated": self.truncated,
         }
+        if self.source_offsets:
+            plain["source_offsets"] = [list(each) for each in self.source_offsets]
+        if self.pieces > 1:
+            plain["pieces"] = self.pieces
         if self.warnings:
             plain["warnings"] = [each._asdict() for each in self.warnings]
         if self.attention is not None:
@@ -165,7 +178,9 @@ class Output:
                 tokens=tuple(Token.from_dict(each) for each in plain["tokens"]),
                 stopped=plain["stopped"],
                 source=tuple(plain["source"]),
+                source_offsets=tuple(map(_offsets, plain.get("source_offsets", ()))),
                 truncated=plain["truncated"],
+                pieces=plain.get("pieces", 1),
                 warnings=tuple(InputWarning(**each) for each in plain.get("warnings", ())),
                 attention=np.array(plain["attention"]) if "attention" in plain else None,
                 n_best=tuple(cls.from_dict(each) for each in plain.get("n_best", ())),
@@ -181,5 +196,39 @@ def finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _offsets(plain: Sequence[int]) -> Offsets:
+    start, end = plain
+    return start, end
+
+
 def _number(value: float | None) -> float:
     return -math.inf if value is None else float(value)
+
+
+def outputs_table(outputs: Iterable[Output]) -> Any:
+    """A pyarrow.Table with a row for each output, in order.
+
+    Its columns are `text`; `score`, the log-probability; `probability`, which is that of the whole
+    output; `stopped`; `truncated`; `pieces`; and `alternatives`, the texts of the N best where
+    those were asked for. `polars.from_arrow(table)` and `table.to_pandas()` go on from there.
+    """
+    import pyarrow  # type: ignore[import-untyped]
+
+    given = list(outputs)
+    columns = {
+        "text": (pyarrow.string(), [each.text for each in given]),
+        "score": (pyarrow.float64(), [finite_or_none(each.score) for each in given]),
+        "probability": (pyarrow.float64(), [_probability(each.score) for each in given]),
+        "stopped": (pyarrow.string(), [each.stopped for each in given]),
+        "truncated": (pyarrow.bool_(), [each.truncated for each in given]),
+        "pieces": (pyarrow.int64(), [each.pieces for each in given]),
+    }
+    if any(each.n_best for each in given):
+        texts = [[other.text for other in each.n_best] for each in given]
+        columns["alternatives"] = (pyarrow.list_(pyarrow.string()), texts)
+    arrays = {name: pyarrow.array(values, kind) for name, (kind, values) in columns.items()}
+    return pyarrow.table(arrays)
+
+
+def _probability(score: float) -> float | None:
+    return None if math.isnan(score) else math.exp(score)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.config import Config
 from seqloom.data import MemoryInput, input_cells, row_cell
-from seqloom.errors import DataError
-from seqloom.fields import Field, Values
+from seqloom.errors import ConfigError, DataError
+from seqloom.fields import Field, Readable, Values
 from seqloom.model import Network
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
@@ -19,19 +19,17 @@ from seqloom.prediction.inputs import (
     check_cells,
 )
 from seqloom.prediction.output import Output, ScoredOutput
-from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions
+from seqloom.prediction.request import NO_OPTIONS, OutputOptions
 from seqloom.search import Search
 
 if TYPE_CHECKING:
     from seqloom.prediction.forecaster import Forecaster
     from seqloom.prediction.text_predictor import TextPredictor
 
-__all__ = ["BLANK_OUTPUT", "Predictor"]
+__all__ = ["Predictor", "ensemble"]
 
 Inputs = Iterable[MemoryInput] | Path | Any
 """Inputs in memory, the path of a file of them, or a table of another library."""
-
-BLANK_OUTPUT = Output("", 0.0, 0.0, (), "blank")
 
 
 @dataclass(frozen=True)
@@ -46,9 +44,22 @@ class Predictor(ABC):
     notes: tuple[str, ...] = ()  # steps that could not be used, and what is used in their place
 
     @property
+    def input_field(self) -> Readable:
+        """What encodes raw inputs."""
+        return self.source
+
+    @property
     def input_reader(self) -> InputReader:
         """How raw inputs are read."""
-        return InputReader(self.source, self.config.data.max_source)
+        return self.reader_for(NO_OPTIONS)
+
+    def reader_for(self, options: OutputOptions) -> InputReader:
+        """How raw inputs are read where options say what becomes of long ones; ConfigError where
+        they are to be split and have no sentences."""
+        overlong = options.overlong or self.config.data.overlong
+        self.config.source.check_overlong(overlong)
+        keeps = self.target.is_aligned
+        return InputReader(self.input_field, self.config.data.max_source, overlong, keeps)
 
     @property
     def is_stream(self) -> bool:
@@ -136,8 +147,17 @@ class Predictor(ABC):
         check_cells("source", [source for source, _ in pairs], self.source)
         reader = self.input_reader
         rows = self.source.rows([source for source, _ in pairs])
-        encoded = [reader.truncate(number, row) for number, row in enumerate(rows)]
+        encoded: list[EncodedInput] = []
+        for number, (row, (source, _)) in enumerate(zip(rows, pairs, strict=True)):
+            try:
+                encoded += reader.read(number, row, source)
+            except DataError as error:
+                raise error.at(f"pair {number + 1}") from None
         return self.score_encoded(encoded, [target for _, target in pairs])
+
+    def can_score(self, pair: tuple[str, str]) -> bool:
+        """Whether the target of a held-out row can be scored."""
+        return True
 
     @abstractmethod
     def score_encoded(
@@ -157,13 +177,24 @@ class Predictor(ABC):
         """One input as the network reads it, truncated; DataError where it cannot be read."""
         reader = self.input_reader
         if not isinstance(cell, str):
-            return reader.truncate(0, cell).values
+            return self._read_whole(reader, cell)
         if not cell.strip():
             raise DataError("there is nothing to look at in a blank input", remedy="give a text")
         wrong = reader.field.fault(cell)
         if wrong is not None:
             raise wrong
-        return reader.truncate(0, reader.field.rows([cell])[0]).values
+        return self._read_whole(reader, reader.field.rows([cell])[0])
+
+    def _read_whole(self, reader: InputReader, row: Values) -> Values:
+        """A row that is looked at as a whole; DataError where use would split it."""
+        if reader.is_too_long(row) and reader.overlong == "split":
+            raise DataError(
+                f"the input is longer than {reader.max_items:,} {reader.field.length_unit}, so it "
+                "is read in pieces",
+                remedy="look at one piece at a time",
+            )
+        (read,) = reader.read(0, row)
+        return read.values
 
     @abstractmethod
     def ensemble_with(self, others: Sequence[Self]) -> Self:
@@ -193,3 +224,21 @@ class Predictor(ABC):
     def as_forecaster(self) -> "Forecaster | None":
         """This predictor, if it forecasts a series; else None."""
         return None
+
+
+def ensemble(models: Sequence[Predictor]) -> Predictor:
+    """A predictor that averages the probabilities of these; it reads and searches as the first.
+
+    All must have been trained with the same source and target vocabulary.
+    """
+    if not models:
+        raise ConfigError("an ensemble needs at least one model")
+    first, *others = models
+    for number, other in enumerate(others, start=2):
+        for side in ("source", "target"):
+            if getattr(first, side).fingerprint != getattr(other, side).fingerprint:
+                raise ConfigError(
+                    f"model {number} has another {side} vocabulary than the first",
+                    remedy="train them with the same fields to use them together",
+                )
+    return first.ensemble_with(others) if others else first

@@ -7,23 +7,27 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from seqloom.data.splitting import split_pair
 from seqloom.engine.selection import NETWORK, Engine
-from seqloom.errors import ConfigError
+from seqloom.errors import ConfigError, DataError
 from seqloom.fields import END, UNK, Field, NoField, TextField, Values
 from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.model.ensemble import EnsembleDecoder, EnsembleEncoder, network_ensemble
 from seqloom.prediction.copying import copy_unknown
-from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key
+from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key, search_whole
 from seqloom.prediction.glossary import Glossary, GlossaryTerm
 from seqloom.prediction.image_grid import dummy_input, picture_grid
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
     InputGroup,
+    ReadTokens,
     batch_by_length,
     check_cells,
     pad_batch,
+    parallel_map,
 )
+from seqloom.prediction.joining import join_by_input
 from seqloom.prediction.output import (
     Branch,
     Output,
@@ -32,20 +36,25 @@ from seqloom.prediction.output import (
     Token,
     TokenAlternative,
 )
-from seqloom.prediction.output_options import NO_OPTIONS, OutputOptions, term_phrases
-from seqloom.prediction.parallel import parallel_map
-from seqloom.prediction.predictor import BLANK_OUTPUT, Predictor
-from seqloom.prediction.request import DecodingRequest, DecodingResult, PredictionRequest
+from seqloom.prediction.predictor import Predictor
+from seqloom.prediction.request import (
+    NO_OPTIONS,
+    DecodingRequest,
+    DecodingResult,
+    OutputOptions,
+    PredictionRequest,
+    term_phrases,
+)
 from seqloom.prediction.search_setup import describe_search, search_from_config
 from seqloom.prediction.term_decoding import decode_with_terms
 from seqloom.prediction.text_scoring import text_log_probabilities
-from seqloom.prediction.whole_search import search_whole
 from seqloom.search import (
     Greedy,
     Hypothesis,
     Search,
     SearchNode,
 )
+from seqloom.tokenizers.offsets import shift
 from seqloom.training import row_log_probabilities
 
 __all__ = ["ROWS", "TextPredictor"]
@@ -100,7 +109,7 @@ class TextPredictor(Predictor):
         Where one cannot be read, the outputs of those before it come first, then the error.
         """
         asked = self.decoding_request(PredictionRequest(search, n_best, options))
-        for each in self.input_reader.groups(cells, group):
+        for each in self.reader_for(options).groups(cells, group):
             yield from self._decode_group(each, asked)
             if each.fault is not None:
                 raise each.fault
@@ -112,9 +121,12 @@ class TextPredictor(Predictor):
     def _decode_group(self, group: InputGroup, asked: DecodingRequest) -> Iterator[Output]:
         if self.is_language_model:
             asked = self.with_beginnings(asked, group.lines, group.cells)
+        asked.check_pieces(group.encoded, group.lines.start)
         if asked.options.glossary is not None:
-            return decode_with_terms(self._outputs, group, asked, self.target)
-        return self._outputs(group.encoded, group.lines, asked)
+            outputs = decode_with_terms(self._outputs, group, asked, self.target)
+        else:
+            outputs = self._outputs(group.encoded, group.lines, asked)
+        return iter(join_by_input(group.encoded, outputs, len(group.lines)))
 
     def unwritable_terms(self, glossary: Glossary) -> list[GlossaryTerm]:
         """The terms of which the target vocabulary has no form."""
@@ -124,13 +136,40 @@ class TextPredictor(Predictor):
         """An output for each input that is already encoded."""
         encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
         asked = self.decoding_request(PredictionRequest(search))
-        return list(self._outputs(encoded, range(len(rows)), asked))
+        return self._outputs(encoded, range(len(rows)), asked)
 
     def score_lines(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
         """The log-probability of each output; the lines of a stream are read as one text."""
         if self.is_stream:
             return self.score_text([target for _, target in pairs])
         return self.score_held_out(pairs)
+
+    def score_held_out(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
+        """The same for rows that are judged; of a source that is split, the sum over its pieces,
+        or DataError where the target cannot be split in step."""
+        parts: list[list[tuple[str, str]]] = []
+        for number, pair in enumerate(pairs, 1):
+            found = self._split_pair(pair)
+            if found is None:
+                raise DataError(
+                    "the source is split, and the target cannot be split in step",
+                    place=f"pair {number}",
+                    remedy="give both equally many sentences, or set data.overlong to truncate",
+                )
+            parts.append(found)
+        scored = iter(super().score_held_out([pair for part in parts for pair in part]))
+        return [_sum_scores([next(scored) for _ in part]) for part in parts]
+
+    def can_score(self, pair: tuple[str, str]) -> bool:
+        """Whether a target can be scored: always, unless it belongs to a source that is split."""
+        return self._split_pair(pair) is not None
+
+    def _split_pair(self, pair: tuple[str, str]) -> list[tuple[str, str]] | None:
+        """A pair, or its pieces where the source is split; None where there are none."""
+        reader = self.input_reader
+        if reader.overlong != "split" or not reader.is_too_long(self.source.rows(pair[:1])[0]):
+            return [pair]
+        return split_pair(pair, (self.source, self.target), self.config.data)
 
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
@@ -211,25 +250,23 @@ class TextPredictor(Predictor):
         )
 
     def _outputs(
-        self, encoded: list[EncodedInput], lines: range, asked: DecodingRequest
-    ) -> Iterator[Output]:
-        """An output for each of these lines; those that were not encoded are blank."""
-        outputs = [BLANK_OUTPUT] * len(lines)
+        self, encoded: Sequence[EncodedInput], lines: range, asked: DecodingRequest
+    ) -> list[Output]:
+        """An output for each input or piece of one, which are those of these lines."""
         if not encoded:
-            return iter(outputs)
-        waiting = [PendingInput(each.number, each, lines[each.number], asked) for each in encoded]
-        whole = search_whole(self, waiting, threads=torch.get_num_threads())
-        if whole is not None:
-            for number, output in whole.items():
-                outputs[number] = output
-            return iter(outputs)
-        waiting.sort(key=lambda each: -len(each.encoded.values))
-        shares = max(1, min(torch.get_num_threads(), len(waiting) // MIN_THREAD_INPUTS))
-        parts = [waiting[share::shares] for share in range(shares)]
-        for found in parallel_map(self._decode, parts):
-            for number, output in found.items():
-                outputs[number] = output
-        return iter(outputs)
+            return []
+        waiting = [
+            PendingInput(place, each, lines[each.number], asked)
+            for place, each in enumerate(encoded)
+        ]
+        outputs = search_whole(self, waiting, threads=torch.get_num_threads())
+        if outputs is None:
+            waiting.sort(key=lambda each: -len(each.encoded.values))
+            shares = max(1, min(torch.get_num_threads(), len(waiting) // MIN_THREAD_INPUTS))
+            parts = [waiting[share::shares] for share in range(shares)]
+            found = list(parallel_map(self._decode, parts))
+            outputs = {place: output for each in found for place, output in each.items()}
+        return [outputs[place] for place in range(len(encoded))]
 
     def _decode(self, inputs: list[PendingInput[int]]) -> dict[int, Output]:
         """The outputs for inputs given longest first, of which there is one at least.
@@ -261,7 +298,7 @@ class TextPredictor(Predictor):
         self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
     ) -> Output:
         """The best output for an input, with whatever was asked for beside it."""
-        read = self._source_tokens(source, found.source_positions)
+        read = self.input_reader.read_tokens(source).thin(found.source_positions)
         ranked = [self._output(source, each, read, asked) for each in asked.select(found.outputs)]
         return replace(
             ranked[0],
@@ -269,30 +306,27 @@ class TextPredictor(Predictor):
             tree=tuple(self._branch(node) for node in found.tree),
         )
 
-    def _source_tokens(self, source: EncodedInput, seen: int) -> tuple[str, ...]:
-        """The input as the model reads it: its items or, of a picture, the cells of its grid."""
-        items = self.source.tokens(source.values)
-        if len(items) >= seen:
-            return tuple(items[:: -(-len(items) // seen)])
-        return tuple(f"{number}" for number in range(1, seen + 1))
-
     def _output(
-        self, source: EncodedInput, found: Hypothesis, read: tuple[str, ...], asked: DecodingRequest
+        self, source: EncodedInput, found: Hypothesis, read: ReadTokens, asked: DecodingRequest
     ) -> Output:
         options = asked.options
         ids = [*found.tokens, END] if found.finished else list(found.tokens)
         names, likely = self.target.tokens(ids), self._alternatives(found, options.alternatives)
         attention = None
         if found.attention is not None and options.attention:
-            attention = found.attention[:, : len(read)].numpy()
+            attention = found.attention[:, : len(read.names)].numpy()
         stopped: StopReason = "end" if found.finished else "length"
+        text, begun = self._text(source, found, asked)
+        offsets = shift(self.target.decoded_offsets(ids), begun)
+        parts = zip(names, found.token_scores, likely, offsets, strict=True)
         output = Output(
-            text=self._text(source, found, asked),
+            text=text,
             score=found.score,
             normalised=found.rank_score,
-            tokens=tuple(map(Token, names, found.token_scores, likely)),
+            tokens=tuple(Token(name, p, others, offsets=at) for name, p, others, at in parts),
             stopped="limit" if found.limited else stopped,
-            source=read,
+            source=tuple(read.names),
+            source_offsets=tuple(read.offsets),
             truncated=source.truncated,
             warnings=source.warnings,
             attention=attention,
@@ -302,13 +336,17 @@ class TextPredictor(Predictor):
             return output
         return copy_unknown(output, source, self.source.surfaces(source.cell), found.attention)
 
-    def _text(self, source: EncodedInput, found: Hypothesis, asked: DecodingRequest) -> str:
-        """What was written; after a beginning, which stays as it was given."""
+    def _text(
+        self, source: EncodedInput, found: Hypothesis, asked: DecodingRequest
+    ) -> tuple[str, int]:
+        """What was written, after a beginning, which stays as it was given; and how much longer
+        that is than the tokens that it was read as."""
         text = self.target.decode(found.tokens)
         if not asked.beginnings:
-            return text
+            return text, 0
+        given = asked.beginnings[source.number]
         begun = self.target.decode(asked.constraints.prefixes[source.number])
-        return asked.beginnings[source.number] + text.removeprefix(begun)
+        return given + text.removeprefix(begun), len(given) - len(begun)
 
     def _alternatives(self, found: Hypothesis, count: int) -> list[tuple[TokenAlternative, ...]]:
         """The likeliest symbols of each step."""
@@ -345,7 +383,7 @@ class TextPredictor(Predictor):
 
     @property
     def _automatic_search(self) -> str:
-        return "sample" if self.is_language_model else ""
+        return "sample" if self.is_language_model else self.network.decoder.usual_search
 
     def describe_engine(self) -> str:
         return NETWORK if self.engine is None else str(self.engine)
@@ -361,3 +399,9 @@ class TextPredictor(Predictor):
     def as_text_predictor(self) -> "TextPredictor":
         """This predictor."""
         return self
+
+
+def _sum_scores(pieces: Sequence[ScoredOutput]) -> ScoredOutput:
+    """The score of an output from those of its pieces."""
+    tokens = tuple(token for piece in pieces for token in piece.tokens)
+    return ScoredOutput(sum(piece.log_probability for piece in pieces), tokens)

@@ -1,7 +1,7 @@
 """What makes an output doubtful: an input unlike all that a model has learnt from."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -11,9 +11,13 @@ __all__ = ["InputWarning", "WarningCounts"]
 
 UNKNOWN_SHARE = 0.2  # of an input that may be unknown without a word
 UNKNOWN, LONG = "unknown_input", "long_input"
+TRUNCATED, SPLIT, UNSCORED = "truncated", "split", "unscored"
 SENTENCES = {
     UNKNOWN: "more than a fifth of the input is unknown to the model",
     LONG: "longer than anything the model has learnt from",
+    TRUNCATED: "cut to {longest} tokens, as many as the model takes (data.max_source)",
+    SPLIT: "longer than data.max_source tokens, so read in pieces",
+    UNSCORED: "without perplexity, since the reference cannot be split as the input is",
 }
 
 
@@ -22,6 +26,11 @@ class InputWarning(NamedTuple):
 
     kind: str
     value: float
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words."""
+        return SENTENCES.get(self.kind, self.kind).format(longest=self.value)
 
     @classmethod
     def of(cls, unknown: float, items: int, longest: int) -> "tuple[InputWarning, ...]":
@@ -36,29 +45,34 @@ class WarningCounts:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self._inputs = 0
+        self._longest = 0  # tokens that were read of an input that was truncated
 
     @classmethod
     def of(cls, outputs: "Iterable[Output]") -> "WarningCounts":
         """Those of the inputs of these outputs."""
         counts = cls()
         for output in outputs:
-            counts.add(output.warnings)
+            counts.add(output)
         return counts
 
-    def add(self, warnings: Iterable[InputWarning]) -> None:
-        """Count the warnings of one input."""
+    def add(self, output: "Output") -> None:
+        """Count the warnings of one input, and whether it was truncated or split."""
         self._inputs += 1
-        self.counts.update(each.kind for each in warnings)
+        self.counts.update(each.kind for each in output.warnings)
+        self.counts.update([TRUNCATED] * output.truncated + [SPLIT] * (output.pieces > 1))
+        if output.truncated:
+            written = sum(start < end for start, end in output.source_offsets)
+            self._longest = max(self._longest, written or len(output.source))
+
+    def add_unscored(self, count: int) -> None:
+        """Count outputs whose references have no score."""
+        self.counts.update({UNSCORED: count} if count else {})
 
     def lines(self) -> list[str]:
         """A sentence for each kind of warning that there was."""
-        return warning_lines(self.counts, self._inputs)
-
-
-def warning_lines(counts: Mapping[str, int], inputs: int) -> list[str]:
-    """A sentence for each kind of warning, with how many inputs it is about."""
-    return [
-        f"{counts[kind]:,} of {inputs:,} inputs: {sentence}"
-        for kind, sentence in SENTENCES.items()
-        if counts.get(kind)
-    ]
+        return [
+            f"{self.counts[kind]:,} of {self._inputs:,} inputs: "
+            f"{sentence.format(longest=self._longest)}"
+            for kind, sentence in SENTENCES.items()
+            if self.counts[kind]
+        ]

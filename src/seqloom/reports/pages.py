@@ -12,10 +12,11 @@ from seqloom.drawing.curves import Curves, fill_curves
 from seqloom.drawing.forecast import fill_forecast
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.page import page, section, table
+from seqloom.drawing.results import score_table
 from seqloom.drawing.views import View, drawing_of, fragment_of
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast
-from seqloom.tasks.breakdown import Breakdown, breakdown_dicts
+from seqloom.tasks.evaluation import Breakdown, breakdown_dicts
 from seqloom.tasks.report_rows import CHRF, ForecastResults, HeldOutResults, ReportRow, Scale
 
 if TYPE_CHECKING:
@@ -109,18 +110,8 @@ class RunReport:
         return _figure(Drawing((), partial(_fill_lengths, self)))
 
     def _results(self) -> str:
-        rows = [
-            (
-                score.name,
-                f"{score.value:.{score.digits}f}",
-                score.range,
-                score.signature,
-            )
-            for score in self.scores
-        ]
-        headings = ("metric", "value", "95 % interval", "how it is computed")
         words = f'<p class="faint">{self.row_count:,} rows that were not learnt from.</p>'
-        return words + table(headings, rows, numbers=(1, 2))
+        return words + score_table(self.scores)
 
     def _examples(self) -> list[str]:
         """The best, the worst, and what lengths have to do with it."""

@@ -39,10 +39,10 @@ def load_config(directory: RunDirectory) -> Config:
 
 
 def load_fields(directory: RunDirectory, config: Config) -> tuple[Field, Field]:
-    """The fields of an existing run; one object where they share a vocabulary."""
+    """The fields of an existing run; two views of one where they share a vocabulary."""
     source = load_field(directory.fields_directory / "source")
     if config.model.share_vocabulary and not config.target.keeps_own_field:
-        return source, source
+        return source, source.as_target
     return source, load_field(directory.fields_directory / "target")
 
 

@@ -1,8 +1,8 @@
-"""What learning from alignments asks of the configuration and of the rows (S3.5)."""
+"""What learning from alignments asks of the configuration and of the rows (S1.1, S3.5)."""
 
 import numpy as np
 
-from seqloom.config import Config, SoundFrontEndConfig
+from seqloom.config import Config, CTCDecoderConfig, SoundFrontEndConfig
 from seqloom.data import Corpus
 from seqloom.errors import ConfigError, DataError
 
@@ -11,31 +11,52 @@ __all__ = ["check_ctc_config", "check_ctc_lengths"]
 
 def check_ctc_config(config: Config) -> None:
     """ConfigError where alignments cannot be learnt from as configured."""
-    if config.model.ctc and config.training.truncate:
+    model, alone = config.model, _is_alone(config)
+    if alone and model.ctc:
         raise ConfigError(
-            f"model.ctc = {config.model.ctc:g} needs whole targets",
-            remedy="set training.truncate=0, or model.ctc=0",
+            f"model.ctc = {model.ctc:g} is a share of a decoder's loss, and "
+            "model.decoder.kind = 'ctc' has no other",
+            remedy="set model.ctc=0",
+        )
+    if (alone or model.ctc) and config.training.truncate:
+        asked = "model.decoder.kind = 'ctc'" if alone else f"model.ctc = {model.ctc:g}"
+        raise ConfigError(
+            f"{asked} needs whole targets",
+            remedy="set training.truncate=0"
+            if alone
+            else "set training.truncate=0, or model.ctc=0",
         )
 
 
 def check_ctc_lengths(config: Config, corpus: Corpus) -> None:
     """DataError at the first row with fewer steps than its symbols need."""
-    front = config.model.front
-    if not config.model.ctc or not isinstance(front, SoundFrontEndConfig):
+    front, alone = config.model.front, _is_alone(config)
+    heard = isinstance(front, SoundFrontEndConfig)
+    if not (alone or (config.model.ctc and heard)):
         return
     steps = corpus.lengths.source
-    for _ in range(front.halvings):
+    for _ in range(front.halvings if isinstance(front, SoundFrontEndConfig) else 0):
         steps = (steps + 1) // 2
     items, rows = corpus.flat("target", closing=1)
     alike = (items[1:] == items[:-1]) & (rows[1:] == rows[:-1])
     symbols = np.bincount(rows, minlength=len(corpus))
-    needed = symbols + np.bincount(rows[1:][alike], minlength=len(corpus))
-    short = np.flatnonzero(steps < needed)
+    blanks = np.bincount(rows[1:][alike], minlength=len(corpus))
+    short = np.flatnonzero(steps < symbols + blanks)
     if len(short):
         row = int(short[0])
+        without = "choose model.decoder.kind=recurrent" if alone else "set model.ctc=0"
+        need = symbols[row] + blanks[row]
+        blank = f", which take {need:,} steps with a blank between equal ones," * bool(blanks[row])
         raise DataError(
-            f"the target has {symbols[row]:,} symbols and the recording only {steps[row]:,} "
-            "steps to align them with",
+            f"the target has {symbols[row]:,} symbols{blank} and the "
+            f"{'recording' if heard else 'source'} only {steps[row]:,} steps to align them with",
             place=corpus.place(row),
-            remedy="lower model.front.halvings, or set model.ctc=0",
+            remedy=f"lower model.front.halvings, or {without}"
+            if heard
+            else f"cut the source into smaller units (source.unit=character), or {without}",
         )
+
+
+def _is_alone(config: Config) -> bool:
+    """Whether CTC is all that writes the target."""
+    return isinstance(config.model.decoder, CTCDecoderConfig)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import nn
 
-__all__ = ["PartCount", "parameter_lines", "parameter_table"]
+__all__ = ["PartCount", "parameter_table"]
 
 WORDS = {
     "embedding": "token vectors",
@@ -54,11 +54,6 @@ class PartCount(NamedTuple):
 
     name: str
     parameters: int
-
-
-def parameter_lines(network: nn.Module) -> list[str]:
-    """A line for each row of the table."""
-    return [f"{each.parameters:>12,}  {each.name}" for each in parameter_table(network)]
 
 
 def parameter_table(network: nn.Module) -> list[PartCount]:

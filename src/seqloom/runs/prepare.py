@@ -45,15 +45,15 @@ from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.ctc_checks import check_ctc_config, check_ctc_lengths
 from seqloom.runs.device import check_device
-from seqloom.runs.fine_tuning import PretrainedRun
-from seqloom.runs.observer import TrainingObserver
-from seqloom.runs.pretrained_embeddings import (
+from seqloom.runs.pretrained import (
     PretrainedEmbeddings,
+    PretrainedFrontEnd,
+    PretrainedRun,
     freeze_pretrained,
     open_embeddings,
+    open_front_end,
 )
-from seqloom.runs.pretrained_front_end import PretrainedFrontEnd, open_front_end
-from seqloom.runs.progress import Progress
+from seqloom.runs.progress import Progress, TrainingObserver
 from seqloom.runs.request import TrainingRequest
 from seqloom.runs.tensorboard import check_tensorboard
 from seqloom.runs.weights import meta_device
@@ -158,7 +158,7 @@ def prepare_rows(
     valid = parts.corpus(directory, "valid", reports[1], watch, mark=marks[1])
     for corpus in (train, valid):
         check_ctc_lengths(config, corpus)
-    notes = [line for report in reports if report.total_dropped for line in report.lines()]
+    notes = [line for report in reports if report.has_changes for line in report.lines()]
     notes += [line for report in reports if (line := report.unseen_line())]
     files = identify_files(request) if latest is None else {}
     return PreparedData(config, source, target, train, valid, tuple(notes), base, files)
@@ -218,14 +218,14 @@ def _change(before: Progress, side: str, data: Data) -> str:
 
 
 def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Field]:
-    """New fields of surveyed data; one object where they share a vocabulary.
+    """New fields of surveyed data; two views of one where they share a vocabulary.
 
     Labels and tags are those of all rows, everything else is learnt from the sampled ones.
     """
     sources, targets = _cells(0, config, data, found), _cells(1, config, data, found)
     if config.model.share_vocabulary:
         shared = learn_field(config.target, chain(sources, targets), seed=config.seed)
-        return shared, shared
+        return shared, shared.as_target
     source = learn_field(config.source, sources, seed=config.seed)
     return source, learn_target(config.target, targets, source=source, seed=config.seed)
 
@@ -347,7 +347,7 @@ def save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
     with run_errors(folder):
         remove_tree(folder)
     source.save(folder / "source")
-    if target is not source:
+    if target is not source.as_target:
         target.save(folder / "target")
 
 

@@ -2,12 +2,21 @@
 
 from seqloom.config.searches import RANKINGS, SEARCHES, PartOption, option
 from seqloom.search.batch_join import drop_finished, join_frontiers
-from seqloom.search.constraints import RequiredPhrases
 from seqloom.search.frontier import Frontier
-from seqloom.search.limits import Limits
+from seqloom.search.limits import (
+    ForbiddenPhrases,
+    Limits,
+    NoRepeat,
+    PathHistory,
+    Phrase,
+    Prefix,
+    RequiredPhrases,
+    Rule,
+)
 from seqloom.search.manual import SearchRow, search_rows
 from seqloom.search.methods import (
     Beam,
+    BestPath,
     Completions,
     DiverseBeam,
     Exact,
@@ -15,6 +24,7 @@ from seqloom.search.methods import (
     Greedy,
     MinimumRisk,
     PatientBeam,
+    PrefixBeam,
     Sample,
     StochasticBeam,
     TextbookBeam,
@@ -24,7 +34,6 @@ from seqloom.search.methods import (
 from seqloom.search.protocol import Search, SearchDefaults, SearchState, run_to_end
 from seqloom.search.ranking import PER_TOKEN, PLAIN, OutputRanking, Ranking
 from seqloom.search.results import Hypothesis
-from seqloom.search.rules import ForbiddenPhrases, NoRepeat, PathHistory, Phrase, Prefix, Rule
 from seqloom.search.stable_prefix import StableToken, stable_tokens
 from seqloom.search.tree import Fate, SearchNode, search_trees
 
@@ -34,6 +43,7 @@ __all__ = [
     "RANKINGS",
     "SEARCHES",
     "Beam",
+    "BestPath",
     "Completions",
     "DiverseBeam",
     "Exact",
@@ -52,6 +62,7 @@ __all__ = [
     "PatientBeam",
     "Phrase",
     "Prefix",
+    "PrefixBeam",
     "Ranking",
     "RequiredPhrases",
     "Rule",

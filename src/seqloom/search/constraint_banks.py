@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seqloom.search.constraints import RequiredPhrases
 from seqloom.search.frontier import Choices, Frontier
+from seqloom.search.limits import RequiredPhrases
 from seqloom.search.topk import stable_topk
 
 __all__ = ["TokenCandidates", "add_required_tokens", "bank_choice"]

@@ -17,8 +17,7 @@ from seqloom.errors import ConfigError, DivergedError
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder
 from seqloom.model.state import pad_to
-from seqloom.search.limits import Limits
-from seqloom.search.rules import PathHistory
+from seqloom.search.limits import Limits, PathHistory
 from seqloom.search.topk import log_sum_exp, stable_topk
 
 __all__ = ["Choices", "Continuations", "FinishedSentences", "Frontier", "Notes", "SearchStep"]

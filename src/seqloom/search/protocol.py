@@ -8,10 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 from seqloom.config.searches import MethodOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.search.limits import Limits
+from seqloom.search.limits import Limits, Phrase
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
 from seqloom.search.results import Hypothesis
-from seqloom.search.rules import Phrase
 from seqloom.search.tree import SearchNode, search_trees
 
 __all__ = ["Search", "SearchDefaults", "SearchState", "run_to_end"]

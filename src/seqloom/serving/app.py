@@ -16,20 +16,22 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from seqloom.config import ServingConfig
 from seqloom.errors import ConfigError, SeqloomError
-from seqloom.prediction import Output, Predictor
+from seqloom.prediction import Predictor
 from seqloom.serving.errors import (
     MalformedRequest,
     RequestCancelled,
     RequestRefused,
     ServerStopping,
+    retry_after,
 )
-from seqloom.serving.guard import Access, Guard, log
+from seqloom.serving.guard import Access, Guard
 from seqloom.serving.inputs import reads_files
-from seqloom.serving.jobs import Event, Job
+from seqloom.serving.jobs import Event, Job, RenderedOutput
+from seqloom.serving.log import log
 from seqloom.serving.methods import PlainMethods
 from seqloom.serving.metrics import RequestRecord
 from seqloom.serving.openapi import describe_api
-from seqloom.serving.processes import Process
+from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model
 from seqloom.serving.responses import (
     ModelsAnswer,
@@ -41,7 +43,7 @@ from seqloom.serving.service import Service
 from seqloom.serving.wording import PROBLEM, error_body
 from seqloom.version import __version__
 
-__all__ = ["application"]
+__all__ = ["PageFile", "add_error_handlers", "application", "page_files"]
 
 EVENT = {  # of a stream, as OpenAPI tells it
     "type": "object",
@@ -87,14 +89,14 @@ def application(
     *,
     access: Access | None = None,
     limits: ServingConfig | None = None,
-    processes: Sequence[Process] = (),
+    template: ProcessTemplate | None = None,
 ) -> tuple[Guard, Service]:
     """The ASGI application that serves these models, and the service behind it.
 
-    Processes that were forked with the models decode; without them threads do.
+    Copies of a process that was forked with the models decode; without it threads do.
     """
     limits = limits or ServingConfig()
-    service = Service(models, limits, processes)
+    service = Service(models, limits, template)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -113,10 +115,7 @@ def application(
     app.openapi = partial(describe_api, app)  # type: ignore[method-assign]
     _work_routes(app, service)
     _plain_routes(app, service, needs_token=access is not None and access.token is not None)
-    app.add_exception_handler(SeqloomError, _seqloom_error)
-    app.add_exception_handler(RequestValidationError, _validation_error)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Exception, _server_error)
+    add_error_handlers(app)
     bounds = limits
     if any(map(reads_files, models.values())):
         bounds = limits.model_copy(update={"body": max(limits.body, limits.upload)})
@@ -127,27 +126,29 @@ def application(
     return guard, service
 
 
+def add_error_handlers(app: FastAPI) -> None:
+    """Answer every error as problem details."""
+    app.add_exception_handler(SeqloomError, _seqloom_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _server_error)
+
+
 def _work_routes(app: FastAPI, service: Service) -> None:
     body_model = predict_request_model()
 
     async def predict(body: PredictRequest, request: Request) -> Response:
         """An output for each input."""
         entry = _request_record(request)
-        job = await service.predict(body, entry)
-        outputs: dict[int, Output] = {}
-        async for event in _events(job, request, entry):
-            outputs |= _outputs_of(event)
-            if len(outputs) == len(body.inputs):
-                break
-        service.metrics.tokens.inc(sum(len(each.tokens) for each in outputs.values()))
-        entry.end("completed")
-        found = [outputs[number].as_dict() for number in range(len(body.inputs))]
-        return _json({"model": job.model, "outputs": found, "seconds": round(entry.seconds, 6)})
+        job = await service.predict(body, entry, client=_client(request))
+        outputs = await _all_outputs(job, request, entry, len(body.inputs))
+        service.metrics.tokens.inc(sum(each.tokens for each in outputs))
+        return _answer(job.model, "outputs", outputs, entry)
 
     async def stream(body: PredictRequest, request: Request) -> Response:
         """The tokens of each output as soon as they are certain, then the whole outputs."""
         entry = _request_record(request)
-        job = await service.predict(body, entry, streams=True)
+        job = await service.predict(body, entry, client=_client(request), streams=True)
         told = _stream_events(service, job, request, len(body.inputs))
         return StreamingResponse(told, media_type="text/event-stream")
 
@@ -160,12 +161,9 @@ def _work_routes(app: FastAPI, service: Service) -> None:
     async def score(body: ScoreRequest, request: Request) -> Response:
         """How likely given outputs are, token by token."""
         entry = _request_record(request)
-        job = await service.score(body, entry)
-        async for event in _events(job, request, entry):
-            scores = [each.as_dict() for each in event.result]
-            break
-        entry.end("completed")
-        return _json({"model": job.model, "scores": scores, "seconds": round(entry.seconds, 6)})
+        job = await service.score(body, entry, client=_client(request))
+        scores = await _all_outputs(job, request, entry, len(body.pairs))
+        return _answer(job.model, "scores", scores, entry)
 
 
 def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
@@ -198,7 +196,7 @@ def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
         """Counters, as Prometheus reads them."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    page = _page()
+    page = page_files()
 
     @app.get("/", include_in_schema=False)
     async def playground() -> Response:
@@ -225,8 +223,9 @@ async def _stream_events(
     try:
         async for event in _events(job, request, entry):
             for number, output in _outputs_of(event).items():
-                service.metrics.tokens.inc(len(output.tokens))
-                yield _format_event("output", {"input": number, "output": output.as_dict()})
+                service.metrics.tokens.inc(output.tokens)
+                data = b'{"input": %d, "output": %b}' % (number, output.json)
+                yield b"event: output\ndata: %b\n\n" % data
                 done += 1
             if done == inputs:
                 break
@@ -235,9 +234,10 @@ async def _stream_events(
             sure = ids.setdefault(event.number, [])
             sure += [each.token for each in event.stable_tokens]
             names = target.tokens([each.token for each in event.stable_tokens])
+            offsets = target.decoded_offsets(sure)[-len(names) :]
             tokens = [
-                {"text": name, "log_probability": each.score}
-                for name, each in zip(names, event.stable_tokens, strict=True)
+                {"text": name, "log_probability": each.score, "offsets": at}
+                for name, each, at in zip(names, event.stable_tokens, offsets, strict=True)
             ]
             yield _format_event(
                 "tokens", {"input": event.number, "tokens": tokens, "text": target.cell(sure)}
@@ -251,11 +251,37 @@ async def _stream_events(
         yield _format_event("error", error_body(_fault(), request.scope["path"]))
 
 
-def _outputs_of(event: Event) -> dict[int, Output]:
-    """The outputs that an event tells, by the numbers of their inputs: none, one, or all."""
-    if event.output is not None:
-        return {event.number: event.output}
-    return dict(enumerate(event.result or ()))
+def _outputs_of(event: Event) -> dict[int, RenderedOutput]:
+    """The outputs that an event tells, by the numbers of their inputs."""
+    return dict(enumerate(event.outputs, start=event.number))
+
+
+async def _all_outputs(
+    job: Job, request: Request, entry: RequestRecord, count: int
+) -> list[RenderedOutput]:
+    """The outputs for so many inputs, in order; the request is completed by them."""
+    outputs: dict[int, RenderedOutput] = {}
+    async for event in _events(job, request, entry):
+        outputs |= _outputs_of(event)
+        if len(outputs) == count:
+            break
+    entry.end("completed")
+    return [outputs[number] for number in range(count)]
+
+
+def _answer(
+    model: str, kind: str, outputs: Sequence[RenderedOutput], entry: RequestRecord
+) -> Response:
+    """Outputs, of which each is in JSON already."""
+    head = f'{{"model":{json.dumps(model, ensure_ascii=False)},"{kind}":['.encode()
+    tail = b'],"seconds":%.6f}' % entry.seconds
+    body = head + b",".join(each.json for each in outputs) + tail
+    return Response(body, media_type="application/json")
+
+
+def _client(request: Request) -> str:
+    """Who asks, by the address."""
+    return request.client.host if request.client else ""
 
 
 async def _events(job: Job, request: Request, entry: RequestRecord) -> AsyncIterator[Event]:
@@ -314,7 +340,7 @@ class PageFile(NamedTuple):
         return Response(self.content, media_type=f"{self.kind}; charset=utf-8")
 
 
-def _page() -> dict[str, PageFile]:
+def page_files() -> dict[str, PageFile]:
     """The playground's files, read once; nothing else is ever served from disk."""
     return {
         each.name: PageFile(each.read_bytes(), KINDS[each.name.rpartition(".")[2]])
@@ -326,8 +352,8 @@ def _page() -> dict[str, PageFile]:
 async def _seqloom_error(request: Request, error: Exception) -> Response:
     told = error if isinstance(error, SeqloomError) else _fault()
     answer = _problem(told, request)
-    if told.http_status == 429:
-        answer.headers["retry-after"] = "1"
+    if (seconds := retry_after(told)) is not None:
+        answer.headers["retry-after"] = str(seconds)
     return answer
 
 

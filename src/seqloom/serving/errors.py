@@ -13,6 +13,7 @@ __all__ = [
     "ServerStopping",
     "UnknownModel",
     "error_classes",
+    "retry_after",
 ]
 
 
@@ -33,8 +34,9 @@ class RequestCancelled(SeqloomError):
 class ProcessLost(SeqloomError):
     """A process that has ended before its time."""
 
-    http_status = 500
+    http_status = 503
     code = "process"
+    retry_after = 1
 
 
 class QueueFull(LimitError):
@@ -42,6 +44,7 @@ class QueueFull(LimitError):
 
     http_status = 429
     code = "queue"
+    retry_after = 1
 
 
 class ServerStopping(RunError):
@@ -75,6 +78,14 @@ class RequestRefused(SeqloomError):
     ) -> None:
         super().__init__(problem, place=place, remedy=remedy)
         self.http_status = status
+        if status in (429, 503):
+            self.retry_after = 1
+
+
+def retry_after(error: SeqloomError) -> int | None:
+    """The seconds after which the same request may be taken, where waiting helps."""
+    seconds: int | None = getattr(error, "retry_after", None)
+    return seconds
 
 
 def error_classes() -> dict[str, type[SeqloomError]]:

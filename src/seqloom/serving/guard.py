@@ -7,18 +7,19 @@ import hmac
 import json
 import re
 import secrets
-import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 from seqloom.config import ServingConfig
-from seqloom.serving.errors import RequestRefused
+from seqloom.serving.connections import CROWDED
+from seqloom.serving.errors import RequestRefused, retry_after
+from seqloom.serving.log import log
 from seqloom.serving.metrics import Metrics, RequestRecord
 from seqloom.serving.wording import PROBLEM, error_body
 
-__all__ = ["LOOPBACK", "OPEN_PATHS", "Access", "Guard", "Receive", "Send", "log"]
+__all__ = ["LOOPBACK", "OPEN_PATHS", "Access", "Guard", "Receive", "Send"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -82,9 +83,16 @@ class Guard:
     """An ASGI application around another."""
 
     def __init__(
-        self, app: App, *, access: Access, limits: ServingConfig, metrics: Metrics
+        self,
+        app: App,
+        *,
+        access: Access,
+        limits: ServingConfig,
+        metrics: Metrics,
+        logs: bool = True,
     ) -> None:
         self.app = app
+        self.logs = logs  # whether each request has a line in the log
         self.access = access
         self.limits = limits
         self.metrics = metrics
@@ -97,6 +105,10 @@ class Guard:
         works = scope["method"] == "POST" and scope["path"] in WORK_PATHS
         visit = RequestContext(scope, send, RequestRecord(self.metrics) if works else None)
         try:
+            if CROWDED in scope.get("state", ()) and scope["path"] not in OPEN_PATHS:
+                raise RequestRefused(
+                    "too many connections are open", status=503, remedy="try again in a moment"
+                )
             headers = {
                 name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
             }
@@ -107,7 +119,9 @@ class Guard:
             await visit.refuse(refusal)
         finally:
             self.held -= visit.held
-            visit.close()
+            facts = visit.close()
+            if self.logs:
+                log("request", **facts)
 
     async def _body(
         self, visit: "RequestContext", headers: dict[str, str], receive: Receive
@@ -177,8 +191,8 @@ class RequestContext:
             (b"content-length", str(len(body)).encode()),
             (b"connection", b"close"),
         ]
-        if refusal.http_status == 429:
-            headers.append((b"retry-after", b"1"))
+        if (seconds := retry_after(refusal)) is not None:
+            headers.append((b"retry-after", str(seconds).encode()))
         if refusal.http_status == 401:
             headers.append((b"www-authenticate", b'Basic realm="seqloom", charset="UTF-8"'))
         await self.send(
@@ -186,8 +200,8 @@ class RequestContext:
         )
         await self.send({"type": "http.response.body", "body": body})
 
-    def close(self) -> None:
-        """The account is balanced and the log has its line, whatever happened."""
+    def close(self) -> dict[str, Any]:
+        """Balance the account, whatever happened; the facts for the log."""
         route = self.scope.get("route")
         facts = {
             "request": self.number,
@@ -200,13 +214,7 @@ class RequestContext:
             if self.entry.outcome is None:
                 self.entry.end("cancelled" if self.entry.accepted else "refused")
             facts["outcome"] = self.entry.outcome
-        log("request", **facts)
-
-
-def log(event: str, **facts: Any) -> None:
-    """One JSON object on a line of standard error; never any text of a request."""
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
-    print(json.dumps({"time": f"{stamp}Z", "event": event, **facts}), file=sys.stderr, flush=True)
+        return facts
 
 
 def _body_too_large(most: int) -> RequestRefused:

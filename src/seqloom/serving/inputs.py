@@ -17,8 +17,10 @@ from seqloom.fields import UploadLimits, names_array
 from seqloom.prediction import (
     EncodedInput,
     Forecaster,
+    OutputOptions,
     Predictor,
 )
+from seqloom.prediction.request import NO_OPTIONS
 from seqloom.tasks import introduce
 
 __all__ = [
@@ -152,17 +154,23 @@ def check_input(given: Input, limits: ServingConfig) -> None:
             raise LimitError(f"{size:,} is more than this server's {name}, {most:,}")
 
 
-def uploads(model: Predictor, inputs: Sequence[Any], limits: ServingConfig) -> list[EncodedInput]:
+def uploads(
+    model: Predictor,
+    inputs: Sequence[Any],
+    limits: ServingConfig,
+    options: OutputOptions = NO_OPTIONS,
+) -> list[EncodedInput]:
     """Files as the model reads them; the first that cannot be read is an error."""
-    found = []
+    found: list[EncodedInput] = []
+    reader = model.reader_for(options)
     for number, given in enumerate(inputs):
         try:
             if not isinstance(given, FileInput):
                 raise DataError("is not a file", remedy='send {"base64": "..."} with its content')
             row = _row(model.source, given.content(), limits)
+            found += reader.read(number, row)
         except DataError as error:
             raise error.at(f"inputs, number {number + 1}") from None
-        found.append(model.input_reader.truncate(number, row))
     return found
 
 

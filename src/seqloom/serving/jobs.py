@@ -1,29 +1,53 @@
 """Requests on their way through the model, and the inputs that they consist of."""
 
 import asyncio
+import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Self
 
 from seqloom.errors import SeqloomError
-from seqloom.prediction import Output, PendingInput
+from seqloom.prediction import EncodedInput, Output, PendingInput, ScoredOutput
+from seqloom.prediction.joining import join_by_input
 from seqloom.search import StableToken
 from seqloom.serving.errors import DeadlineExceeded, RequestCancelled
 
-__all__ = ["Event", "Job", "Ticket"]
+__all__ = ["Event", "Job", "RenderedOutput", "Ticket"]
+
+SMALL_COST = 2_000.0  # of a request that need not wait for larger ones to be put aside
+
+
+@dataclass(frozen=True)
+class RenderedOutput:
+    """An output as it is sent, written where it was computed."""
+
+    json: bytes
+    tokens: int
+
+    @classmethod
+    def of(cls, output: Output | ScoredOutput) -> Self:
+        """The output in JSON."""
+        plain = output.as_dict()
+        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return cls(text.encode("utf-8", "replace"), len(output.tokens))
+
+    def parse(self) -> Output:
+        """The output that gave this JSON."""
+        return Output.from_dict(json.loads(self.json))
 
 
 @dataclass(frozen=True)
 class Event:
-    """What became known of one input of a request: more of its output, all of it, or an error."""
+    """What became known of an input of a request: more of its output, all of it and perhaps those
+    of the inputs after it, or an error."""
 
     number: int
     stable_tokens: tuple[StableToken, ...] = ()
-    output: Output | None = None
-    result: Any = None  # of work that is done as a whole
+    outputs: Sequence[RenderedOutput] = ()
     error: BaseException | None = None
+    piece: int = 0  # of an input that is split
 
 
 @dataclass(eq=False)
@@ -34,10 +58,18 @@ class Job:
     deadline: float  # by time.monotonic()
     deliver: Callable[[list[tuple["Job", Event]]], None] = field(repr=False)
     streams: bool = False
-    work: Callable[[], Any] | None = None  # done as a whole, in place of inputs to decode
+    client: str = ""  # who asks: those who do have equal shares of the work
+    cost: float = 0.0  # of all its inputs
+    pieces: dict[int, list[EncodedInput]] = field(default_factory=dict)  # of inputs that are split
     cancelled: bool = False  # set by the loop, seen by workers
     events: "asyncio.Queue[Event]" = field(default_factory=asyncio.Queue)
     began: float = field(default_factory=time.monotonic)
+    _piece_outputs: dict[int, dict[int, RenderedOutput]] = field(default_factory=dict)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is soon done, and need not wait for those that are not."""
+        return self.cost <= SMALL_COST
 
     def stop_reason(self, now: float) -> SeqloomError | None:
         """Why it is not to go on, if it is not."""
@@ -46,12 +78,31 @@ class Job:
         return self._deadline_error() if now > self.deadline else None
 
     async def next_event(self) -> Event:
-        """What becomes known next; that it is late, where nothing does before the deadline."""
+        """What becomes known next; that it is late, where nothing does before the deadline.
+
+        The outputs of pieces are joined, and known once all of an input are.
+        """
         try:
             async with asyncio.timeout(self.deadline - time.monotonic()):
-                return await self.events.get()
+                while (known := self._join_pieces(await self.events.get())) is None:
+                    pass
+                return known
         except TimeoutError:
             return Event(0, error=self._deadline_error())
+
+    def _join_pieces(self, event: Event) -> Event | None:
+        """The event, or that of the whole input where its last piece is done."""
+        pieces = self.pieces.get(event.number)
+        if pieces is None or not event.outputs:
+            return event
+        found = self._piece_outputs.setdefault(event.number, {})
+        (found[event.piece],) = event.outputs
+        if len(found) < len(pieces):
+            return None
+        whole = [piece._replace(number=0) for piece in pieces]
+        outputs = [found[place].parse() for place in range(len(pieces))]
+        (output,) = join_by_input(whole, outputs, 1)
+        return Event(event.number, outputs=(RenderedOutput.of(output),))
 
     def _deadline_error(self) -> DeadlineExceeded:
         allowed = math.ceil(self.deadline - self.began)
@@ -63,11 +114,20 @@ class Job:
 
 @dataclass(eq=False)
 class Ticket:
-    """One input of a request, or a request that is worked on as a whole."""
+    """One input of a request that is decoded, or several that are worked on as a whole."""
 
     job: Job
     pending: PendingInput["Ticket"] | None = None
+    work: Callable[[], Sequence[RenderedOutput]] | None = None  # in place of decoding
     number: int = 0
+    piece: int = 0  # of an input that is split
     rows: int = 1  # paths that it is searched by
+    cost: float = 1.0  # positions that are read for it, at most
+    losses: int = 0  # processes that ended while they decoded it
     streamed_count: int = 0  # tokens that were streamed
     isolated: bool = False  # because something beside it, or it, has failed
+
+    @property
+    def streams(self) -> bool:
+        """Whether tokens are told before the output is whole; not those of a piece."""
+        return self.job.streams and self.number not in self.job.pieces

@@ -6,6 +6,8 @@ from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from seqloom.serving.log import log
+
 __all__ = ["Metrics", "Outcome", "RequestRecord"]
 
 Outcome = Literal["refused", "completed", "failed", "cancelled"]
@@ -51,6 +53,9 @@ class Metrics:
             buckets=SIZES,
             registry=registry,
         )
+        self.lost = Counter(
+            "seqloom_processes_lost", "decoding processes that ended too early", registry=registry
+        )
         Gauge("seqloom_queue", "requests that wait", registry=registry).set_function(waiting)
 
     def on_step(self, sentences: int, rows: int, seconds: float) -> None:
@@ -62,6 +67,15 @@ class Metrics:
     def on_join(self, sentences: int) -> None:
         """So many inputs were let into a batch at once."""
         self.joins.observe(sentences)
+
+    def on_loss(self, process: int) -> None:
+        """A process has ended before its time."""
+        self.lost.inc()
+        log("process lost", process=process)
+
+    def on_replacement(self, process: int) -> None:
+        """Another has taken its place; 0 where a thread has to decode."""
+        log("process replaced", process=process)
 
     def text(self) -> bytes:
         """Everything as Prometheus reads it."""

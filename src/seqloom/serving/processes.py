@@ -1,17 +1,20 @@
 """Batches decoded in processes of their own, so that no two workers share an interpreter.
 
-A process is forked before the server has threads, so its models are the server's, in the same
-memory. A worker of the server hands it inputs, and waits while it makes a step.
+A template is forked before the server has threads, and processes from it, so that their models are
+the server's, in the same memory. A worker of the server hands its process inputs, and waits while
+that makes a step.
 """
 
 import os
 import signal
 import threading
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle, send_handle
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
@@ -27,8 +30,18 @@ from seqloom.prediction import (
 )
 from seqloom.search import StableToken
 from seqloom.serving.errors import ProcessLost
+from seqloom.serving.jobs import RenderedOutput
 
-__all__ = ["Decoding", "Process", "RemoteDecoding", "fork_processes", "start_decoding"]
+__all__ = [
+    "Decoding",
+    "Process",
+    "ProcessTemplate",
+    "RemoteDecoding",
+    "fork_template",
+    "start_decoding",
+]
+
+LONGEST_END = 10.0  # seconds that the end of a process is waited for
 
 Tag = TypeVar("Tag", bound=Hashable)
 
@@ -42,9 +55,11 @@ class Decoding(Protocol[Tag]):
     @property
     def done(self) -> bool: ...
 
-    def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]: ...
+    def add(
+        self, newcomers: Sequence[PendingInput[Tag]]
+    ) -> Mapping[Tag, Output | RenderedOutput]: ...
 
-    def advance(self) -> dict[Tag, Output]: ...
+    def advance(self) -> Mapping[Tag, Output | RenderedOutput]: ...
 
     def cancel(self, tags: set[Tag]) -> None: ...
 
@@ -56,36 +71,75 @@ def start_decoding(model: TextPredictor, *, whole: bool) -> "Decoding[Any]":
     return WholeBatch(model) if whole else ContinuousBatch(model)
 
 
-def fork_processes(models: Mapping[str, Predictor], number: int) -> list["Process"]:
-    """So many processes; none where there is one core, nothing to decode, or a thread already."""
+def fork_template(models: Mapping[str, Predictor], number: int) -> "ProcessTemplate | None":
+    """What makes processes; None for one core, for nothing to decode, or after the first thread."""
     writers = {
         name: writer
         for name, model in models.items()
         if (writer := model.as_text_predictor()) is not None
     }
     if number < 2 or not writers or not hasattr(os, "fork") or threading.active_count() > 1:
-        return []
-    return [Process(writers) for _ in range(number)]
+        return None
+    return ProcessTemplate(writers)
 
 
-class Process:
-    """A process with models, at the disposal of one worker. It ends with the server."""
+class ProcessTemplate:
+    """A process with models and no threads, of which others are copies that share its memory.
+
+    It is forked before the server has threads, so that there can be new copies at any time. The
+    system clears away whichever of them ends.
+    """
 
     def __init__(self, models: Mapping[str, TextPredictor]) -> None:
         context = get_context("fork")
         self._connection, theirs = context.Pipe()
         self._child = context.Process(
-            target=_serve_commands, args=(theirs, self._connection, models), daemon=True
+            target=_serve_forks, args=(theirs, self._connection, models), daemon=True
         )
         self._child.start()
         theirs.close()
-        self.numbers = count()
-        self._begun = False
+        self._lock = threading.Lock()
 
     @property
     def pid(self) -> int:
         """Its number among the processes of the machine."""
         return self._child.pid or 0
+
+    def fork(self) -> "Process":
+        """A new process; ProcessLost where the template is gone."""
+        mine, theirs = get_context("fork").Pipe()
+        try:
+            with self._lock, theirs:
+                self._connection.send("fork")
+                send_handle(self._connection, theirs.fileno(), self.pid)
+                number: int = self._connection.recv()
+        except (EOFError, OSError):
+            mine.close()
+            raise ProcessLost("the process that makes others has ended before its time") from None
+        return Process(mine, number)
+
+    def close(self) -> None:
+        """Let it end, and wait until it has; its copies end by themselves."""
+        self._connection.close()
+        self._child.join()
+
+
+class Process:
+    """A process with models, at the disposal of one worker. It ends with the server."""
+
+    def __init__(self, connection: Connection, pid: int) -> None:
+        self._connection = connection
+        self.pid = pid  # its number among the processes of the machine
+        self.numbers = count()
+        self._begun = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is gone; to be asked while it is idle."""
+        try:
+            return self._begun and self._connection.poll()
+        except OSError:
+            return True
 
     def wait_until_ready(self) -> None:
         """Wait until it has tried its models; Lost where it is gone."""
@@ -114,14 +168,24 @@ class Process:
     def close(self) -> None:
         """Let it end, and wait until it has."""
         self._connection.close()
-        self._child.join()
+        end = time.monotonic() + LONGEST_END
+        while _exists(self.pid) and time.monotonic() < end:
+            time.sleep(0.002)
+
+
+def _exists(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
 
 
 class RemoteDecoding(Generic[Tag]):
     """Inputs that are decoded in another process."""
 
     def __init__(self, process: Process, model: str, *, whole: bool = False) -> None:
-        self._process = process
+        self.process = process
         self._model = model
         self._whole = whole
         self._number = next(process.numbers)
@@ -137,26 +201,26 @@ class RemoteDecoding(Generic[Tag]):
         """Whether no input is left."""
         return not self._tags
 
-    def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
+    def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, RenderedOutput]:
         """Make the first step of these inputs and let them join; some may be done at once."""
         sent = [
-            PendingInput(next(self._process.numbers), each.encoded, each.line, each.request)
+            PendingInput(next(self.process.numbers), each.encoded, each.line, each.request)
             for each in newcomers
         ]
         self._tags |= {mine.tag: each.tag for mine, each in zip(sent, newcomers, strict=True)}
         return self._resolve_tags(
-            self._process.call("add", self._number, self._model, self._whole, sent)
+            self.process.call("add", self._number, self._model, self._whole, sent)
         )
 
-    def advance(self) -> dict[Tag, Output]:
+    def advance(self) -> dict[Tag, RenderedOutput]:
         """One step of every input, and the outputs of those that are done by it."""
-        return self._resolve_tags(self._process.call("advance", self._number))
+        return self._resolve_tags(self.process.call("advance", self._number))
 
     def cancel(self, tags: set[Tag]) -> None:
         """Go on without these inputs; that the process is lost, the next step will tell."""
         numbers = {number for number, tag in self._tags.items() if tag in tags}
         with suppress(ProcessLost):
-            self._process.call("give_up", self._number, numbers)
+            self.process.call("give_up", self._number, numbers)
         for number in numbers:
             del self._tags[number]
 
@@ -165,10 +229,10 @@ class RemoteDecoding(Generic[Tag]):
         number = next(number for number, each in self._tags.items() if each == tag)
         found: list[StableToken] = []
         with suppress(ProcessLost):
-            found = self._process.call("certain", self._number, number, known)
+            found = self.process.call("certain", self._number, number, known)
         return found
 
-    def _resolve_tags(self, outputs: dict[int, Output]) -> dict[Tag, Output]:
+    def _resolve_tags(self, outputs: dict[int, RenderedOutput]) -> dict[Tag, RenderedOutput]:
         return {self._tags.pop(number): output for number, output in outputs.items()}
 
 
@@ -186,11 +250,11 @@ class ProcessBatches:
             model, whole, newcomers = rest
             if running is None:
                 running = start_decoding(self._models[model], whole=whole)
-            answer: Any = running.add(newcomers)
+            answer: Any = _render(running.add(newcomers))
         elif running is None:
             raise ProcessLost("there is no such batch")
         elif word == "advance":
-            answer = running.advance()
+            answer = _render(running.advance())
         elif word == "give_up":
             answer = None
             running.cancel(*rest)
@@ -201,13 +265,42 @@ class ProcessBatches:
         return answer
 
 
-def _serve_commands(
+def _render(outputs: Mapping[int, Output | RenderedOutput]) -> dict[int, RenderedOutput]:
+    """The outputs as they are sent, which are made here so that the server need not."""
+    return {
+        number: each if isinstance(each, RenderedOutput) else RenderedOutput.of(each)
+        for number, each in outputs.items()
+    }
+
+
+def _serve_forks(
     connection: Connection, other: Connection, models: Mapping[str, TextPredictor]
 ) -> None:
-    """Answer until the server is gone; signals to stop are its own affair."""
+    """Make a copy of this process for each word, until the server is gone."""
     other.close()
-    for kind in (signal.SIGINT, signal.SIGTERM):
+    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(kind, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    while True:
+        try:
+            connection.recv()
+            own = Connection(recv_handle(connection))
+        except (EOFError, OSError):
+            return
+        number = os.fork()
+        if not number:
+            connection.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            try:
+                _serve_commands(own, models)
+            finally:
+                os._exit(0)
+        own.close()
+        connection.send(number)
+
+
+def _serve_commands(connection: Connection, models: Mapping[str, TextPredictor]) -> None:
+    """Answer until the server is gone; signals to stop are its own affair."""
     torch.set_num_threads(1)
     for model in models.values():
         model.warm_up()

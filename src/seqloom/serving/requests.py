@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
@@ -59,6 +59,11 @@ class PredictRequest(StrictModel):
     require: list[str] = Field([], description="words that every output contains")
     forbid: list[str] = Field([], description="words that no output contains")
     no_repeat: Count = Field(0, description="so many tokens in a row are not written twice")
+    overlong: Literal["truncate", "error", "split"] | None = Field(
+        None,
+        description="what becomes of an input that is longer than the model takes; as in training "
+        "if absent",
+    )
 
     def prediction_request(self, config: SearchConfig, limits: ServingConfig) -> PredictionRequest:
         """What is asked of a model with this configuration; None leaves the search to it."""
@@ -79,6 +84,7 @@ class PredictRequest(StrictModel):
             attention=self.attention,
             alternatives=self.alternatives,
             tree=self.tree,
+            overlong=self.overlong,
         )
 
     def check_sizes(self, limits: ServingConfig) -> None:

@@ -45,6 +45,7 @@ class LikelyAnswer(BaseModel):
 class TokenAnswer(LikelyAnswer):
     """A symbol of an output; the log-probability of what cannot be is null."""
 
+    offsets: tuple[int, int] | None = None  # in the output's text, in code points
     alternatives: list[LikelyAnswer] = []
     copied: bool = False
 
@@ -75,7 +76,9 @@ class OutputAnswer(BaseModel):
     tokens: list[TokenAnswer]
     stopped: str
     source: list[str]
+    source_offsets: list[tuple[int, int]] = []  # in the text as given, in code points
     truncated: bool
+    pieces: int = 1
     warnings: list[WarningAnswer] = []
     attention: list[list[float]] = []
     n_best: list["OutputAnswer"] = []

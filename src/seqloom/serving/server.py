@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import logging
+import resource
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 import uvicorn
@@ -16,16 +17,27 @@ from seqloom.errors import ConfigError
 from seqloom.prediction import Predictor
 from seqloom.remedies import Remedy, Setting
 from seqloom.serving.app import application
-from seqloom.serving.connections import protocol
-from seqloom.serving.guard import Access, log
-from seqloom.serving.processes import Process, fork_processes
+from seqloom.serving.connections import ConnectionRoom, protocol
+from seqloom.serving.guard import Access, Guard
+from seqloom.serving.log import log
+from seqloom.serving.processes import ProcessTemplate, fork_template
+from seqloom.serving.service import Service
 
-__all__ = ["Server", "bind_socket", "serve", "server_for"]
+__all__ = [
+    "HTTPServer",
+    "Server",
+    "bind_socket",
+    "run_server",
+    "serve",
+    "server_config",
+    "server_for",
+]
 
 HEADERS = 16_384  # bytes of a request line or of all headers
+OTHER_FILES = 320  # that are open beside connections: the reserve, pipes, libraries
 
 
-class Server(uvicorn.Server):
+class HTTPServer(uvicorn.Server):
     """uvicorn's, except that a signal to stop is not raised again when everything is done."""
 
     @contextlib.contextmanager
@@ -40,6 +52,14 @@ class Server(uvicorn.Server):
         finally:
             for kind, handler in before.items():
                 signal.signal(kind, handler)
+
+
+class Server(HTTPServer):
+    """A server of models, with the service behind it."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self.service = service
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
@@ -66,14 +86,20 @@ def server_for(
     models: Mapping[str, Predictor],
     access: Access,
     limits: ServingConfig,
-    processes: Sequence[Process] = (),
+    template: ProcessTemplate | None = None,
 ) -> Server:
     """A server of these models that is not yet running."""
-    app, _ = application(models, access=access, limits=limits, processes=processes)
+    app, service = application(models, access=access, limits=limits, template=template)
+    return Server(server_config(app, limits), service)
+
+
+def server_config(app: Guard, limits: ServingConfig) -> uvicorn.Config:
+    """How an application is served: deadlines and bounds for every connection."""
     _log_faults()
-    config = uvicorn.Config(
+    room = ConnectionRoom(limits.connections, limits.client_connections)
+    return uvicorn.Config(
         app,
-        http=protocol(limits.receipt),
+        http=protocol(limits.receipt, room),
         ws="none",
         loop="asyncio",
         log_config=None,
@@ -81,11 +107,9 @@ def server_for(
         server_header=False,
         timeout_keep_alive=max(1, int(limits.idle)),
         timeout_graceful_shutdown=max(1, int(limits.drain)),
-        limit_concurrency=limits.connections,
         h11_max_incomplete_event_size=HEADERS,
         backlog=2048,
     )
-    return Server(config)
 
 
 class FaultHandler(logging.Handler):
@@ -103,6 +127,14 @@ def _log_faults() -> None:
         logger.addHandler(FaultHandler())
 
 
+def _allow_files(connections: int) -> None:
+    """Let the process open as many files as it may have connections, as far as it is allowed to."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + OTHER_FILES
+    if resource.RLIM_INFINITY not in (now, most) and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, most), most))
+
+
 def serve(
     models: Mapping[str, Predictor],
     listening: socket.socket,
@@ -112,18 +144,35 @@ def serve(
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serve until a signal asks to stop; then what was accepted is finished first."""
-    server = server_for(models, access, limits, fork_processes(models, torch.get_num_threads()))
+    _allow_files(limits.connections)
+    server = server_for(models, access, limits, fork_template(models, torch.get_num_threads()))
+
+    def tell(address: str) -> None:
+        log("started", address=address, models=list(models))
+        started(address)
+
+    address = address_of(listening)
+    run_server(server, listening, tell)
+    log("stopped", address=address)
+
+
+def address_of(listening: socket.socket) -> str:
+    """The address of a server that listens there."""
     host, port = listening.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def run_server(
+    server: HTTPServer, listening: socket.socket, started: Callable[[str], None]
+) -> None:
+    """Answer until a signal asks to stop; `started` is told the address."""
 
     async def run() -> None:
         task = asyncio.create_task(server.serve([listening]))
         while not server.started and not task.done():
             await asyncio.sleep(0.01)
         if server.started:
-            log("started", address=address, models=list(models))
-            started(address)
+            started(address_of(listening))
         await task
 
     asyncio.run(run())
-    log("stopped", address=address)

@@ -2,13 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import groupby
 from typing import Any, TypeVar
 
 import torch
 
 from seqloom.config import ServingConfig
+from seqloom.data import SeriesTable
 from seqloom.errors import ConfigError, LimitError
 from seqloom.prediction import (
     DecodingRequest,
@@ -16,13 +19,14 @@ from seqloom.prediction import (
     Forecaster,
     InputGroup,
     Output,
+    OutputOptions,
     PendingInput,
     Predictor,
     ScoredOutput,
     TextPredictor,
 )
 from seqloom.prediction.inputs import check_cells
-from seqloom.serving.errors import ProcessLost, UnknownModel
+from seqloom.serving.errors import UnknownModel
 from seqloom.serving.inputs import (
     Input,
     check_kinds,
@@ -32,16 +36,18 @@ from seqloom.serving.inputs import (
     texts,
     uploads,
 )
-from seqloom.serving.jobs import Event, Job, Ticket
+from seqloom.serving.jobs import Event, Job, RenderedOutput, Ticket
 from seqloom.serving.metrics import Metrics, RequestRecord
-from seqloom.serving.processes import Process
+from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, describe_searches
 from seqloom.serving.scheduler import Scheduler
 
 __all__ = ["Service"]
 
 INLINE_CHARACTERS = 2_000  # characters that are cut into tokens aside, so that others need not wait
-EMPTY_OUTPUT = Output("", 0.0, 0.0, (), "blank")
+EMPTY_OUTPUT = RenderedOutput.of(Output("", 0.0, 0.0, (), "blank"))
+CHUNK = 8  # inputs that are worked on at once where they are not decoded
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -53,20 +59,19 @@ class Service:
         self,
         models: Mapping[str, Predictor],
         limits: ServingConfig,
-        processes: Sequence[Process] = (),
+        template: ProcessTemplate | None = None,
     ) -> None:
         for name, model in models.items():
             check_kinds(name, model)
         self.models = models
         self.limits = limits
-        self._processes = processes
         self.metrics = Metrics(waiting=lambda: self.scheduler.waiting)
         self.scheduler = Scheduler(
             models,
-            queue=limits.queue,
-            rows=limits.rows,
-            workers=processes or [None] * torch.get_num_threads(),
+            limits,
+            workers=torch.get_num_threads(),
             watch=self.metrics,
+            template=template,
         )
         self.ready = False
         self._names: dict[str, dict[str, int]] = {}  # of tokens, by model, once they are needed
@@ -74,27 +79,15 @@ class Service:
 
     def start(self) -> None:
         """Try every model where it will run, so that no request need wait, and begin to work."""
-        away = self._start_processes()
+        self.scheduler.start()
+        away = all(worker.process for worker in self.scheduler.workers)
         for model in self.models.values():
             if not (away and model.as_text_predictor()):
                 model.warm_up()
         self._listing = [
             {"name": name, **describe_model(each)} for name, each in self.models.items()
         ]
-        self.scheduler.start()
         self.ready = True
-
-    def _start_processes(self) -> bool:
-        """Whether there are processes that decode, all of which have tried their models.
-
-        Where one is lost at once, a fault of a model will show itself here.
-        """
-        try:
-            for process in self._processes:
-                process.wait_until_ready()
-        except ProcessLost:
-            return False
-        return bool(self._processes)
 
     def stop(self) -> None:
         """Finish what was accepted, and end."""
@@ -110,12 +103,17 @@ class Service:
         return self._listing
 
     async def predict(
-        self, request: PredictRequest, entry: RequestRecord, *, streams: bool = False
+        self,
+        request: PredictRequest,
+        entry: RequestRecord,
+        *,
+        client: str = "",
+        streams: bool = False,
     ) -> Job:
-        """The request in the queue; its events are the outputs, in any order."""
+        """A client's request in the queue; its events are the outputs, in any order."""
         request.check_sizes(self.limits)
         name, model = self._model(request.model)
-        job = self._job(name, streams=streams)
+        job = self._job(name, client, streams=streams)
         tickets = await self._in_thread(
             model, request.inputs, lambda: self._tickets(job, model, request)
         )
@@ -124,15 +122,17 @@ class Service:
         entry.accept()
         return job
 
-    async def score(self, request: ScoreRequest, entry: RequestRecord) -> Job:
-        """The request in the queue; its only event has all results."""
+    async def score(self, request: ScoreRequest, entry: RequestRecord, *, client: str = "") -> Job:
+        """A client's request in the queue; its events are the scores, in any order."""
         request.check_sizes(self.limits)
         name, model = self._model(request.model)
         given: list[Input] = [source for source, _ in request.pairs]
         given += [target for _, target in request.pairs]
-        job = self._job(name)
-        job.work = await self._in_thread(model, given, lambda: self._scoring_work(model, request))
-        self.scheduler.submit(job, [Ticket(job)])
+        job = self._job(name, client)
+        tickets = await self._in_thread(
+            model, given, lambda: self._scoring_tickets(job, model, request)
+        )
+        self.scheduler.submit(job, tickets)
         entry.accept()
         return job
 
@@ -165,19 +165,19 @@ class Service:
     def _tickets(self, job: Job, model: Predictor, request: PredictRequest) -> list[Ticket]:
         writer = model.as_text_predictor()
         if writer is None:
-            job.work = self._head_work(job.model, model, request)
-            return [Ticket(job)]
+            return self._head_tickets(job, model, request)
         return self._decoding_tickets(job, writer, request)
 
-    def _group(self, model: Predictor, inputs: Sequence[Input]) -> InputGroup:
+    def _group(
+        self, model: Predictor, inputs: Sequence[Input], options: OutputOptions
+    ) -> InputGroup:
         """All inputs of a request, as the model reads them."""
         if reads_files(model):
-            return InputGroup(range(len(inputs)), uploads(model, inputs, self.limits), None, [])
-        return model.input_reader.read_all(texts(model, inputs))
+            encoded = uploads(model, inputs, self.limits, options)
+            return InputGroup(range(len(inputs)), encoded, None, [])
+        return model.reader_for(options).read_all(texts(model, inputs))
 
-    def _scoring_work(
-        self, model: Predictor, request: ScoreRequest
-    ) -> Callable[[], list[ScoredOutput]]:
+    def _scoring_tickets(self, job: Job, model: Predictor, request: ScoreRequest) -> list[Ticket]:
         """The work that scores pairs; LimitError where it would be more than is allowed."""
         sources = [source for source, _ in request.pairs]
         targets = [target for _, target in request.pairs]
@@ -187,14 +187,36 @@ class Service:
             )
         read = model.scoring_positions(targets)
         self._check_reading("pairs", read, "send fewer pairs or shorter texts")
+        check_cells("target", targets, model.target)
         if reads_files(model):
-            check_cells("target", targets, model.target)
             encoded = uploads(model, sources, self.limits)
-            return lambda: model.score_encoded(encoded, targets)
-        pairs = list(zip(texts(model, sources), targets, strict=True))
-        if model.is_stream:
-            return lambda: [model.score_lines([pair])[0] for pair in pairs]
-        return lambda: model.score_cells(pairs)
+            return [
+                _work_ticket(
+                    job,
+                    first,
+                    partial(model.score_encoded, _renumber(encoded, first), _chunk(targets, first)),
+                    sum(len(each.values) for each in _renumber(encoded, first)),
+                )
+                for first in range(0, len(targets), CHUNK)
+            ]
+        cells = texts(model, sources)
+        check_cells("source", cells, model.source)
+        pairs = list(zip(cells, targets, strict=True))
+
+        def score(some: list[tuple[str, str]]) -> list[ScoredOutput]:
+            if model.is_stream:
+                return [model.score_lines([pair])[0] for pair in some]
+            return model.score_cells(some)
+
+        return [
+            _work_ticket(
+                job,
+                first,
+                partial(score, _chunk(pairs, first)),
+                sum(len(source) + len(target) for source, target in _chunk(pairs, first)),
+            )
+            for first in range(0, len(pairs), CHUNK)
+        ]
 
     def _decoding_tickets(
         self, job: Job, model: TextPredictor, request: PredictRequest
@@ -212,15 +234,24 @@ class Service:
             asked = model.with_beginnings(
                 asked, range(len(request.inputs)), texts(model, request.inputs)
             )
-        group = self._group(model, request.inputs).encoded
-        self._check_work(model, asked, group)
+        group = self._group(model, request.inputs, asked.options).encoded
+        asked.check_pieces(group)
+        costs = self._check_work(model, asked, group)
         there = {each.number for each in group}
         for number in range(len(request.inputs)):
             if number not in there:
-                job.events.put_nowait(Event(number, output=EMPTY_OUTPUT))
-        tickets = [Ticket(job, number=each.number, rows=asked.search.paths) for each in group]
-        for ticket, each in zip(tickets, group, strict=True):
-            ticket.pending = PendingInput(ticket, each, each.number, asked)
+                job.events.put_nowait(Event(number, outputs=(EMPTY_OUTPUT,)))
+        tickets = []
+        for number, pairs in groupby(
+            zip(group, costs, strict=True), key=lambda pair: pair[0].number
+        ):
+            pieces = list(pairs)
+            if len(pieces) > 1:
+                job.pieces[number] = [encoded for encoded, _ in pieces]
+            for piece, (encoded, cost) in enumerate(pieces):
+                ticket = Ticket(job, number=number, piece=piece, rows=asked.search.paths, cost=cost)
+                ticket.pending = PendingInput(ticket, encoded, number, asked)
+                tickets.append(ticket)
         return tickets
 
     def _prefix_text(self, name: str, model: TextPredictor, request: PredictRequest) -> str:
@@ -240,8 +271,9 @@ class Service:
 
     def _check_work(
         self, model: TextPredictor, asked: DecodingRequest, group: list[EncodedInput]
-    ) -> None:
-        paths, work = asked.search.path_count, 0
+    ) -> list[int]:
+        """The positions that decoding reads for each input; LimitError where they are too many."""
+        paths, costs = asked.search.path_count, list[int]()
         if paths > self.limits.paths:
             raise LimitError(
                 f"search: {paths:,} paths are more than this server's paths, {self.limits.paths:,}"
@@ -250,13 +282,14 @@ class Service:
             lengths = torch.tensor([len(each.values) for each in group])
             lines = torch.tensor([each.number for each in group])
             bounds = asked.constraints.limits(lengths, lines, model.config.search)
-            work = asked.search.work(int(bounds.longest.sum()))
-        if work > self.limits.work:
+            costs = [asked.search.work(longest) for longest in bounds.longest.tolist()]
+        if (work := sum(costs)) > self.limits.work:
             raise LimitError(
                 f"inputs × paths × length: {work:,} is more than this server's work, "
                 f"{self.limits.work:,}",
                 remedy="send fewer inputs or a narrower search",
             )
+        return costs
 
     def _check_reading(self, place: str, positions: int, cure: str) -> None:
         """LimitError where more would be read than is allowed."""
@@ -268,42 +301,51 @@ class Service:
                 remedy=cure,
             )
 
-    def _head_work(
-        self, name: str, model: Predictor, request: PredictRequest
-    ) -> Callable[[], list[Output]]:
+    def _head_tickets(self, job: Job, model: Predictor, request: PredictRequest) -> list[Ticket]:
         """The work that judges all inputs, or forecasts what follows them."""
         wanted = request.prediction_request(model.config.search, self.limits)
         inputs, options = request.inputs, wanted.options
         if wanted.searches or options.attention or request.prefix_tokens:
             raise ConfigError(
-                f"model: {name} judges and does not search",
+                f"model: {job.model} judges and does not search",
                 remedy="leave search, n_best, attention, tree and whatever outputs are to be out",
             )
         forecaster = model.as_forecaster()
         if forecaster is not None and not isinstance(inputs[0], str):
-            return self._forecast_work(forecaster, inputs)
-        group = self._group(model, inputs)
-        return lambda: list(model.predict_group(group, options))
+            return self._forecast_tickets(job, forecaster, inputs)
+        group = self._group(model, inputs, options)
+        return [
+            _work_ticket(
+                job,
+                first,
+                partial(model.predict_group, part, options),
+                sum(len(each.values) for each in part.encoded),
+            )
+            for first in range(0, len(inputs), CHUNK)
+            if (part := _group_chunk(group, first))
+        ]
 
-    def _forecast_work(
-        self, model: Forecaster, inputs: Sequence[Any]
-    ) -> Callable[[], list[Output]]:
+    def _forecast_tickets(self, job: Job, model: Forecaster, inputs: Sequence[Any]) -> list[Ticket]:
         """The work that forecasts what follows series; LimitError where it would be too much."""
         wanted = tables(model, inputs)
         read = sum(model.input_positions(steps) for _, steps in wanted)
         self._check_reading("inputs", read, "send fewer series or ask for fewer steps")
-        return lambda: [
-            model.output(model.forecast(table, len(table) - table.ahead, steps=steps))
-            for table, steps in wanted
+
+        def forecast(table: SeriesTable, steps: int | None) -> list[Output]:
+            return [model.output(model.forecast(table, len(table) - table.ahead, steps=steps))]
+
+        return [
+            _work_ticket(job, number, partial(forecast, table, steps), model.input_positions(steps))
+            for number, (table, steps) in enumerate(wanted)
         ]
 
-    def _job(self, name: str, *, streams: bool = False) -> Job:
+    def _job(self, name: str, client: str, *, streams: bool = False) -> Job:
         loop = asyncio.get_running_loop()
 
         def tell(told: list[tuple[Job, Event]]) -> None:
             loop.call_soon_threadsafe(_deliver, told)
 
-        return Job(name, time.monotonic() + self.limits.deadline, tell, streams)
+        return Job(name, time.monotonic() + self.limits.deadline, tell, streams, client)
 
 
 def _deliver(told: list[tuple[Job, Event]]) -> None:
@@ -313,3 +355,32 @@ def _deliver(told: list[tuple[Job, Event]]) -> None:
 
 def _characters(inputs: Sequence[Input]) -> int:
     return sum(len(given) for given in inputs if isinstance(given, str))
+
+
+def _work_ticket(
+    job: Job, number: int, make: Callable[[], Iterable[Output | ScoredOutput]], cost: int
+) -> Ticket:
+    """Work that is done as a whole for the inputs from this number on."""
+
+    def work() -> list[RenderedOutput]:
+        return [RenderedOutput.of(each) for each in make()]
+
+    return Ticket(job, work=work, number=number, cost=max(1, cost))
+
+
+def _chunk(items: Sequence[Item], first: int) -> list[Item]:
+    return list(items[first : first + CHUNK])
+
+
+def _renumber(encoded: Sequence[EncodedInput], first: int) -> list[EncodedInput]:
+    """Those from a number on that are worked on at once, as if there were no others."""
+    return [
+        each._replace(number=each.number - first)
+        for each in encoded
+        if first <= each.number < first + CHUNK
+    ]
+
+
+def _group_chunk(group: InputGroup, first: int) -> InputGroup:
+    lines = range(min(CHUNK, len(group.lines) - first))
+    return InputGroup(lines, _renumber(group.encoded, first), None, _chunk(group.cells, first))

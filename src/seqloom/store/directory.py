@@ -3,15 +3,18 @@
     config.toml    what the run is; written last, so a run that has it is complete
     fields/        source and target columns as they were learnt
     cache/         encoded data, rebuilt when missing
-    events.jsonl   what happened
+    events.jsonl   what happened: one JSON object a line, added to as training goes on
     lock           held by the one process that writes
     step-000500/   a saved step
     optimized/     the form that a step is used in, where `optimize` made one
 
 What begins with `.seqloom-` is unfinished: no reader looks at it, and the next writer removes it.
+A process that dies may leave half an event. Such a line is passed over in reading, and the next
+event starts on a line of its own.
 """
 
 import fcntl
+import math
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,15 +29,76 @@ from seqloom.store import durable
 from seqloom.store.checkpoints import (
     Checkpoint,
     SkippedCheckpoint,
+    Tensors,
     fields_digest,
     step_name,
     write_checkpoint,
 )
-from seqloom.store.events import append_event, read_events, truncate_events
-from seqloom.store.safe_files import parse_json, read_plain
-from seqloom.store.tensors import Tensors
+from seqloom.store.durable import LARGEST_JSON, encode_json, open_plain, parse_json, read_plain
 
-__all__ = ["RunDirectory"]
+__all__ = [
+    "RunDirectory",
+    "append_event",
+    "read_events",
+    "truncate_events",
+]
+
+
+def append_event(path: Path, event: dict[str, Any]) -> None:
+    """Add one line; a number that is not finite becomes null."""
+    line = encode_json(_without_infinities(event))
+    with durable.run_errors(path):
+        durable.append(path, b"\n" + line if _ends_mid_line(path) else line)
+
+
+def read_events(path: Path) -> Iterator[dict[str, Any]]:
+    """The events in order, one in memory at a time; lines that are not whole are passed over."""
+    if not os.path.lexists(path):
+        return
+    with open_plain(path) as file:
+        while line := file.readline(LARGEST_JSON):
+            try:
+                yield parse_json(line, path)
+            except RunError:
+                continue
+
+
+def truncate_events(path: Path, beside: Path, *, after_step: int) -> None:
+    """Drop the events of later steps at once, by way of a new file `beside` the old."""
+    if not os.path.lexists(path):
+        return
+    kept = [event for event in read_events(path) if _step(event) <= after_step]
+    with durable.run_errors(path):
+        durable.remove_tree(beside)
+        durable.write_file(beside, b"".join(encode_json(event) for event in kept))
+        durable.rename(beside, path)
+        durable.sync_directory(path.parent)
+
+
+def _step(event: dict[str, Any]) -> int:
+    step = event.get("step", 0)
+    return step if isinstance(step, int) else 0
+
+
+def _ends_mid_line(path: Path) -> bool:
+    if not os.path.lexists(path):
+        return False
+    with open_plain(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 1, 0))
+        return file.read(1) not in (b"", b"\n")
+
+
+def _without_infinities(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return None
+        case dict():
+            return {name: _without_infinities(item) for name, item in value.items()}
+        case list() | tuple():
+            return [_without_infinities(item) for item in value]
+    return value
+
 
 OPTIMIZED = "optimized"
 OURS = {"config.toml", "fields", "cache", "distilled", "events.jsonl", "lock", OPTIMIZED}

@@ -4,6 +4,7 @@ from seqloom.tasks.blanks import BLANKS
 from seqloom.tasks.choice import (
     explain_output,
     explain_text,
+    open_learner,
     task_of,
     task_of_options,
     task_of_request,
@@ -13,7 +14,6 @@ from seqloom.tasks.head_task import HeadTask
 from seqloom.tasks.introduction import Introduction, introduce
 from seqloom.tasks.label import LABEL, LabelTask
 from seqloom.tasks.language_model import LANGUAGE_MODEL
-from seqloom.tasks.learner import open_learner
 from seqloom.tasks.number import NUMBER
 from seqloom.tasks.series import SERIES
 from seqloom.tasks.tags import TAGS

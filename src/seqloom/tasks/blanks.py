@@ -12,15 +12,14 @@ from seqloom.baselines.ngrams import last_tokens
 from seqloom.config import BlanksConfig, Config, merge, one_column
 from seqloom.data import Corpus, Data, Masking, Report, even_indices
 from seqloom.errors import DataError
-from seqloom.explain.compute.explained_output import Cell, ExplainedBlanks
+from seqloom.explanations.explained_output import Cell, ExplainedBlanks
 from seqloom.fields import BLANK, EMPTY, UNK, Field, Values
 from seqloom.metrics import Score, accuracy_from_counts, perplexity
 from seqloom.model import Network
 from seqloom.prediction import BlankQuery, BlankScores, MaskFiller, Output
-from seqloom.runs.diagnosis import symbol_guess_loss
-from seqloom.runs.held_out import HeldOut, Measurement
-from seqloom.runs.observer import ValidationSample
+from seqloom.runs.held_out import HeldOut, Measurement, symbol_guess_loss
 from seqloom.runs.prepare import PreparedData
+from seqloom.runs.progress import ValidationSample
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation, with_baselines

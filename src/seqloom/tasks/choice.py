@@ -1,18 +1,27 @@
-"""Which task a configuration, or a request to train, is for."""
+"""Which task a configuration, or a request to train, is for; the learner of a prepared run."""
 
 from typing import Any
 
 from seqloom.config import Config
-from seqloom.explain.compute.explained_output import Cell, ExplainedOutput, ExplainedText
+from seqloom.data import Corpus
+from seqloom.explanations.explained_output import Cell, ExplainedOutput, ExplainedText
 from seqloom.prediction import Output, Predictor, TextPredictor
-from seqloom.runs.contents import load_config
+from seqloom.runs.contents import load_config, load_fields
+from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
 from seqloom.tasks.language_model import LANGUAGE_MODEL
 from seqloom.tasks.task import TASKS, Task
 from seqloom.tasks.text import TEXT
 
-__all__ = ["explain_output", "explain_text", "task_of", "task_of_options", "task_of_request"]
+__all__ = [
+    "explain_output",
+    "explain_text",
+    "open_learner",
+    "task_of",
+    "task_of_options",
+    "task_of_request",
+]
 
 WITHOUT_SOURCE = {"text": "language model"}  # tasks whose target has no source, by its kind
 
@@ -53,3 +62,14 @@ def task_of_options(request: TrainingRequest) -> Task[Any]:
     task = task_of(config)
     task.check_columns(config)
     return task
+
+
+def open_learner(directory: RunDirectory) -> Learner:
+    """The learner of a run, from its newest sound step on."""
+    config = load_config(directory)
+    source, target = load_fields(directory, config)
+    network = new_network(config, source, target)
+    corpus = Corpus.open(directory.cache_directory / "train")
+    learner = Learner(config, network, corpus, task_of(config).masking(config, target))
+    learner.resume(directory)
+    return learner

@@ -1,22 +1,26 @@
 """What the targets share that a head gives without a search: labels, tags and numbers."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from seqloom.config import Config
-from seqloom.data import Data
+from seqloom.config import HEADS, Config
+from seqloom.data import Corpus, Data
 from seqloom.engine.selection import select_head_engine
+from seqloom.errors import ConfigError
+from seqloom.fields import Field
+from seqloom.metrics import Predictions
 from seqloom.model import Network
-from seqloom.prediction import HeadPredictor
-from seqloom.runs.held_out import HeldOut
+from seqloom.prediction import HeadPredictor, Output
+from seqloom.runs.held_out import HeldOut, symbol_guess_loss
 from seqloom.runs.prepare import PreparedData
 from seqloom.search import Search
 from seqloom.store import RunDirectory
-from seqloom.tasks.evaluation import Evaluation
+from seqloom.tasks.evaluation import Breakdown, Evaluation, class_breakdowns
 from seqloom.tasks.outputs import HeldOutOutputs, evaluate_outputs
 from seqloom.tasks.task import Task
 
-__all__ = ["HeadTask"]
+__all__ = ["ClassTask", "HeadTask"]
 
 AnyHeadPredictor = TypeVar("AnyHeadPredictor", bound=HeadPredictor)
 
@@ -26,6 +30,16 @@ class HeadTask(Task[AnyHeadPredictor]):
 
     predictor_class: ClassVar[type[Any]] = HeadPredictor
     plural: ClassVar[str]  # what a model gives, in words
+
+    def check_config(self, config: Config) -> None:
+        """ConfigError where a run cannot be trained as configured, or has a decoder for a head."""
+        super().check_config(config)
+        if config.model.decoder.kind not in HEADS:
+            raise ConfigError(
+                f"model.decoder.kind = {config.model.decoder.kind!r} writes text, and a model of "
+                f"{self.plural} judges",
+                remedy="leave it out, and it follows from target.kind",
+            )
 
     def predictor(
         self,
@@ -64,3 +78,28 @@ class HeadTask(Task[AnyHeadPredictor]):
         """The metrics of the outputs, and what baselines reach."""
         self.check_evaluation(model.config, search, lowercase=lowercase)
         return evaluate_outputs(self, model, data, options)
+
+
+class ClassTask(HeadTask[HeadPredictor]):
+    """A target of classes: one for a row, or one for each token."""
+
+    def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
+        """The loss of guessing by how common each class is."""
+        return symbol_guess_loss(train, valid, target.items.count)
+
+    def predictions(self, outputs: Sequence[Output], references: Sequence[str]) -> Predictions:
+        """Outputs with the probability of each class in them."""
+        return Predictions(
+            self.kind,
+            [each.text for each in outputs],
+            references,
+            confidences=[_probabilities(each) for each in outputs],
+        )
+
+    def breakdowns(self, model: HeadPredictor, data: Predictions) -> tuple[Breakdown, ...]:
+        """By class, by confusion and by confidence."""
+        return class_breakdowns(data, model.target.tokens(range(1, model.target.items.count)))
+
+
+def _probabilities(output: Output) -> list[float]:
+    return [min(1.0, math.exp(token.log_probability)) for token in output.tokens]

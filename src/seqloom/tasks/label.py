@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
+from seqloom.explanations.explained_output import Cell, ExplainedOutput
 from seqloom.metrics import score_all
 from seqloom.prediction import HeadPredictor, Output
-from seqloom.tasks.class_task import ClassTask
+from seqloom.tasks.head_task import ClassTask
 from seqloom.tasks.outputs import (
     encode_sources,
     explain_labels,

@@ -13,17 +13,15 @@ from seqloom.baselines.ngrams import NGrams, last_tokens
 from seqloom.config import Config, TextConfig
 from seqloom.data import Corpus, Data, Report
 from seqloom.errors import ConfigError
-from seqloom.explain.compute.explained_output import Cell, ExplainedText, language_model_text
+from seqloom.explanations.explained_output import Cell, ExplainedText, language_model_text
 from seqloom.fields import UNK, Field
 from seqloom.metrics import Score, bits_per_character, nats_per_character, perplexity
 from seqloom.model import Network
 from seqloom.prediction import Output, ScoredOutput, TextPredictor
 from seqloom.remedies import Remedy, Setting
-from seqloom.runs.diagnosis import symbol_guess_loss
-from seqloom.runs.held_out import HeldOut, Measurement
-from seqloom.runs.observer import ValidationSample
+from seqloom.runs.held_out import HeldOut, Measurement, symbol_guess_loss
 from seqloom.runs.prepare import PreparedData
-from seqloom.runs.progress import Progress, Validation
+from seqloom.runs.progress import Progress, Validation, ValidationSample
 from seqloom.runs.streams import STEPS, chunks
 from seqloom.search import Search
 from seqloom.store import RunDirectory

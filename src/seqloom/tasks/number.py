@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from seqloom.data import Corpus
-from seqloom.explain.compute.explained_output import Cell, ExplainedNumber
-from seqloom.explain.compute.media import group_features
+from seqloom.explanations.explained_output import Cell, ExplainedNumber
+from seqloom.explanations.media import group_features
 from seqloom.fields import Field
 from seqloom.fields.numbers import read_number
 from seqloom.prediction import NumberPredictor, Output
-from seqloom.runs.diagnosis import number_guess_loss
+from seqloom.runs.held_out import number_guess_loss
 from seqloom.tasks.head_task import HeadTask
 from seqloom.tasks.outputs import encode_sources, refuse_output
 from seqloom.tasks.report_rows import HeldOutRow, ReportRows, Scale, output_rows, source_length

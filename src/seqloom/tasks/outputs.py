@@ -9,17 +9,16 @@ from typing import Any
 from seqloom.baselines.labels import TrainingRows, baselines
 from seqloom.data import Data, Report, even_indices
 from seqloom.errors import ConfigError, DataError
-from seqloom.explain.compute.explained_output import Cell, ExplainedLabels
-from seqloom.explain.compute.media import group_features
+from seqloom.explanations.explained_output import Cell, ExplainedLabels
+from seqloom.explanations.media import group_features
 from seqloom.metrics import Score, perplexity, score_all
 from seqloom.prediction import HeadPredictor, Output, Predictor, ScoredOutput
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.warnings import WarningCounts
 from seqloom.remedies import Setting
 from seqloom.runs.held_out import AnyPredictor, HeldOut, Measurement
-from seqloom.runs.observer import ValidationSample
 from seqloom.runs.prepare import PreparedData
-from seqloom.runs.progress import Progress, Validation
+from seqloom.runs.progress import Progress, Validation, ValidationSample
 from seqloom.tasks.evaluation import Evaluation, with_baselines
 from seqloom.tasks.report_rows import HeldOutRow
 from seqloom.tasks.task import Task
@@ -83,7 +82,8 @@ class HeldOutOutputs(HeldOut[AnyPredictor]):
 
 
 def score_groups(model: Predictor, rows: Pairs) -> Iterator[ScoredOutput]:
-    """The log-probability of each target, some rows at a time."""
+    """The log-probability of each target that can be scored, some rows at a time."""
+    rows = [row for row in rows if model.can_score(row)]
     for start in range(0, len(rows), GROUP):
         yield from model.score_held_out(rows[start : start + GROUP])
 

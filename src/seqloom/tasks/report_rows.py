@@ -16,7 +16,7 @@ from seqloom.metrics import Score
 from seqloom.prediction import Forecast, Output, Predictor
 from seqloom.remedies import Remedy, Setting
 from seqloom.store import RunDirectory
-from seqloom.tasks.breakdown import Breakdown
+from seqloom.tasks.evaluation import Breakdown
 
 __all__ = [
     "CHRF",

@@ -11,18 +11,18 @@ from seqloom.config import Config
 from seqloom.data import Corpus, Data, even_indices, find_windows, source_rows
 from seqloom.drawing.views import View
 from seqloom.errors import DataError
-from seqloom.explain.compute.explained_output import Cell, ExplainedForecast
-from seqloom.explain.compute.media import group_features
+from seqloom.explanations.explained_output import Cell, ExplainedForecast
+from seqloom.explanations.media import group_features
 from seqloom.metrics import ColumnErrors, ForecastErrors, SeriesScale, StepErrors, score_all
 from seqloom.model import Network
 from seqloom.prediction import Forecaster, Output
-from seqloom.runs.diagnosis import quantile_guess_loss
-from seqloom.runs.observer import TrainingObserver
+from seqloom.runs.held_out import quantile_guess_loss
 from seqloom.runs.prepare import PreparedData, RunDraft
+from seqloom.runs.progress import TrainingObserver
 from seqloom.runs.request import TrainingRequest
 from seqloom.search import Search
 from seqloom.store import RunDirectory
-from seqloom.tasks.breakdown import forecast_breakdowns
+from seqloom.tasks.evaluation import forecast_breakdowns
 from seqloom.tasks.examples import ExampleInput
 from seqloom.tasks.outputs import refuse_output
 from seqloom.tasks.report_rows import (

@@ -36,8 +36,8 @@ from seqloom.fields import SeriesBaseline, SeriesField
 from seqloom.metrics import calendar_periods, find_season, ridge, seasonal_naive_error
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_fields
+from seqloom.runs.data_check import training_estimate
 from seqloom.runs.findings import Finding, count_of, few_rows, them_or_it, verdict
-from seqloom.runs.observer import TrainingObserver
 from seqloom.runs.prepare import (
     ConfigCheck,
     PreparedData,
@@ -48,8 +48,8 @@ from seqloom.runs.prepare import (
     resume_config,
     save_fields,
 )
+from seqloom.runs.progress import TrainingObserver
 from seqloom.runs.request import TrainingRequest
-from seqloom.runs.time_estimate import training_estimate
 from seqloom.store import RunDirectory
 
 __all__ = ["ReportedTable", "check_series", "draft_series", "prepare_series", "series_fields"]

@@ -25,10 +25,8 @@ from seqloom.metrics import (
 )
 from seqloom.prediction import Forecaster
 from seqloom.runs.held_out import HeldOut, Measurement
-from seqloom.runs.observer import ValidationSample
-from seqloom.runs.progress import Progress, Validation
-from seqloom.tasks.breakdown import forecast_breakdowns
-from seqloom.tasks.evaluation import EvaluationResult
+from seqloom.runs.progress import Progress, Validation, ValidationSample
+from seqloom.tasks.evaluation import EvaluationResult, forecast_breakdowns
 
 __all__ = ["HeldOutSeries", "SeriesEvaluation", "evaluate_series"]
 
@@ -60,13 +58,19 @@ class SeriesEvaluation(EvaluationResult):
             "steps": self.steps.as_dict()["rows"],
         }
 
+    def row_line(self) -> str:
+        """Which windows were forecast."""
+        return self.place
+
+    def baseline_rows(self) -> list[tuple[str, str]]:
+        """What each simple forecast reaches."""
+        return [(name, ", ".join(map(str, scores))) for name, scores in self.baselines.items()]
+
     def lines(self) -> list[str]:
         """A line for each metric, then one for each simple forecast."""
         lines = [*(self.report.lines() if self.report.total_dropped else []), self.place]
         lines += self.score_lines()
-        for name, scores in self.baselines.items():
-            lines.append(f"{name}: " + ", ".join(map(str, scores)))
-        return lines
+        return [*lines, *(f"{name}: {words}" for name, words in self.baseline_rows())]
 
     def variate_lines(self) -> list[str]:
         """A line for each column."""

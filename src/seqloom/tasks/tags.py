@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
-from seqloom.fields.tokenizers import split_symbols
+from seqloom.explanations.explained_output import Cell, ExplainedOutput
 from seqloom.metrics import score_all
 from seqloom.prediction import HeadPredictor, Output
-from seqloom.tasks.class_task import ClassTask
+from seqloom.tasks.head_task import ClassTask
 from seqloom.tasks.outputs import (
     encode_sources,
     explain_labels,
@@ -16,6 +15,7 @@ from seqloom.tasks.outputs import (
 )
 from seqloom.tasks.report_rows import HeldOutRow, ReportRows, Scale, output_rows, source_length
 from seqloom.tasks.task import TASKS
+from seqloom.tokenizers import split_symbols
 
 __all__ = ["TAGS", "TagsTask"]
 

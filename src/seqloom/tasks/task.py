@@ -10,7 +10,7 @@ from seqloom.config import Config, DataConfig, check_columns, merge, validate
 from seqloom.data import Columns, Corpus, Data, Masking, Report, Row, read_rows, usable_rows
 from seqloom.drawing.views import View
 from seqloom.errors import ConfigError
-from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
+from seqloom.explanations.explained_output import Cell, ExplainedOutput
 from seqloom.fields import Field
 from seqloom.metrics import Predictions, Score, target_scores
 from seqloom.model import Network
@@ -20,7 +20,6 @@ from seqloom.remedies import Setting
 from seqloom.runs.data_check import check_rows
 from seqloom.runs.findings import COMMON_CHECKS, DataCheck
 from seqloom.runs.held_out import AnyPredictor, HeldOut
-from seqloom.runs.observer import TrainingObserver
 from seqloom.runs.prepare import (
     PreparedData,
     RunDraft,
@@ -28,12 +27,11 @@ from seqloom.runs.prepare import (
     draft_rows,
     prepare_rows,
 )
-from seqloom.runs.progress import Validation
+from seqloom.runs.progress import TrainingObserver, Validation
 from seqloom.runs.request import TrainingRequest
 from seqloom.search import Search
 from seqloom.store import RunDirectory
-from seqloom.tasks.breakdown import Breakdown
-from seqloom.tasks.evaluation import EvaluationResult
+from seqloom.tasks.evaluation import Breakdown, EvaluationResult
 from seqloom.tasks.examples import ExampleInput, name_field, source_examples
 from seqloom.tasks.report_rows import (
     HeldOutResults,

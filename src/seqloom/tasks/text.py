@@ -8,20 +8,18 @@ from typing import Any
 from seqloom.config import Config
 from seqloom.data import Corpus, Data, Report
 from seqloom.drawing.views import View
-from seqloom.explain.compute.attention import Attentions, attention_from_trace
-from seqloom.explain.compute.explained_output import Cell, ExplainedText
-from seqloom.explain.compute.media import group_features, is_media
-from seqloom.explain.compute.tracing import Trace
+from seqloom.explanations.attention import Attentions, attention_from_trace
+from seqloom.explanations.explained_output import Cell, ExplainedText
+from seqloom.explanations.media import group_features, is_media
+from seqloom.explanations.tracing import Trace
 from seqloom.fields import END, Field
 from seqloom.model import Network
 from seqloom.prediction import Output, TextPredictor
 from seqloom.prediction.search_setup import search_from_config
 from seqloom.prediction.warnings import WarningCounts
-from seqloom.runs.diagnosis import symbol_guess_loss
-from seqloom.runs.held_out import HeldOut, Measurement
-from seqloom.runs.observer import ValidationSample
+from seqloom.runs.held_out import HeldOut, Measurement, symbol_guess_loss
 from seqloom.runs.prepare import PreparedData
-from seqloom.runs.progress import Progress, Validation
+from seqloom.runs.progress import Progress, Validation, ValidationSample
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation
@@ -141,8 +139,11 @@ class TextTask(Task[TextPredictor]):
         found = list(model.stream_cells((source for source, _ in rows), search=search))
         outputs = [output.text for output in found]
         scores = self.metrics(outputs, references, lowercase=lowercase)
-        scores.append(perplexity_score(list(score_groups(model, rows))))
-        return Evaluation(report, tuple(scores), warnings=WarningCounts.of(found))
+        scored, warnings = list(score_groups(model, rows)), WarningCounts.of(found)
+        warnings.add_unscored(len(rows) - len(scored))
+        if scored:
+            scores.append(perplexity_score(scored))
+        return Evaluation(report, tuple(scores), warnings=warnings)
 
     def report_rows(self, model: TextPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
         """Each row with what is written for it, judged by chrF."""

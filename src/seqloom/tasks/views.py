@@ -5,10 +5,10 @@ from typing import TypeVar
 
 from seqloom.data import even_indices
 from seqloom.drawing.views import View
-from seqloom.explain.compute.attention import Attentions
-from seqloom.explain.compute.attribution import attribution_view
-from seqloom.explain.compute.explained_output import Cell, ExplainedOutput
-from seqloom.explain.compute.tracing import Trace, has_attention, trace_output
+from seqloom.explanations.attention import Attentions
+from seqloom.explanations.attribution import attribution_view
+from seqloom.explanations.explained_output import Cell, ExplainedOutput
+from seqloom.explanations.tracing import Trace, has_attention, trace_output
 from seqloom.prediction import Predictor
 
 __all__ = ["ATTENTION", "ATTRIBUTION", "attention_views", "attribution_views", "explanation_views"]

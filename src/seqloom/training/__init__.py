@@ -4,16 +4,21 @@ from seqloom.training.distributed.ranks import SINGLE_PROCESS, PeerLostError, Ra
 from seqloom.training.free_running import check_forcing
 from seqloom.training.freezing import freeze, freeze_vectors
 from seqloom.training.loop import Portion, Update, fit
-from seqloom.training.loss import Example, LossOptions, Sums, measure, row_log_probabilities
+from seqloom.training.loss import (
+    Example,
+    LossOptions,
+    PositionWeights,
+    Sums,
+    check_precision,
+    measure,
+    precision_of,
+    row_log_probabilities,
+)
 from seqloom.training.moving_average import MovingAverage
-from seqloom.training.optimizer import Optimizer
-from seqloom.training.position_weights import PositionWeights
-from seqloom.training.precision import check_precision, precision_of
-from seqloom.training.schedule import learning_rate
+from seqloom.training.optimizer import Optimizer, UpdateRule, learning_rate, trainable
 from seqloom.training.streams import backward_stream, measure_stream, start_stream
 from seqloom.training.teacher_forcing import FREE_RUNNING, ForcingSchedule, ScheduledSampling
 from seqloom.training.truncated_bptt import StreamState, backward_truncated
-from seqloom.training.update_rules import UpdateRule, trainable
 
 __all__ = [
     "FREE_RUNNING",

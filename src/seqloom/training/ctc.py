@@ -1,11 +1,13 @@
-"""Connectionist temporal classification beside a decoder (S3.5).
+"""The loss of connectionist temporal classification: beside a decoder's (S3.5), or alone (S1.1).
 
-A layer of its own gives at each step of the encoder a distribution over the target's symbols and a
+A layer gives at each step of the encoder a distribution over the target's symbols and a
 blank. A path of symbols becomes an output by merging repeats and dropping blanks; the likelihood of
 an output is the sum over all paths that become it.
 
 Graves et al. 2006, Connectionist Temporal Classification.
 """
+
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
@@ -14,18 +16,22 @@ from torch.nn import functional
 
 from seqloom.errors import DataError
 from seqloom.fields import EMPTY, END
-from seqloom.model import CTCLayer, Memory
+from seqloom.model import Memory
+
+CURE = "lower model.front.halvings, or learn without CTC"
 
 __all__ = ["ctc_losses", "minimum_steps"]
 
 
-def ctc_losses(aligner: CTCLayer, memory: Memory, target: Int[Tensor, "B T"]) -> Float[Tensor, "B"]:
+def ctc_losses(
+    aligner: Callable[[Tensor], Tensor], memory: Memory, target: Int[Tensor, "B T"]
+) -> Float[Tensor, "B"]:
     """The negative log-likelihood of each target, less its `<end>`, over all its alignments.
 
     DataError where a source has too few steps for any.
     """
     if memory.states is None or memory.mask is None:
-        raise DataError("there are no steps to align the target with", remedy="set model.ctc=0")
+        raise DataError("there are no steps to align the target with", remedy=CURE)
     lengths = target.ne(EMPTY).sum(dim=1) - 1
     steps = memory.mask.sum(dim=1)
     short = (steps < minimum_steps(target)).nonzero().flatten().tolist()
@@ -33,7 +39,7 @@ def ctc_losses(aligner: CTCLayer, memory: Memory, target: Int[Tensor, "B T"]) ->
         raise DataError(
             f"{int(lengths[short[0]])} symbols do not fit {int(steps[short[0]])} steps of the "
             "source",
-            remedy="lower model.front.halvings, or set model.ctc=0",
+            remedy=CURE,
         )
     scores = aligner(memory.states)
     exact = scores.to(torch.promote_types(scores.dtype, torch.float32)).log_softmax(-1)

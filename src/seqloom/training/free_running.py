@@ -19,6 +19,7 @@ from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK
 from seqloom.model import Feedback, Memory, Network, SequenceModel, TargetFeatures
 from seqloom.model.networks import shift_right
+from seqloom.nn.recurrent import RecurrentStack
 from seqloom.training.teacher_forcing import ScheduledSampling, gumbel_noise
 
 __all__ = [
@@ -238,12 +239,17 @@ def _has_ended(tokens: Int[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
     return tokens.eq(END) | tokens.eq(EMPTY)
 
 
+def _is_recurrent(model: Network) -> bool:
+    return any(isinstance(part, RecurrentStack) for part in model.modules())
+
+
 def check_forcing(config: TrainingConfig, model: Network) -> None:
     """ConfigError where the model cannot learn from its own outputs, or not in this way."""
     chosen = config.forcing.free_running
-    if config.truncate and model.decoder is None:
+    if config.truncate and model.decoder is None and not _is_recurrent(model):
         raise ConfigError(
-            f"training.truncate = {config.truncate}: this model writes nothing step by step",
+            f"training.truncate = {config.truncate}: this model has no state that goes on from "
+            "step to step",
             remedy="leave it at 0",
         )
     if chosen is None:

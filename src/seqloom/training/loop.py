@@ -12,11 +12,11 @@ from torch import nn
 
 from seqloom.errors import DivergedError, RunError
 from seqloom.model import SequenceModel
+from seqloom.nn.truncation import truncate_gradients
 from seqloom.randomness import key
 from seqloom.training.distributed.ranks import SINGLE_PROCESS, Ranks, ReducedLoss
-from seqloom.training.loss import Example, LossOptions, Sums, backward
+from seqloom.training.loss import Example, LossOptions, Sums, backward, precision_of
 from seqloom.training.optimizer import Optimizer
-from seqloom.training.precision import precision_of
 from seqloom.training.truncated_bptt import backward_truncated
 
 __all__ = ["Portion", "Update", "fit"]
@@ -114,7 +114,8 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> ReducedLoss
         elif config.truncate and isinstance(model, SequenceModel):
             sums, _ = backward_truncated(model, each, cost, steps=config.truncate)
         else:
-            sums = backward(model, each, **cost._asdict())
+            with truncate_gradients(config.truncate):
+                sums = backward(model, each, **cost._asdict())
         loss += sums.loss
     summed = ranks.sum_gradients(model, loss)
     optimizer.penalize()

@@ -2,15 +2,27 @@
 
 The matrix of logits is the largest thing in training: a row for each target position, a column for
 each word. It is never held as a whole: loss and gradient of a chunk come before the next chunk.
+
+Weights of target positions in the loss (S6.1, S6.4).
+
+Losses are summed over positions and divided by the tokens of the batch. Every other average is that
+sum with a factor for each position.
+
+Whether this machine computes in bfloat16 rather than imitating it (S6.6).
 """
 
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
+from seqloom.config import TrainingConfig
+from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY
 from seqloom.model import (
     Decoder,
@@ -22,6 +34,7 @@ from seqloom.model import (
     TokenScorer,
 )
 from seqloom.model.networks import shift_right
+from seqloom.randomness import key
 from seqloom.training.ctc import ctc_losses
 from seqloom.training.free_running import read_own_outputs
 from seqloom.training.teacher_forcing import ScheduledSampling
@@ -29,14 +42,18 @@ from seqloom.training.teacher_forcing import ScheduledSampling
 __all__ = [
     "Example",
     "LossInputs",
+    "LossKind",
     "LossOptions",
+    "PositionWeights",
     "Precision",
     "Sums",
     "backward",
     "backward_from_features",
+    "check_precision",
     "extend_factors",
     "matmul_precision",
     "measure",
+    "precision_of",
     "row_log_probabilities",
     "select_positions",
 ]
@@ -101,6 +118,11 @@ def backward(
     Label smoothing: Szegedy et al. 2016, Rethinking the Inception Architecture for Computer Vision.
     """
     head = model.direct_head
+    if _sums_alignments(model):
+        with matmul_precision(precision):
+            total, sums = _alignment_loss(model, example)
+        (total / divisor).backward()
+        return sums
     with matmul_precision(precision):
         found = _loss_inputs(model, example)
         direct = None if head is None else _head_loss(head, found, smoothing)
@@ -139,6 +161,8 @@ def backward_from_features(model: Network, found: LossInputs, cost: LossOptions)
 @torch.no_grad()
 def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
     """The same totals without gradients; the model should be in evaluation mode."""
+    if _sums_alignments(model):
+        return _alignment_loss(model, example)[1]
     found, head = _loss_inputs(model, example), model.direct_head
     if head is not None:
         return _head_loss(head, found, smoothing)[1]
@@ -219,6 +243,20 @@ def _head_loss(head: Head, found: LossInputs, smoothing: float) -> tuple[Tensor,
     return total, Sums(float(total.detach()), float(plain), len(targets))
 
 
+def _sums_alignments(model: Network) -> bool:
+    return model.decoder is not None and model.decoder.sums_alignments
+
+
+def _alignment_loss(model: Network, example: Example) -> tuple[Tensor, Sums]:
+    """The summed loss of whole targets over all their alignments, and the totals."""
+    if model.decoder is None:
+        raise TypeError("a head writes nothing that could be aligned")
+    losses = ctc_losses(model.decoder, model.encoder.encode(example.source), example.target)
+    total = (losses * _row_factors(example, losses)).sum()
+    plain = float(losses.detach().sum())
+    return total, Sums(float(total.detach()), plain, int(example.target.ne(EMPTY).sum()))
+
+
 def _row_factors(example: Example, losses: Float[Tensor, "B"]) -> Float[Tensor, "B"]:
     """The weight of each row: the mean over its positions."""
     if example.factors is None:
@@ -289,3 +327,89 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
         return gradient.mul_(gradients[0][:, None]), None, None
+
+
+LossKind = Literal["tokens", "mean", "sum"]
+
+
+class PositionWeights:
+    """Factors for the positions of a batch, from rows' lengths, their weights, and the seed.
+
+    Weights are relative to their mean over all rows: their scale does not matter, and an update on
+    rows of small weight is a small one.
+    """
+
+    def __init__(
+        self,
+        lengths: NDArray[np.integer],
+        weights: NDArray[np.float64],
+        *,
+        loss: LossKind = "tokens",
+        one_position: bool = False,
+        seed: int = 0,
+    ) -> None:
+        """Lengths in tokens, `<end>` included, and weights of all rows there are."""
+        self._lengths = lengths
+        self._loss = loss
+        self._one_position = one_position
+        self._seed = seed
+        mean = float(np.average(weights, weights=lengths if loss == "tokens" else None))
+        self._weights = np.asarray(weights, np.float64) / mean
+        self._plain = loss == "tokens" and not one_position and bool((weights == weights[0]).all())
+
+    def factors(
+        self, step: int, batches: list[NDArray[np.int64]]
+    ) -> list[Float[Tensor, "B T"] | None]:
+        """For each batch of rows that make update `step` together; None where each counts 1."""
+        if self._plain:
+            return [None] * len(batches)
+        rows = sum(map(len, batches))
+        tokens_per_row = sum(int(self._lengths[batch].sum()) for batch in batches) / rows
+        return [
+            torch.from_numpy(
+                self._matrix(batch, tokens_per_row, key(self._seed, "position", step, number))
+            )
+            for number, batch in enumerate(batches)
+        ]
+
+    def _matrix(
+        self, rows: NDArray[np.int64], tokens_per_row: float, seed: int
+    ) -> NDArray[np.float64]:
+        lengths = self._lengths[rows].astype(np.int64)
+        each = self._weights[rows]
+        if self._loss != "tokens":
+            each = each * tokens_per_row / (lengths if self._loss == "mean" else 1)
+        matrix = np.zeros((len(rows), lengths.max(initial=0)))
+        if not self._one_position:
+            matrix += each[:, None]
+            return matrix
+        drawn = np.random.default_rng(seed).integers(lengths)
+        matrix[np.arange(len(rows)), drawn] = each * lengths
+        return matrix
+
+
+BFLOAT16_FEATURES = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
+
+
+@cache
+def has_bfloat16() -> bool:
+    """Whether the processor has a unit for bfloat16."""
+    able = torch.cpu.get_capabilities()
+    return any(able.get(unit, False) for unit in BFLOAT16_FEATURES)
+
+
+def precision_of(config: TrainingConfig) -> Precision:
+    """What products are computed in here."""
+    if config.precision == "auto":
+        return "bfloat16" if has_bfloat16() else "float32"
+    return config.precision
+
+
+def check_precision(config: TrainingConfig) -> None:
+    """ConfigError where bfloat16 is asked of a processor that has no unit for it."""
+    if config.precision == "bfloat16" and not has_bfloat16():
+        raise ConfigError(
+            "training.precision = 'bfloat16': this processor has no unit for it and would only "
+            "lose time and accuracy",
+            remedy="set it to auto or float32",
+        )

@@ -1,17 +1,155 @@
-"""Penalties, clipping and updates, with the state of the update rules as tensors (S6.5, S6.6)."""
+"""Learning rates, update rules and updates: from gradients to new weights (S6.5, S6.6).
 
-from collections.abc import Iterator, Mapping
+To add a schedule, register a function of the options and the step with `SCHEDULES.part`; it gives
+the rate after warm-up as a share of `training.rate`. To add a rule, register its options with
+`OPTIMIZERS.options` and a function from options and model to `UpdateRule`s with `OPTIMIZERS.part`.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from seqloom.config import OPTIMIZERS, TrainingConfig
+from seqloom.config import (
+    OPTIMIZERS,
+    SCHEDULES,
+    AdamConfig,
+    AdamWConfig,
+    MuonConfig,
+    SgdConfig,
+    TrainingConfig,
+)
 from seqloom.errors import RunError
 from seqloom.model import Network
-from seqloom.training.schedule import learning_rate
-from seqloom.training.update_rules import UpdateRule
+from seqloom.nn.embedding import embedding_tables
 
-__all__ = ["Optimizer"]
+__all__ = [
+    "Optimizer",
+    "UpdateRule",
+    "decay_progress",
+    "learning_rate",
+    "trainable",
+]
+
+
+def learning_rate(config: TrainingConfig, step: int) -> float:
+    """The rate of update number `step`, from 0: a linear rise, then the configured decay.
+
+    The decreases of a plateau schedule depend on validation results; they are the optimizer's
+    `scale`.
+    """
+    if step < config.warmup:
+        return config.rate * (step + 1) / config.warmup
+    decay: Callable[[TrainingConfig, int], float] = SCHEDULES.part_of(config.decay)
+    return config.rate * decay(config, step)
+
+
+def decay_progress(config: TrainingConfig, step: int) -> float:
+    """The share of the updates after warm-up that is done, from 0 to 1."""
+    return min((step - config.warmup) / max(config.updates - config.warmup, 1), 1.0)
+
+
+@SCHEDULES.part("constant")
+@SCHEDULES.part("plateau")
+def constant(config: TrainingConfig, step: int) -> float:
+    """Always the highest rate."""
+    return 1.0
+
+
+@SCHEDULES.part("inverse-sqrt")
+def inverse_square_root(config: TrainingConfig, step: int) -> float:
+    """Vaswani et al. 2017, Attention Is All You Need."""
+    return math.sqrt(max(config.warmup, 1) / (step + 1))
+
+
+@SCHEDULES.part("linear")
+def linear(config: TrainingConfig, step: int) -> float:
+    """A straight line down to `final_rate`."""
+    return _towards_final(config, 1 - decay_progress(config, step))
+
+
+@SCHEDULES.part("cosine")
+def cosine(config: TrainingConfig, step: int) -> float:
+    """Half a cosine wave down to `final_rate`: Loshchilov and Hutter 2017, SGDR."""
+    return _towards_final(config, (1 + math.cos(math.pi * decay_progress(config, step))) / 2)
+
+
+def _towards_final(config: TrainingConfig, share: float) -> float:
+    return config.final_rate + (1 - config.final_rate) * share
+
+
+EPSILON = 1e-9
+ADAM = ("step", "exp_avg", "exp_avg_sq")
+MOMENTUM = ("momentum_buffer",)
+
+
+class UpdateRule(NamedTuple):
+    """An optimizer for some of the parameters, and the names of the tensors it keeps for each."""
+
+    optimizer: torch.optim.Optimizer
+    state_names: tuple[str, ...]
+
+
+def trainable(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters that need a gradient."""
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+@OPTIMIZERS.part("sgd")
+def sgd(options: SgdConfig, model: nn.Module) -> list[UpdateRule]:
+    """Stochastic gradient descent, with momentum if so configured."""
+    rule = torch.optim.SGD(trainable(model), lr=0.0, momentum=options.momentum, fused=True)
+    return [UpdateRule(rule, MOMENTUM if options.momentum else ())]
+
+
+@OPTIMIZERS.part("adam")
+def adam(options: AdamConfig, model: nn.Module) -> list[UpdateRule]:
+    """Kingma and Ba 2015, Adam."""
+    betas = options.betas
+    rule = torch.optim.Adam(trainable(model), lr=0.0, betas=betas, eps=EPSILON, fused=True)
+    return [UpdateRule(rule, ADAM)]
+
+
+@OPTIMIZERS.part("adamw")
+def adamw(options: AdamWConfig, model: nn.Module) -> list[UpdateRule]:
+    """Loshchilov and Hutter 2019, Decoupled Weight Decay Regularization."""
+    return [_adamw(trainable(model), options)]
+
+
+@OPTIMIZERS.part("muon")
+def muon(options: MuonConfig, model: nn.Module) -> list[UpdateRule]:
+    """Muon for matrices, with updates as large as AdamW's so that one learning rate serves both;
+    AdamW for embedding tables and all other parameters.
+
+    Jordan et al. 2024, Muon: An Optimizer for Hidden Layers in Neural Networks; Liu et al. 2025,
+    Muon is Scalable for LLM Training.
+    """
+    every, tables = trainable(model), {each.table for each in embedding_tables(model)}
+    matrices = [each for each in every if each.ndim == 2 and each not in tables]
+    others = [each for each in every if each.ndim != 2 or each in tables]
+    rules = [_adamw(others, options)]
+    if matrices:
+        rule = torch.optim.Muon(
+            matrices,
+            lr=0.0,
+            momentum=options.momentum,
+            weight_decay=options.weight_decay,
+            adjust_lr_fn="match_rms_adamw",
+        )
+        rules.insert(0, UpdateRule(rule, MOMENTUM if options.momentum else ()))
+    return rules
+
+
+def _adamw(parameters: list[nn.Parameter], options: AdamWConfig | MuonConfig) -> UpdateRule:
+    """AdamW with weight decay for matrices only."""
+    groups = [
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": options.weight_decay},
+        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    rule = torch.optim.AdamW(groups, lr=0.0, betas=options.betas, eps=EPSILON, fused=True)
+    return UpdateRule(rule, ADAM)
 
 
 class Optimizer:

@@ -24,7 +24,7 @@ from seqloom.config import (
     NeverForcingConfig,
     TrainingConfig,
 )
-from seqloom.nn.counter_rng import gumbels, hash_counter, uniforms
+from seqloom.nn.modules import gumbels, hash_counter, uniforms
 from seqloom.randomness import key
 
 __all__ = [

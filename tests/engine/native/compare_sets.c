@@ -47,9 +47,11 @@ static void run(const sl_kernels *kernels, results *out) {
     for (int kind = 0; kind < 2; kind++) {
         const sl_outputs outputs = {out->products[kind], ROOM, SL_GELU, 0};
         const sl_ranking ranking = {.count = BEST, .best = out->best[kind], .where = out->where[kind],
-                                    .norms = out->norms[kind], .sums = sums, .references = references};
+                                    .sums = sums, .references = references};
         kernels->multiply(&maps[kind], &inputs, &outputs);
+        sl_rank_begin(&ranking, ROWS);
         kernels->rank(&maps[kind], &inputs, &ranking);
+        for (int row = 0; row < ROWS; row++) out->norms[kind][row] = sl_rank_norm(&ranking, row);
     }
     const sl_norm norm = {weights, weights + 64, 1e-5f, INPUTS};
     kernels->normalise(&norm, values, INPUTS, ROWS, out->normed, 64);

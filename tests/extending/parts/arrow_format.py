@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seqloom.config import DataConfig
-from seqloom.data.readers import (
+from seqloom.readers import (
     READERS,
     Fault,
     FileReader,

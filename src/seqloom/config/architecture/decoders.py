@@ -7,12 +7,12 @@ from pydantic import Field
 from seqloom.config.architecture.attention import AttentionConfig, GlobalAttentionConfig
 from seqloom.config.architecture.heads import HEADS, HeadOptions
 from seqloom.config.architecture.stacks import RecurrentOptions, TransformerOptions
-from seqloom.config.choices import Choice
-from seqloom.config.section import PartOptions, Width
+from seqloom.config.choices import Choice, DropoutRate, PartOptions, ReadoutChoice, Width
 from seqloom.registry import Family
 
 __all__ = [
     "DECODERS",
+    "CTCDecoderConfig",
     "DecoderConfig",
     "DecoderOptions",
     "RecurrentDecoderConfig",
@@ -48,6 +48,7 @@ class TransformerDecoderConfig(DecoderOptions, TransformerOptions):
         description="how a Transformer decoder takes in the source: attends to it, or reads its "
         "vectors before its own output (decoder only)",
     )
+    readout: ReadoutChoice = "affine"
 
 
 @DECODERS.options("recurrent")
@@ -78,11 +79,17 @@ class RecurrentDecoderConfig(DecoderOptions, RecurrentOptions):
     join: Literal["concatenate", "sum"] = Field(
         "concatenate", description="how code and fed-back output make one input"
     )
-    readout: Literal["perceptron", "affine"] = Field(
-        "perceptron",
-        description="from the state to the output layer: through tanh(W s + b), or directly",
-    )
+    readout: ReadoutChoice = "perceptron"
     attention: AttentionConfig = GlobalAttentionConfig()
+
+
+@DECODERS.options("ctc")
+class CTCDecoderConfig(DecoderOptions):
+    """An output layer over the encoder's steps, in whose order the target is written (S1.1)."""
+
+    kind: Literal["ctc"] = "ctc"
+    dropout: DropoutRate = Field(0.1, description="share of values dropped in training")
+    readout: ReadoutChoice = "affine"
 
 
 DecoderConfig = Annotated[DecoderOptions | HeadOptions, Choice(DECODERS, HEADS)]

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from seqloom.config.section import DropoutRate, PartOptions
+from seqloom.config.choices import DropoutRate, PartOptions, ReadoutChoice
 from seqloom.registry import Family
 
 __all__ = [
@@ -36,6 +36,7 @@ class PooledOptions(HeadOptions):
         description="what is judged, the code, or the mean or maximum of all states",
     )
     dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
+    readout: ReadoutChoice = "affine"
 
 
 @HEADS.options("label")
@@ -50,6 +51,7 @@ class TagsHeadConfig(HeadOptions):
     """One label for each position of the source (S5.6)."""
 
     kind: Literal["tags"] = "tags"
+    readout: ReadoutChoice = "affine"
 
 
 @HEADS.options("blanks")
@@ -58,6 +60,7 @@ class BlanksHeadConfig(HeadOptions):
 
     kind: Literal["blanks"] = "blanks"
     dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
+    readout: ReadoutChoice = "perceptron"
 
 
 @HEADS.options("number")

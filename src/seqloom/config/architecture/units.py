@@ -4,8 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from seqloom.config.choices import Choice
-from seqloom.config.section import PartOptions, Share
+from seqloom.config.choices import Choice, PartOptions, Share
 from seqloom.registry import Family
 
 __all__ = [

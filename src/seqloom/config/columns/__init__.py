@@ -9,21 +9,19 @@ from seqloom.config.columns.options import (
     COLUMNS,
     SOURCES,
     TARGETS,
+    ColumnConfig,
     ColumnOptions,
     Situation,
-    SourceOptions,
-    TargetOptions,
-)
-from seqloom.config.columns.series import HorizonConfig, SeriesConfig, WindowConfig, column_names
-from seqloom.config.columns.several import ColumnsConfig
-from seqloom.config.columns.sides import (
-    ColumnConfig,
     SourceConfig,
+    SourceOptions,
     TargetConfig,
+    TargetOptions,
     check_columns_bare,
     column_overrides,
     split_column,
 )
+from seqloom.config.columns.series import HorizonConfig, SeriesConfig, WindowConfig, column_names
+from seqloom.config.columns.several import ColumnsConfig
 from seqloom.config.columns.text import TextConfig, TurnsConfig
 from seqloom.config.columns.vector_sequences import VectorSequenceConfig
 

@@ -14,6 +14,7 @@ class NoColumnConfig(SourceOptions):
     """No column: the target is continued from nothing or from a beginning (S1.2)."""
 
     is_absent: ClassVar[bool] = True
+    can_split: ClassVar[bool] = True
 
     kind: Literal["none"] = "none"
 

@@ -1,18 +1,21 @@
 """What every kind of column answers when a run is planned: rules, with the usual answer for each.
 
 A kind of source derives its options from `SourceOptions`, a kind of target from `TargetOptions`,
-and registers them; a kind that can be either does both.
+and registers them; a kind that can be either does both. The rules depend on `Facts`, a few
+statistics of the data.
 """
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from seqloom.config.facts import ColumnStatistics, Facts
+from seqloom.config.choices import Choice, PartOptions
 from seqloom.config.presets import RECURRENT, preset_model, recurrent_model
-from seqloom.config.section import PartOptions
-from seqloom.config.tables import Overrides
+from seqloom.config.tables import RENAMED_VALUES, Overrides, merge
+from seqloom.errors import ConfigError
 from seqloom.registry import Family
+from seqloom.remedies import Remedy, Setting
 
 if TYPE_CHECKING:
     from seqloom.config.architecture.encoders import EncoderOptions
@@ -24,12 +27,79 @@ __all__ = [
     "SOURCES",
     "TARGETS",
     "TOKEN_BUDGET",
+    "ColumnConfig",
     "ColumnOptions",
+    "ColumnStatistics",
+    "Facts",
     "Situation",
+    "SourceConfig",
     "SourceOptions",
+    "TargetConfig",
     "TargetOptions",
+    "check_columns_bare",
+    "column_overrides",
     "longest",
+    "split_column",
 ]
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """What one column looks like."""
+
+    characters: float  # mean length of a row
+    words: float  # mean number of words and marks in a row
+    spaces: float  # mean number of white space characters in a row
+    distinct_characters: int
+    distinct_words: int
+    sample_rows: int  # rows the distinct counts were made from
+    has_capitals: bool = False
+    target_overlap: float = 0.0  # mean share of a row's character pairs that its target has too
+
+    @property
+    def has_closed_vocabulary(self) -> bool:
+        """Whether the words are few and come back often, so that whole words can be learnt."""
+        seen = self.words * self.sample_rows
+        return self.distinct_words <= 2_000 and seen >= 20 * self.distinct_words
+
+    @property
+    def is_feature_list(self) -> bool:
+        """Whether a row lists a few features that come back often (`V;PST;3SG`), rather than being
+        a text that its target is made of."""
+        few = self.distinct_words <= 4 * self.distinct_characters
+        often = self.words * self.sample_rows >= 10 * self.distinct_words
+        return few and often and self.target_overlap < 0.2 and self.words <= 40
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a row is a word, a name or a date rather than a sentence."""
+        return self.characters <= 40 and self.words <= 5.5
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether a row is made of words that are longer than phones or codes."""
+        return not self.is_short and self.characters >= 3.5 * self.words
+
+    @property
+    def is_symbol_sequence(self) -> bool:
+        """Whether a row is already a list of symbols set apart by spaces (phones, say)."""
+        return (
+            self.has_closed_vocabulary
+            and self.words >= 2
+            and self.spaces >= 0.95 * (self.words - 1)
+        )
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the automatic choices depend on."""
+
+    rows: int
+    source: ColumnStatistics
+    target: ColumnStatistics
+    stream: bool = False  # a plain text file
+    columns: tuple[ColumnStatistics, ...] = ()  # of each source column, where there are several
+
 
 GENERATION_PASSES, HEAD_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
 TOKEN_BUDGET = 9_000_000  # tokens in all passes, as far as there are not more in two
@@ -105,6 +175,7 @@ class SourceOptions(ColumnOptions):
 
     is_absent: ClassVar[bool] = False  # whether there is no such column
     has_positions: ClassVar[bool] = False  # whether each item of a cell can have a tag
+    can_split: ClassVar[bool] = False  # whether a cell that is too long can be read in pieces
 
     @property
     def reads_letters(self) -> bool:
@@ -114,6 +185,15 @@ class SourceOptions(ColumnOptions):
     def check_reading(self, data: "DataConfig") -> None:
         """ConfigError where rows are read in a way that contradicts such a source."""
         return
+
+    def check_overlong(self, overlong: str) -> None:
+        """ConfigError where long cells are to be split and have no sentences."""
+        if overlong == "split" and not self.can_split:
+            raise ConfigError(
+                f"a source of kind {self.kind} has no sentences to be split at",
+                place=Setting("data.overlong", "split"),
+                remedy="choose truncate or error",
+            )
 
     def check_target(self, target: "TargetOptions") -> None:
         """ConfigError where nothing can be learnt of such a target from such a source."""
@@ -254,3 +334,63 @@ TARGETS: Family[TargetOptions, Any] = Family(
 )
 COLUMNS: Family[ColumnOptions, Any] = Family("kind of column", home="seqloom.fields")
 """The field of each kind of column; its options are those of the side that it is on."""
+
+
+SourceConfig = Annotated[SourceOptions, Choice(SOURCES, default="text")]
+"""Any kind of source that is registered."""
+TargetConfig = Annotated[TargetOptions, Choice(TARGETS, default="text")]
+"""Any kind of target that is registered."""
+ColumnConfig = ColumnOptions
+
+ALONE = ("none", "blanks")  # kinds that need no column of their own
+
+
+def split_column(given: str) -> tuple[str | None, str | None]:
+    """`COL`, `COL:KIND` or a bare `:KIND` as a column and a kind; what is not said is None.
+
+    `none` alone means that there is no such column, and `blanks` alone that it is the source's.
+    """
+    name, colon, kind = given.rpartition(":")
+    kind = RENAMED_VALUES["target"].get(kind, kind)
+    known = [*SOURCES.kinds(), *TARGETS.kinds()]
+    if (kind in ALONE and not colon) or (colon and kind in known):
+        return (name or None if colon else None), kind
+    near = difflib.get_close_matches(kind, known, n=1, cutoff=0.75) if colon else []
+    if near:
+        raise ConfigError(
+            f"there is no kind {kind!r}", place=given, remedy=f"did you mean {near[0]!r}?"
+        )
+    return given, None
+
+
+def column_overrides(
+    source: str | None = None,
+    target: str | None = None,
+    *,
+    weight: str | None = None,
+    skip_bad: bool = False,
+) -> Overrides:
+    """Columns as a user names them, `COL` or `COL:KIND`, as a partial configuration."""
+    chosen: Overrides = {}
+    columns: Overrides = {"skip_bad": True} if skip_bad else {}
+    for side, given in (("source", source), ("target", target)):
+        if given is not None:
+            name, kind = split_column(given)
+            columns |= {} if name is None else {side: name}
+            chosen = merge(chosen, {} if kind is None else {side: {"kind": kind}})
+    columns |= {} if weight is None else {"weight": weight}
+    return merge(chosen, {"data": columns} if columns else {})
+
+
+def check_columns_bare(options: Mapping[str, Any]) -> None:
+    """ConfigError where `data.source` or `data.target` carries a kind, which has its own option."""
+    data = options.get("data")
+    for side in ("source", "target"):
+        given = data.get(side) if isinstance(data, Mapping) else None
+        name, colon, kind = given.rpartition(":") if isinstance(given, str) else ("", "", "")
+        if colon and kind in (*SOURCES.kinds(), *TARGETS.kinds()):
+            raise ConfigError(
+                f"{given!r} is a column and its kind, and the option takes the column alone",
+                place=Setting(f"data.{side}"),
+                remedy=Remedy("pass {}", Setting(side, given), otherwise=f"write {name!r}"),
+            )

@@ -5,17 +5,17 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from seqloom.config.choices import Count
 from seqloom.config.columns.options import (
     SOURCES,
     TARGETS,
     ColumnOptions,
+    ColumnStatistics,
     Situation,
     SourceOptions,
     TargetOptions,
 )
-from seqloom.config.facts import ColumnStatistics
 from seqloom.config.presets import RECURRENT
-from seqloom.config.section import Count
 from seqloom.config.tables import Overrides
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting

@@ -5,19 +5,19 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from seqloom.config.choices import Count, Positive
 from seqloom.config.columns.options import (
     GENERATION_PASSES,
     SOURCES,
     TARGETS,
     TOKEN_BUDGET,
     ColumnOptions,
+    ColumnStatistics,
     Situation,
     SourceOptions,
     TargetOptions,
 )
-from seqloom.config.facts import ColumnStatistics
 from seqloom.config.presets import RECURRENT, TRANSFORMERS
-from seqloom.config.section import Count, Positive
 from seqloom.config.tables import Overrides, merge
 
 __all__ = ["TextConfig", "TurnsConfig"]
@@ -38,6 +38,7 @@ class TextConfig(SourceOptions, TargetOptions):
 
     is_text: ClassVar[bool] = True
     has_positions: ClassVar[bool] = True
+    can_split: ClassVar[bool] = True
 
     kind: Literal["text"] = "text"
     unit: Literal["character", "word", "symbol", "subword", "byte", "sentencepiece"] = Field(
@@ -248,6 +249,7 @@ class TurnsConfig(TextConfig):
 
     has_several_texts: ClassVar[bool] = True
     has_positions: ClassVar[bool] = False
+    can_split: ClassVar[bool] = False
 
     kind: Literal["turns"] = "turns"  # type: ignore[assignment]
     most_turns: Count = Field(

@@ -4,5 +4,6 @@ Importing a module here registers it with `text_of`, `drawing_of` and `fragment_
 """
 
 from seqloom.drawing.results import class_table, confusion, forecast_errors, reliability
+from seqloom.drawing.results.scores import score_table
 
-__all__ = ["class_table", "confusion", "forecast_errors", "reliability"]
+__all__ = ["class_table", "confusion", "forecast_errors", "reliability", "score_table"]

@@ -29,17 +29,25 @@ typedef struct {
     int size, count, room;
 } sl_head;
 
-/* The likeliest outputs of each row, in order, and the logarithm of the sum of all exponentials.
- * `sums` and `references` are room for rows * 16 and rows values. */
+/* Columns of a row that do not even count, in order. */
 typedef struct {
-    int count;
+    const int32_t *columns;
+    int32_t count;
+} sl_omitted;
+
+/* The likeliest outputs of each row, in order, ties by the lower symbol, and the sum of all exponentials:
+ * `sums` (rows, 16) are of e^(logit - reference). `sl_rank_begin` comes before the first matrix, whose
+ * columns are in the order of their symbols; what other matrices give is added. */
+typedef struct {
+    int count; /* 0: nothing is chosen */
     float *best;
     int32_t *where;
-    float *norms;
+    const int32_t *symbols; /* of each column; absent: its number */
     const int32_t *closed; /* columns that are never chosen, in order */
     int closed_count;
     int end; /* column that some rows may not choose */
     const uint8_t *endless; /* which rows, if any */
+    const sl_omitted *omitted; /* of each row, if any */
     float *sums, *references;
 } sl_ranking;
 
@@ -78,6 +86,9 @@ extern const sl_kernels sl_kernels_avx512_bf16;
 extern const sl_kernels sl_kernels_neon;
 
 const sl_kernels *sl_kernels_chosen(void);
+
+void sl_rank_begin(const sl_ranking *ranking, int rows);
+float sl_rank_norm(const sl_ranking *ranking, int row); /* the logarithm of the sum of exponentials */
 
 static inline long sl_aligned(long count) { return (count + SL_BLOCK - 1) / SL_BLOCK * SL_BLOCK; }
 

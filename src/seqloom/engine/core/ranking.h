@@ -9,16 +9,20 @@
 
 #define REACH 40.0f /* how far above its reference a logit may be */
 
-/* Put a value in its place; among equals the one that came first stays first. */
-static inline void insert(float *best, int32_t *where, int count, float value, int32_t column) {
+static inline int is_before(float value, int32_t symbol, float other, int32_t others) {
+    return value > other || (value == other && symbol < others && value > -__builtin_inff());
+}
+
+/* Put a value in its place; among equals the lower symbol comes first. */
+static inline void insert(float *best, int32_t *where, int count, float value, int32_t symbol) {
     int at = count - 1;
-    while (at > 0 && best[at - 1] < value) {
+    while (at > 0 && is_before(value, symbol, best[at - 1], where[at - 1])) {
         best[at] = best[at - 1];
         where[at] = where[at - 1];
         at--;
     }
     best[at] = value;
-    where[at] = column;
+    where[at] = symbol;
 }
 
 static inline void add_exponentials(const float *logits, float *sums, float *reference, float peak) {
@@ -52,21 +56,35 @@ static inline float block_peak(const float *logits) {
     return v_largest(most);
 }
 
-static inline void collect(const float *logits, long column, float *best, int32_t *where, int count) {
+/* Columns without symbols come in order, so that only what is larger can come before what is there. */
+static inline void collect(const sl_ranking *ranking, const float *logits, long column, float *best,
+                           int32_t *where) {
+    const int count = ranking->count;
+    const int32_t *symbols = ranking->symbols;
     for (int i = 0; i < SL_BLOCK; i += LANES) {
-        unsigned found = v_above(v_load(logits + i), v_set(best[count - 1]));
+        const vec values = v_load(logits + i), least = v_set(best[count - 1]);
+        unsigned found = symbols ? ~v_above(least, values) & ((1u << LANES) - 1) : v_above(values, least);
         for (; found; found &= found - 1) {
             const int lane = __builtin_ctz(found);
-            if (logits[i + lane] > best[count - 1])
-                insert(best, where, count, logits[i + lane], (int32_t)(column + i + lane));
+            const long at = column + i + lane;
+            if (symbols && logits[i + lane] == -__builtin_inff()) continue; /* perhaps no column at all */
+            const int32_t symbol = symbols ? symbols[at] : (int32_t)at;
+            if (is_before(logits[i + lane], symbol, best[count - 1], where[count - 1]))
+                insert(best, where, count, logits[i + lane], symbol);
         }
     }
 }
 
+static inline void omit_columns(const sl_omitted *omitted, long column, float *logits) {
+    for (int32_t i = 0; i < omitted->count; i++)
+        if (omitted->columns[i] / SL_BLOCK == column / SL_BLOCK)
+            logits[omitted->columns[i] - column] = -__builtin_inff();
+}
+
 /* Leave out what may not be chosen, and say whether anything was. */
-static inline int close_columns(const sl_ranking *ranking, int row, long column, int *next, float *logits) {
+static inline int close_columns(const sl_ranking *ranking, int row, long column, int next, float *logits) {
     int closed = 0;
-    for (int i = *next; i < ranking->closed_count && ranking->closed[i] < column + SL_BLOCK; i++) {
+    for (int i = next; i < ranking->closed_count && ranking->closed[i] < column + SL_BLOCK; i++) {
         logits[ranking->closed[i] - column] = -__builtin_inff();
         closed = 1;
     }
@@ -77,18 +95,21 @@ static inline int close_columns(const sl_ranking *ranking, int row, long column,
     return closed;
 }
 
+static inline void rank_row(const sl_ranking *ranking, int row, long column, int next, float *logits) {
+    if (ranking->omitted) omit_columns(ranking->omitted + row, column, logits);
+    float peak = block_peak(logits);
+    add_exponentials(logits, ranking->sums + 16 * row, ranking->references + row, peak);
+    if (!ranking->count) return;
+    float *best = ranking->best + row * ranking->count;
+    const float least = best[ranking->count - 1];
+    if (close_columns(ranking, row, column, next, logits)) peak = block_peak(logits);
+    if (peak > least || (ranking->symbols && peak == least))
+        collect(ranking, logits, column, best, ranking->where + row * ranking->count);
+}
+
 static void rank(const sl_matrix *matrix, const sl_inputs *inputs, const sl_ranking *ranking) {
     sl_sums sums __attribute__((aligned(64)));
     float mine[SL_BLOCK] __attribute__((aligned(64)));
-    const int count = ranking->count;
-    for (int row = 0; row < inputs->rows; row++) {
-        ranking->references[row] = -__builtin_inff();
-        for (int i = 0; i < 16; i++) ranking->sums[16 * row + i] = 0.0f;
-        for (int i = 0; i < count; i++) {
-            ranking->best[row * count + i] = -__builtin_inff();
-            ranking->where[row * count + i] = 0;
-        }
-    }
     int next = 0;
     for (long column = 0; column < matrix->outputs; column += SL_BLOCK) {
         while (next < ranking->closed_count && ranking->closed[next] < column) next++;
@@ -96,21 +117,10 @@ static void rank(const sl_matrix *matrix, const sl_inputs *inputs, const sl_rank
             rows = tile_rows(inputs->rows, row);
             sum_block(matrix, inputs, row, rows, column, &sums);
             for (int r = 0; r < rows; r++) {
-                const int at = row + r;
-                float *best = ranking->best + at * count;
-                block_logits(matrix, inputs, at, column, &sums, r, mine);
-                float peak = block_peak(mine);
-                add_exponentials(mine, ranking->sums + 16 * at, ranking->references + at, peak);
-                if (close_columns(ranking, at, column, &next, mine)) peak = block_peak(mine);
-                if (peak > best[count - 1])
-                    collect(mine, column, best, ranking->where + at * count, count);
+                block_logits(matrix, inputs, row + r, column, &sums, r, mine);
+                rank_row(ranking, row + r, column, next, mine);
             }
         }
-    }
-    for (int row = 0; row < inputs->rows; row++) {
-        float sum = 0.0f;
-        for (int i = 0; i < 16; i++) sum += ranking->sums[16 * row + i];
-        ranking->norms[row] = ranking->references[row] + __builtin_logf(sum);
     }
 }
 

@@ -54,6 +54,10 @@ typedef struct {
     const sl_source **sources;
     uint8_t *endless;
     float *hidden, *best, *norms, *sums, *references;
+    /* of a shortlist */
+    sl_register symbols;
+    sl_omitted *omitted;
+    float *absent, *absent_sums; /* of each row; the sums of the sample, with their references */
 } worker;
 
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
@@ -81,9 +85,15 @@ static int begin_worker(worker *me) {
     me->norms = room(rows, sizeof *me->norms);
     me->sums = room(rows * 16, sizeof *me->sums);
     me->references = room(rows, sizeof *me->references);
+    me->omitted = room(rows, sizeof *me->omitted);
+    me->absent = room(rows, sizeof *me->absent);
+    me->absent_sums = room(rows * 17, sizeof *me->absent_sums);
+    if (job->task->lists && sl_register_begin(&me->symbols, &decoder->output, job->task, job->search))
+        return 1;
     return !(me->space && me->pool && me->sentences && me->tokens && me->positions && me->counts &&
              me->entries && me->paths && me->sources && me->endless && me->hidden &&
-             me->best && me->where && me->norms && me->sums && me->references);
+             me->best && me->where && me->norms && me->sums && me->references && me->omitted &&
+             me->absent && me->absent_sums);
 }
 
 static void end_worker(worker *me) {
@@ -98,8 +108,9 @@ static void end_worker(worker *me) {
     }
     void *all[] = {me->sentences, me->marks, me->tokens, me->positions, me->counts, me->entries,
                    me->where, me->paths, me->sources, me->endless, me->hidden, me->best,
-                   me->norms, me->sums, me->references};
+                   me->norms, me->sums, me->references, me->omitted, me->absent, me->absent_sums};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    sl_register_free(&me->symbols);
     sl_pool_free(me->pool);
     sl_workspace_free(me->space);
 }
@@ -162,8 +173,8 @@ static int begin_sentence(worker *me, sentence *each, int32_t number) {
     each->number = number;
     each->owned_count = 0;
     each->prefix = 0;
-    if (task->words && sl_shortlist_fill(&each->shortlist, &me->job->decoder->output, task,
-                                         me->job->search, number))
+    if (task->lists && sl_shortlist_fill(&each->shortlist, &me->symbols, &me->job->decoder->output,
+                                         task, me->job->search, number))
         return 1;
     return sl_beam_begin(&each->beam, me->job->search, task->longest[number],
                          task->shortest ? task->shortest[number] : 0);
@@ -287,19 +298,27 @@ static int32_t rows_of(const sentence *each) {
     return living;
 }
 
-/* The likeliest tokens of some rows, of all symbols or of a sentence's own. */
-static void rank_rows(worker *me, const sl_inputs *all, int32_t first, int32_t rows, int32_t candidates,
-                      const sl_shortlist *list) {
-    const job *job = me->job;
-    const sl_matrix *output = list ? &list->matrix : &job->decoder->output;
-    const sl_ranking ranking = {
-        .count = candidates, .best = me->best + first * candidates,
-        .where = me->where + first * candidates, .norms = me->norms + first,
-        .closed = list ? list->closed : job->search->forbidden,
-        .closed_count = list ? list->closed_count : job->search->forbidden_count,
-        .end = list ? list->end : job->search->end,
-        .endless = list && list->end < 0 ? NULL : me->endless + first,
-        .sums = me->sums + 16 * first, .references = me->references + first};
+/* What is chosen from, and what is not to be. */
+typedef struct {
+    const sl_matrix *matrix;
+    const int32_t *symbols;
+    const sl_closed *closed;
+} choice;
+
+/* Add the likeliest of some symbols to the likeliest of some rows. */
+static void rank_rows(const sl_inputs *all, const sl_ranking *whole, int32_t first, int32_t rows,
+                      const choice *from) {
+    if (!from->matrix->outputs) return;
+    sl_ranking ranking = *whole;
+    ranking.best += first * whole->count;
+    ranking.where += first * whole->count;
+    ranking.symbols = from->symbols;
+    ranking.closed = from->closed->columns;
+    ranking.closed_count = from->closed->count;
+    ranking.end = from->closed->end;
+    ranking.endless = ranking.end < 0 ? NULL : whole->endless + first;
+    ranking.sums += 16 * first;
+    ranking.references += first;
     sl_inputs inputs = *all;
     inputs.rows = rows;
     inputs.values += first * inputs.stride;
@@ -307,9 +326,39 @@ static void rank_rows(worker *me, const sl_inputs *all, int32_t first, int32_t r
         inputs.bytes += first * inputs.byte_stride;
         if (inputs.scales) inputs.scales += first;
     }
-    sl_kernels_chosen()->rank(output, &inputs, &ranking);
-    for (int32_t i = 0; list && i < rows * candidates; i++)
-        ranking.where[i] = list->words[ranking.where[i]];
+    sl_kernels_chosen()->rank(from->matrix, &inputs, &ranking);
+}
+
+/* Of what all sentences may write, and of what each may. */
+static void rank_lists(worker *me, const sl_inputs *inputs, const sl_ranking *ranking) {
+    const sl_lists *lists = me->job->task->lists;
+    const choice common = {&lists->common.matrix, lists->common.symbols, &me->symbols.common};
+    rank_rows(inputs, ranking, 0, inputs->rows, &common);
+    for (int32_t i = 0, row = 0; i < me->count; i++) {
+        const sl_shortlist *list = &me->sentences[i].shortlist;
+        const choice own = {&list->matrix, list->symbols, &list->closed};
+        const int32_t mine = rows_of(me->sentences + i);
+        rank_rows(inputs, ranking, row, mine, &own);
+        for (const int32_t end = row + mine; row < end; row++) {
+            me->omitted[row] = list->omitted;
+            me->absent[row] = list->absent;
+        }
+    }
+}
+
+/* Count the symbols that a sentence may not write, by those of the sample, in the sum of exponentials. */
+static void add_absent(worker *me, const sl_inputs *inputs) {
+    const sl_matrix *sample = &me->job->task->lists->sample.matrix;
+    const sl_ranking ranking = {.omitted = me->omitted, .sums = me->absent_sums,
+                                .references = me->absent_sums + 16L * inputs->rows};
+    if (!sample->outputs) return;
+    sl_rank_begin(&ranking, inputs->rows);
+    sl_kernels_chosen()->rank(sample, inputs, &ranking);
+    for (int32_t row = 0; row < inputs->rows; row++) {
+        const float rest = sl_rank_norm(&ranking, row) + me->absent[row], sum = me->norms[row];
+        if (rest == -INFINITY) continue; /* the sample is all of what the sentence may write */
+        me->norms[row] = fmaxf(rest, sum) + log1pf(expf(-fabsf(rest - sum)));
+    }
 }
 
 static int choose(worker *me, int32_t rows, int32_t candidates) {
@@ -318,14 +367,18 @@ static int choose(worker *me, int32_t rows, int32_t candidates) {
     if (sl_space_inputs(me->space, &job->decoder->output, me->hidden, sl_aligned(job->decoder->width),
                         rows, &inputs))
         return NO_MEMORY;
-    if (!job->task->words) {
-        rank_rows(me, &inputs, 0, rows, candidates, NULL);
-    } else {
-        for (int32_t i = 0, row = 0, mine; i < me->count; i++, row += mine) {
-            mine = rows_of(me->sentences + i);
-            rank_rows(me, &inputs, row, mine, candidates, &me->sentences[i].shortlist);
-        }
-    }
+    const sl_ranking ranking = {
+        .count = candidates, .best = me->best, .where = me->where,
+        .closed = job->search->forbidden, .closed_count = job->search->forbidden_count,
+        .end = job->search->end, .endless = me->endless,
+        .sums = me->sums, .references = me->references};
+    sl_rank_begin(&ranking, rows);
+    if (job->task->lists)
+        rank_lists(me, &inputs, &ranking);
+    else
+        sl_kernels_chosen()->rank(&job->decoder->output, &inputs, &ranking);
+    for (int32_t row = 0; row < rows; row++) me->norms[row] = sl_rank_norm(&ranking, row);
+    if (job->task->lists) add_absent(me, &inputs);
     for (int32_t row = 0; row < rows; row++)
         if (!isfinite(me->norms[row])) return NOT_A_NUMBER;
     return 0;

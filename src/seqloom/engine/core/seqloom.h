@@ -168,17 +168,28 @@ typedef struct {
     const int32_t *forbidden;
 } sl_search;
 
-/* Sentences to be searched. With a shortlist, sentence i may only use the symbols
- * words[word_starts[i]] to words[word_starts[i + 1]], which are in order. After them may come a sample
- * of the symbols that are absent, each as -1 - symbol: these are never written, but count in the sum
- * of exponentials for all that are absent. */
+/* Symbols, in order, and their columns of the output layer. */
+typedef struct {
+    const int32_t *symbols;
+    sl_matrix matrix; /* outputs: how many they are; 0 for none */
+} sl_columns;
+
+/* What sentences may write: all of them the symbols of `common`; each besides those that the lexicon has
+ * for the tokens of its source, and symbols[starts[i]] to symbols[starts[i + 1]]. Symbols of `sample`,
+ * none of which is common, count in the sum of exponentials for all that a sentence may not write. */
+typedef struct {
+    sl_columns common, sample;
+    const int32_t *symbols, *starts; /* of sentences */
+    const int32_t *lexicon, *lexicon_starts; /* of tokens; absent where there are none */
+    const void *output_rows; /* the output layer's weights before they were packed */
+} sl_lists;
+
 typedef struct {
     int32_t sentences, steps; /* steps: room for the tokens of an output */
     const int32_t *tokens, *starts, *lengths; /* of sources: one after the other */
     const float *inputs; /* vectors in place of tokens */
     const int32_t *longest, *shortest; /* tokens of outputs; shortest may be absent */
-    const int32_t *words, *word_starts; /* absent without a shortlist */
-    const void *output_rows; /* the output layer's weights before they were packed, for shortlists */
+    const sl_lists *lists; /* absent without a shortlist */
 } sl_task;
 
 typedef struct {

@@ -39,10 +39,13 @@ void sl_best(const sl_matrix *matrix, const float *values, int32_t rows, int32_t
     sl_workspace *space = sl_workspace_new();
     float *sums = calloc((size_t)rows * 17, sizeof(float));
     sl_inputs inputs;
-    const sl_ranking ranking = {.count = count, .best = best, .where = where, .norms = norms,
+    const sl_ranking ranking = {.count = count, .best = best, .where = where,
                                 .sums = sums, .references = sums ? sums + 16L * rows : NULL};
-    if (space && sums && !sl_space_inputs(space, matrix, values, matrix->inputs, rows, &inputs))
+    if (space && sums && !sl_space_inputs(space, matrix, values, matrix->inputs, rows, &inputs)) {
+        sl_rank_begin(&ranking, rows);
         sl_kernels_chosen()->rank(matrix, &inputs, &ranking);
+        for (int32_t row = 0; row < rows; row++) norms[row] = sl_rank_norm(&ranking, row);
+    }
     free(sums);
     sl_workspace_free(space);
 }

@@ -65,6 +65,8 @@ def _(encoder: TransformerEncoder) -> SideArrays:
 @decoder_form.register
 def _(decoder: TransformerDecoder) -> SideArrays:
     decoder_table(decoder.embed.embedding)
+    if not decoder.readout.is_affine:
+        raise UnfitError("a Transformer decoder with a perceptron as its read-out")
     blocks = list(children_of(decoder.blocks, Block))
     stack = _stack(decoder.embed, blocks, decoder.norm, output_arrays(decoder.output))
     if decoder.source == "read" and stack.mix is not None:

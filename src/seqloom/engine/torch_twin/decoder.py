@@ -49,6 +49,7 @@ def _(decoder: TransformerDecoder) -> Any:
 def _is_supported(decoder: TransformerDecoder) -> bool:
     return (
         decoder.source == "cross"
+        and decoder.readout.is_affine
         and isinstance(decoder.embed.embedding, Embedding)
         and isinstance(decoder.embed.positions, AddedSinusoids | LearnedPositions | NoPositions)
         and all(is_supported(block.attention) for block in children_of(decoder.blocks, Block))

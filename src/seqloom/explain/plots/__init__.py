@@ -1,4 +1,4 @@
-"""Text, pictures and pages of what explain/compute/ computes.
+"""Text, pictures and pages of what explanations/ computes.
 
 Importing a module here registers its drawings with `text_of`, `drawing_of` and `page_of`.
 """
@@ -11,6 +11,7 @@ from seqloom.explain.plots import (
     flow,
     media,
     network_graphs,
+    outputs,
     position_vectors,
     prediction_steps,
     states,
@@ -25,6 +26,7 @@ __all__ = [
     "flow",
     "media",
     "network_graphs",
+    "outputs",
     "position_vectors",
     "prediction_steps",
     "states",

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from seqloom.drawing import notebook
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.views import drawing_of, text_of
 from seqloom.errors import ConfigError
-from seqloom.explain.compute.alignment import Alignment, Alignments
-from seqloom.explain.compute.attention_map import AttentionMap, Threads
+from seqloom.explanations.alignment import Alignment, Alignments
+from seqloom.explanations.attention_map import AttentionMap, Threads
 
 __all__ = ["alignment_text", "alignments_text", "draw_alignment", "draw_alignments"]
 
@@ -31,6 +32,12 @@ def draw_alignment(alignment: Alignment) -> Drawing:
 def alignments_text(found: Alignments, width: int = 80) -> str:
     """A line in Pharaoh format for each input, whatever its width."""
     return "\n".join(one.pharaoh() for one in found.alignments)
+
+
+@notebook.notebook_part.register
+def alignments_html(found: Alignments) -> str:
+    """A picture for each input, one below the other."""
+    return "\n".join(map(notebook.notebook_part, found.alignments))
 
 
 @drawing_of.register

@@ -11,10 +11,10 @@ from seqloom.drawing.heat_map import fill_heat_map, fill_heat_maps, scale_top
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.threads import fill_threads
 from seqloom.drawing.views import drawing_of, text_of
-from seqloom.explain.compute.attention import HeadMaps
-from seqloom.explain.compute.attention_map import LEAST_WEIGHT, AttentionMap, Threads
-from seqloom.explain.compute.plain_values import tick_label
 from seqloom.explain.plots.terminal import panels, terminal_label
+from seqloom.explanations.attention import HeadMaps
+from seqloom.explanations.attention_map import LEAST_WEIGHT, AttentionMap, Threads
+from seqloom.explanations.plain_values import tick_label
 
 __all__ = [
     "draw_attention",

@@ -9,10 +9,10 @@ import numpy as np
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.tables import fill_rows, fill_tables
 from seqloom.drawing.views import drawing_of, text_of
-from seqloom.explain.compute.attribution import METHODS, Attribution, future_mask
-from seqloom.explain.compute.media import AttributionView
-from seqloom.explain.compute.plain_values import tick_label
 from seqloom.explain.plots.terminal import terminal_label, truncate_line
+from seqloom.explanations.attribution import METHODS, Attribution, future_mask
+from seqloom.explanations.media import AttributionView
+from seqloom.explanations.plain_values import tick_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

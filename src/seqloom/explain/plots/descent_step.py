@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.views import drawing_of, text_of
-from seqloom.explain.compute.descent_step import DescentStep
 from seqloom.explain.plots.terminal import terminal_label
+from seqloom.explanations.descent_step import DescentStep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

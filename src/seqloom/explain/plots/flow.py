@@ -12,11 +12,10 @@ from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.log_lines import fill_bars, fill_gates, fill_log_lines
 from seqloom.drawing.views import drawing_of, text_of
 from seqloom.errors import DataError
-from seqloom.explain.compute.flow import Flow
-from seqloom.explain.compute.gates import UnitGates
-from seqloom.explain.compute.gradients import UnitFlow
-from seqloom.explain.compute.plain_values import tick_label
 from seqloom.explain.plots.terminal import panels, terminal_label, wrap_lines
+from seqloom.explanations.flow import Flow, UnitGates
+from seqloom.explanations.gradients import UnitFlow
+from seqloom.explanations.plain_values import tick_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,8 +18,11 @@ from seqloom.drawing.media import (
     fill_video,
 )
 from seqloom.drawing.views import drawing_of, text_of
-from seqloom.explain.compute.attribution import METHODS, Attribution
-from seqloom.explain.compute.media import (
+from seqloom.explain.plots.attention import render_text
+from seqloom.explain.plots.attribution import output_label
+from seqloom.explain.plots.terminal import terminal_label
+from seqloom.explanations.attribution import METHODS, Attribution
+from seqloom.explanations.media import (
     PictureAttention,
     PictureAttributionView,
     SeriesAttributionView,
@@ -27,10 +30,7 @@ from seqloom.explain.compute.media import (
     SoundAttributionView,
     VideoAttention,
 )
-from seqloom.explain.compute.plain_values import tick_label
-from seqloom.explain.plots.attention import render_text
-from seqloom.explain.plots.attribution import output_label
-from seqloom.explain.plots.terminal import terminal_label
+from seqloom.explanations.plain_values import tick_label
 
 __all__ = [
     "draw_picture",
@@ -64,7 +64,7 @@ def picture_text(seen: PictureAttention, width: int = 80) -> str:
 def draw_picture(seen: PictureAttention) -> Drawing:
     """The picture once for each token, bright where it attended."""
     fill = partial(fill_picture_panels, seen.picture, seen.weights)
-    return Drawing(_labels(seen.target), fill, 130)
+    return Drawing(_labels(seen.target), fill, 130, shows_media=True)
 
 
 @text_of.register
@@ -78,7 +78,7 @@ def draw_sound(seen: SoundAttention) -> Drawing:
     """The bands over time, and below them the weights of each token over the same time."""
     recording = Recording(seen.frames, seen.seconds)
     fill = partial(fill_recording, recording, seen.attention.weights)
-    return Drawing(_labels(seen.attention.target), fill, 130)
+    return Drawing(_labels(seen.attention.target), fill, 130, shows_media=True)
 
 
 @text_of.register
@@ -91,7 +91,7 @@ def video_text(seen: VideoAttention, width: int = 80) -> str:
 def draw_video(seen: VideoAttention) -> Drawing:
     """The frames in a strip, and below each its weight for each token."""
     fill = partial(fill_video, seen.frames, seen.attention.weights)
-    return Drawing(_labels(seen.attention.target), fill, 130)
+    return Drawing(_labels(seen.attention.target), fill, 130, shows_media=True)
 
 
 @drawing_of.register
@@ -102,7 +102,7 @@ def draw_picture_attribution(seen: PictureAttributionView) -> Drawing:
     if seen.attention is not None:
         tables = {"attention": seen.attention.weights, **tables}
     fill = partial(fill_picture_maps, seen.picture, tables, _prefix(found))
-    return Drawing(_labels(found.target), fill, 130)
+    return Drawing(_labels(found.target), fill, 130, shows_media=True)
 
 
 @drawing_of.register
@@ -117,7 +117,7 @@ def draw_sound_attribution(seen: SoundAttributionView) -> Drawing:
         tables = {"attention": seen.attention.attention.weights, **tables}
     recording = Recording(seen.frames, seen.seconds)
     fill = partial(fill_recording_maps, recording, tables, _prefix(found))
-    return Drawing(_labels(found.target), fill, 130)
+    return Drawing(_labels(found.target), fill, 130, shows_media=True)
 
 
 @drawing_of.register

@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from seqloom.drawing.boxes import Arrow, Box, BoxDiagram, Heading, draw_diagram
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.views import drawing_of, text_of
-from seqloom.explain.compute.network_graphs import GraphNode, NetworkGraph
 from seqloom.explain.plots.terminal import wrap_lines
+from seqloom.explanations.network_graphs import GraphNode, NetworkGraph
 
 __all__ = ["box_diagram", "draw_graph", "graph_text"]
 

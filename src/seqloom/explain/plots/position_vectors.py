@@ -5,8 +5,8 @@ from functools import partial
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.tables import fill_position_tables
 from seqloom.drawing.views import drawing_of, text_of
-from seqloom.explain.compute.position_vectors import PositionMaps
 from seqloom.explain.plots.terminal import wrap_lines
+from seqloom.explanations.position_vectors import PositionMaps
 
 __all__ = ["draw_positions", "positions_text"]
 

@@ -9,9 +9,9 @@ from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.page import embed_json, page
 from seqloom.drawing.panels import Panel, fill_panels
 from seqloom.drawing.views import drawing_of, page_of, text_details, text_of
-from seqloom.explain.compute.plain_values import tick_label
-from seqloom.explain.compute.prediction_steps import BEST, PredictionStep, PredictionSteps
 from seqloom.explain.plots.terminal import terminal_label, truncate_line
+from seqloom.explanations.plain_values import tick_label
+from seqloom.explanations.prediction_steps import BEST, PredictionStep, PredictionSteps
 
 __all__ = ["draw_steps", "steps_page", "steps_text"]
 

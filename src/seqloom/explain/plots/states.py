@@ -5,9 +5,9 @@ from functools import partial
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.points import fill_points
 from seqloom.drawing.views import drawing_of, text_of
-from seqloom.explain.compute.plain_values import visible_label
-from seqloom.explain.compute.states import StateMap
 from seqloom.explain.plots.terminal import truncate_line
+from seqloom.explanations.plain_values import visible_label
+from seqloom.explanations.states import StateMap
 
 __all__ = ["draw_states", "states_text"]
 

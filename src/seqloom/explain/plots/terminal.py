@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from seqloom.explain.compute.plain_values import visible_label
+from seqloom.explanations.plain_values import visible_label
 
 __all__ = ["panels", "terminal_label", "truncate_line", "wrap_lines"]
 

@@ -5,9 +5,9 @@ from functools import partial
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.trees import MARKS, fill_tree
 from seqloom.drawing.views import drawing_of, text_of
-from seqloom.explain.compute.plain_values import tick_label
-from seqloom.explain.compute.trees import BeamTree
 from seqloom.explain.plots.terminal import terminal_label, truncate_line
+from seqloom.explanations.plain_values import tick_label
+from seqloom.explanations.trees import SearchTree
 from seqloom.prediction import Branch
 
 __all__ = ["draw_tree", "tree_text"]
@@ -17,7 +17,7 @@ ROOT = 40  # cells of the root in the terminal
 
 
 @text_of.register
-def tree_text(tree: BeamTree, width: int = 80) -> str:
+def tree_text(tree: SearchTree, width: int = 80) -> str:
     """A line for each branch that was kept, and one for those pruned beside it."""
     below, best = tree.children(), tree.best_path()
     lines = [terminal_label(tree.branches[0].text, ROOT)]
@@ -36,11 +36,13 @@ def tree_text(tree: BeamTree, width: int = 80) -> str:
 
     add(0, "")
     signs = "← the way to the winner ★   ■ ended   × dropped   (log-probability of the path)"
-    return "\n".join(truncate_line(line, width) for line in [*lines, "", signs, tree.summary])
+    return "\n".join(
+        truncate_line(line, width) for line in [*lines, "", signs, tree.summary]
+    ).rstrip()
 
 
 @drawing_of.register
-def draw_tree(tree: BeamTree) -> Drawing:
+def draw_tree(tree: SearchTree) -> Drawing:
     """Steps across, branches down."""
     fill = partial(fill_tree, tree.branches, _visible_children(tree), tree.best_path())
     return Drawing(tuple(tick_label(branch.text) for branch in tree.branches), fill, 120)
@@ -50,7 +52,7 @@ def _branch_label(branch: Branch) -> str:
     return f"{MARKS[branch.fate]}{terminal_label(branch.text)} {branch.total:.2f}"
 
 
-def _visible_children(tree: BeamTree) -> dict[int, list[Branch]]:
+def _visible_children(tree: SearchTree) -> dict[int, list[Branch]]:
     """The children that a picture has room for."""
     return {
         number: [b for b in below if b.fate != "pruned"]

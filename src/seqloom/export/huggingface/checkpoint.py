@@ -19,12 +19,12 @@ from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.export.huggingface.settings import model_options
 from seqloom.export.huggingface.tensors import from_transformers, tensor_pairs
 from seqloom.fields import EMPTY, START, TextField
-from seqloom.fields.field_files import FieldState
-from seqloom.fields.tokenizers.imported_pieces import ImportedPieceTokenizer
 from seqloom.model import build
 from seqloom.nn.positions import AddedSinusoids, HalvedSinusoids, NoPositions, Positions
 from seqloom.runs.weights import check_fit, meta_device
-from seqloom.store.tensors import unpack
+from seqloom.store.checkpoints import unpack
+from seqloom.tokenizers.imported_pieces import ImportedPieceTokenizer
+from seqloom.tokenizers.specials import FieldState
 
 __all__ = ["ImportedModel", "read_checkpoint"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from seqloom.export.refusals import no_counterpart
 from seqloom.fields import SPECIAL_SYMBOLS, TextField, TurnsField
-from seqloom.fields.tokenizers.piece_file import read_fields, read_pieces
+from seqloom.tokenizers.piece_file import read_fields, read_pieces
 
 __all__ = ["PIECE_SPACE", "SPECIAL_NAMES", "PieceModel", "piece_model"]
 

@@ -45,6 +45,7 @@ def check_counterparts(config: Config) -> None:
     _require("model.reverse_source", model.reverse_source, False)
     encoder, decoder = _sides(model)
     _require("model.decoder.source", decoder.source, "attend")
+    _require("model.decoder.readout", decoder.readout, "affine")
     for name in ("width", "norm", "activation"):
         ours, theirs = getattr(decoder, name), getattr(encoder, name)
         _require(f"model.decoder.{name}", ours, theirs, why=f"model.encoder.{name} = {theirs!r}")

@@ -1,19 +1,100 @@
-"""A network as a whole: vectors, a front end, an encoder, a decoder or a head."""
+"""A network as a whole: vectors, a front end, an encoder, a decoder or a head.
+
+The vectors of a column's items are as the configuration asks for them (S1.4).
+"""
 
 from seqloom.config import DECODERS, ENCODERS, FRONT_ENDS, HEADS, ModelConfig
 from seqloom.errors import ConfigError
-from seqloom.fields import Items, Numbers, Series
-from seqloom.model.build.vectors import item_vectors, target_vectors, word_dropout
+from seqloom.fields import END, UNK, Items, Numbers, Series, Symbols
 from seqloom.model.ctc import CTCLayer
 from seqloom.model.encoders import ReversedEncoder
 from seqloom.model.forecast import AutoregressiveForecast, ForecastTarget, LastValueEncoder
 from seqloom.model.front_ends import FrontEndEncoder
 from seqloom.model.networks import HeadModel, Network, SequenceModel
-from seqloom.model.parts import DecoderModule, EncoderModule, FrontEnd, Head
-from seqloom.model.sizes import DecoderSizes, HeadContext
-from seqloom.nn.embedding import IdentityVectors, Projection, Vectors
+from seqloom.model.parts import (
+    DecoderModule,
+    DecoderSizes,
+    EncoderModule,
+    FrontEnd,
+    Head,
+    HeadContext,
+)
+from seqloom.nn.embedding import (
+    CharacterCNNVectors,
+    Embedding,
+    IdentityVectors,
+    ListedVectors,
+    OneHot,
+    Projection,
+    TokenVectors,
+    Vectors,
+    WordDropout,
+    token_vectors,
+)
 
-__all__ = ["build", "build_sequence_model"]
+__all__ = [
+    "build",
+    "build_sequence_model",
+    "item_vectors",
+    "target_vectors",
+    "word_dropout",
+]
+
+LETTER_WIDTH = 32  # size of a letter's vector
+
+
+def item_vectors(config: ModelConfig, items: Items) -> Vectors:
+    """A vector for each item of a column."""
+    symbols = items.symbols
+    if symbols is None:
+        if ENCODERS.part_of(config.encoder.kind).reads_values:
+            return IdentityVectors(items.count)
+        return Projection(items.count, config.embedding)
+    own: TokenVectors = _symbol_vectors(config, symbols)
+    if symbols.rows:
+        own = ListedVectors(own, symbols.rows)
+    if not symbols.spelling:
+        return own
+    return CharacterCNNVectors(own, Embedding(symbols.letters, LETTER_WIDTH), config.letters)
+
+
+def _symbol_vectors(config: ModelConfig, symbols: Symbols) -> TokenVectors:
+    if not config.one_hot:
+        return Embedding(symbols.table_size, config.embedding, scaled=config.scale_vectors)
+    if config.tie_output:
+        raise ConfigError(
+            "model.one_hot leaves no embedding table for the output layer to share",
+            remedy="set model.tie_output=false",
+        )
+    return OneHot(symbols.table_size)
+
+
+def word_dropout(config: ModelConfig, vectors: Vectors, source: Items) -> Vectors:
+    """The source's vectors, with dropout of whole tokens in training if so configured."""
+    if not config.forget or source.symbols is None:
+        return vectors
+    return WordDropout(vectors, config.forget, unknown=UNK, special=END)
+
+
+def target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> TokenVectors:
+    """The vectors of the output so far: the source's, where both share a vocabulary."""
+    symbols = target.symbols
+    if symbols is None:
+        raise ConfigError(
+            f"model.decoder.kind = {config.decoder.kind!r} writes symbols, and the target has none",
+            remedy="choose the head that fits it",
+        )
+    if symbols.spelling:
+        raise ConfigError(
+            "target.spelling: letters are only read", remedy="set it for the source alone"
+        )
+    own = token_vectors(reading if config.share_vocabulary else item_vectors(config, target))
+    if own is None:
+        raise ConfigError(
+            "model.share_vocabulary needs a source of symbols",
+            remedy="set model.share_vocabulary=false",
+        )
+    return own
 
 
 def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
@@ -36,6 +117,8 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
         raise _around_error()
     own = target_vectors(config, vectors, target)
     decoder = _decoder(config, encoder, own, target.count)
+    if decoder.sums_alignments:
+        _check_steps(encoder, f"model.decoder.kind = {config.decoder.kind!r}")
     return SequenceModel(encoder, decoder, _ctc_layer(config, encoder, target.count))
 
 
@@ -100,6 +183,16 @@ def _ctc_layer(config: ModelConfig, encoder: EncoderModule, symbols: int) -> CTC
             remedy="read sound, or set model.ctc=0",
         )
     return CTCLayer(states, symbols, share=config.ctc)
+
+
+def _check_steps(encoder: EncoderModule, setting: str) -> None:
+    """ConfigError where a source has no steps in the order of time or of a text."""
+    front = encoder.front_end
+    if front is not None and not (front.keeps_time or front.keeps_items):
+        raise ConfigError(
+            f"{setting} aligns symbols with steps in order, and a picture has none",
+            remedy="choose recurrent or transformer",
+        )
 
 
 def _forecast_model(

@@ -10,7 +10,7 @@ from seqloom.errors import DataError
 from seqloom.nn.attention.heads import HeadProjections
 from seqloom.nn.attention.local import Focus, Reach
 from seqloom.nn.attention.scores import ScoreFunction
-from seqloom.nn.tracing import is_traced
+from seqloom.nn.modules import is_traced
 
 __all__ = ["Attention", "AttentionSource"]
 

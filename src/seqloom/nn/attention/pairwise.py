@@ -15,7 +15,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from seqloom.nn.autograd_functions import apply_function
-from seqloom.nn.tracing import is_traced
+from seqloom.nn.modules import is_traced
 
 __all__ = ["PairNetwork", "ReluPairs", "TanhPairs", "score_pairs"]
 

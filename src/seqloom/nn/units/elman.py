@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from seqloom.config import UNITS, ElmanConfig
 from seqloom.nn.autograd_functions import apply_function
-from seqloom.nn.dropout import Dropout
+from seqloom.nn.modules import Dropout
 from seqloom.nn.units.initialization import (
     WeightInitialization,
     draw_input_weights,

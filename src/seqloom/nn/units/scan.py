@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.nn.tracing import is_traced, traced_scan
+from seqloom.nn.modules import is_traced, traced_scan
 from seqloom.nn.units.protocol import UnitState
 
 __all__ = [

@@ -13,11 +13,10 @@ from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
-from seqloom.search.limits import Limits
+from seqloom.search.limits import Limits, Phrase
 from seqloom.search.methods.sample import Sample
 from seqloom.search.protocol import Search, SearchDefaults
 from seqloom.search.results import Hypothesis, deduplicate
-from seqloom.search.rules import Phrase
 
 __all__ = ["MinimumRisk", "Utility", "pairwise_chrf"]
 

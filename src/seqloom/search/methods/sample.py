@@ -13,7 +13,7 @@ from seqloom.config.search_methods import SampleOptions
 from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.nn.counter_rng import hash_counter, uniforms
+from seqloom.nn.modules import hash_counter, uniforms
 from seqloom.randomness import key
 from seqloom.search.frontier import Continuations, Frontier
 from seqloom.search.limits import Limits

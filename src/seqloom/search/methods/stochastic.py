@@ -18,7 +18,7 @@ from seqloom.config.search_methods import StochasticOptions
 from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
-from seqloom.nn.counter_rng import gumbels, hash_counter
+from seqloom.nn.modules import gumbels, hash_counter
 from seqloom.randomness import key
 from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.limits import Limits

@@ -1,0 +1,89 @@
+"""What training gives back, as values, as text and in a notebook."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seqloom.display import Displayed
+from seqloom.drawing import notebook
+from seqloom.drawing.curves import Curves, fill_curves
+from seqloom.drawing.image_files import Drawing
+from seqloom.drawing.page import table
+from seqloom.drawing.views import text_of
+from seqloom.errors import RunError, SeqloomError
+from seqloom.runs.contents import best_step, load_config
+from seqloom.runs.progress import Progress, Validation
+from seqloom.store import RunDirectory
+from seqloom.tasks import task_of
+
+__all__ = ["TrainingResult", "not_validated"]
+
+
+@dataclass(frozen=True)
+class TrainingResult(Displayed):
+    """What `seqloom.train` gives back: where the run is and how good it became."""
+
+    run: Path
+    steps: int
+    seconds: float
+    best: Validation
+    diagnosis: str = ""  # what is wrong with it and what to try, if it has learnt nothing
+
+    @classmethod
+    def of(cls, directory: RunDirectory) -> "TrainingResult":
+        """What a finished run's own directory tells of it."""
+        step, latest = best_step(directory), directory.latest_checkpoint()
+        progress = Progress.from_dict((latest or step).progress())
+        best = next((each for each in progress.validations if each.step == step.number), None)
+        if best is None:
+            raise not_validated(directory)
+        last = {"event": "verdict", "step": progress.step}
+        verdicts = [each for each in directory.events() if last.items() <= each.items()]
+        sentence = str(verdicts[-1]["sentence"]) if verdicts else ""
+        return cls(directory.path, progress.step, progress.seconds, best, sentence)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**vars(self), "run": str(self.run), "best": vars(self.best)}
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What there is to say, each under its name."""
+        return [
+            ("run", str(self.run)),
+            ("updates", f"{self.steps:,} in {self.seconds / 60:.1f} minutes"),
+            ("best", f"step {self.best.step:,}: {self._held_out()}"),
+            *([("diagnosis", self.diagnosis)] if self.diagnosis else []),
+        ]
+
+    def _held_out(self) -> str:
+        """The best held-out results in words."""
+        directory = RunDirectory(self.run)
+        if directory.exists:
+            return task_of(load_config(directory)).describe_validation(self.best)
+        return ", ".join(f"{name} {value:.4g}" for name, value in self.best.scores.items())
+
+
+def not_validated(directory: RunDirectory) -> RunError:
+    """What is wrong with a run of which nothing was measured."""
+    return RunError("no step was validated", place=directory.path, remedy="remove it, train again")
+
+
+@text_of.register
+def result_text(result: TrainingResult, width: int = 80) -> str:
+    """A line for each fact."""
+    return "\n".join(f"{name}: {words}" for name, words in result.facts())
+
+
+@notebook.notebook_part.register
+def result_html(result: TrainingResult) -> str:
+    """The facts and, while the run is there, its learning curves."""
+    parts = [table((), result.facts())]
+    try:
+        curves = Curves.of(RunDirectory(result.run).events())
+    except SeqloomError:
+        return parts[0]
+    if curves.training or curves.held_out:
+        best = result.best.step
+        drawing = Drawing((), lambda figure, _: fill_curves(figure, curves, best))
+        parts.append(notebook.picture(drawing, "learning curves"))
+    return "\n".join(parts)

@@ -1,0 +1,102 @@
+"""`seqloom chat`: talk with a model that reads turns."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seqloom.cli.commands.predict import NoRepeatOption
+from seqloom.cli.data_options import RunArgument
+from seqloom.cli.search_options import SearchOptions
+from seqloom.cli.terminal import behave_as_filter, escape_newlines
+
+if TYPE_CHECKING:
+    from seqloom.prediction import Conversation
+
+__all__ = ["chat"]
+
+COMMANDS = "/reset forgets all, /undo the last turn and its reply, /quit ends"
+
+
+def chat(run: RunArgument, *, choice: SearchOptions, no_repeat: NoRepeatOption = 0) -> None:
+    """Talk with a model that reads turns; /reset, /undo and /quit are commands.
+
+    Through a pipe, each line in is a turn and each line out its reply.
+    """
+    from seqloom.api.load import load_text_predictor
+    from seqloom.prediction import Conversation, OutputOptions
+
+    model = load_text_predictor(run)
+    search = choice.search(model.config.search)
+    talk = Conversation(model, search, OutputOptions(no_repeat=no_repeat))
+    if sys.stdin.isatty():
+        _chat_interactively(talk, run)
+    else:
+        _chat_through_pipe(talk)
+
+
+def _chat_through_pipe(talk: "Conversation") -> None:
+    """One reply a line, at once; a blank turn has a blank one and is forgotten."""
+    from seqloom.data import read_lines
+
+    behave_as_filter()
+    for line in read_lines(None, max_line=talk.model.config.data.max_line):
+        if line.startswith("/"):
+            if _run_command(line, talk, lambda told: print(told, file=sys.stderr)):
+                return
+        elif not line.strip():
+            print(flush=True)
+        else:
+            *_, whole = talk.reply(line)
+            print(escape_newlines(whole), flush=True)
+
+
+def _chat_interactively(talk: "Conversation", run: Path) -> None:
+    """A prompt, and replies that appear as they are decided."""
+    from rich.console import Console
+
+    with suppress(ImportError):
+        import_module("readline")  # makes the prompt's line one that can be edited
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"{run}: {COMMANDS}", style="dim", markup=False)
+    with suppress(EOFError, KeyboardInterrupt):
+        while True:
+            line = console.input("[bold]you>[/] ")
+            if line.startswith("/"):
+                if _run_command(
+                    line, talk, lambda told: console.print(told, style="dim", markup=False)
+                ):
+                    return
+            elif line.strip():
+                for piece in _increments(talk.reply(line)):
+                    console.print(piece, end="", markup=False, style="cyan")
+                    console.file.flush()
+                console.print()
+
+
+def _increments(texts: Iterator[str]) -> Iterator[str]:
+    """What each text adds to what was shown; the last is shown whole, if need be on a new line."""
+    shown = text = ""
+    for text in texts:
+        if text.startswith(shown) and not text.endswith("\ufffd"):
+            yield text[len(shown) :]
+            shown = text
+    if shown != text:
+        yield text[len(shown) :] if text.startswith(shown) else f"\n{text}"
+
+
+def _run_command(line: str, talk: "Conversation", tell: Callable[[str], None]) -> bool:
+    """Do what a command says; whether it was the last."""
+    match line.strip():
+        case "/quit":
+            return True
+        case "/reset":
+            talk.reset()
+        case "/undo":
+            if not talk.undo():
+                tell("there is nothing to undo")
+        case other:
+            tell(f"there is no command {other}: {COMMANDS}")
+    return False

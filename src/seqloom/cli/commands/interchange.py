@@ -1,0 +1,65 @@
+"""`export` and `import`: models for other programs, and from them."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import typer
+
+from seqloom.cli.data_options import RunArgument
+from seqloom.cli.option_groups import OptionGroup
+
+__all__ = ["export", "import_run"]
+
+
+@dataclass(frozen=True)
+class RuntimeChoice(OptionGroup):
+    """The runtime that a model is written for, out of all that are registered."""
+
+    is_late: ClassVar[bool] = True
+
+    to: str
+
+    @classmethod
+    def parameters(cls) -> list[inspect.Parameter]:
+        from seqloom.config import RUNTIMES
+
+        lines = (f"{kind}: {inspect.getdoc(options)}" for kind, options in RUNTIMES)
+        told = typer.Option("--to", help=" ".join(lines))
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return [inspect.Parameter("to", keyword, annotation=Annotated[str, told])]
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> "RuntimeChoice":
+        return cls(values["to"])
+
+
+def export(
+    run: RunArgument,
+    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="where it is written")],
+    check: Annotated[
+        Path | None, typer.Option("--check", metavar="FILE", help="inputs to compare outputs on")
+    ] = None,
+    *,
+    runtime: RuntimeChoice,
+) -> None:
+    """Write a model for another runtime, and check that it gives the same outputs there."""
+    from seqloom.api.interchange import export as run_export
+
+    agreement = run_export(run, output, to=runtime.to, check=check)
+    print(f"{output}: written for {runtime.to}; {agreement}")
+
+
+def import_run(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="a Marian-type checkpoint with model.safetensors")
+    ],
+    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="the run that is made of it")],
+) -> None:
+    """Make a run of a model that Hugging Face transformers saved."""
+    from seqloom.api.interchange import import_run as make_run
+
+    path = make_run(folder, run)
+    print(f"{path}: imported; use it with: seqloom predict {path}")

@@ -1,0 +1,204 @@
+"""The attention of every layer and head, to the source and to a layer's own sequence (S4.6, S9)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seqloom.display import Displayed
+from seqloom.errors import ConfigError
+from seqloom.explanations.attention_map import AttentionMap
+from seqloom.explanations.explained_output import ExplainedOutput
+from seqloom.explanations.media import MediaAttention
+from seqloom.explanations.parts import pooling_of
+from seqloom.explanations.plain_values import round_values
+from seqloom.explanations.tracing import AttentionTrace, Trace, trace_output
+from seqloom.model import Network
+from seqloom.prediction import Predictor
+from seqloom.remedies import Remedy, Setting
+
+__all__ = [
+    "ATTENTION_KINDS",
+    "Attentions",
+    "HeadMaps",
+    "LayerAttention",
+    "attention_from_trace",
+    "attention_of",
+    "attention_over_media",
+    "attribute_by_attention",
+    "cross_map",
+    "layer_maps",
+]
+
+ATTENTION_KINDS = {
+    "cross": ("decoder", "cross"),
+    "encoder": ("encoder", "self"),
+    "decoder": ("decoder", "self"),
+}  # who attends: the decoder to the source, or a side to itself
+
+
+@dataclass(frozen=True, eq=False)
+class LayerAttention:
+    """The weights of one layer: (H, T, S), each row of which sums to 1."""
+
+    kind: str  # cross, encoder or decoder
+    layer: int  # from 1
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    weights: np.ndarray
+
+    def mean(self) -> AttentionMap:
+        """The average over heads."""
+        return AttentionMap(self.columns, self.rows, self.weights.mean(axis=0))
+
+    def head(self, number: int) -> AttentionMap:
+        """One head, counted from 1."""
+        if not 1 <= number <= len(self.weights):
+            raise ConfigError(
+                f"layer {self.layer} has {len(self.weights)} heads and no head {number}",
+                remedy=f"choose 1 to {len(self.weights)}",
+            )
+        return AttentionMap(self.columns, self.rows, self.weights[number - 1])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "of": self.kind,
+            "layer": self.layer,
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "weights": round_values(self.weights),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Attentions:
+    """All attention weights of one input and its output; none where the model has no attention."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    layers: tuple[LayerAttention, ...]
+
+    @classmethod
+    def from_trace(cls, found: Trace) -> "Attentions":
+        """The attention of a trace."""
+        layers = tuple(_layer_attention(look) for look in found.attention_traces)
+        return cls(found.output.source, found.output.target, layers)
+
+    def select_layers(self, kind: str = "cross") -> tuple[LayerAttention, ...]:
+        """The layers of one kind, the lowest first; ConfigError where there are none."""
+        if kind not in ATTENTION_KINDS:
+            raise ConfigError(
+                f"attention of {kind!r}", remedy=f"choose {', '.join(ATTENTION_KINDS)}"
+            )
+        layers = tuple(layer for layer in self.layers if layer.kind == kind)
+        if not layers:
+            if not self.layers:
+                raise ConfigError(
+                    "this model has no attention",
+                    remedy=Remedy("see with {} what mattered", Setting("show", "gradients")),
+                )
+            raise ConfigError(
+                f"this model has no {_describe_kind(kind)}",
+                remedy=f"look at {' or '.join(self.kinds)}",
+            )
+        return layers
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of attention in this model, the one shown by default first."""
+        return tuple(
+            name for name in ATTENTION_KINDS if any(layer.kind == name for layer in self.layers)
+        )
+
+    def select_map(
+        self, kind: str = "cross", *, layer: int | None = None, head: int | None = None
+    ) -> AttentionMap:
+        """One map: of a layer, the last if none is named; of a head, or the mean over heads."""
+        layers = self.select_layers(kind)
+        numbers = [each.layer for each in layers]
+        if layer is not None and layer not in numbers:
+            raise ConfigError(
+                f"there is no layer {layer} with {_describe_kind(kind)}",
+                remedy=f"choose {', '.join(map(str, numbers))}",
+            )
+        found = layers[-1 if layer is None else numbers.index(layer)]
+        return found.mean() if head is None else found.head(head)
+
+    def head_maps(self, kind: str = "cross") -> "HeadMaps":
+        """Every layer and head of one kind, side by side."""
+        return HeadMaps(self.select_layers(kind))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "source": list(self.source),
+            "target": list(self.target),
+            "layers": [layer.as_dict() for layer in self.layers],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class HeadMaps(Displayed):
+    """Layers of one kind, a picture for each of their heads."""
+
+    layers: tuple[LayerAttention, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"layers": [layer.as_dict() for layer in self.layers]}
+
+
+def attention_of(model: Predictor, said: ExplainedOutput) -> Attentions:
+    """The weights of every layer and head while the model gives this output."""
+    return Attentions.from_trace(trace_output(model.network, said))
+
+
+def attention_over_media(
+    model: Predictor, said: ExplainedOutput, *, layer: int | None = None, head: int | None = None
+) -> MediaAttention:
+    """Attention over the picture, recording or video that the model read for this output."""
+    return attention_from_trace(trace_output(model.network, said), layer=layer, head=head)
+
+
+def attention_from_trace(
+    found: Trace, *, layer: int | None = None, head: int | None = None
+) -> MediaAttention:
+    """The same from a trace; ConfigError where the model has no such attention."""
+    weights = Attentions.from_trace(found).select_map(layer=layer, head=head).weights
+    return found.output.attention_over_source(weights)
+
+
+def _layer_attention(look: AttentionTrace) -> LayerAttention:
+    of = next(name for name, what in ATTENTION_KINDS.items() if what == (look.side, look.kind))
+    return LayerAttention(of, look.layer, look.rows, look.columns, look.weights.double().numpy())
+
+
+def _describe_kind(kind: str) -> str:
+    return "attention to the source" if kind == "cross" else f"self-attention in the {kind}"
+
+
+def cross_map(found: Trace) -> AttentionMap | None:
+    """The last layer's mean attention to the source, where there is any."""
+    maps = layer_maps(found, "cross")
+    return maps[-1] if maps else None
+
+
+def layer_maps(found: Trace, kind: str) -> list[AttentionMap]:
+    """Each layer's mean attention of one kind."""
+    return [
+        _layer_attention(look).mean()
+        for look in found.attention_traces
+        if (look.side, look.kind) == ATTENTION_KINDS[kind]
+    ]
+
+
+def attribute_by_attention(network: Network, found: Trace) -> np.ndarray | None:
+    """Weights over the source and then over what the decoder read, for each output.
+
+    None where the source is not symbols, or the model has no attention that tells.
+    """
+    if found.output.feature_groups is not None:
+        return None
+    maps = {kind: layer_maps(found, kind) for kind in ATTENTION_KINDS}
+    return found.output.attention_over_inputs(maps, pooling_of(network))

@@ -1,0 +1,158 @@
+"""What explanations ask of a network's parts, answered by tables of their classes.
+
+This is the only module of explain/ that knows the classes of nn/ and model/ one by one. Each
+function states a question; where a part learns to answer it itself, its table here goes.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from seqloom.explanations.instrumented_copy import find_parts
+from seqloom.model import Network
+from seqloom.model.ctc import NextSymbolSteps
+from seqloom.model.encoders import ReversedEncoder
+from seqloom.model.front_ends import PictureFrontEnd
+from seqloom.model.heads import (
+    BlanksHead,
+    CodePool,
+    MaximumPool,
+    MeanPool,
+    TagsHead,
+)
+from seqloom.nn.attention import Attention
+from seqloom.nn.embedding import (
+    CharacterCNNVectors,
+    Embedding,
+    OneHot,
+    WordDropout,
+)
+from seqloom.nn.positions import Positions, Rotary, sinusoids
+from seqloom.nn.token_mixing import SelfAttention, SimpleAttention
+from seqloom.nn.transformer import CrossAttention
+
+__all__ = [
+    "AttentionKind",
+    "Pooling",
+    "SourceOrder",
+    "attention_kind",
+    "makes_token_vectors",
+    "output_part",
+    "picture_front_end",
+    "pooling_of",
+    "position_kind",
+    "position_table",
+    "reading_order",
+]
+
+Answer = TypeVar("Answer")
+AttentionKind = Literal["cross", "self"]
+Pooling = Literal["last", "mean", "maximum", "each", "around", "all"]
+"""What a head sees: one pooled state, each position, those beside each position, or all states."""
+
+ATTENTION: dict[type, AttentionKind] = {
+    SelfAttention: "self",
+    SimpleAttention: "self",
+    CrossAttention: "cross",
+    Attention: "cross",
+    NextSymbolSteps: "cross",
+}
+TOKEN_VECTORS: dict[type, bool] = {
+    Embedding: True, OneHot: True, CharacterCNNVectors: True, WordDropout: True,
+}  # fmt: skip
+POOLS: dict[type, tuple[Pooling, str]] = {
+    CodePool: ("last", "last state"),
+    MeanPool: ("mean", "mean of states"),
+    MaximumPool: ("maximum", "largest of states"),
+}
+
+
+def _answer(table: Mapping[type, Answer], part: object) -> Answer | None:
+    """The row of a part's class, or of the nearest class it derives from."""
+    return next((table[kind] for kind in type(part).__mro__ if kind in table), None)
+
+
+def attention_kind(module: nn.Module) -> AttentionKind | None:
+    """Whether a module attends to the source or to its own sequence; None where it does neither."""
+    return _answer(ATTENTION, module)
+
+
+def makes_token_vectors(module: nn.Module) -> bool:
+    """Whether a module turns tokens into vectors."""
+    return _answer(TOKEN_VECTORS, module) is not None
+
+
+class SourceOrder(NamedTuple):
+    """The order in which an encoder reads its source, and in which it hands its states over."""
+
+    backward: bool = False
+    closing: int = 0  # items at the end that stay there
+    memory_backward: bool = False
+
+    def arrange(self, items: Any) -> Any:
+        """Items (a tuple, or a tensor) as they are read."""
+        return _flip(items, len(items) - self.closing) if self.backward else items
+
+    def arrange_memory(self, items: Any) -> Any:
+        """Items as their states are handed over."""
+        return _flip(items, len(items) - self.closing) if self.memory_backward else items
+
+
+def _flip(items: Any, count: int) -> Any:
+    order = [*reversed(range(count)), *range(count, len(items))]
+    return items[order] if hasattr(items, "index_select") else tuple(items[i] for i in order)
+
+
+def reading_order(network: Network) -> SourceOrder:
+    """How a network's encoder goes through its source."""
+    for _, encoder in find_parts(network, ReversedEncoder):
+        return SourceOrder(backward=True, closing=encoder.closing, memory_backward=encoder.turned)
+    return SourceOrder()
+
+
+def output_part(network: Network) -> Any:
+    """The decoder of a network that writes, or the head of one that does not."""
+    return getattr(network, "head", None) or network.decoder
+
+
+def pooling_of(network: Network) -> Pooling:
+    """What the head of a network sees of the encoder's states."""
+    return _pooling(network)[0]
+
+
+def _pooling(network: Network) -> tuple[Pooling, str]:
+    head = output_part(network)
+    known = _answer(POOLS, getattr(head, "pool", None))
+    if known is not None:
+        return known
+    each = _answer({TagsHead: True, BlanksHead: True}, head)
+    around = getattr(head, "around", False)
+    return ("around" if around else "each" if each else "all"), "all states"
+
+
+def picture_front_end(network: Network) -> PictureFrontEnd | None:
+    """What turns pictures into vectors, where a network reads pictures."""
+    return next((front for _, front in find_parts(network, PictureFrontEnd)), None)
+
+
+def position_kind(kind: Positions | Rotary) -> str | None:
+    """How positions are told apart, in words; None where they are not."""
+    told: str = kind.description
+    return told or None
+
+
+@torch.no_grad()
+def position_table(kind: Any, width: int, count: int) -> np.ndarray:
+    """What tells the first `count` positions apart, for token vectors of this width.
+
+    That is the vector added or appended; of a joint map, what it makes of a vector of zeros.
+    """
+    if hasattr(kind, "rotate"):
+        return sinusoids(torch.arange(1, count + 1), kind.head_width).double().numpy()
+    like = next(kind.parameters(), torch.zeros(0))
+    made = kind(torch.zeros(1, count, width, dtype=like.dtype), torch.arange(count)[None])[0]
+    table: np.ndarray = made[:, width if kind.appends else 0 :].double().numpy()
+    return table

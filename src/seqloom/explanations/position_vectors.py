@@ -1,0 +1,98 @@
+"""How a model tells positions apart: their vectors, and how far neighbours are apart (S5.3, S9)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from seqloom.display import Displayed
+from seqloom.errors import ConfigError
+from seqloom.explanations.instrumented_copy import find_parts, side_of
+from seqloom.explanations.parts import picture_front_end, position_kind, position_table
+from seqloom.explanations.plain_values import round_values
+from seqloom.model import Network
+from seqloom.model.transformer import PositionalEmbedding
+from seqloom.nn.positions import Rotary
+from seqloom.remedies import Remedy, Setting
+
+__all__ = ["PositionMap", "PositionMaps", "position_maps"]
+
+GRID_NAMES = {
+    "cells": "row and column",
+    "columns": "the column",
+}  # by the grids that tell cells apart
+COUNT = 100  # positions shown
+
+
+@dataclass(frozen=True, eq=False)
+class PositionMap:
+    """The vector of each position from the first on, (N, P)."""
+
+    side: str
+    kind: str
+    table: np.ndarray
+
+    def neighbor_distances(self) -> np.ndarray:
+        """‖r_{t+1} − r_t‖ for each pair of neighbours."""
+        sizes: np.ndarray = np.linalg.norm(np.diff(self.table, axis=0), axis=1)
+        return sizes
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        plain = {"side": self.side, "kind": self.kind}
+        return {
+            **plain,
+            "table": round_values(self.table),
+            "steps": round_values(self.neighbor_distances()),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PositionMaps(Displayed):
+    """The positions of each side of a model that has them."""
+
+    maps: tuple[PositionMap, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"positions": [each.as_dict() for each in self.maps]}
+
+
+def position_maps(network: Network, count: int = COUNT) -> PositionMaps:
+    """The positions of every Transformer in a model, and of the cells of its pictures.
+
+    ConfigError where it has none.
+    """
+    maps = list(_picture_positions(network))
+    for name, embed in find_parts(network, PositionalEmbedding):
+        side = side_of(name)
+        kinds: list[Any] = [embed.positions]
+        kinds += [part for path, part in find_parts(network, Rotary) if side_of(path) == side]
+        for kind in kinds:
+            words = position_kind(kind)
+            if words is not None:
+                table = position_table(kind, embed.embedding.width, count)
+                maps.append(PositionMap(side, words, table))
+                break
+    if not maps:
+        raise ConfigError(
+            "this model has no positions to look at, as it is no Transformer or its positions are "
+            "'none'",
+            remedy=Remedy("see with {} what a recurrent model keeps", Setting("show", "flow")),
+        )
+    return PositionMaps(tuple(maps))
+
+
+@torch.no_grad()
+def _picture_positions(network: Network) -> Iterator[PositionMap]:
+    """What tells the cells of a picture apart, row by row from the upper left."""
+    front = picture_front_end(network)
+    if front is not None and front.vectors.grid in GRID_NAMES:
+        like = next(front.parameters())
+        pixels = front.pictures.pixels
+        picture = like.new_zeros(1, pixels.channels, pixels.height, pixels.width)
+        table = front.vectors(torch.zeros_like(front.convolutions(picture)))[0]
+        kind = f"sines and cosines of {GRID_NAMES[front.vectors.grid]}, added"
+        yield PositionMap("picture", kind, table.double().numpy())

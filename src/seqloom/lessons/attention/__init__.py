@@ -1,0 +1,19 @@
+"""Lessons on attention: one step, matrices, heads, scores."""
+
+from seqloom.lessons.attention import (
+    attention_by_length,
+    attention_heads,
+    attention_matrix,
+    attention_step,
+    causal_weights,
+    score_functions,
+)
+
+__all__ = [
+    "attention_by_length",
+    "attention_heads",
+    "attention_matrix",
+    "attention_step",
+    "causal_weights",
+    "score_functions",
+]

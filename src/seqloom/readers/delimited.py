@@ -1,0 +1,218 @@
+"""Tables of plain text: the first line may name the columns, and fixes how many there are.
+
+TSV: a tab always parts two cells. There is no quoting, since sentences hold quotes.
+
+CSV: quoted as spreadsheets do it.
+
+A quote opens a cell only at its start, `""` stands for one quote, a line end inside quotes is part
+of the text, and the place of a record is the line it starts on.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from seqloom.config import DataConfig
+from seqloom.errors import DataError
+from seqloom.readers.lines import (
+    LONGEST_LINE,
+    Fault,
+    FileLocation,
+    Reason,
+    expand_sound,
+    map_lines,
+    text_lines,
+)
+from seqloom.readers.reader import READERS, ColumnSelection, FileReader, Header, Record
+from seqloom.remedies import either
+
+__all__ = [
+    "CsvReader",
+    "TsvReader",
+    "csv_records",
+    "row_record",
+    "select_cells",
+    "tsv_records",
+]
+
+
+def select_cells(
+    records: Iterable[Record | Fault], config: DataConfig, *, cure: str
+) -> Iterator[Record | Fault]:
+    """The wanted cells of each record; the first one fixes how many cells there are.
+
+    `cure` is what to do about a row that has another number of them.
+    """
+    selector = _CellSelector(ColumnSelection.of(config), cure)
+    empty = True
+    for each in expand_sound(records, selector.select):
+        empty = False
+        yield each
+    if empty:
+        selector.check_rows()
+
+
+class _CellSelector:
+    """Picks cells as the first record settles it."""
+
+    def __init__(self, wanted: ColumnSelection, cure: str) -> None:
+        self._wanted = wanted
+        self._cure = cure
+        self._header: Header | None = None
+        self._file = ""
+
+    def select(self, record: Record) -> Iterator[Record | Fault]:
+        """The wanted cells, unless the record names the columns."""
+        place, cells = record
+        header = self._header
+        if header is None:
+            header = self._header = Header.from_first_line(self._wanted, cells, place)
+            self._file = place.file
+            if header.names:
+                return
+        if len(cells) != header.width:
+            problem = f"expected {header.width} columns, found {len(cells)}"
+            yield Fault(Reason.COLUMNS, place, problem, self._cure)
+        else:
+            yield Record(place, [cells[column] for column in header.columns])
+
+    def check_rows(self) -> None:
+        """DataError where nothing but a header was read."""
+        if self._header is not None and self._header.names:
+            raise DataError(
+                "holds a header and no rows", place=self._file, remedy="add rows below it"
+            )
+
+
+def row_record(place: FileLocation, cells: list[str]) -> Record | Fault:
+    """The record of a row; the fault of one that is blank."""
+    if len(cells) == 1 and not cells[0].strip():
+        return Fault(Reason.BLANK, place, "the line is blank", "remove it")
+    return Record(place, cells)
+
+
+@READERS.part("tsv")
+class TsvReader(FileReader):
+    """Reads TSV files."""
+
+    def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+        """The wanted cells of each line."""
+        records = tsv_records(text_lines(path, max_line=config.max_line), str(path))
+        return select_cells(records, config, cure="write tabs inside a text as spaces")
+
+    def preview(self, path: Path) -> Iterator[Record | Fault]:
+        """All cells of each line."""
+        return tsv_records(text_lines(path, max_line=LONGEST_LINE), str(path))
+
+
+def tsv_records(lines: Iterable[str | Fault], file: str) -> Iterator[Record | Fault]:
+    """One record for each line."""
+    return map_lines(lines, file, lambda line, place: row_record(place, line.split("\t")))
+
+
+@READERS.part("csv")
+class CsvReader(FileReader):
+    """Reads CSV files."""
+
+    def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
+        """The wanted cells of each row."""
+        lines = text_lines(path, max_line=config.max_line)
+        records = csv_records(lines, str(path), max_line=config.max_line)
+        return select_cells(records, config, cure="put texts with commas in double quotes")
+
+    def preview(self, path: Path) -> Iterator[Record | Fault]:
+        """All cells of each row."""
+        lines = text_lines(path, max_line=LONGEST_LINE)
+        return csv_records(lines, str(path), max_line=LONGEST_LINE)
+
+
+def csv_records(
+    lines: Iterable[str | Fault], file: str, *, max_line: int
+) -> Iterator[Record | Fault]:
+    """One record for each row, which may take several lines; a quote left open is an error."""
+    row: _OpenRow | None = None
+    for number, line in enumerate(lines, 1):
+        if row is None and isinstance(line, str) and '"' not in line:
+            yield row_record(FileLocation(file, number), line.split(","))
+            continue
+        row = row or _OpenRow(FileLocation(file, number), max_line)
+        row.read(line)
+        if not row.in_quotes:
+            yield row.result()
+            row = None
+    if row is not None:
+        raise row.open_quote("never closed")
+
+
+@dataclass
+class _OpenRow:
+    """A CSV row while its lines come in; reading is linear in their length."""
+
+    place: FileLocation
+    max_line: int
+    length: int = 0
+    in_quotes: bool = False
+    cells: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    fault: Fault | None = None
+
+    def read(self, line: str | Fault) -> None:
+        """Take one more line in; a faulty one spoils the row but not the knowledge of its end."""
+        if isinstance(line, Fault):
+            if line.text is None:
+                remedy = either(line.remedy, "save the file as TSV")
+                raise DataError(line.problem, place=line.place, remedy=remedy)
+            self.fault = self.fault or line
+            line = line.text
+        self.length += len(line) + 1
+        if self.length > self.max_line + 1:
+            raise self.open_quote(f"not closed within {self.max_line:,} characters")
+        if self.in_quotes:
+            self.parts.append("\n")
+        position = 0
+        while position <= len(line):
+            position = (
+                self._read_quoted(line, position)
+                if self.in_quotes
+                else self._read_bare(line, position)
+            )
+
+    def result(self) -> Record | Fault:
+        """The finished row."""
+        return self.fault or row_record(self.place, self.cells)
+
+    def open_quote(self, how: str) -> DataError:
+        """A quote swallows what follows it, so no later row can be trusted."""
+        cure = "close it, double it, or save the file as TSV, where quotes are plain text"
+        return DataError(f"a quote in this row is {how}", place=self.place, remedy=cure)
+
+    def _read_bare(self, line: str, start: int) -> int:
+        """Read a cell from its start, or what follows a closing quote; the next position."""
+        if not self.parts and line.startswith('"', start):
+            self.in_quotes = True
+            self.parts.append("")
+            return start + 1
+        end = line.find(",", start)
+        end = len(line) if end < 0 else end
+        if self.parts and end > start:
+            problem = "text follows a closing quote"
+            self.fault = self.fault or Fault(
+                Reason.QUOTE, self.place, problem, "double the quotes inside a text"
+            )
+        self.parts.append(line[start:end])
+        self.cells.append("".join(self.parts))
+        self.parts = []
+        return end + 1
+
+    def _read_quoted(self, line: str, start: int) -> int:
+        """Read up to the closing quote, a doubled quote or the line's end; the next position."""
+        end = line.find('"', start)
+        if end < 0:
+            self.parts.append(line[start:])
+            return len(line) + 1
+        self.parts.append(line[start:end])
+        if line.startswith('"', end + 1):
+            self.parts.append('"')
+            return end + 2
+        self.in_quotes = False
+        return end + 1

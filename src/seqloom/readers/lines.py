@@ -1,0 +1,401 @@
+"""From a path to lines of text: bytes split on `\\n` only, strict UTF-8, every oddity named.
+
+One item comes out for each physical line, a `str` or a `Fault`, so a caller's count is the file's.
+A fault of the whole file (missing, UTF-16, cut-off gzip) is a `DataError` whatever the options say.
+"""
+
+import codecs
+import difflib
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+
+from seqloom.errors import DataError, RowError
+from seqloom.remedies import FileLocation, Phrase, Setting, either
+
+__all__ = [
+    "LONGEST_LINE",
+    "READ_ERRORS",
+    "Fault",
+    "FileLocation",
+    "Reason",
+    "check_file",
+    "count_lines",
+    "dispatch",
+    "expand_lines",
+    "expand_sound",
+    "file_name",
+    "first_fault",
+    "map_lines",
+    "map_sound",
+    "open_binary",
+    "open_text",
+    "read_error",
+    "sound_items",
+    "split_faults",
+    "text_lines",
+]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Reason(StrEnum):
+    """Why a row cannot be used."""
+
+    ALIGNMENT = "not one tag for each token or step"
+    BLANK = "blank line"
+    COLUMNS = "wrong number of columns"
+    EMPTY_SOURCE = "empty source"
+    EMPTY_TARGET = "empty target"
+    ENCODING = "not valid Unicode"
+    FUZZY = "fuzzy translation"
+    JSON = "not valid JSON"
+    LANGUAGE = "no text in a language that is asked for"
+    LONG_LINE = "line too long"
+    LONG_SOURCE = "more source tokens than data.max_source"
+    LONG_TARGET = "more target tokens than data.max_target"
+    MISSING = "column missing"
+    NUL = "NUL character"
+    OBSOLETE = "obsolete entry"
+    ORDER = "words out of order"
+    OUTSIDE = "file outside of the data's folder"
+    QUOTE = "text after a closing quote"
+    REPLY = "dialog without a reply"
+    TIME = "time that does not follow the one before"
+    TURN = "turn that is not text"
+    TYPE = "value that is not text"
+    UNSPLIT = "too long, and source and target cannot be split in step"
+    UNTRANSLATED = "no translation yet"
+    VALUE = "value that its column cannot hold"
+    WEIGHT = "weight that is not a number of 0 or more"
+
+    @property
+    def is_benign(self) -> bool:
+        """Whether such rows are part of a sound file, and passed by however strict one is."""
+        return self in {Reason.FUZZY, Reason.LANGUAGE, Reason.OBSOLETE, Reason.UNTRANSLATED}
+
+    @property
+    def is_length(self) -> bool:
+        """Whether such rows are longer than a model takes."""
+        return self in {Reason.LONG_SOURCE, Reason.LONG_TARGET, Reason.UNSPLIT}
+
+
+class Fault(NamedTuple):
+    """One row that cannot be used: an error when strict, a count when bad rows are skipped.
+
+    `text` is the line as far as it can be read, for the quotes in it; None where they are unknown.
+    """
+
+    reason: Reason
+    place: FileLocation
+    problem: str
+    remedy: Phrase = ""
+    text: str | None = ""
+
+    def error(self) -> RowError:
+        """What stops a strict reading; such rows can be skipped."""
+        skip = Setting("data.skip_bad", True)
+        return RowError(self.problem, place=self.place, remedy=either(self.remedy, "pass {}", skip))
+
+    def final_error(self) -> DataError:
+        """What stops a reading that cannot do without the row."""
+        return DataError(self.problem, place=self.place, remedy=self.remedy)
+
+
+def map_sound(
+    items: Iterable[Item | Fault], change: Callable[[Item], Result | Fault]
+) -> Iterator[Result | Fault]:
+    """What `change` makes of each item; faults stay as they are."""
+    for item in items:
+        yield item if isinstance(item, Fault) else change(item)
+
+
+def expand_sound(
+    items: Iterable[Item | Fault], change: Callable[[Item], Iterable[Result | Fault]]
+) -> Iterator[Result | Fault]:
+    """All that `change` makes of each item; faults stay as they are."""
+    for item in items:
+        if isinstance(item, Fault):
+            yield item
+        else:
+            yield from change(item)
+
+
+def map_lines(
+    lines: Iterable[str | Fault], file: str, change: Callable[[str, FileLocation], Result | Fault]
+) -> Iterator[Result | Fault]:
+    """What `change` makes of each line of a file and its place; faults stay as they are."""
+    for number, line in enumerate(lines, 1):
+        yield line if isinstance(line, Fault) else change(line, FileLocation(file, number))
+
+
+def expand_lines(
+    lines: Iterable[str | Fault],
+    file: str,
+    change: Callable[[str, FileLocation], Iterable[Result | Fault]],
+) -> Iterator[Result | Fault]:
+    """All that `change` makes of each line of a file and its place; faults stay as they are."""
+    for number, line in enumerate(lines, 1):
+        if isinstance(line, Fault):
+            yield line
+        else:
+            yield from change(line, FileLocation(file, number))
+
+
+def dispatch(
+    items: Iterable[Item | Fault], take: Callable[[Item], None], refuse: Callable[[Fault], None]
+) -> None:
+    """Give each item to `take`, and each fault to `refuse`, in order."""
+    for item in items:
+        if isinstance(item, Fault):
+            refuse(item)
+        else:
+            take(item)
+
+
+def split_faults(items: Iterable[Item | Fault]) -> Iterator[tuple[Item | None, Fault | None]]:
+    """Each item, or None and the fault that stands in its place."""
+    for item in items:
+        yield (None, item) if isinstance(item, Fault) else (item, None)
+
+
+def sound_items(items: Iterable[Item | Fault]) -> Iterator[Item]:
+    """The items without the faults."""
+    return (item for item in items if not isinstance(item, Fault))
+
+
+def first_fault(items: Iterable[Item | Fault]) -> Fault | None:
+    """The first fault, if there is one."""
+    return next((item for item in items if isinstance(item, Fault)), None)
+
+
+ByteStream: TypeAlias = "io.BufferedReader[Any]"
+
+GZIP = b"\x1f\x8b"
+HEAD = 8_192
+LONGEST_LINE = 1_000_000  # bytes, where no option says otherwise
+CHUNK = 1 << 20
+ENCODINGS = {  # UTF-32 first: its little-endian mark begins like that of UTF-16
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+SIGNATURES = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"PAR1": "a Parquet file",
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"%PDF": "a PDF document",
+    b"BZh": "bzip2 data",
+    b"\xfd7zXZ": "xz data",
+    b"\x28\xb5\x2f\xfd": "Zstandard data",
+    b"SQLite format 3": "an SQLite database",
+}
+READ_ERRORS = (EOFError, OSError, zlib.error)
+CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
+
+
+def check_file(path: Path) -> None:
+    """Refuse whatever is not a regular file, and suggest the nearest name for a missing one."""
+    if path.is_dir():
+        raise DataError("is a folder", place=path, remedy="name a file in it")
+    if not path.exists():
+        raise DataError("no such file", place=path, remedy=_suggestion(path))
+    if not path.is_file():
+        raise DataError("is not a regular file", place=path, remedy="copy its contents into one")
+
+
+@contextmanager
+def open_binary(path: Path | None) -> Iterator[ByteStream]:
+    """The bytes of a file, unpacked if gzipped; None is standard input."""
+    name = file_name(path)
+    with _source(path) as raw:
+        head = _peek(raw, name)
+        if path is not None and path.suffix == ".gz" and head and not head.startswith(GZIP):
+            raise DataError(
+                "is not gzip data though its name ends in .gz", place=name, remedy="rename it"
+            )
+        packed = head.startswith(GZIP)
+        yield cast(ByteStream, gzip.GzipFile(fileobj=raw)) if packed else raw
+
+
+@contextmanager
+def open_text(path: Path | None) -> Iterator[ByteStream]:
+    """The bytes of a text file, unpacked if gzipped and past its byte-order mark; None is stdin."""
+    name = file_name(path)
+    with open_binary(path) as stream:
+        head = _peek(stream, name)
+        _refuse_other_kinds(name, head)
+        if head.startswith(codecs.BOM_UTF8):
+            stream.read(len(codecs.BOM_UTF8))
+        yield stream
+
+
+def text_lines(path: Path | None, *, max_line: int) -> Iterator[str | Fault]:
+    """Each physical line without its end (`\\n` or `\\r\\n`), or what makes it unusable."""
+    name = file_name(path)
+    number = 0
+    with open_text(path) as stream:
+        while True:
+            number += 1
+            try:
+                raw = stream.readline(max_line + 2)
+                complete = raw.endswith(b"\n") or len(raw) < max_line + 2
+                quotes = not complete and _skip_to_end_of_line(stream)
+            except READ_ERRORS as error:
+                raise read_error(error, f"{name}:{number}") from None
+            if not raw:
+                return
+            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+            if not complete or len(raw) > max_line:
+                yield _too_long(FileLocation(name, number), max_line, quotes=quotes or b'"' in raw)
+            else:
+                yield _decode(raw, name, number)
+
+
+def count_lines(path: Path) -> int:
+    """How many items `text_lines` will give, from the line ends alone."""
+    count, last = 0, b"\n"
+    with open_text(path) as stream:
+        while True:
+            try:
+                chunk = stream.read(CHUNK)
+            except READ_ERRORS as error:
+                raise read_error(error, f"{path}:{count + 1}") from None
+            if not chunk:
+                return count + (last != b"\n")
+            count, last = count + chunk.count(b"\n"), chunk[-1:]
+
+
+def file_name(path: Path | None) -> str:
+    """What errors call a file, or standard input for None."""
+    return "standard input" if path is None else str(path)
+
+
+@contextmanager
+def _source(path: Path | None) -> Iterator[ByteStream]:
+    if path is None:
+        yield cast(ByteStream, sys.stdin.buffer)
+        return
+    if path.is_dir() or not path.exists():
+        check_file(path)
+    try:
+        stream = cast(ByteStream, path.open("rb", buffering=CHUNK))
+    except OSError as error:
+        raise DataError(
+            f"cannot be opened ({error.strerror})", place=path, remedy="check it"
+        ) from None
+    with stream:
+        yield stream
+
+
+def _peek(stream: ByteStream, name: str) -> bytes:
+    """The first bytes, which stay to be read; no more than have arrived where it is a pipe."""
+    try:
+        return stream.peek(HEAD)[:HEAD]
+    except READ_ERRORS as error:
+        raise read_error(error, name) from None
+
+
+def read_error(error: Exception, place: str) -> DataError:
+    """What went wrong while bytes came in, in one sentence."""
+    match error:
+        case EOFError():
+            return DataError(
+                "the gzip data is cut off here", place=place, remedy="copy the file again"
+            )
+        case gzip.BadGzipFile() | zlib.error():
+            return DataError(
+                "the gzip data is damaged here", place=place, remedy="copy the file again"
+            )
+        case _:
+            return DataError(f"cannot be read ({error})", place=place, remedy="check the disk")
+
+
+def _skip_to_end_of_line(stream: ByteStream) -> bool:
+    """Leave the rest of an endless line unread; whether it held a quote."""
+    quotes = False
+    while rest := stream.readline(CHUNK):
+        quotes = quotes or b'"' in rest
+        if rest.endswith(b"\n"):
+            break
+    return quotes
+
+
+def _decode(raw: bytes, name: str, number: int) -> str | Fault:
+    if b"\0" in raw:
+        position = raw.index(b"\0") + 1
+        problem = f"byte {position} of the line is NUL, which no text holds"
+        return Fault(
+            Reason.NUL,
+            FileLocation(name, number),
+            problem,
+            "remove it",
+            raw.decode("utf-8", "replace"),
+        )
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start + 1} of the line (0x{raw[error.start]:02X}) is not UTF-8"
+        return Fault(
+            Reason.ENCODING,
+            FileLocation(name, number),
+            problem,
+            "convert the file, for example with iconv -f LATIN1 -t UTF-8",
+            raw.decode("utf-8", "replace"),
+        )
+
+
+def _too_long(place: FileLocation, max_line: int, *, quotes: bool) -> Fault:
+    problem = f"the line is longer than {max_line:,} bytes"
+    return Fault(
+        Reason.LONG_LINE, place, problem, "split it or raise data.max_line", None if quotes else ""
+    )
+
+
+def _refuse_other_kinds(name: str, head: bytes) -> None:
+    """Name a file that is no UTF-8 text at all by its first bytes."""
+    encoding = next((kind for mark, kind in ENCODINGS.items() if head.startswith(mark)), None)
+    if encoding or _looks_like_utf16(head):
+        encoding = encoding or "UTF-16"
+        cure = f"save it as UTF-8, for example with iconv -f {encoding} -t UTF-8"
+        raise DataError(f"is {encoding} text, not UTF-8", place=name, remedy=cure)
+    controls = len(head) - len(head.translate(None, CONTROLS))
+    if controls >= 8 and controls > len(head) / 20 and not _is_text(head):
+        kind = next((kind for mark, kind in SIGNATURES.items() if head.startswith(mark)), None)
+        raise DataError(
+            f"is {kind or 'binary data'}, not text", place=name, remedy="name a text file"
+        )
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether the first bytes are UTF-8 without NUL, up to a character cut in two at their end."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in head
+
+
+def _looks_like_utf16(head: bytes) -> bool:
+    """Whether nearly every second byte is NUL, as in UTF-16 of a Latin script without a mark."""
+    half = len(head) // 2
+    zeros = sorted((head[0 : 2 * half : 2].count(0), head[1 : 2 * half : 2].count(0)))
+    return half >= 2 and zeros[0] <= half / 20 and zeros[1] >= half * 0.7
+
+
+def _suggestion(path: Path) -> str:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return f"there is no folder {path.parent} either"
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f"did you mean {path.parent / near[0]}?" if near else "check the path"
