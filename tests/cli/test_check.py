@@ -134,6 +134,16 @@ def test_a_separator_inside_of_cells_is_doubted(command: Command, tmp_path: Path
     assert "nearly every row has semicolons in it; if they part the columns, put one tab in" in told
 
 
+@pytest.mark.parametrize("separator", ["\t", ","])
+def test_marks_between_features_part_no_columns(
+    separator: str, command: Command, tmp_path: Path
+) -> None:
+    """As many features in every row, which come back."""
+    rows = [(f"{each}a", f"{'NV'[n % 2]};{'XYZ'[n % 3]}", each) for n, each in enumerate(WORDS * 3)]
+    data = table(tmp_path / ("d.tsv" if separator == "\t" else "d.csv"), rows, separator)
+    assert "semicolons" not in judge(command, data, "--source", "1,2", "--target", "3")
+
+
 def test_sources_are_compared_over_all_their_columns(command: Command, tmp_path: Path) -> None:
     """A lemma comes with many features: none of the rows repeats the source of another."""
     rows: list[tuple[object, ...]] = [

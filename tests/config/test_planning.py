@@ -1,6 +1,7 @@
 """What is chosen when nothing is: laws of `plan` over facts about data (S1.3)."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -111,6 +112,42 @@ def test_facts_come_from_the_data() -> None:
     assert facts.rows == len(PAIRS)
     assert facts.source.characters == 3.0
     assert config.source == TextConfig(unit="character")
+
+
+STEMS = ["".join(each) for each in product("klmrst", "aeo", "fgnp", "aiu")]
+AUXILIARIES = ("raha hai", "rahi hai", "rahe hain", "raha tha", "hota hoga")
+LETTERS = "klmrstaeofgnpiu"
+SOUNDS = str.maketrans({letter: f"{letter.upper()}{len(LETTERS)} " for letter in LETTERS})
+DIGITS = str.maketrans({"1": "one ", "2": "two ", "3": "three "})
+NUMBERS = ["".join(each) for each in product("123", repeat=5)]
+TURNS = list(product(("left", "right"), ("once", "twice"), ("walk", "run"))) * 40
+TABLES = {
+    "stems that come back, and auxiliaries": (
+        [(f"{stem}na", f"{stem}ta {other}") for stem in STEMS for other in AUXILIARIES],
+        "character",
+    ),
+    "one word": ([(stem, stem + end) for stem in STEMS for end in "abcd"], "character"),
+    "sounds set apart": ([(stem, stem.translate(SOUNDS).strip()) for stem in STEMS], "word"),
+    "letters set apart": ([(" ".join(each), " ".join(each[::-1])) for each in STEMS], "word"),
+    "words in another order": (
+        [(f"turn {a} {b} {c}", f"{c} {a} {b}") for a, b, c in TURNS],
+        "word",
+    ),
+    "digits as words": ([(each, each.translate(DIGITS).strip()) for each in NUMBERS], "word"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_words_that_are_spelt_like_their_source_are_written_by_character(name: str) -> None:
+    """So that stems never seen can be written; lists of symbols stay what they are."""
+    rows, unit = TABLES[name]
+    config = plan({}, survey(rows, DataConfig(), seed=1).facts)
+    several = DataConfig(source="1,2", target="3", columns=True)
+    marked = [(source, "V;PST", target) for source, target in rows]
+    options = {"data": {"source": "1,2", "target": "3"}, "source": {"kind": "columns"}}
+    beside = plan(options, survey(marked, several, seed=1).facts)
+    units = [each.target.unit for each in (config, beside) if isinstance(each.target, TextConfig)]
+    assert units == [unit, unit]
 
 
 @pytest.mark.parametrize("kind", ["label", "none"])

@@ -163,14 +163,11 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
         ),
         strict=True,
     )
+    columns = _each_column(reservoir.rows, config)
+    target = replace(sides[1], source_overlap=_spelt_share(columns))
+    several = columns if config.columns else ()
     return Survey(
-        facts=Facts(
-            report.kept,
-            sides[0],
-            sides[1],
-            is_stream(data),
-            _each_column(reservoir.rows) if config.columns else (),
-        ),
+        facts=Facts(report.kept, sides[0], target, is_stream(data), several),
         report=report,
         sample=reservoir.rows,
         characters=characters,
@@ -209,16 +206,24 @@ def _source_text(source: str, config: DataConfig) -> str:
     return " ".join(split_turns(source)) if config.turns or config.columns else source
 
 
-def _each_column(rows: Sequence[tuple[str, str]]) -> tuple[ColumnStatistics, ...]:
+def _each_column(
+    rows: Sequence[tuple[str, str]], config: DataConfig
+) -> tuple[ColumnStatistics, ...]:
     """The statistics of each source column, and how much of it is in the target too."""
-    columns = zip(*(split_turns(source) for source, _ in rows), strict=True)
+    cells = [split_turns(source) if config.columns else [source] for source, _ in rows]
     found = []
-    for texts in columns:
+    for texts in zip(*cells, strict=True):
         characters = sum(map(len, texts)) / len(texts)
         shares = [_shared_pairs(text, row[1]) for text, row in zip(texts, rows, strict=True)]
         statistics, _ = _column_statistics(texts, characters)
         found.append(replace(statistics, target_overlap=sum(shares) / len(shares)))
     return tuple(found)
+
+
+def _spelt_share(columns: Iterable[ColumnStatistics]) -> float:
+    """How much of a source comes back in the target by its letters rather than its symbols."""
+    spelt = [each.target_overlap for each in columns if not each.is_symbol_sequence]
+    return max(spelt, default=0.0)
 
 
 def _shared_pairs(text: str, target: str) -> float:

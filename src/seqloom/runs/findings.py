@@ -21,6 +21,7 @@ __all__ = [
 FEW, SCANT = 50, 500  # rows: too few to learn from, and few
 SHARED = 0.05  # share of held-out rows that are learnt from, from which on it is grave
 NEARLY_ALL = 0.95  # of the rows
+FEATURE_REPEATS = 5  # times that a feature of a list comes back on average, or more
 REPEATED = 0.2  # share of rows that repeat others, from which on it is told
 NAMED = 5  # columns in a sentence
 HOUR = 90.0  # minutes from which on time is told in hours
@@ -109,7 +110,16 @@ def other_separator(evidence: Evidence) -> Iterator[Finding]:
     if preview is None or preview.is_named or len(preview.rows) < 2:
         return
     for separator, words in ((";", "semicolons"), ("  ", "several spaces")):
-        counts = [sum(cell.strip().count(separator) for cell in row) for row in preview.rows]
+        columns = [
+            column
+            for column in zip(*preview.rows, strict=True)
+            if not _lists_features(column, separator)
+        ]
+        counts = [
+            sum(cell.strip().count(separator) for cell in row) for row in zip(*columns, strict=True)
+        ]
+        if not counts:
+            continue
         usual = max(set(counts), key=counts.count)
         if usual and counts.count(usual) >= NEARLY_ALL * len(counts):
             yield Finding(
@@ -118,6 +128,14 @@ def other_separator(evidence: Evidence) -> Iterator[Finding]:
                 grave=True,
             )
             return
+
+
+def _lists_features(column: Sequence[str], separator: str) -> bool:
+    """Whether cells list features that come back often (`N;DAT`), so that what parts them is no
+    separator of columns."""
+    parts = [part for cell in column for part in cell.strip().split(separator)]
+    several = sum(separator in cell for cell in column)
+    return 2 * several > len(column) and FEATURE_REPEATS * len(set(parts)) <= len(parts)
 
 
 def few_rows(rows: int, updates: int) -> Iterator[Finding]:

@@ -42,6 +42,8 @@ __all__ = [
     "split_column",
 ]
 
+SPELT = 0.2  # share of a source's character pairs from which on a target is made of its letters
+
 
 @dataclass(frozen=True)
 class ColumnStatistics:
@@ -55,6 +57,7 @@ class ColumnStatistics:
     sample_rows: int  # rows the distinct counts were made from
     has_capitals: bool = False
     target_overlap: float = 0.0  # mean share of a row's character pairs that its target has too
+    source_overlap: float = 0.0  # of a target: the same share of the spelt source it is made of
 
     @property
     def has_closed_vocabulary(self) -> bool:
@@ -68,7 +71,7 @@ class ColumnStatistics:
         a text that its target is made of."""
         few = self.distinct_words <= 4 * self.distinct_characters
         often = self.words * self.sample_rows >= 10 * self.distinct_words
-        return few and often and self.target_overlap < 0.2 and self.words <= 40
+        return few and often and self.target_overlap < SPELT and self.words <= 40
 
     @property
     def is_short(self) -> bool:
@@ -82,9 +85,12 @@ class ColumnStatistics:
 
     @property
     def is_symbol_sequence(self) -> bool:
-        """Whether a row is already a list of symbols set apart by spaces (phones, say)."""
+        """Whether a row is already a list of symbols set apart by spaces (phones, say), rather
+        than a few words that are spelt like those of the source (`had walked`)."""
+        spelt = self.is_short and self.source_overlap >= SPELT
         return (
             self.has_closed_vocabulary
+            and not spelt
             and self.words >= 2
             and self.spaces >= 0.95 * (self.words - 1)
         )
