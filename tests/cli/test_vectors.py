@@ -1,13 +1,18 @@
 """`seqloom vectors`: from texts to a file, from a file to neighbours (S1.5)."""
 
 import builtins
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from seqloom.api.load import load
 from seqloom.data import read_vectors
 from tests.cli.support import Command
+from tests.explain.pictures import texts as texts_of
+from tests.runs.finished import make_run
 
 TEXT = "".join(f"the {who} sleeps here\nA {who} Eats\n" for who in ("cat", "dog") for _ in range(9))
 QUICK = ["--size", 4, "--passes", 1, "--least", 2]
@@ -70,3 +75,46 @@ def test_without_gensim_there_is_one_sentence(
     result = command("vectors", tmp_path / "a.txt", "--to", tmp_path / "v.txt")
     assert result.code == 2
     assert "not installed; pip install 'seqloom[vectors]'" in result.sentence
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("run"), "lstm")
+
+
+def test_an_encoder_gives_vectors_in_context(command: Command, run: Path, tmp_path: Path) -> None:
+    """S1.5: by the line in JSON, as cosines, as neighbours and as a map, and as Python says."""
+    model = load(run)
+    texts = ["ae ia", "aei", "ia ae"]
+    found = model.vectors(texts, layer=1)
+    (tmp_path / "texts.txt").write_text("aei\nia ae\n")
+    asked = ["vectors", "--from", run, "ae ia", "--file", tmp_path / "texts.txt", "--layer", 1]
+    rows = [json.loads(line) for line in command(*asked, "--json").out.splitlines()]
+    assert [row["text"] for row in rows] == texts
+    for row, mine in zip(rows, found.sentences, strict=True):
+        assert [token["text"] for token in row["tokens"]] == list(mine.tokens)
+        assert [(token["start"], token["end"]) for token in row["tokens"]] == list(mine.offsets)
+        wanted = [token["vector"] for token in row["tokens"]]
+        np.testing.assert_allclose(mine.vectors, wanted, rtol=1e-6)
+    cosine = f"{found.words.cosine('ae@1', 'ae@3'):.3f}"
+    assert command(*asked, "--word", "ae").out == f"ae@1\tae@3\t{cosine}\tia ae\n"
+    near = command(*asked, "--near", "aei@2", "--count", 2, "--json").out.splitlines()
+    assert [json.loads(line)["other"] for line in near] == [
+        name for name, _ in found.words.nearest("aei@2", 2)
+    ]
+    made = command(*asked, "--to", tmp_path / "map.svg")
+    assert made.code == 0, made.err
+    assert "aei@2" in texts_of(tmp_path / "map.svg")
+    assert "aei@2" in command(*asked).out
+
+
+def test_words_of_a_file_have_cosines(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("2 2\nking 3 4\nqueen 4 3\n")
+    result = command("vectors", tmp_path / "v.txt", "--word", "king", "--word", "queen")
+    assert result.out == "king\tqueen\t0.960\n"
+
+
+def test_a_run_without_texts_is_one_sentence(command: Command, run: Path) -> None:
+    result = command("vectors", "--from", run)
+    assert result.code == 2
+    assert "no text is given; give texts, or a file of them with --file" in result.sentence

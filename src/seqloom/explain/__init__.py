@@ -30,7 +30,7 @@ from seqloom.explanations.media import AttributionView, is_media
 from seqloom.explanations.network_graphs import NetworkGraph, architecture_graph, unroll_graph
 from seqloom.explanations.position_vectors import PositionMaps, position_maps
 from seqloom.explanations.prediction_steps import PredictionSteps, explain_steps
-from seqloom.explanations.states import StateMap, state_map
+from seqloom.explanations.states import StateMap, state_map, vector_map
 from seqloom.explanations.tracing import Trace, has_attention, trace_output
 from seqloom.explanations.trees import BeamTree, beam_tree
 from seqloom.metrics.alignment import alignment_errors, parse_gold
@@ -83,5 +83,6 @@ __all__ = [
     "text_of",
     "trace_output",
     "unroll_graph",
+    "vector_map",
     "write",
 ]

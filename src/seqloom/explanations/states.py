@@ -1,4 +1,4 @@
-"""Sentences as points: the encoder's states in two dimensions, and their neighbours (S9).
+"""Sentences and words as points: the encoder's states in two dimensions, and their neighbours (S9).
 
 A sentence is the encoder's state after reading it ("last"), or its mean state ("mean").
 """
@@ -17,11 +17,11 @@ from seqloom.explanations.plain_values import round_values
 from seqloom.explanations.tracing import trace_decoder
 from seqloom.model import Memory
 from seqloom.model.encoders import mean_state
-from seqloom.prediction import Predictor, TextPredictor
+from seqloom.prediction import ContextVectors, Predictor, TextPredictor
 from seqloom.prediction.inputs import pad_batch
 from seqloom.remedies import Remedy, Setting
 
-__all__ = ["METHODS", "StateMap", "project_states", "state_map"]
+__all__ = ["METHODS", "NEAREST", "StateMap", "project_states", "state_map", "vector_map"]
 
 METHODS = ("pca", "tsne")
 POOLINGS = ("last", "mean")
@@ -89,6 +89,21 @@ def state_map(
     places, shares = project_states(states, method)
     labels = tuple(label for text, label in rows if text.strip())
     return StateMap(texts, labels, states, places, method, shares)
+
+
+def vector_map(
+    vectors: ContextVectors, words: Sequence[str] = (), *, method: str = "pca"
+) -> StateMap:
+    """Words in their sentences, or those that are named, as points on a map of the directions of
+    their vectors; named words are labels (S1.5)."""
+    chosen = vectors.select(words)
+    if len(chosen) < 2:
+        raise DataError("a map needs at least two words", remedy="give more texts")
+    rows = [vectors.words.rows[each.name] for each in chosen]
+    states = vectors.words.directions[rows].astype(np.float64)
+    places, shares = project_states(states, method)
+    labels = tuple(each.word.casefold() if words else None for each in chosen)
+    return StateMap(tuple(each.name for each in chosen), labels, states, places, method, shares)
 
 
 def project_states(states: np.ndarray, method: str = "pca") -> tuple[np.ndarray, tuple[float, ...]]:

@@ -95,6 +95,11 @@ class RecurrentEncoder(EncoderModule):
         states, code = self.stack(inputs, lengths=source.lengths)
         return Memory(len(source.lengths), self.dropout(states), mask, code)
 
+    def layer_states(self, source: Source) -> list[Float[Tensor, "B S _"]]:
+        inputs = self.dropout(self.embedding(source.values))
+        layers = [states for states, _ in self.stack.layer_outputs(inputs, lengths=source.lengths)]
+        return [inputs, *layers[:-1], self.dropout(layers[-1])]
+
     def connections(self) -> Connections:
         found = input_connections(self.embedding)
         for branch, stack in self.stack.branches.items():
@@ -180,13 +185,20 @@ class ReversedEncoder(WrappingEncoder):
         return ReadingOrder(backwards=True, closing=self.closing, turned=self.turned)
 
     def encode(self, source: Source) -> Memory:
-        (rows, steps), items = source.values.shape[:2], source.lengths - self.closing
-        flat = reverse(source.values.reshape(rows, steps, -1), items)
-        memory = self.inner.encode(Source(flat.view_as(source.values), source.lengths))
+        memory = self.inner.encode(self._reverse(source))
         if memory.states is None or self.turned:
             return memory
-        states = reverse(memory.states, items)
+        states = reverse(memory.states, source.lengths - self.closing)
         return Memory(memory.sentences, states, memory.mask, memory.code)
+
+    def layer_states(self, source: Source) -> list[Float[Tensor, "B S _"]]:
+        layers = self.inner.layer_states(self._reverse(source))
+        return [reverse(states, source.lengths - self.closing) for states in layers]
+
+    def _reverse(self, source: Source) -> Source:
+        rows, steps = source.values.shape[:2]
+        flat = reverse(source.values.reshape(rows, steps, -1), source.lengths - self.closing)
+        return Source(flat.view_as(source.values), source.lengths)
 
     def connections(self) -> Connections:
         inner = self.inner.connections()

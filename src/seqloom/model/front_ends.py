@@ -248,6 +248,9 @@ class FrontEndEncoder(WrappingEncoder):
     def encode(self, source: Source) -> Memory:
         return self.inner.encode(self.front(source))
 
+    def layer_states(self, source: Source) -> list[Float[Tensor, "B S _"]]:
+        return self.inner.layer_states(self.front(source))
+
     def connections(self) -> Connections:
         inner = self.inner.connections()
         field = self.front.receptive_field

@@ -177,6 +177,12 @@ class EncoderModule(nn.Module):
         """Read a batch of sources."""
         raise NotImplementedError
 
+    def layer_states(self, source: Source) -> list[Float[Tensor, "B S _"]]:
+        """A vector for each position from each layer, in the order of the source: first what the
+        lowest layer reads, and last the states that it hands over (S1.5)."""
+        states, _ = self.encode(source).states_and_mask()
+        return [states]
+
     def grid_shape(self, positions: int) -> tuple[int, int]:
         """Rows and columns in which so many states lie over a picture; one row otherwise."""
         front = self.front_end

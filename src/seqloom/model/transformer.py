@@ -1,6 +1,6 @@
 """Transformer encoder and decoder (S5)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -88,14 +88,27 @@ class TransformerEncoder(EncoderModule):
         return EncoderSizes(self.width, (1, self.width))
 
     def encode(self, source: Source) -> Memory:
-        mask, (rows, steps) = source.mask, source.values.shape[:2]
-        padded = None if is_traced() or bool(mask.all()) else mask[:, None, None]
-        hidden = self.embed(source.values, torch.arange(steps, device=mask.device)[None])
-        for block in children_of(self.blocks, Block):
-            hidden = block.encode(hidden, padded)
+        mask, rows = source.mask, len(source.lengths)
+        *_, hidden = self._hidden_layers(source, mask)
         states = self.norm(hidden)
         last = states[torch.arange(rows, device=mask.device), source.lengths - 1]
         return Memory(rows, states, mask, code=(last[:, None],))
+
+    def layer_states(self, source: Source) -> list[Float[Tensor, "B S _"]]:
+        *below, hidden = self._hidden_layers(source, source.mask)
+        return [*below, self.norm(hidden)]
+
+    def _hidden_layers(
+        self, source: Source, mask: Bool[Tensor, "B S"]
+    ) -> Iterator[Float[Tensor, "B S D"]]:
+        """The vectors with their positions, then what each block makes of them."""
+        padded = None if is_traced() or bool(mask.all()) else mask[:, None, None]
+        steps = torch.arange(source.values.shape[1], device=mask.device)
+        hidden = self.embed(source.values, steps[None])
+        yield hidden
+        for block in children_of(self.blocks, Block):
+            hidden = block.encode(hidden, padded)
+            yield hidden
 
     def connections(self) -> Connections:
         blocks = list(children_of(self.blocks, Block))

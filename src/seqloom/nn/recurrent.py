@@ -135,15 +135,26 @@ class RecurrentStack(nn.Module):
         With `lengths`, a row's last state is the one at its own end, and the backward direction
         starts there, so that padding is never read.
         """
+        layers = self.layer_outputs(inputs, state, lengths)
+        finals = zip(*(final for _, final in layers), strict=True)
+        return layers[-1][0], tuple(torch.stack(parts, dim=1) for parts in finals)
+
+    def layer_outputs(
+        self,
+        inputs: Float[Tensor, "B S I"],
+        state: tuple[Float[Tensor, "B L E"], ...] | None = None,
+        lengths: Int[Tensor, "B"] | None = None,
+    ) -> list[tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B E"], ...]]]:
+        """The outputs and the last state of every layer, the lowest first."""
         state = self.first_state(len(inputs)) if state is None else state
-        finals: list[tuple[Tensor, ...]] = []
+        found: list[tuple[Tensor, tuple[Tensor, ...]]] = []
         for number, layer in enumerate(children_of(self.layers, RecurrentLayer)):
             read = self.between(inputs) if number else inputs
             first = None if state is None else tuple(part[:, number] for part in state)
             outputs, final = layer(read, first, lengths)
             inputs = self._add_residual(outputs, inputs)
-            finals.append(final)
-        return inputs, tuple(torch.stack(parts, dim=1) for parts in zip(*finals, strict=True))
+            found.append((inputs, final))
+        return found
 
     def _add_residual(self, outputs: Tensor, inputs: Tensor) -> Tensor:
         """A layer's outputs, plus its inputs if so configured and their sizes agree."""
@@ -177,16 +188,29 @@ class AroundStack(nn.Module):
     ) -> tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B L E"], ...]]:
         """The outputs of both stacks, each shifted by a step, and the last states of both; zeros
         where there is nothing before a position, or after it."""
-        before, left = self.before(inputs, lengths=lengths)
-        after, right = self.after(inputs, lengths=lengths)
+        layers = self.layer_outputs(inputs, lengths=lengths)
+        finals = zip(*(final for _, final in layers), strict=True)
+        return layers[-1][0], tuple(torch.stack(parts, dim=1) for parts in finals)
+
+    def layer_outputs(
+        self, inputs: Float[Tensor, "B S I"], *, lengths: Int[Tensor, "B"]
+    ) -> list[tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B E"], ...]]]:
+        """The outputs and the last states of every layer of both stacks, the lowest first."""
         steps = torch.arange(inputs.shape[1], device=inputs.device)
-        after = after * (steps < lengths[:, None])[:, :, None]  # zero at padding
-        shifted = [
-            functional.pad(before[:, :-1], (0, 0, 1, 0)),
-            functional.pad(after[:, 1:], (0, 0, 0, 1)),
-        ]
-        finals = tuple(torch.cat(parts, dim=-1) for parts in zip(left, right, strict=True))
-        return torch.cat(shifted, dim=-1), finals
+        real = (steps < lengths[:, None])[:, :, None]
+        found = []
+        for (before, left), (after, right) in zip(
+            self.before.layer_outputs(inputs, lengths=lengths),
+            self.after.layer_outputs(inputs, lengths=lengths),
+            strict=True,
+        ):
+            shifted = [
+                functional.pad(before[:, :-1], (0, 0, 1, 0)),
+                functional.pad((after * real)[:, 1:], (0, 0, 0, 1)),  # zero at padding
+            ]
+            final = tuple(torch.cat(parts, dim=-1) for parts in zip(left, right, strict=True))
+            found.append((torch.cat(shifted, dim=-1), final))
+        return found
 
 
 def _slices(state: tuple[Tensor, ...], begin: int, width: int) -> tuple[Tensor, ...]:

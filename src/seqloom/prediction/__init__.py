@@ -1,5 +1,6 @@
 """Raw input to Output, with a finished model."""
 
+from seqloom.prediction.context_vectors import ContextVectors, Occurrence, SentenceVectors
 from seqloom.prediction.conversation import Conversation
 from seqloom.prediction.decoding import (
     ContinuousBatch,
@@ -34,6 +35,7 @@ __all__ = [
     "BlankQuery",
     "BlankScores",
     "Branch",
+    "ContextVectors",
     "ContinuousBatch",
     "Conversation",
     "DecodingRequest",
@@ -46,12 +48,14 @@ __all__ = [
     "InputGroup",
     "MaskFiller",
     "NumberPredictor",
+    "Occurrence",
     "Output",
     "OutputOptions",
     "PendingInput",
     "PredictionRequest",
     "Predictor",
     "ScoredOutput",
+    "SentenceVectors",
     "StopReason",
     "TermCount",
     "TextPredictor",

@@ -11,6 +11,7 @@ from seqloom.data import MemoryInput, input_cells, row_cell
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import Field, Readable, Values
 from seqloom.model import Network
+from seqloom.prediction.context_vectors import ContextVectors, context_vectors
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
@@ -172,6 +173,15 @@ class Predictor(ABC):
     def scoring_positions(self, outputs: Sequence[str]) -> int:
         """Positions that are read to score these outputs, beside those of their inputs."""
         return 0
+
+    def vectors(self, inputs: Inputs, *, layer: int | None = None) -> ContextVectors:
+        """A vector for each token of each input from a layer of the encoder: the last, unless
+        another is named; layer 0 is what the first one reads (S1.5)."""
+        return self.vectors_of_cells(list(input_cells(inputs, self.config.data)), layer=layer)
+
+    def vectors_of_cells(self, cells: Sequence[str], *, layer: int | None = None) -> ContextVectors:
+        """The same for cells of the source column."""
+        return context_vectors(self.network.encoder, self.input_reader, cells, layer)
 
     def encode_cell(self, cell: str | Values) -> Values:
         """One input as the network reads it, truncated; DataError where it cannot be read."""

@@ -1,19 +1,25 @@
-"""`seqloom vectors`: word vectors from texts, and the nearest words of a word."""
+"""`seqloom vectors`: word vectors from texts or from a trained encoder, and what lies near."""
 
+import json
+import shutil
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from seqloom.cli.option_groups import OptionGroup
-from seqloom.cli.panels import DATA, MODEL
+from seqloom.cli.panels import DATA, MODEL, OUTPUT, VIEW
+from seqloom.cli.terminal import behave_as_filter
 from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
     from seqloom.data import WordVectors
+    from seqloom.prediction import ContextVectors
 
 __all__ = ["vectors"]
 
@@ -105,38 +111,166 @@ class LearningOptions(OptionGroup):
     ] = 1
 
 
+@dataclass(frozen=True)
+class ContextOptions(OptionGroup):
+    """Which encoder gives a vector to each token of texts."""
+
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="a trained model, whose encoder gives each token of DATA, which are then texts, a "
+            "vector in its sentence",
+            rich_help_panel=VIEW,
+        ),
+    ] = None
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", metavar="FILE", help="with --from: texts, one a line", rich_help_panel=VIEW
+        ),
+    ] = None
+    layer: Annotated[
+        int | None,
+        typer.Option(
+            "--layer",
+            help="with --from: 0 is what the first layer reads; the last if absent",
+            rich_help_panel=VIEW,
+        ),
+    ] = None
+    map: Annotated[
+        str, typer.Option("--map", help="with --from: pca or tsne", rich_help_panel=VIEW)
+    ] = "pca"
+
+
+@dataclass(frozen=True)
+class Question(OptionGroup):
+    """What is asked of vectors."""
+
+    near: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--near", metavar="WORD", help="show what is nearest to it", rich_help_panel=OUTPUT
+        ),
+    ] = None
+    word: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--word",
+            metavar="WORD",
+            help="show the cosines between these; with --from mean is every mean, mean@2 that of "
+            "the second text, and a map shows no others",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    count: Annotated[
+        int, typer.Option("--count", min=1, help="how many near ones", rich_help_panel=OUTPUT)
+    ] = 10
+    as_json: Annotated[
+        bool, typer.Option("--json", help="one JSON object a line", rich_help_panel=OUTPUT)
+    ] = False
+
+    def cosines(
+        self, known: "WordVectors", names: Callable[[str], list[str]]
+    ) -> Iterator[tuple[str, str, float]]:
+        """Pairs of words with their cosines; `names` says which vectors a word stands for."""
+        for word in self.near or []:
+            for name in names(word):
+                for other, cosine in known.nearest(name, self.count):
+                    yield name, other, cosine
+        asked = dict.fromkeys(name for word in self.word or [] for name in names(word))
+        for one, other in combinations(asked, 2):
+            yield one, other, known.cosine(one, other)
+
+    def write(self, pair: tuple[str, str, float], **beside: Any) -> None:
+        """A line for a pair, with what is said beside it."""
+        word, other, cosine = pair
+        if self.as_json:
+            row = {"word": word, "other": other, "cosine": round(cosine, 6), **beside}
+            print(json.dumps(row, ensure_ascii=False))
+        else:
+            print(word, other, f"{cosine:.3f}", *beside.values(), sep="\t")
+
+
 def vectors(
     data: Annotated[
-        str,
+        list[str] | None,
         typer.Argument(
-            metavar="DATA",
-            help="with --to texts to learn from: a table or a .txt file; else a file of vectors",
+            metavar="[DATA]...",
+            help="with --to texts to learn from: a table or a .txt file; with --from texts; else a "
+            "file of vectors",
             show_default=False,
         ),
-    ],
+    ] = None,
     *,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="learn vectors and write them; .bin is binary"),
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="learn vectors and write them; .bin is binary. With --from .png, .svg or .html is "
+            "a map, and .json the vectors",
+        ),
     ] = None,
-    near: Annotated[
-        list[str] | None, typer.Option("--near", metavar="WORD", help="show its nearest words")
-    ] = None,
-    count: Annotated[int, typer.Option("--count", min=1, help="how many of them")] = 10,
+    question: Question,
+    context: ContextOptions,
     corpus: CorpusOptions,
     learning: LearningOptions,
 ) -> None:
-    """Learn a vector for each word from the words around it, or show what is nearest to a word."""
+    """Learn a vector for each word from the words around it, take those that a trained encoder
+    gives to each token in its sentence, or show what is nearest to a word."""
+    if context.run is not None:
+        behave_as_filter()
+        _show_context(_encode(context.run, data or [], context), question, context, to)
+        return
     from seqloom.data import read_vectors
 
-    if to is None and not near:
+    if len(data or []) != 1 or (to is None and not question.near and not question.word):
         raise ConfigError(
-            "say what to do: --to FILE learns vectors, --near WORD asks a file of them"
+            "say what to do: with one file, --to FILE learns vectors from it and --near WORD or "
+            "--word WORD asks a file of vectors; --from RUN gives vectors to texts"
         )
-    known = read_vectors(Path(data)) if to is None else _learn(data, to, corpus, learning)
-    for word in near or []:
-        for other, cosine in known.nearest(word, count):
-            print(f"{word}\t{other}\t{cosine:.3f}")
+    (place,) = data or []
+    known = read_vectors(Path(place)) if to is None else _learn(place, to, corpus, learning)
+    for pair in question.cosines(known, lambda word: [word]):
+        question.write(pair)
+
+
+def _encode(run: Path, texts: list[str], options: ContextOptions) -> "ContextVectors":
+    """The vectors of the texts that are given, and of those in a file."""
+    from seqloom.api.load import load
+    from seqloom.data import InputFile, input_cells
+
+    model = load(run)
+    cells = list(input_cells(texts, model.config.data))
+    if options.file is not None:
+        cells += InputFile(options.file, model.config.data).cells()
+    if not cells:
+        raise ConfigError("no text is given", remedy="give texts, or a file of them with --file")
+    return model.vectors_of_cells(cells, layer=options.layer)
+
+
+def _show_context(
+    found: "ContextVectors", question: Question, options: ContextOptions, to: Path | None
+) -> None:
+    """What is asked of vectors in context: a file, cosines, or all of them."""
+    from seqloom.explain import text_of, vector_map, write
+
+    if to is not None:
+        picture = to.suffix.lower() != ".json"
+        chosen = vector_map(found, question.word or [], method=options.map) if picture else found
+        write(chosen, to, title=f"layer {found.layer}")
+        print(to)
+    elif question.near or question.word:
+        for pair in question.cosines(found.words, lambda w: [each.name for each in found.find(w)]):
+            question.write(pair, sentence=found.sentence(pair[1]))
+    elif question.as_json:
+        for sentence in found.sentences:
+            row = {"layer": found.layer, **sentence.as_dict()}
+            print(json.dumps(row, ensure_ascii=False))
+    else:
+        print(text_of(found, shutil.get_terminal_size().columns))
 
 
 def _learn(data: str, to: Path, options: CorpusOptions, learning: LearningOptions) -> "WordVectors":

@@ -7,9 +7,10 @@ from seqloom.drawing.points import fill_points
 from seqloom.drawing.views import drawing_of, text_of
 from seqloom.explain.plots.terminal import truncate_line
 from seqloom.explanations.plain_values import visible_label
-from seqloom.explanations.states import StateMap
+from seqloom.explanations.states import NEAREST, StateMap, vector_map
+from seqloom.prediction import ContextVectors
 
-__all__ = ["draw_states", "states_text"]
+__all__ = ["draw_states", "draw_vectors", "states_text", "vectors_text"]
 
 LONGEST = 36  # characters of a label in a picture
 
@@ -37,6 +38,25 @@ def draw_states(found: StateMap) -> Drawing:
     return Drawing(
         (*sentences, *kinds), partial(fill_points, found.coordinates, numbers, axes), 130
     )
+
+
+@text_of.register
+def vectors_text(found: ContextVectors, width: int = 80) -> str:
+    """Each word in its sentence, and below it those whose vectors have the nearest directions."""
+    lines = []
+    for each in found.occurrences:
+        lines.append(truncate_line(_one_line(each.name), width))
+        lines += [
+            f"  {cosine:8.3f}  {truncate_line(_one_line(other), width - 12)}"
+            for other, cosine in found.words.nearest(each.name, NEAREST)
+        ]
+    return "\n".join(lines)
+
+
+@drawing_of.register
+def draw_vectors(found: ContextVectors) -> Drawing:
+    """All words on a map."""
+    return draw_states(vector_map(found))
 
 
 def _one_line(text: str) -> str:
