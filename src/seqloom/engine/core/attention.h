@@ -4,22 +4,49 @@
 
 #define QUERIES 4 /* that are compared with the same keys at once */
 
-/* Softmax over the first `count` values; the rest of the `room`, a multiple of 16, becomes 0. */
+/* Softmax over the first `count` values, of which there is one at least; the rest of the `room`, a
+ * multiple of 16, becomes 0. The last vector of values is taken by itself, since part of it is no value. */
 static void softmax(float *scores, int count, int room) {
-    for (int i = count; i < room; i++) scores[i] = -__builtin_inff();
-    vec most = v_load(scores);
-    for (int i = LANES; i < room; i += LANES) most = v_max(most, v_load(scores + i));
+    const int last = (count - 1) / LANES * LANES, real = count - last;
+    const vec tail = v_first(v_load(scores + last), real, v_set(-__builtin_inff()));
+    vec most = tail;
+    for (int i = 0; i < last; i += LANES) most = v_max(most, v_load(scores + i));
     const vec peak = v_set(v_largest(most));
-    vec sum = v_set(0.0f);
-    for (int i = 0; i < room; i += LANES) {
+    const vec tail_share = v_first(v_exp(v_sub(tail, peak)), real, v_set(0.0f));
+    vec sum = tail_share;
+    for (int i = 0; i < last; i += LANES) {
         vec share = v_exp(v_sub(v_load(scores + i), peak));
         sum = v_add(sum, share);
         v_store(scores + i, share);
     }
-    /* What padding has is e^-87 each: nothing beside the 1 of the largest. */
     const vec scale = v_set(1.0f / v_sum(sum));
-    for (int i = 0; i < room; i += LANES) v_store(scores + i, v_mul(v_load(scores + i), scale));
-    for (int i = count; i < room; i++) scores[i] = 0.0f;
+    for (int i = 0; i < last; i += LANES) v_store(scores + i, v_mul(v_load(scores + i), scale));
+    v_store(scores + last, v_mul(tail_share, scale));
+    for (int i = last + LANES; i < room; i += LANES) v_store(scores + i, v_set(0.0f));
+}
+
+/* As many rows as there are lanes become columns: each round takes rows of the upper and of the lower
+ * half in turn. */
+INLINE void transpose_square(vec *rows) {
+    UNROLL for (int round = 1; round < LANES; round *= 2) {
+        vec turned[LANES];
+        UNROLL for (int i = 0; i < LANES / 2; i++)
+            v_zip(rows[i], rows[i + LANES / 2], turned + 2 * i, turned + 2 * i + 1);
+        UNROLL for (int i = 0; i < LANES; i++) rows[i] = turned[i];
+    }
+}
+
+/* Keys with positions side by side: (count, size) in rows of `stride` to (size, room), filled up with 0.
+ * Size and room are multiples of 16. */
+static void transpose(const float *from, long stride, int count, int size, float *to, int room) {
+    for (int at = 0; at < room; at += LANES)
+        for (int e = 0; e < size; e += LANES) {
+            vec square[LANES];
+            UNROLL for (int i = 0; i < LANES; i++)
+                square[i] = at + i < count ? v_load(from + (at + i) * stride + e) : v_set(0.0f);
+            transpose_square(square);
+            UNROLL for (int i = 0; i < LANES; i++) v_store(to + (long)(e + i) * room + at, square[i]);
+        }
 }
 
 /* Products of `rows` queries with all keys; keys lie with positions side by side, so that a vector

@@ -1,7 +1,5 @@
 #include "blocks.h"
 
-#include <string.h>
-
 static long largest(long a, long b) { return a > b ? a : b; }
 
 int sl_pass_begin(sl_pass *pass, const sl_stack *stack, sl_workspace *space, int rows, float *hidden) {
@@ -84,11 +82,4 @@ void sl_turn(const sl_pass *pass, const int32_t *positions, int parts) {
                 values[i + 1] = left * angles[i] + right * angles[i + 1];
             }
     }
-}
-
-void sl_transpose(const float *from, long stride, int count, int size, float *to, int room) {
-    for (int at = 0; at < size; at += 16) /* 16 rows of the result at a time stay in the cache */
-        for (int i = 0; i < count; i++)
-            for (int e = at; e < at + 16; e++) to[(long)e * room + i] = from[i * stride + e];
-    for (int e = 0; e < size; e++) memset(to + (long)e * room + count, 0, (size_t)(room - count) * 4);
 }

@@ -37,7 +37,4 @@ int sl_think(const sl_pass *pass, const sl_block *block);
 /* Turn the first `parts` heads * size values of each row of `wide` by their positions. */
 void sl_turn(const sl_pass *pass, const int32_t *positions, int parts);
 
-/* Rows of `count` values with `stride`, from positions side by side to (size, room). */
-void sl_transpose(const float *from, long stride, int count, int size, float *to, int room);
-
 #endif

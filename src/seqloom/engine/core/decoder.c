@@ -29,7 +29,8 @@ static void place_source(const sl_stack *decoder, const float *rows, long stride
         for (int h = 0; h < heads; h++) {
             const float *keys = rows + 2 * layer * attention + h * size;
             const long at = (long)(layer * heads + h) * one;
-            sl_transpose(keys, stride, count, size, source->keys + at, source->room);
+            sl_kernels_chosen()->transpose(keys, stride, count, size, source->keys + at,
+                                           source->room);
             for (int i = 0; i < count; i++)
                 memcpy(source->values + at + (long)i * size, keys + attention + i * stride,
                        (size_t)size * sizeof(float));

@@ -11,7 +11,8 @@ static int attend_sentence(const sl_pass *pass, long first, int count, float *ke
     const long attention = (long)stack->heads * size;
     const float *wide = pass->wide + first * pass->wide_stride;
     for (int h = 0; h < stack->heads; h++) {
-        sl_transpose(wide + attention + h * size, pass->wide_stride, count, size, keys, room);
+        sl_kernels_chosen()->transpose(wide + attention + h * size, pass->wide_stride, count, size,
+                                       keys, room);
         const sl_head head = {.keys = keys, .values = wide + 2 * attention + h * size,
                               .value_stride = pass->wide_stride, .size = size, .count = count,
                               .room = room};

@@ -13,5 +13,5 @@
         .rank = rank, .normalise = normalise, .gate = gate, .softmax = softmax,             \
         .attend = attend, .attend_path = attend_path, .recur = recur, .compare = compare,   \
         .compare_sums = compare_sums, .mix = mix, .reset = reset, .advance = advance,       \
-        .halve = halve,                                                                     \
+        .halve = halve, .transpose = transpose,                                             \
     }

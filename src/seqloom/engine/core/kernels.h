@@ -64,6 +64,7 @@ typedef struct {
                       long out_stride);
     void (*gate)(float *values, long stride, int rows, int width);
     void (*softmax)(float *scores, int count, int room);
+    void (*transpose)(const float *from, long stride, int count, int size, float *to, int room);
     void (*attend)(const sl_head *head, const float *queries, long stride, int rows, float *weights,
                    float *out, long out_stride);
     void (*attend_path)(const float *query, const float *const *cells, long offset, int count,

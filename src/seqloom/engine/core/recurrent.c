@@ -54,7 +54,8 @@ static void place_keys(const sl_recurrent *net, const float *keys, long stride, 
     for (int h = 0; h < net->heads; h++, keys += net->key) {
         float *to = source->keys + (long)h * net->key * source->room;
         if (net->score != SL_PERCEPTRON)
-            sl_transpose(keys, stride, source->count, net->key, to, source->room);
+            sl_kernels_chosen()->transpose(keys, stride, source->count, net->key, to,
+                                           source->room);
         for (int s = 0; s < source->count && net->score == SL_PERCEPTRON; s++)
             memcpy(to + (long)s * net->key, keys + s * stride, (size_t)net->key * sizeof *to);
     }

@@ -37,6 +37,16 @@ static inline vec v_times_power(vec a, vec n) {
 static inline vec v_copy_sign(vec size, vec sign) {
     return _mm256_or_ps(size, _mm256_and_ps(sign, _mm256_set1_ps(-0.0f)));
 }
+static inline vec v_first(vec a, int count, vec others) {
+    __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i ours = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lanes);
+    return _mm256_blendv_ps(others, a, _mm256_castsi256_ps(ours));
+}
+static inline void v_zip(vec a, vec b, vec *low, vec *high) {
+    __m256 even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
+    *low = _mm256_permute2f128_ps(even, odd, 0x20);
+    *high = _mm256_permute2f128_ps(even, odd, 0x31);
+}
 static inline float v_sum(vec a) {
     __m128 half = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     half = _mm_add_ps(half, _mm_movehl_ps(half, half));

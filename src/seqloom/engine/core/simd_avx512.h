@@ -32,6 +32,16 @@ static inline vec v_copy_sign(vec size, vec sign) {
     return _mm512_castsi512_ps(
         _mm512_or_si512(_mm512_castps_si512(size), _mm512_and_si512(_mm512_castps_si512(sign), bit)));
 }
+/* The first `count` lanes of one vector, the others of another; a count may be more than there are. */
+static inline vec v_first(vec a, int count, vec others) {
+    return _mm512_mask_blend_ps((__mmask16)(count < LANES ? (1u << count) - 1 : 0xffffu), others, a);
+}
+/* Lanes of two vectors in turn: those of their lower halves, and those of their upper ones. */
+static inline void v_zip(vec a, vec b, vec *low, vec *high) {
+    const __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    *low = _mm512_permutex2var_ps(a, first, b);
+    *high = _mm512_permutex2var_ps(a, _mm512_add_epi32(first, _mm512_set1_epi32(8)), b);
+}
 static inline float v_sum(vec a) { return _mm512_reduce_add_ps(a); }
 static inline float v_largest(vec a) { return _mm512_reduce_max_ps(a); }
 static inline unsigned v_above(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }

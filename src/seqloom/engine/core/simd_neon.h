@@ -33,6 +33,14 @@ static inline vec v_times_power(vec a, vec n) {
 static inline vec v_copy_sign(vec size, vec sign) {
     return vbslq_f32(vdupq_n_u32(0x80000000u), sign, size);
 }
+static inline vec v_first(vec a, int count, vec others) {
+    const int32x4_t lanes = {0, 1, 2, 3};
+    return vbslq_f32(vcltq_s32(lanes, vdupq_n_s32(count)), a, others);
+}
+static inline void v_zip(vec a, vec b, vec *low, vec *high) {
+    *low = vzip1q_f32(a, b);
+    *high = vzip2q_f32(a, b);
+}
 static inline float v_sum(vec a) { return vaddvq_f32(a); }
 static inline float v_largest(vec a) { return vmaxvq_f32(a); }
 static inline unsigned v_above(vec a, vec b) {

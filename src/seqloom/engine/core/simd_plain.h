@@ -45,6 +45,14 @@ static inline vec v_copy_sign(vec size, vec sign) {
     EACH_LANE size.at[lane] = copysignf(size.at[lane], sign.at[lane]);
     return size;
 }
+static inline vec v_first(vec a, int count, vec others) {
+    EACH_LANE a.at[lane] = lane < count ? a.at[lane] : others.at[lane];
+    return a;
+}
+static inline void v_zip(vec a, vec b, vec *low, vec *high) {
+    *low = (vec){{a.at[0], b.at[0], a.at[1], b.at[1]}};
+    *high = (vec){{a.at[2], b.at[2], a.at[3], b.at[3]}};
+}
 static inline float v_sum(vec a) { return (a.at[0] + a.at[2]) + (a.at[1] + a.at[3]); }
 static inline float v_largest(vec a) {
     float most = a.at[0];
