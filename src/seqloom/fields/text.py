@@ -279,7 +279,7 @@ class TextField(PersistentField[TextConfig]):
 
     def decoded_offsets(self, ids: Sequence[int] | Values) -> list[Offsets]:
         """Where each id stands in `decode(ids)`; special ones are where they would be."""
-        tokens = list(_integers(ids))
+        tokens = _integers(ids)
         found = iter(self._tokenizer.decoded_offsets([t for t in tokens if _is_text(t)]))
         placed, place = [], 0
         for token in tokens:
@@ -363,10 +363,12 @@ def _parse_listed(facts: Mapping[str, Any]) -> list[str]:
     return listed
 
 
-def _integers(ids: Sequence[int] | Values) -> Iterator[int]:
+def _integers(ids: Sequence[int] | Values) -> Sequence[int]:
     """The ids of tokens, without those of their letters."""
-    table = np.asarray(ids, dtype=np.int64)
-    yield from (table if table.ndim == 1 else table[:, 0]).tolist()
+    if not isinstance(ids, np.ndarray):
+        return ids
+    plain: list[int] = (ids if ids.ndim == 1 else ids[:, 0]).astype(np.int64).tolist()
+    return plain
 
 
 def _is_text(token: int) -> bool:

@@ -53,6 +53,7 @@ class SubwordTokenizer:
         """`model` is sentencepiece's file; RunError where it is not one that `learn` could make."""
         self._model = model
         self._pieces = read_pieces(model)
+        self._shown: dict[int, str] = {}  # of pieces that were shown before
         self._contents = [
             *BYTE_CONTENTS,
             *(piece.encode() for piece in self._pieces[FIRST_PIECE:]),
@@ -157,7 +158,10 @@ class SubwordTokenizer:
 
     def show(self, token: int) -> str:
         """The piece as sentencepiece writes it, a space as U+2581."""
-        return _unescape(self._pieces[token])
+        shown = self._shown.get(token)
+        if shown is None:
+            shown = self._shown[token] = _unescape(self._pieces[token])
+        return shown
 
 
 def sentencepiece() -> Any:
