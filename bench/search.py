@@ -22,8 +22,8 @@ from typing import Any
 from decode import multi30k, trained
 from foundation import RESULTS, ROOT, surroundings
 
+from seqloom.api.evaluate import search_errors
 from seqloom.api.load import load_text_predictor
-from seqloom.api.search_errors import search_errors
 from seqloom.metrics import target_scores
 from seqloom.prediction import TextPredictor
 from seqloom.search import (

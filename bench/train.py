@@ -25,7 +25,7 @@ from multi30k import MODELS, OpenNMT, data, options
 from scale import WARM_UP, Meter
 
 from seqloom.api.train import train
-from seqloom.runs.processes.workers import cores
+from seqloom.runs.process import cores
 from seqloom.runs.progress import Validation, ValidationSample
 
 RATE = 5e-4

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from seqloom.api.evaluate import score_rows
 from seqloom.api.load import load
-from seqloom.api.score import score_rows
 from seqloom.api.train import train
 from seqloom.errors import DataError
 from tests.prediction.untrained import untrained

@@ -2,8 +2,8 @@
 
 import pytest
 
+from seqloom.api.evaluate import Result, compare, search_errors
 from seqloom.api.load import load_text_predictor
-from seqloom.api.search_errors import Result, compare, search_errors
 from seqloom.prediction import TextPredictor
 from seqloom.search import PLAIN, Beam, Exact
 from tests.runs.finished import make_run

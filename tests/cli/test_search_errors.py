@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from seqloom.api.evaluate import search_errors
 from seqloom.api.load import load_text_predictor
-from seqloom.api.search_errors import search_errors
 from tests.cli.support import Command
 from tests.runs.finished import make_run
 from tests.runs.support import PAIRS, write_pairs

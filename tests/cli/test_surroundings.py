@@ -18,7 +18,7 @@ from seqloom.cli.system_errors import system_error
 from seqloom.cli.terminal import tolerate_lost_log
 from seqloom.errors import DataError, Interrupted, LimitError
 from seqloom.runs.held_out import HeldOut
-from seqloom.runs.processes.signals import stop_signals
+from seqloom.runs.process import stop_signals
 from seqloom.store import RunDirectory
 from seqloom.tokenizers.interruptible import run_interruptibly
 from tests.cli.support import Command

@@ -37,8 +37,8 @@ from seqloom.config import (
     plan,
     validate,
 )
-from seqloom.config.choices import Choice, NameOf, Positive, Width
 from seqloom.config.searches import PartOption, field_options
+from seqloom.config.sections import Choice, NameOf, Positive, Width
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
 from seqloom.registry import Family

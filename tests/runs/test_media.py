@@ -7,8 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from seqloom.api.check import check_data
-from seqloom.api.describe import describe
+from seqloom.api.describe import check_data, describe
 from seqloom.api.evaluate import evaluate
 from seqloom.api.load import load
 from seqloom.api.train import train

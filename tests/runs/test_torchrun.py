@@ -17,7 +17,7 @@ import torch
 from seqloom.api.training_result import TrainingResult
 from seqloom.errors import ConfigError
 from seqloom.randomness import key
-from seqloom.runs.device import TorchrunEnvironment, torchrun_environment
+from seqloom.runs.process import TorchrunEnvironment, torchrun_environment
 from seqloom.store import RunDirectory
 from tests.counts import count
 from tests.runs.nursery import ROOT, Nursery, nursery

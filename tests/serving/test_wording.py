@@ -10,7 +10,7 @@ from seqloom.config import option_names
 from seqloom.config.foreign_options import OUTPUT_ANSWERS, TRAINING_ANSWERS
 from seqloom.errors import ConfigError, SeqloomError
 from seqloom.remedies import Command, NestedPlace, Remedy, Setting
-from seqloom.serving.wording import error_body
+from seqloom.serving.errors import error_body
 
 FLAG = re.compile(r"(?<!\S)--\w")
 KINDS = [getattr(errors, name) for name in errors.__all__ if name != "ErrorParts"]

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from seqloom.api.check import check_data
-from seqloom.api.describe import describe
-from seqloom.api.evaluate import evaluate
+from seqloom.api.describe import check_data, describe
+from seqloom.api.evaluate import evaluate, score_rows
 from seqloom.api.load import load
-from seqloom.api.score import score_rows
 from seqloom.api.train import train
 from seqloom.baselines.bigrams import PAIR_WEIGHT, Bigrams
 from seqloom.config import BlanksConfig, merge

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import seqloom
-from seqloom.api.check import check_data
-from seqloom.api.describe import describe
+from seqloom.api.describe import check_data, describe
 from seqloom.api.evaluate import evaluate
 from seqloom.api.load import load, load_text_predictor
 from seqloom.api.report import report

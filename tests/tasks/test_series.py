@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqloom.api.check import check_data
+from seqloom.api.describe import check_data
 from seqloom.api.evaluate import evaluate
 from seqloom.api.load import load
 from seqloom.api.train import train

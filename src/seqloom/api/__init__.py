@@ -1,18 +1,19 @@
 """What `import seqloom` offers: train, load, evaluate, check, describe, compare, sweep, export."""
 
-from seqloom.api.check import check_data
 from seqloom.api.compare import Comparison, compare
 from seqloom.api.console import Console
-from seqloom.api.describe import describe
-from seqloom.api.documents import DocumentRequest, predict_document
-from seqloom.api.evaluate import evaluate
-from seqloom.api.glossary import GlossaryEffect, evaluate_glossary
+from seqloom.api.describe import check_data, describe
+from seqloom.api.documents import (
+    DocumentRequest,
+    GlossaryEffect,
+    evaluate_glossary,
+    predict_document,
+)
+from seqloom.api.evaluate import SearchErrors, evaluate, score_rows, search_errors
 from seqloom.api.interchange import export, import_run
 from seqloom.api.load import load, load_text_predictor
 from seqloom.api.optimize import MeasuredForm, Optimization, OptimizeRequest, optimize
 from seqloom.api.report import report, write_report
-from seqloom.api.score import score_rows
-from seqloom.api.search_errors import SearchErrors, search_errors
 from seqloom.api.sweep import SweepResult, Trial, sweep
 from seqloom.api.train import train
 from seqloom.api.training_result import TrainingResult

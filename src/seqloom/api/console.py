@@ -11,14 +11,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from seqloom.api.notebook_progress import NotebookProgress
-from seqloom.api.progress_words import RunningFigures, plan_summary
-from seqloom.runs.device import torchrun_environment
+from seqloom.runs.process import torchrun_environment
 from seqloom.runs.progress import (
     Plan,
+    RunningFigures,
     SilentObserver,
     TrainingObserver,
     Validation,
     ValidationSample,
+    plan_summary,
 )
 from seqloom.tasks import Task, task_of
 from seqloom.training import Update

@@ -1,6 +1,7 @@
 """A run in words: its fields, its parts, its held-out results."""
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,16 @@ from seqloom.drawing.views import text_of
 from seqloom.runs.contents import choose_step, load_config
 from seqloom.runs.parameter_table import PartCount, parameter_table
 from seqloom.runs.progress import Progress, Validation
+from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
-from seqloom.tasks import task_of
+from seqloom.tasks import task_of, task_of_options
 
-__all__ = ["RunDescription", "describe", "example_command"]
+__all__ = [
+    "RunDescription",
+    "check_data",
+    "describe",
+    "example_command",
+]
 
 
 @dataclass(frozen=True)
@@ -118,3 +125,11 @@ def example_command(run: Path, data: str) -> str:
 def _exposure_gap(validation: Validation) -> str:
     """The exposure gap, where one was measured."""
     return f", exposure gap {validation.gap:.3f}" if validation.gap else ""
+
+
+def check_data(request: TrainingRequest) -> Iterator[str]:
+    """Findings as lines of text, in the order they become known.
+
+    DataError at the end where training would stop at a bad row; here all of them are counted first.
+    """
+    return task_of_options(request).check_data(request)

@@ -4,10 +4,9 @@ import time
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from seqloom.api.progress_words import RunningFigures, plan_summary
 from seqloom.drawing.notebook import details, notebook_html, paragraph
 from seqloom.drawing.page import table
-from seqloom.runs.progress import Plan, Validation, ValidationSample
+from seqloom.runs.progress import Plan, RunningFigures, Validation, ValidationSample, plan_summary
 from seqloom.tasks import Task, task_of
 from seqloom.training import Update
 

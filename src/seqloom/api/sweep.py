@@ -21,7 +21,7 @@ from seqloom.errors import ConfigError, DivergedError, RunError
 from seqloom.randomness import key
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_config
-from seqloom.runs.device import torchrun_environment
+from seqloom.runs.process import torchrun_environment
 from seqloom.runs.progress import Monitor, Progress, Validation
 from seqloom.store import RunDirectory
 from seqloom.store.durable import run_errors

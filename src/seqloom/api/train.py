@@ -20,7 +20,6 @@ from seqloom.drawing.curves import Curves, draw_curves
 from seqloom.errors import ConfigError, DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import best_step, model_weights
-from seqloom.runs.device import torchrun_environment
 from seqloom.runs.held_out import diagnose
 from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.prepare import PreparedData
@@ -30,9 +29,9 @@ from seqloom.runs.pretrained import (
     PretrainedRun,
     open_pretrained_run,
 )
-from seqloom.runs.processes.signals import StopRequest, stop_signals
+from seqloom.runs.process import StopRequest, cores, stop_signals, threads, torchrun_environment
 from seqloom.runs.processes.torchrun import LeaderMessage, follow, join_ranks, lead
-from seqloom.runs.processes.workers import cores, local_workers, threads
+from seqloom.runs.processes.workers import local_workers
 from seqloom.runs.progress import (
     Plan,
     Progress,

@@ -105,7 +105,7 @@ def check(
     chosen: ModelOptions,
 ) -> None:
     """Read the data as training would; report every problem, sizes, and the time training takes."""
-    from seqloom.api.check import check_data
+    from seqloom.api.describe import check_data
     from seqloom.config import merge
     from seqloom.runs.request import TrainingRequest
 
@@ -236,8 +236,8 @@ app.command("import")(import_run)
 @command
 def score(run: RunArgument, data: DataArgument, *, columns: ColumnFlags) -> None:
     """Give the log-probability of each given pair, as JSON lines with every token's own."""
+    from seqloom.api.evaluate import score_rows
     from seqloom.api.load import load
-    from seqloom.api.score import score_rows
 
     behave_as_filter()
     for line in score_rows(load(run), data, options=columns.overrides()):

@@ -129,6 +129,7 @@ from seqloom.config.search_methods import (
     StochasticOptions,
     TextbookOptions,
 )
+from seqloom.config.sections import Overrides, leaves, merge
 from seqloom.config.serialization import (
     check_names,
     dump,
@@ -139,7 +140,6 @@ from seqloom.config.serialization import (
     validate,
 )
 from seqloom.config.serving import ServingConfig, serving_config
-from seqloom.config.tables import Overrides, leaves, merge
 from seqloom.config.training import (
     FORCING,
     OPTIMIZERS,

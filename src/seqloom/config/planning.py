@@ -15,8 +15,8 @@ from seqloom.config.columns import TARGETS, Situation, TargetOptions
 from seqloom.config.columns.options import ColumnStatistics, Facts
 from seqloom.config.presets import PRESETS, preset_model
 from seqloom.config.schema import Config
+from seqloom.config.sections import Overrides, leaves, merge
 from seqloom.config.serialization import validate
-from seqloom.config.tables import Overrides, leaves, merge
 from seqloom.config.training import AdamWConfig
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting

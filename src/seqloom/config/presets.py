@@ -1,6 +1,6 @@
 """The presets that `--model` takes, and the sizes that they choose."""
 
-from seqloom.config.tables import Overrides
+from seqloom.config.sections import Overrides
 
 __all__ = ["PRESETS", "RECURRENT", "TRANSFORMERS", "preset_model", "recurrent_model"]
 

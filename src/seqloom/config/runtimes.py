@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from seqloom.config.choices import PartOptions
+from seqloom.config.sections import PartOptions
 from seqloom.registry import Family
 
 __all__ = [

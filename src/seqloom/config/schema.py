@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from seqloom.config.architecture.model import ModelConfig
-from seqloom.config.choices import Choice, Count, NameOf, PartOptions, Positive, Section, Share
 from seqloom.config.columns import SourceConfig, TargetConfig, TextConfig
 from seqloom.config.searches import AUTO, RankingTable, SearchTable
+from seqloom.config.sections import Choice, Count, NameOf, PartOptions, Positive, Section, Share
 from seqloom.config.training import TrainingConfig
 
 __all__ = [

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from seqloom.config.choices import PartMark
+from seqloom.config.sections import PartMark
 from seqloom.errors import ConfigError
 from seqloom.registry import Family
 

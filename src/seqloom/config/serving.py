@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from seqloom.config.choices import Positive, Section
+from seqloom.config.sections import Positive, Section
 from seqloom.config.serialization import first_error
 from seqloom.errors import ConfigError
 from seqloom.remedies import Setting

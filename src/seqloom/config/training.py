@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from seqloom.config.choices import Choice, Count, NameOf, PartOptions, Positive, Section, Share
+from seqloom.config.sections import Choice, Count, NameOf, PartOptions, Positive, Section, Share
 from seqloom.registry import Family
 
 __all__ = [

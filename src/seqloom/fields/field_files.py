@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 import numpy as np
 
 from seqloom.config.columns import COLUMNS, ColumnOptions
-from seqloom.config.tables import original_values
+from seqloom.config.sections import original_values
 from seqloom.errors import RunError
 from seqloom.fields.items import Items, Values
 from seqloom.fields.sentences import TextPiece

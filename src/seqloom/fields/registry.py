@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from seqloom.config.columns import COLUMNS, SOURCES, TARGETS, ColumnOptions
-from seqloom.config.tables import rename_values
+from seqloom.config.sections import rename_values
 from seqloom.errors import RunError
 from seqloom.fields.field_files import FACTS, read_facts
 from seqloom.fields.items import Items

@@ -13,8 +13,8 @@ from seqloom.data import Batch, Batches, Corpus, Indices, Masking
 from seqloom.fields import EMPTY, Field
 from seqloom.model import Network, Source, build
 from seqloom.randomness import key
-from seqloom.runs.device import learning_device
 from seqloom.runs.pretrained import freeze_pretrained
+from seqloom.runs.process import learning_device
 from seqloom.runs.progress import Progress, surroundings
 from seqloom.runs.streams import Stream
 from seqloom.runs.time_budget import budget_scale, fit_schedule

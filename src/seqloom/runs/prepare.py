@@ -44,7 +44,6 @@ from seqloom.model import build
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.ctc_checks import check_ctc_config, check_ctc_lengths
-from seqloom.runs.device import check_device
 from seqloom.runs.pretrained import (
     PretrainedEmbeddings,
     PretrainedFrontEnd,
@@ -53,6 +52,7 @@ from seqloom.runs.pretrained import (
     open_embeddings,
     open_front_end,
 )
+from seqloom.runs.process import check_device
 from seqloom.runs.progress import Progress, TrainingObserver
 from seqloom.runs.request import TrainingRequest
 from seqloom.runs.tensorboard import check_tensorboard

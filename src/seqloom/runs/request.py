@@ -17,8 +17,8 @@ from seqloom.config import (
 from seqloom.data import Data, Survey, is_stream, is_tagged, survey
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting
-from seqloom.runs.device import check_device
 from seqloom.runs.pretrained import PretrainedRun, embedding_overrides
+from seqloom.runs.process import check_device
 from seqloom.runs.tensorboard import check_tensorboard
 from seqloom.training import check_precision
 

@@ -18,17 +18,18 @@ from seqloom.config import ServingConfig
 from seqloom.errors import ConfigError, SeqloomError
 from seqloom.prediction import Predictor
 from seqloom.serving.errors import (
+    PROBLEM,
     MalformedRequest,
     RequestCancelled,
     RequestRefused,
     ServerStopping,
+    error_body,
     retry_after,
 )
-from seqloom.serving.guard import Access, Guard
+from seqloom.serving.guard import Access, Guard, PlainMethods
 from seqloom.serving.inputs import reads_files
 from seqloom.serving.jobs import Event, Job, RenderedOutput
 from seqloom.serving.log import log
-from seqloom.serving.methods import PlainMethods
 from seqloom.serving.metrics import RequestRecord
 from seqloom.serving.openapi import describe_api
 from seqloom.serving.processes import ProcessTemplate
@@ -40,7 +41,6 @@ from seqloom.serving.responses import (
     SearchesAnswer,
 )
 from seqloom.serving.service import Service
-from seqloom.serving.wording import PROBLEM, error_body
 from seqloom.version import __version__
 
 __all__ = ["PageFile", "add_error_handlers", "application", "page_files"]

@@ -12,28 +12,46 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from fastapi import FastAPI
+from starlette.routing import Match
+
 from seqloom.config import ServingConfig
 from seqloom.serving.connections import CROWDED
-from seqloom.serving.errors import RequestRefused, retry_after
+from seqloom.serving.errors import PROBLEM, RequestRefused, error_body, retry_after
 from seqloom.serving.log import log
 from seqloom.serving.metrics import Metrics, RequestRecord
-from seqloom.serving.wording import PROBLEM, error_body
 
-__all__ = ["LOOPBACK", "OPEN_PATHS", "Access", "Guard", "Receive", "Send"]
+__all__ = [
+    "LOOPBACK",
+    "OPEN_PATHS",
+    "Access",
+    "Guard",
+    "PlainMethods",
+    "Receive",
+    "Send",
+]
 
 Message = MutableMapping[str, Any]
+
 Receive = Callable[[], Awaitable[Message]]
+
 Send = Callable[[Message], Awaitable[None]]
+
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
+
 OPEN_PATHS = ("/live",)  # that need no token: a health check tells nothing
+
 WORK_PATHS = ("/v1/predict", "/v1/stream", "/v1/score")
+
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+
 HEADERS = [
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -264,3 +282,32 @@ def _read_token(headers: dict[str, str]) -> str:
 
 def _tokens_match(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode(), wanted.encode())
+
+
+class PlainMethods:
+    """An application that answers HEAD as GET without a body, and OPTIONS with the methods that a
+    path allows, but with no leave for pages of other origins."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        method = scope.get("method")
+        allowed = self._methods(scope) if method == "OPTIONS" else []
+        if allowed:
+            headers = [(b"allow", ", ".join(allowed).encode())]
+            await send({"type": "http.response.start", "status": 204, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        # The server leaves the body of an answer to HEAD out.
+        await self.app({**scope, "method": "GET"} if method == "HEAD" else scope, receive, send)
+
+    def _methods(self, scope: MutableMapping[str, Any]) -> list[str]:
+        found = {
+            method
+            for route in self.app.routes
+            if route.matches(scope)[0] is not Match.NONE
+            for method in getattr(route, "methods", None) or ()
+        }
+        more = {"HEAD", "OPTIONS"} if "GET" in found else {"OPTIONS"}
+        return sorted(found | more) if found else []

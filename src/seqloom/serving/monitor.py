@@ -12,8 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from seqloom.config import ServingConfig
 from seqloom.serving.app import add_error_handlers, page_files
 from seqloom.serving.errors import RequestRefused
-from seqloom.serving.guard import Access, Guard
-from seqloom.serving.methods import PlainMethods
+from seqloom.serving.guard import Access, Guard, PlainMethods
 from seqloom.serving.metrics import Metrics
 
 __all__ = ["Monitored", "monitor_application"]

@@ -5,10 +5,9 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from seqloom.serving.errors import error_classes
+from seqloom.serving.errors import describe_code, error_classes
 from seqloom.serving.guard import OPEN_PATHS
 from seqloom.serving.responses import ErrorAnswer
-from seqloom.serving.wording import describe_code
 
 __all__ = ["describe_api"]
 

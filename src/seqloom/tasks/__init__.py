@@ -1,23 +1,23 @@
 """One module for each kind of target: how it is prepared, validated, measured, explained, shown."""
 
 from seqloom.tasks.blanks import BLANKS
-from seqloom.tasks.choice import (
+from seqloom.tasks.evaluation import Evaluation, EvaluationResult
+from seqloom.tasks.head_task import HeadTask
+from seqloom.tasks.introduction import Introduction, introduce
+from seqloom.tasks.label import LABEL, LabelTask
+from seqloom.tasks.language_model import LANGUAGE_MODEL, explain_text
+from seqloom.tasks.number import NUMBER
+from seqloom.tasks.series import SERIES
+from seqloom.tasks.tags import TAGS
+from seqloom.tasks.task import (
+    TASKS,
+    Task,
     explain_output,
-    explain_text,
     open_learner,
     task_of,
     task_of_options,
     task_of_request,
 )
-from seqloom.tasks.evaluation import Evaluation, EvaluationResult
-from seqloom.tasks.head_task import HeadTask
-from seqloom.tasks.introduction import Introduction, introduce
-from seqloom.tasks.label import LABEL, LabelTask
-from seqloom.tasks.language_model import LANGUAGE_MODEL
-from seqloom.tasks.number import NUMBER
-from seqloom.tasks.series import SERIES
-from seqloom.tasks.tags import TAGS
-from seqloom.tasks.task import TASKS, Task
 from seqloom.tasks.text import TEXT
 
 __all__ = [

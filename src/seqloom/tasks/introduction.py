@@ -9,9 +9,9 @@ from seqloom.prediction import Predictor
 from seqloom.runs.contents import likely_best_step
 from seqloom.runs.progress import Progress
 from seqloom.store import RunDirectory
-from seqloom.tasks.choice import task_of
 from seqloom.tasks.examples import ExampleInput
 from seqloom.tasks.report_rows import open_held_out
+from seqloom.tasks.task import task_of
 
 __all__ = ["Introduction", "introduce"]
 

@@ -13,30 +13,55 @@ from seqloom.baselines.ngrams import NGrams, last_tokens
 from seqloom.config import Config, TextConfig
 from seqloom.data import Corpus, Data, Report
 from seqloom.errors import ConfigError
-from seqloom.explanations.explained_output import Cell, ExplainedText, language_model_text
+from seqloom.explanations.explained_output import (
+    Cell,
+    ExplainedText,
+    language_model_text,
+)
 from seqloom.fields import UNK, Field
-from seqloom.metrics import Score, bits_per_character, nats_per_character, perplexity
+from seqloom.metrics import (
+    Score,
+    bits_per_character,
+    nats_per_character,
+    perplexity,
+)
 from seqloom.model import Network
 from seqloom.prediction import Output, ScoredOutput, TextPredictor
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.held_out import HeldOut, Measurement, symbol_guess_loss
-from seqloom.runs.prepare import PreparedData
+from seqloom.runs.prepare import (
+    PreparedData,
+)
 from seqloom.runs.progress import Progress, Validation, ValidationSample
 from seqloom.runs.streams import STEPS, chunks
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation, with_baselines
 from seqloom.tasks.examples import EXAMPLES, ExampleInput, name_field
-from seqloom.tasks.report_rows import HeldOutRow, ReportRow, ReportRows, Scale
+from seqloom.tasks.report_rows import (
+    HeldOutRow,
+    ReportRow,
+    ReportRows,
+    Scale,
+)
 from seqloom.tasks.task import TASKS, Task
-from seqloom.tasks.text import exposure_gap, text_predictor
+from seqloom.tasks.text import TEXT, exposure_gap, text_predictor
 from seqloom.training import measure_stream
 
-__all__ = ["LANGUAGE_MODEL", "LanguageModelTask", "language_scores", "ngram_scores"]
+__all__ = [
+    "LANGUAGE_MODEL",
+    "LanguageModelTask",
+    "explain_text",
+    "language_scores",
+    "ngram_scores",
+]
 
 SCALE = Scale("nats a character", "tokens", digits=2, top=None, lower_is_better=True)
+
 ORDERS = {"character": 7, "byte": 7}  # tokens in the longest n-grams; 5 of other units
+
 BEGINNING = 4  # words of a held-out text that an example gives
+
 STREAM_ROWS = 16  # of a held-out stream, read side by side
 
 
@@ -208,3 +233,11 @@ def _score_texts(model: TextPredictor, texts: Sequence[str]) -> list[ScoredOutpu
 def _characters(model: TextPredictor, texts: Sequence[str]) -> NDArray[np.int64]:
     """Of each text, with the end of each line, which is in the lines of a stream already."""
     return np.array([len(text) + (not model.is_stream) for text in texts])
+
+
+def explain_text(
+    model: TextPredictor, cell: Cell, output: Output | str | None = None
+) -> ExplainedText:
+    """An input with the output that a model of text gives for it, or with this one."""
+    task = LANGUAGE_MODEL if model.is_language_model else TEXT
+    return task.explain(model, cell, output)

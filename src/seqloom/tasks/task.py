@@ -14,12 +14,14 @@ from seqloom.explanations.explained_output import Cell, ExplainedOutput
 from seqloom.fields import Field
 from seqloom.metrics import Predictions, Score, target_scores
 from seqloom.model import Network
-from seqloom.prediction import Output
+from seqloom.prediction import Output, Predictor
 from seqloom.registry import Family
 from seqloom.remedies import Setting
+from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.data_check import check_rows
 from seqloom.runs.findings import COMMON_CHECKS, DataCheck
 from seqloom.runs.held_out import AnyPredictor, HeldOut
+from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.prepare import (
     PreparedData,
     RunDraft,
@@ -42,7 +44,15 @@ from seqloom.tasks.report_rows import (
 )
 from seqloom.tasks.views import explanation_views
 
-__all__ = ["TASKS", "Task"]
+__all__ = [
+    "TASKS",
+    "Task",
+    "explain_output",
+    "open_learner",
+    "task_of",
+    "task_of_options",
+    "task_of_request",
+]
 
 EXAMPLES = {  # of inputs that are not text
     "label": "a label",
@@ -53,6 +63,7 @@ EXAMPLES = {  # of inputs that are not text
     "video": "video.mp4",
     "none": "a beginning",
 }
+
 MAX_LOSS = 99.0  # of which a perplexity is shown
 
 
@@ -260,3 +271,46 @@ def _column_titles(data: DataConfig) -> list[str]:
 
 
 TASKS: Family[Any, Task[Any]] = Family("task", home="seqloom.tasks")
+
+WITHOUT_SOURCE = {"text": "language model"}  # tasks whose target has no source, by its kind
+
+
+def task_of(config: Config) -> Task[Any]:
+    """The task of a configuration: by the kind of its target, and whether there is a source."""
+    kind = config.target.kind
+    chosen = WITHOUT_SOURCE.get(kind, kind) if config.source.kind == "none" else kind
+    return TASKS.part_of(chosen)
+
+
+def explain_output(
+    model: Predictor, cell: Cell, output: Output | str | None = None
+) -> ExplainedOutput:
+    """An input with the model's output for it, or with this one, as what can be explained."""
+    return task_of(model.config).explain(model, cell, output)
+
+
+def task_of_request(directory: RunDirectory, request: TrainingRequest) -> Task[Any]:
+    """The task of a run that goes on, or else of the one that is asked for."""
+    if directory.exists and directory.latest_checkpoint() is not None:
+        return task_of(load_config(directory))
+    return task_of_options(request)
+
+
+def task_of_options(request: TrainingRequest) -> Task[Any]:
+    """The task that is asked for; ConfigError where the options cannot be, before any data is
+    read."""
+    config = request.outline()
+    task = task_of(config)
+    task.check_columns(config)
+    return task
+
+
+def open_learner(directory: RunDirectory) -> Learner:
+    """The learner of a run, from its newest sound step on."""
+    config = load_config(directory)
+    source, target = load_fields(directory, config)
+    network = new_network(config, source, target)
+    corpus = Corpus.open(directory.cache_directory / "train")
+    learner = Learner(config, network, corpus, task_of(config).masking(config, target))
+    learner.resume(directory)
+    return learner

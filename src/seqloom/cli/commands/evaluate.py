@@ -72,10 +72,10 @@ def evaluate(
     wanted: EvaluationOptions,
 ) -> None:
     """Measure a run on data it has not seen, with 95 % intervals."""
+    from seqloom.api.documents import evaluate_glossary
     from seqloom.api.evaluate import evaluate as run_evaluate
-    from seqloom.api.glossary import evaluate_glossary
+    from seqloom.api.evaluate import search_errors
     from seqloom.api.load import load, load_text_predictor
-    from seqloom.api.search_errors import search_errors
     from seqloom.config import merge
     from seqloom.prediction import Glossary
 

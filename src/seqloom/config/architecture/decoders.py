@@ -7,7 +7,7 @@ from pydantic import Field
 from seqloom.config.architecture.attention import AttentionConfig, GlobalAttentionConfig
 from seqloom.config.architecture.heads import HEADS, HeadOptions
 from seqloom.config.architecture.stacks import RecurrentOptions, TransformerOptions
-from seqloom.config.choices import Choice, DropoutRate, PartOptions, ReadoutChoice, Width
+from seqloom.config.sections import Choice, DropoutRate, PartOptions, ReadoutChoice, Width
 from seqloom.registry import Family
 
 __all__ = [

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from seqloom.config.architecture.stacks import RecurrentOptions, TransformerOptions
-from seqloom.config.choices import Choice, Layers, PartOptions, Width
+from seqloom.config.sections import Choice, Layers, PartOptions, Width
 from seqloom.registry import Family
 
 __all__ = [

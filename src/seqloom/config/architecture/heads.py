@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from seqloom.config.choices import DropoutRate, PartOptions, ReadoutChoice
+from seqloom.config.sections import DropoutRate, PartOptions, ReadoutChoice
 from seqloom.registry import Family
 
 __all__ = [

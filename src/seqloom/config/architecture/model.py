@@ -7,7 +7,7 @@ from pydantic import Field
 from seqloom.config.architecture.decoders import DecoderConfig, TransformerDecoderConfig
 from seqloom.config.architecture.encoders import EncoderConfig, TransformerEncoderConfig
 from seqloom.config.architecture.front_ends import FrontEndConfig, NoFrontEndConfig
-from seqloom.config.choices import DropoutRate, Section, Width
+from seqloom.config.sections import DropoutRate, Section, Width
 
 __all__ = ["ModelConfig"]
 

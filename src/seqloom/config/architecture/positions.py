@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from seqloom.config.choices import Choice, PartOptions, Width
+from seqloom.config.sections import Choice, PartOptions, Width
 from seqloom.registry import Family
 
 __all__ = [

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from seqloom.config.architecture.positions import PositionsConfig, SinusoidsConfig
 from seqloom.config.architecture.units import LstmConfig, UnitConfig
-from seqloom.config.choices import Count, DropoutRate, Layers, Section, Width
+from seqloom.config.sections import Count, DropoutRate, Layers, Section, Width
 
 __all__ = ["RecurrentOptions", "TransformerOptions"]
 

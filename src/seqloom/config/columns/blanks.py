@@ -14,7 +14,7 @@ from seqloom.config.columns.options import (
 )
 from seqloom.config.columns.text import TextConfig
 from seqloom.config.presets import TRANSFORMERS
-from seqloom.config.tables import Overrides, merge
+from seqloom.config.sections import Overrides, merge
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting
 

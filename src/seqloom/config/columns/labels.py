@@ -11,7 +11,7 @@ from seqloom.config.columns.options import (
     SourceOptions,
     TargetOptions,
 )
-from seqloom.config.tables import Overrides
+from seqloom.config.sections import Overrides
 from seqloom.errors import ConfigError
 
 __all__ = ["LabelConfig", "TagsConfig"]

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from seqloom.config.columns.options import SOURCES, Situation, SourceOptions, longest
-from seqloom.config.tables import Overrides
+from seqloom.config.sections import Overrides
 
 __all__ = ["FileOptions", "PictureConfig", "SoundConfig", "VideoConfig"]
 

@@ -9,7 +9,7 @@ from seqloom.config.columns.options import (
     SourceOptions,
     TargetOptions,
 )
-from seqloom.config.tables import Overrides
+from seqloom.config.sections import Overrides
 
 __all__ = ["NumberConfig", "VectorConfig"]
 

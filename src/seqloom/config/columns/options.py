@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from seqloom.config.choices import Choice, PartOptions
 from seqloom.config.presets import RECURRENT, preset_model, recurrent_model
-from seqloom.config.tables import RENAMED_VALUES, Overrides, merge
+from seqloom.config.sections import RENAMED_VALUES, Choice, Overrides, PartOptions, merge
 from seqloom.errors import ConfigError
 from seqloom.registry import Family
 from seqloom.remedies import Remedy, Setting

@@ -5,7 +5,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from seqloom.config.choices import Count
 from seqloom.config.columns.options import (
     SOURCES,
     TARGETS,
@@ -16,7 +15,7 @@ from seqloom.config.columns.options import (
     TargetOptions,
 )
 from seqloom.config.presets import RECURRENT
-from seqloom.config.tables import Overrides
+from seqloom.config.sections import Count, Overrides
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting
 

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from seqloom.config.choices import Positive
 from seqloom.config.columns.options import SOURCES, ColumnStatistics, Situation, SourceOptions
 from seqloom.config.columns.text import TextConfig
-from seqloom.config.tables import Overrides
+from seqloom.config.sections import Overrides, Positive
 from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from seqloom.config.choices import Count, Positive
 from seqloom.config.columns.options import (
     GENERATION_PASSES,
     SOURCES,
@@ -18,7 +17,7 @@ from seqloom.config.columns.options import (
     TargetOptions,
 )
 from seqloom.config.presets import RECURRENT, TRANSFORMERS
-from seqloom.config.tables import Overrides, merge
+from seqloom.config.sections import Count, Overrides, Positive, merge
 
 __all__ = ["TextConfig", "TurnsConfig"]
 

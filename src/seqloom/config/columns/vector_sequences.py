@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from seqloom.config.columns.media import FileOptions
 from seqloom.config.columns.options import SOURCES, Situation, longest
-from seqloom.config.tables import Overrides
+from seqloom.config.sections import Overrides
 
 __all__ = ["VectorSequenceConfig"]
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import torch
 
 from seqloom.errors import RunError, SeqloomError
-from seqloom.runs.device import TorchrunEnvironment
 from seqloom.runs.learner import Learner
-from seqloom.runs.processes.signals import StopRequest
+from seqloom.runs.process import StopRequest, TorchrunEnvironment
 from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
 __all__ = ["LeaderMessage", "follow", "join_ranks", "lead"]

@@ -20,15 +20,19 @@ import torch
 from seqloom.config import TrainingConfig
 from seqloom.errors import ConfigError, Interrupted, RunError, SeqloomError
 from seqloom.registry import foreign_modules
-from seqloom.runs.device import learning_device
 from seqloom.runs.learner import Learner
-from seqloom.runs.processes.signals import SIGNALS, StopRequest
+from seqloom.runs.process import SIGNALS, StopRequest, cores, learning_device, threads
 from seqloom.store import RunDirectory
 from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
-__all__ = ["cores", "local_workers", "threads", "work", "worker_count"]
+__all__ = [
+    "local_workers",
+    "work",
+    "worker_count",
+]
 
 ENDING = 5.0  # seconds that a worker has to end by itself
+
 WORTH_WORKERS = 1_000_000  # target positions in a whole run, below which starting costs more
 
 
@@ -51,13 +55,6 @@ def worker_count(config: TrainingConfig) -> int:
         return 1
     positions = config.updates * config.batch_tokens * config.accumulate
     return cores() if positions >= WORTH_WORKERS else 1
-
-
-def cores() -> int:
-    """The processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @contextmanager
@@ -83,17 +80,6 @@ def local_workers(
         meeting = place.absolute().as_uri()
         group = process_group(meeting, 0, world, asked=lambda: stop.asked)
         yield stack.enter_context(group)
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """So many threads for torch within the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""What the configuration is made of: sections, and options that choose a member of a family."""
+"""What a configuration is made of: sections of options, choices of parts, and nested tables."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
@@ -11,11 +11,13 @@ from seqloom.registry import Family
 
 __all__ = [
     "LARGEST",
+    "RENAMED_VALUES",
     "Choice",
     "Count",
     "DropoutRate",
     "Layers",
     "NameOf",
+    "Overrides",
     "PartMark",
     "PartOptions",
     "Positive",
@@ -23,16 +25,27 @@ __all__ = [
     "Section",
     "Share",
     "Width",
+    "leaves",
+    "merge",
+    "original_values",
+    "rename_values",
     "word_list",
 ]
 
 LARGEST = 2**63 - 1  # what TOML promises to hold
+
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+
 DropoutRate = Annotated[float, Field(ge=0.0, le=0.9)]
+
 Width = Annotated[int, Field(ge=1, le=16_384)]
+
 Layers = Annotated[int, Field(ge=1, le=64)]
+
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
+
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
+
 ReadoutChoice = Annotated[
     Literal["perceptron", "affine"],
     Field(
@@ -166,3 +179,88 @@ def word_list(words: Iterable[str]) -> str:
     """`a, b or c`."""
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last
+
+
+Overrides = dict[str, Any]
+"""A partial configuration: nested tables as TOML gives them."""
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Overrides:
+    """`base` with what `over` says in its place, table by table."""
+    merged = dict(base)
+    for name, value in over.items():
+        old, value = _expand_kinds(merged.get(name), value)
+        if (
+            isinstance(old, Mapping)
+            and isinstance(value, Mapping)
+            and not _switches_kind(old, value)
+        ):
+            merged[name] = merge(old, value)
+        else:
+            merged[name] = value
+    return merged
+
+
+def _expand_kinds(old: Any, new: Any) -> tuple[Any, Any]:
+    """A choice may be written as its bare kind; beside a table it becomes one."""
+    if isinstance(old, Mapping) and isinstance(new, str):
+        return old, {"kind": new}
+    if isinstance(old, str) and isinstance(new, Mapping):
+        return {"kind": old}, new
+    return old, new
+
+
+def _switches_kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    return "kind" in old and "kind" in new and bool(old["kind"] != new["kind"])
+
+
+def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of nested tables under its dotted name."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+RENAMED_VALUES: dict[str, dict[str, str]] = {
+    "target": {"gaps": "blanks"},
+    "model.decoder": {"gaps": "blanks"},
+}
+"""For the dotted name of a choice, its kinds of earlier releases and what they are called now."""
+
+
+def rename_values(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a configuration, whichever release wrote them, in today's words."""
+    return _replace_kinds(tables, RENAMED_VALUES)
+
+
+def original_values(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The same in the words that each value was first written in, which never change."""
+    original = {
+        name: {new: old for old, new in kinds.items()} for name, kinds in RENAMED_VALUES.items()
+    }
+    return _replace_kinds(tables, original)
+
+
+def _replace_kinds(
+    tables: Mapping[str, Any], names: Mapping[str, Mapping[str, str]]
+) -> dict[str, Any]:
+    changed = dict(tables)
+    for name, kinds in names.items():
+        first, _, rest = name.partition(".")
+        value = changed.get(first)
+        if rest and isinstance(value, Mapping):
+            changed[first] = _replace_kinds(value, {rest: kinds})
+        elif not rest and first in changed:
+            changed[first] = _replace_kind(value, kinds)
+    return changed
+
+
+def _replace_kind(value: Any, kinds: Mapping[str, str]) -> Any:
+    """A choice, written as its bare kind or as a table, with the kind replaced."""
+    if isinstance(value, str):
+        return kinds.get(value, value)
+    if isinstance(value, Mapping) and isinstance(value.get("kind"), str):
+        return {**value, "kind": kinds.get(value["kind"], value["kind"])}
+    return value

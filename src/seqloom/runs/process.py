@@ -1,0 +1,153 @@
+"""The process that trains: the signals that stop it, its cores, threads and device."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import NamedTuple
+
+import torch
+
+from seqloom.config import TrainingConfig
+from seqloom.errors import ConfigError, Interrupted
+
+__all__ = [
+    "SIGNALS",
+    "StopRequest",
+    "TorchrunEnvironment",
+    "check_device",
+    "cores",
+    "learning_device",
+    "stop_signals",
+    "threads",
+    "torchrun_environment",
+]
+
+NOTHING_YET = "stopped before the first update; the same command begins again"
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StopRequest:
+    """Whether someone has asked to stop; while there is nothing to save, it is done at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.at_once = True
+        self.sentence = NOTHING_YET
+
+    @contextmanager
+    def interruptible(self, sentence: str) -> Iterator[None]:
+        """Within the block a request to stop, also an earlier one, ends it at once: Interrupted."""
+        if self.asked:
+            raise Interrupted(sentence)
+        self.at_once, self.sentence = True, sentence
+        try:
+            yield
+        finally:
+            self.at_once = False
+
+    def defer(self) -> None:
+        """From now on there is something to save first."""
+        if self.asked:
+            raise Interrupted(NOTHING_YET)
+        self.at_once = False
+
+
+@contextmanager
+def stop_signals(*, first: bool = True) -> Iterator[StopRequest]:
+    """SIGINT, SIGTERM and SIGHUP ask to stop; a second one ends the process at once.
+
+    Those that are ignored, as nohup does, stay so.
+    A rank other than the first says nothing and waits for the first, which does the saving.
+    """
+    request = StopRequest()
+    request.at_once = first
+
+    def ask(number: int, _: FrameType | None) -> None:
+        if request.asked:
+            os._exit(128 + number)
+        request.asked = True
+        if request.at_once:
+            raise Interrupted(request.sentence)
+        if first:
+            with suppress(OSError):
+                os.write(2, b"\nstopping and saving after this update; once more stops at once\n")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in heard}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+class TorchrunEnvironment(NamedTuple):
+    """This process's number among all, how many there are, and its number on this machine."""
+
+    rank: int
+    world: int
+    local_rank: int
+
+    @property
+    def is_restarted(self) -> bool:
+        """Whether the launcher has started the ranks before, with the same command."""
+        return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+
+
+def torchrun_environment() -> TorchrunEnvironment | None:
+    """What a launcher has put into the environment; None where nothing did."""
+    if any(name not in os.environ for name in NAMES):
+        return None
+    values = [os.environ[name] for name in NAMES[:3]]
+    if not all(value.isdecimal() for value in values) or not int(values[0]) < int(values[1]):
+        told = ", ".join(f"{name}={os.environ[name]}" for name in NAMES[:3])
+        raise ConfigError(
+            f"the environment says {told}", remedy="start with torchrun, or unset RANK"
+        )
+    return TorchrunEnvironment(*map(int, values))
+
+
+def check_device(config: TrainingConfig) -> None:
+    """ConfigError where a GPU is asked for and torch finds none."""
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            "training.device = 'cuda': torch finds no GPU here",
+            remedy="leave it at auto, or install torch with CUDA on a machine that has one",
+        )
+
+
+def learning_device(config: TrainingConfig) -> torch.device:
+    """The device that this process learns on."""
+    check_device(config)
+    if config.device == "cpu" or not torch.cuda.is_available():
+        return torch.device("cpu")
+    place = torchrun_environment()
+    return torch.device("cuda", 0 if place is None else place.local_rank)
+
+
+def cores() -> int:
+    """The processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """So many threads for torch within the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
