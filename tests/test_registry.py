@@ -4,6 +4,7 @@ What a module registers here stays registered for this test alone.
 """
 
 import sys
+from copy import copy
 from pathlib import Path
 from typing import Literal
 
@@ -59,7 +60,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A unit, a target and an attention score that are not built in."""
     for family in (UNITS, TARGETS, SCORES):
         monkeypatch.setattr(family, "_options", dict(family._options))
-        monkeypatch.setattr(family, "_parts", dict(family._parts))
+        monkeypatch.setattr(family, "parts", copy(family.parts))
     UNITS.options("leaky")(LeakyConfig)
     TARGETS.options("rating")(RatingConfig)
     SCORES.part("cosine")(score)

@@ -27,8 +27,20 @@ PACKAGE = __name__.partition(".")[0]
 MAIN = "__main__"  # the script that runs
 
 
+class _Parts(dict[str, Part]):
+    """What implements the members of a family, by name; those of its home are loaded when one is
+    first needed."""
+
+    def __init__(self, family: "Family[Any, Part]") -> None:
+        super().__init__()
+        self._family = family
+
+    def __missing__(self, kind: str) -> Part:
+        return self._family.load_part(kind)
+
+
 class Family(Generic[Options, Part]):
-    """Members of one kind, by name.
+    """Members of one kind, by name: `parts[kind]` is what implements one.
 
     `home` is the package that registers the built-in parts; it is imported when a part is first
     needed, so that reading a configuration does not load torch. `names` are built-in members
@@ -51,7 +63,7 @@ class Family(Generic[Options, Part]):
         self._home = home
         self._names = tuple(names)
         self._options: dict[str, type[Options]] = {}
-        self._parts: dict[str, Part] = {}
+        self.parts: dict[str, Part] = _Parts(self)
         FAMILIES[name] = self
 
     def options(self, kind: str) -> Callable[[type[AnyOptions]], type[AnyOptions]]:
@@ -68,7 +80,7 @@ class Family(Generic[Options, Part]):
         """Register what implements a member."""
 
         def add(part: AnyPart) -> AnyPart:
-            self._add(self._parts, kind, part)
+            self._add(self.parts, kind, part)
             return part
 
         return add
@@ -81,21 +93,20 @@ class Family(Generic[Options, Part]):
             raise self.unknown(kind)
         return self._options[kind]
 
-    def part_of(self, kind: str) -> Part:
-        """What implements a member; ConfigError where there is no such member."""
-        if kind not in self._parts:
-            self.load()
-        if kind not in self._parts:
+    def load_part(self, kind: str) -> Part:
+        """What implements a member that may not be loaded; ConfigError where there is none."""
+        self.load()
+        if kind not in self.parts:
             raise self.unknown(kind)
-        return self._parts[kind]
+        return self.parts[kind]
 
     def kinds(self) -> list[str]:
         """The names of all members, in the order in which they were registered."""
-        return list(dict.fromkeys([*self._names, *self._options, *self._parts]))
+        return list(dict.fromkeys([*self._names, *self._options, *self.parts]))
 
     def __contains__(self, kind: object) -> bool:
         """Whether a member has this name."""
-        return kind in self._names or kind in self._options or kind in self._parts
+        return kind in self._names or kind in self._options or kind in self.parts
 
     def __iter__(self) -> Iterator[tuple[str, type[Options]]]:
         """Every member that has options, with them."""
@@ -105,7 +116,7 @@ class Family(Generic[Options, Part]):
         """The module that a member comes from; the package itself for a built-in name."""
         if kind in self._names:
             return PACKAGE
-        member: Any = self._options.get(kind) or self._parts.get(kind)
+        member: Any = self._options.get(kind) or self.parts.get(kind)
         return _module_name(str(getattr(member, "__module__", "")))
 
     def foreign_modules(self) -> list[str]:

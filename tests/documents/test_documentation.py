@@ -28,8 +28,6 @@ def test_the_table_lists_the_formats() -> None:
     table = PAGE.partition("## Formats")[2].partition("The ending")[0]
     rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
     listed = [set(re.findall(r"`([^`]+)`", "".join(cells))) for cells in zip(*rows, strict=True)]
-    DOCUMENT_FORMATS.part_of("text")
-    endings = {
-        e for kind in DOCUMENT_FORMATS.kinds() for e in DOCUMENT_FORMATS.part_of(kind).endings
-    }
+    DOCUMENT_FORMATS.parts["text"]
+    endings = {e for kind in DOCUMENT_FORMATS.kinds() for e in DOCUMENT_FORMATS.parts[kind].endings}
     assert listed == [set(DOCUMENT_FORMATS.kinds()), endings]

@@ -75,7 +75,7 @@ def test_the_formats_are_a_family() -> None:
     opened("x", "a.txt")
     kinds = ["html", "markdown", "po", "srt", "text", "tmx", "vtt", "xliff"]
     assert sorted(DOCUMENT_FORMATS.kinds()) == kinds
-    parts = [DOCUMENT_FORMATS.part_of(kind) for kind in kinds]
+    parts = [DOCUMENT_FORMATS.parts[kind] for kind in kinds]
     endings = [ending for part in parts for ending in part.endings]
     assert len(endings) == len(set(endings))
     assert all(issubclass(part, DocumentFormat) for part in parts)

@@ -1,6 +1,7 @@
 """Columns that are not text: labels, tags, numbers, vectors, and none at all (S1.1, S1.2)."""
 
 import json
+from copy import copy
 from pathlib import Path
 from typing import Literal
 
@@ -77,7 +78,7 @@ def test_a_column_of_a_users_own_is_saved_with_its_module(
     """It is loaded again where it is registered; elsewhere the module is named."""
     for family in (SOURCES, COLUMNS):
         monkeypatch.setattr(family, "_options", dict(family._options))
-        monkeypatch.setattr(family, "_parts", dict(family._parts))
+        monkeypatch.setattr(family, "parts", copy(family.parts))
     SOURCES.options("stars")(StarsConfig)
     COLUMNS.part("stars")(StarsField)
     learn_field(StarsConfig(), ["*", "**"], seed=1).save(tmp_path)

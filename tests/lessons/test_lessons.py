@@ -20,7 +20,7 @@ ROW = re.compile(
 )
 TABLE = ROW.findall((COURSE / "README.md").read_text(encoding="utf-8"))
 LESSONS.load()
-QUICK = [name for name in LESSONS.kinds() if not LESSONS.part_of(name).trains]
+QUICK = [name for name in LESSONS.kinds() if not LESSONS.parts[name].trains]
 RUN = LESSONS.kinds() if count(0, 1) else QUICK  # in full, those that train too
 
 
@@ -31,7 +31,7 @@ def result(name: str) -> LessonResult:
 
 def test_the_table_has_every_item_of_every_lesson() -> None:
     """Each item of the texts once, with the command and the chapter of its lesson."""
-    lessons = [LESSONS.part_of(name) for name in LESSONS.kinds()]
+    lessons = [LESSONS.parts[name] for name in LESSONS.kinds()]
     items = [(item, each.name, each.chapter) for each in lessons for item in each.items]
     assert sorted(TABLE) == sorted(items)
     assert len({item for item, _, _ in items}) == len(items)
@@ -61,7 +61,7 @@ def test_numbers_are_known_of_every_lesson() -> None:
 def test_a_chapter_has_the_commands_of_its_lessons(chapter: str) -> None:
     """With the equation, an exercise, and its answer folded away."""
     page = (COURSE / f"{chapter}.md").read_text(encoding="utf-8")
-    names = [name for name in LESSONS.kinds() if LESSONS.part_of(name).chapter == chapter]
+    names = [name for name in LESSONS.kinds() if LESSONS.parts[name].chapter == chapter]
     assert [name for name in names if f"seqloom lesson {name}\n" not in page] == []
     assert "$$" in page
     assert "<details>" in page
@@ -69,9 +69,9 @@ def test_a_chapter_has_the_commands_of_its_lessons(chapter: str) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_what_a_chapter_shows_is_what_the_command_prints(name: str) -> None:
-    page = (COURSE / f"{LESSONS.part_of(name).chapter}.md").read_text(encoding="utf-8")
+    page = (COURSE / f"{LESSONS.parts[name].chapter}.md").read_text(encoding="utf-8")
     shown = page.partition(f"$ seqloom lesson {name}\n")[2].partition("```")[0]
-    assert shown.splitlines() == lesson_lines(LESSONS.part_of(name), result(name))
+    assert shown.splitlines() == lesson_lines(LESSONS.parts[name], result(name))
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

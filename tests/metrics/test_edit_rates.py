@@ -15,7 +15,7 @@ def edit_scores(
     outputs: list[str], references: list[str], *, lowercase: bool = False
 ) -> list[Score]:
     rows = Predictions("text", outputs, references, lowercase)
-    return [METRICS.part_of(name)().score(rows) for name in ("WER", "CER")]
+    return [METRICS.parts[name]().score(rows) for name in ("WER", "CER")]
 
 
 def by_definition(one: str, other: str) -> int:

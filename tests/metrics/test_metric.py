@@ -100,7 +100,7 @@ def test_a_row_that_counts_twice_is_two_rows() -> None:
 
 def test_names_and_directions() -> None:
     for kind in METRICS.kinds():
-        metric = METRICS.part_of(kind)
+        metric = METRICS.parts[kind]
         assert kind in (metric.name, f"forecast {metric.name}")
         assert lower_is_better(metric.name) is (metric.direction is Direction.LOWER)
     assert not lower_is_better("of no metric")

@@ -38,7 +38,7 @@ def text_scores(
     """The three of sacrebleu's kind, whether or not they fit."""
     rows = Predictions("text", outputs, references, lowercase)
     names = ("BLEU", "chrF", "exact match")
-    return [METRICS.part_of(name)().score(rows, seed=seed) for name in names]
+    return [METRICS.parts[name]().score(rows, seed=seed) for name in names]
 
 
 def by_name(scores: list[Score]) -> dict[str, Score]:

@@ -9,7 +9,7 @@ from torch import Tensor
 from seqloom.config import Config, ModelConfig, dump, parse, validate
 from seqloom.fields import START, Symbols
 from seqloom.model import SequenceModel, build_sequence_model
-from seqloom.runs.weights import load_weights, weights
+from seqloom.model.networks import load_weights, weights
 from seqloom.store.checkpoints import pack, unpack
 from tests.counts import count
 from tests.model.models import VARIANTS, model_of, sources

@@ -17,4 +17,4 @@ FAMILIES = [
 def test_every_choice_has_a_part(name: str) -> None:
     family: Family[Any, Any] = getattr(options, name)
     assert family.kinds()
-    assert all(callable(family.part_of(kind)) for kind in family.kinds())
+    assert all(callable(family.parts[kind]) for kind in family.kinds())

@@ -14,7 +14,7 @@ from seqloom.api.watch import RunMonitor
 from seqloom.config import ServingConfig
 from seqloom.serving.monitor import monitor_application
 from seqloom.serving.server import HTTPServer, bind_socket, server_config
-from seqloom.store import RunDirectory, take_request
+from seqloom.store import RunDirectory
 from tests.runs.support import options, trained
 from tests.serving.browsing import browser, until
 from tests.serving.support import Served
@@ -46,13 +46,13 @@ def test_only_who_has_the_key_may_stop(tmp_path: Path) -> None:
         for headers in ({}, {"x-seqloom-key": "wrong"}):
             answer = served.ask("POST", "/v1/request", {"action": "stop"}, headers)
             assert answer.status == 403
-            assert take_request(tmp_path) == ""
+            assert RunDirectory(tmp_path).take_request() == ""
         known = {"x-seqloom-key": KEY}
         assert served.ask("POST", "/v1/request", {"action": "nap"}, known).status == 422
         assert served.ask("POST", "/v1/request", {"action": "stop"}, known).status == 204
         foreign = {**known, "origin": "http://elsewhere.example"}
         assert served.ask("POST", "/v1/request", {"action": "stop"}, foreign).status == 403
-    assert take_request(tmp_path) == "stop"
+    assert RunDirectory(tmp_path).take_request() == "stop"
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_the_page_in_a_browser(browser: Any, tmp_path: Path) -> None:
         until(lambda: find("#stop").is_displayed())
         find("#stop").click()
         until(lambda: "saves and stops" in find("#told").text)
-    assert take_request(tmp_path / "run") == "stop"
+    assert RunDirectory(tmp_path / "run").take_request() == "stop"
 
 
 def test_markup_in_the_data_stays_text(browser: Any, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from seqloom.config import flatten
 from seqloom.errors import ConfigError, RunError
 from seqloom.metrics import lower_is_better
 from seqloom.model import build
+from seqloom.nn.modules import meta_device
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.progress import Progress, Validation
-from seqloom.runs.weights import meta_device
 from seqloom.store import RunDirectory
 from seqloom.tasks import task_of
 

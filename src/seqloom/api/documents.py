@@ -35,7 +35,6 @@ __all__ = [
 ]
 
 STAND_INS = ("⟦{}⟧", "<{}>", "[{}]", "({})", "X{}X")
-
 Ask = Callable[[Iterable[str]], Iterable[Output]]
 
 

@@ -43,7 +43,6 @@ def evaluate(
 
 
 GROUP = 2_048  # rows scored together
-
 MIN_LOG_PROBABILITY = -700.0  # a mean of which there is a perplexity: exp(709) is the last in float
 
 

@@ -31,7 +31,7 @@ def export(
     The inputs are the first lines of `check`, or else held-out rows of the run. Where the export
     does not give the model's probabilities it is removed again, and that is an error.
     """
-    runtime: Runtime = RUNTIMES.part_of(to)()
+    runtime: Runtime = RUNTIMES.parts[to]()
     model, folder = load(run), Path(output)
     rows = _validation_sources(Path(run)) if check is None else _read_inputs(model, check)
     runtime.write(model, folder)

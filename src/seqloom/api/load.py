@@ -10,11 +10,12 @@ from seqloom.engine.selection import warn_once
 from seqloom.errors import ConfigError
 from seqloom.fields import Field
 from seqloom.model import build
+from seqloom.model.networks import check_fit, load_weights
+from seqloom.nn.modules import materialize, meta_device
 from seqloom.prediction import Predictor, TextPredictor, ensemble
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import choose_step, load_config, load_fields, model_weights
 from seqloom.runs.optimized import EngineChoice, OptimizedRun, run_engine
-from seqloom.runs.weights import check_fit, load_weights, materialize, meta_device
 from seqloom.store import Checkpoint, RunDirectory
 from seqloom.tasks import task_of
 

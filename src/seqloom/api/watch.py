@@ -12,8 +12,7 @@ from seqloom.explain import drawing_of, trace_output
 from seqloom.explanations.flow import collect_gates
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.progress import Progress
-from seqloom.runs.time_budget import last_update
-from seqloom.store import Checkpoint, EventTail, RunDirectory, leave_request
+from seqloom.store import Checkpoint, EventTail, RunDirectory
 from seqloom.tasks import task_of
 from seqloom.tasks.report_rows import open_held_out
 
@@ -66,7 +65,7 @@ class RunMonitor:
             "name": name,
             "begun": True,
             "title": task.describe_fields(source, target),
-            "updates": last_update(config.training, progress),
+            "updates": progress.last_update(config.training),
             "steps": [each.number for each in steps],
         }
 
@@ -98,7 +97,7 @@ class RunMonitor:
         """Ask whoever trains the run to save, or to save and stop."""
         if action not in REQUESTS:
             raise ConfigError(f"no request {action!r}", remedy=f"ask for {' or '.join(REQUESTS)}")
-        leave_request(self.directory.path, action)
+        self.directory.leave_request(action)
 
     def _compute(self, step: Checkpoint) -> StepInsight:
         config = load_config(self.directory)

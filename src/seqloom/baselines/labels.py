@@ -76,7 +76,7 @@ def baselines(known: TrainingRows, sources: Sequence[Values]) -> dict[str, list[
     tokens = [token_ids(row[: len(row) - known.source.closing]) for row in sources]
     kind, found = known.target.config.kind, {}
     for name in BASELINES.kinds():
-        rule = BASELINES.part_of(name)
+        rule = BASELINES.parts[name]
         outputs = rule().outputs(known, tokens) if rule.target == kind else None
         if outputs is not None:
             found[name] = outputs

@@ -97,14 +97,19 @@ from seqloom.config.columns import (
     VectorConfig,
     VideoConfig,
     WindowConfig,
+    one_column,
+)
+from seqloom.config.columns.options import PRESETS, ColumnStatistics, Facts
+from seqloom.config.planning import (
+    check_columns,
     check_columns_bare,
     column_overrides,
-    one_column,
+    items_per_row,
+    outline,
+    plan,
+    preset_kinds,
     split_column,
 )
-from seqloom.config.columns.options import ColumnStatistics, Facts
-from seqloom.config.planning import check_columns, items_per_row, outline, plan, preset_kinds
-from seqloom.config.presets import PRESETS
 from seqloom.config.runtimes import RUNTIMES, RuntimeOptions
 from seqloom.config.schema import (
     Config,

@@ -43,10 +43,10 @@ __all__ = [
 class SearchFamily(Family[Any, Any]):
     """Searches; one that registers its options alone implements them itself."""
 
-    def part_of(self, kind: str) -> Any:
+    def load_part(self, kind: str) -> Any:
         """The class of a search; ConfigError where there is no such search."""
         self.load()
-        return self._parts.get(kind) or self.options_of(kind)
+        return self.parts.get(kind) or self.options_of(kind)
 
 
 SEARCHES = SearchFamily("search", home="seqloom.search")
@@ -180,17 +180,13 @@ class TableOf(PartMark):
     """Marks an option as a member of a family: its kind alone, or a table with its options."""
 
     def __init__(self, family: Family[Any, Any]) -> None:
+        super().__init__(family)
         self.family = family
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._check, handler(source))
-
-    def member(self, value: Any) -> tuple[Family[Any, Any], str] | None:
-        """The family and the kind; None for AUTO."""
-        kind = _kind_of(value)
-        return None if kind == AUTO else (self.family, kind)
 
     def _check(self, value: str | dict[str, Any]) -> str | dict[str, Any]:
         """ValueError where there is no such member or option."""

@@ -1,6 +1,5 @@
 """What a configuration is made of: sections of options, choices of parts, and nested tables."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -33,19 +32,12 @@ __all__ = [
 ]
 
 LARGEST = 2**63 - 1  # what TOML promises to hold
-
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
-
 DropoutRate = Annotated[float, Field(ge=0.0, le=0.9)]
-
 Width = Annotated[int, Field(ge=1, le=16_384)]
-
 Layers = Annotated[int, Field(ge=1, le=64)]
-
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
-
 Positive = Annotated[int, Field(ge=1, le=LARGEST)]
-
 ReadoutChoice = Annotated[
     Literal["perceptron", "affine"],
     Field(
@@ -71,12 +63,20 @@ class PartOptions(Section):
     kind: str
 
 
-class PartMark(ABC):
+class PartMark:
     """Marks an option whose value chooses a member of a family."""
 
-    @abstractmethod
+    def __init__(self, *families: Family[Any, Any]) -> None:
+        self.families = families
+
     def member(self, value: Any) -> tuple[Family[Any, Any], str] | None:
         """The family of the member that a value chooses, and its kind; None where it is none's."""
+        if isinstance(value, Mapping):
+            kind = value.get("kind")
+        else:
+            kind = value if isinstance(value, str) else value.kind
+        family = next((each for each in self.families if kind in each), None)
+        return None if family is None else (family, str(kind))
 
 
 class Choice(PartMark):
@@ -87,7 +87,7 @@ class Choice(PartMark):
     """
 
     def __init__(self, *families: Family[Any, Any], default: str = "") -> None:
-        self.families = families
+        super().__init__(*families)
         self.default = default
 
     def __get_pydantic_core_schema__(
@@ -102,15 +102,6 @@ class Choice(PartMark):
     def members(self) -> Iterable[tuple[str, type[PartOptions]]]:
         """Every kind that can be chosen, with its options."""
         return [member for family in self.families for member in family]
-
-    def family_of(self, kind: str) -> Family[Any, Any] | None:
-        """The family that has a member of this kind."""
-        return next((family for family in self.families if kind in family), None)
-
-    def member(self, value: Any) -> tuple[Family[Any, Any], str] | None:
-        """The family that has this kind, and the kind."""
-        family = self.family_of(value.kind)
-        return None if family is None else (family, value.kind)
 
     @property
     def meaning(self) -> str:
@@ -149,16 +140,13 @@ class NameOf(PartMark):
     """Marks an option as the name of a member of a family."""
 
     def __init__(self, family: Family[Any, Any]) -> None:
+        super().__init__(family)
         self.family = family
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self._validate)
-
-    def member(self, value: Any) -> tuple[Family[Any, Any], str]:
-        """The family, and the name."""
-        return self.family, value
 
     @property
     def meaning(self) -> str:

@@ -233,6 +233,8 @@ class Corpus:
     ) -> "Corpus | None":
         """The corpus in `directory` if every byte is as written and it was made of just this;
         otherwise None. `tell` hears of damage."""
+        if not directory.exists():
+            return None
         try:
             corpus = cls.open(directory)
             if corpus.fingerprint != fingerprint:
@@ -240,9 +242,8 @@ class Corpus:
             for verifier in corpus._verifiers.values():
                 verifier.verify()
         except RunError as error:
-            if directory.exists():
-                place, problem, _ = error.parts()
-                tell(f"{place}: {problem}, so it is made again")
+            place, problem, _ = error.parts()
+            tell(f"{place}: {problem}, so it is made again")
             return None
         return corpus
 

@@ -70,16 +70,17 @@ def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
     `parts` are what the caller adds, such as which side of a split it is and the split's seed.
     """
     fields = columns.source.fingerprint, columns.target.fingerprint
-    names = [path.name for path in data_files(data)]
+    files = data_files(data)
+    names = [path.name for path in files]
     usual = {"columns": False, "arrays": False, "recased": 0.0}  # which older runs do not have
     exclude = {name for name, value in usual.items() if getattr(columns.config, name) == value}
     options = columns.config.model_dump_json(exclude=exclude)
     facts = (FORMAT, names, options, *fields, *parts)
     digest = sha256(repr(facts).encode("utf-8"))
-    for path in data_files(data):
+    for path in files:
         with path.open("rb") as stream:
             digest.update(file_digest(stream, "sha256").digest())
-    for part in row_bytes(data):
+    for part in () if files else row_bytes(data):
         digest.update(part)
     return digest.hexdigest()
 
@@ -226,7 +227,8 @@ def _encode_rows(
             if any(isinstance(piece, _EncodedRow) for piece in pieces):
                 _count_unseen(row, columns, report)
             yield from pieces
-        yield from _recased_rows(sound, columns)
+        if columns.recasing is not None:
+            yield from _recased_rows(sound, columns, columns.recasing)
 
 
 def _fit_pieces(
@@ -269,14 +271,12 @@ def _split_row(row: Row, encoded: _EncodedRow, columns: Columns) -> Iterator[_En
         yield encoded._replace(source=source, target=target)
 
 
-def _recased_rows(rows: list[Row], columns: Columns) -> Iterator[_EncodedRow]:
+def _recased_rows(rows: list[Row], columns: Columns, recasing: Recasing) -> Iterator[_EncodedRow]:
     """The other forms of those rows that are drawn; those that do not fit are left out."""
-    if columns.recasing is None:
-        return
     copies = [
         row._replace(source=found[0], target=found[1])
         for row in rows
-        if (found := columns.recasing.copy(row.source, row.target)) is not None
+        if (found := recasing.copy(row.source, row.target)) is not None
     ]
     sources = columns.source.rows([row.source for row in copies])
     targets = columns.target.rows([row.target for row in copies])

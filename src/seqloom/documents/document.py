@@ -207,7 +207,7 @@ def _document_format(name: str) -> str | None:
 def is_document(name: str) -> bool:
     """Whether the ending of a name says that a file is a document, and no list of lines."""
     kind = _document_format(name)
-    return kind is not None and not DOCUMENT_FORMATS.part_of(kind).is_lines
+    return kind is not None and not DOCUMENT_FORMATS.parts[kind].is_lines
 
 
 def open_document(data: bytes, name: str, *, options: DocumentOptions | None = None) -> Document:
@@ -217,7 +217,7 @@ def open_document(data: bytes, name: str, *, options: DocumentOptions | None = N
     """
     options = options or DocumentOptions()
     kind = options.format or _format_of(name)
-    format_ = DOCUMENT_FORMATS.part_of(kind)()
+    format_ = DOCUMENT_FORMATS.parts[kind]()
     declared = options.encoding or format_.declared_encoding(data)
     text, encoding = decode_bytes(data, name, declared=declared)
     source = DocumentSource(name, text, encoding, options)
@@ -242,9 +242,7 @@ def _format_of(name: str) -> str:
 
 def _endings() -> dict[str, str]:
     """The format of each ending."""
-    return {
-        ending: kind for kind in _formats() for ending in DOCUMENT_FORMATS.part_of(kind).endings
-    }
+    return {ending: kind for kind in _formats() for ending in DOCUMENT_FORMATS.parts[kind].endings}
 
 
 def _formats() -> list[str]:

@@ -27,33 +27,33 @@ __all__ = [
 
 def learn_field(config: ColumnOptions, cells: Iterable[str], *, seed: int) -> Field:
     """A new field from the cells of a column; the same cells and seed give the same."""
-    field: Field = COLUMNS.part_of(config.kind).learn(config, cells, seed=seed)
+    field: Field = COLUMNS.parts[config.kind].learn(config, cells, seed=seed)
     return field
 
 
 def learn_target(config: ColumnOptions, cells: Iterable[str], *, source: Field, seed: int) -> Field:
     """The same for a target, which may be made of what its source is made of."""
-    part = COLUMNS.part_of(config.kind)
+    part = COLUMNS.parts[config.kind]
     field: Field = part.learn_target(config, cells, source=source, seed=seed)
     return field
 
 
 def placeholder_items(config: ColumnOptions) -> Items:
     """Items of the kind that a column has, before there is any data."""
-    items: Items = COLUMNS.part_of(config.kind).placeholder_items(config)
+    items: Items = COLUMNS.parts[config.kind].placeholder_items(config)
     return items
 
 
 def needs_all_cells(kind: str) -> bool:
     """Whether a sample of a column's cells is not enough to learn its field from."""
-    return bool(COLUMNS.part_of(kind).needs_all_cells)
+    return bool(COLUMNS.parts[kind].needs_all_cells)
 
 
 def load_field(directory: Path) -> Field:
     """The field that was saved there; RunError where its files are not whole."""
     facts = read_facts(directory)
     config = _options(facts, directory / FACTS)
-    field: Field = COLUMNS.part_of(config.kind).restore(config, facts, directory)
+    field: Field = COLUMNS.parts[config.kind].restore(config, facts, directory)
     if field.fingerprint != facts.get("sha256"):
         raise RunError(
             "was changed after it was saved",

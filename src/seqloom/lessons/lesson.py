@@ -139,7 +139,7 @@ def lesson(
 
 def run_lesson(name: str, changes: Sequence[str] = ()) -> tuple[Lesson, LessonResult]:
     """Run an experiment, with `setting=value` for whatever is to differ from the text."""
-    chosen = LESSONS.part_of(name)
+    chosen = LESSONS.parts[name]
     given = dict(_setting(chosen, change) for change in changes)
     return chosen, chosen.experiment(**given)
 
@@ -160,7 +160,7 @@ def lesson_lines(chosen: Lesson, result: LessonResult, *, changed: bool = False)
 def list_lessons() -> list[str]:
     """A line for each lesson, by chapter."""
     LESSONS.load()
-    members = [LESSONS.part_of(name) for name in LESSONS.kinds()]
+    members = [LESSONS.parts[name] for name in LESSONS.kinds()]
     lines = []
     for chapter in CHAPTERS:
         rows = [(f"  {each.name}", each.title) for each in members if each.chapter == chapter]

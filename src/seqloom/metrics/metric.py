@@ -110,7 +110,7 @@ METRICS: Family[Any, type[Metric[Any]]] = Family("metric", home="seqloom.metrics
 
 def metrics_for(data: Measurable) -> list[Metric[Any]]:
     """The registered metrics that fit these rows, the leading one first."""
-    known = (METRICS.part_of(name)() for name in METRICS.kinds())
+    known = (part() for part in METRICS.parts.values())
     fitting = [each for each in known if data.kind in each.targets and each.fits(data)]
     return sorted(fitting, key=lambda each: (not each.leads(data), each.order))
 
@@ -134,5 +134,5 @@ def target_scores(
 
 def lower_is_better(name: str) -> bool:
     """Whether smaller values of the metric that is shown under this name are better."""
-    known = [METRICS.part_of(each) for each in METRICS.kinds()]
-    return any(each.name == name and each.direction is Direction.LOWER for each in known)
+    parts = METRICS.parts.values()
+    return any(each.name == name and each.direction is Direction.LOWER for each in parts)

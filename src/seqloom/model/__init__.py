@@ -1,6 +1,6 @@
 """Encoders, decoders, heads, and the values that move between them."""
 
-from seqloom.model.build import build, build_sequence_model
+from seqloom.model.build import build, build_on_meta, build_sequence_model
 from seqloom.model.connections import Connection, ConnectionNode, Connections, unroll
 from seqloom.model.ctc import CTCDecoder, CTCLayer, CTCState
 from seqloom.model.encoders import mean_state
@@ -65,6 +65,7 @@ __all__ = [
     "TokenSide",
     "TransformerDecoder",
     "build",
+    "build_on_meta",
     "build_sequence_model",
     "mean_state",
     "token_table",

@@ -152,7 +152,7 @@ class HorizonHead(ForecastHead):
         if context.encoded.states is None:
             raise ConfigError("a forecast needs an encoder: model.encoder.kind is 'none'")
         aim, inner, dropout = ForecastTarget.of(target), options.inner, options.dropout
-        if ENCODERS.part_of(context.model.encoder.kind).reads_values:
+        if ENCODERS.parts[context.model.encoder.kind].reads_values:
             return LinearForecast(source, aim, inner=inner, dropout=dropout)
         states = context.encoded.states
         return StatesForecast(source, states, aim, inner=inner, dropout=dropout)

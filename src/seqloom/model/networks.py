@@ -1,12 +1,13 @@
 """A network as a whole: an encoder, a decoder or a head, and where token vectors are kept."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from seqloom.errors import ConfigError
+from seqloom.errors import ConfigError, RunError
 from seqloom.fields import EMPTY, START
 from seqloom.model.connections import Connections
 from seqloom.model.ctc import CTCLayer
@@ -19,8 +20,11 @@ __all__ = [
     "Network",
     "SequenceModel",
     "TokenSide",
+    "check_fit",
+    "load_weights",
     "shift_right",
     "token_table",
+    "weights",
 ]
 
 
@@ -106,7 +110,6 @@ class HeadModel(nn.Module):
 
 Network = SequenceModel | HeadModel
 
-
 TokenSide = Literal["source", "target"]
 
 
@@ -120,3 +123,29 @@ def token_table(network: Network, side: TokenSide) -> Embedding:
             remedy="leave it out",
         )
     return table
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """Every parameter under its first name; a tied table appears once."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+@torch.no_grad()
+def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str) -> None:
+    """Put saved weights into a model of just their names and shapes."""
+    check_fit(model, tensors, place=place)
+    for name, parameter in model.named_parameters():
+        parameter.copy_(tensors[name])
+
+
+def check_fit(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str) -> None:
+    """RunError unless the tensors have just the names and shapes of the model's parameters."""
+    parameters = dict(model.named_parameters())
+    wrong = sorted(parameters.keys() ^ tensors.keys())
+    wrong += [
+        name
+        for name in parameters
+        if name in tensors and parameters[name].shape != tensors[name].shape
+    ]
+    if wrong:
+        raise RunError(f"{wrong[0]} does not fit the model that config.toml describes", place=place)

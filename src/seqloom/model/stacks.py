@@ -21,7 +21,7 @@ DIRECTION_STEPS: dict[Direction, tuple[Steps, ...]] = {
 
 def unit_factory(options: UnitOptions) -> Callable[[int, int], Unit]:
     """A function that makes units with these options, given the sizes of inputs and state."""
-    part: type[Unit] = UNITS.part_of(options.kind)
+    part: type[Unit] = UNITS.parts[options.kind]
     return partial(part.build, options)
 
 

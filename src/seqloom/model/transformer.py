@@ -312,7 +312,7 @@ def _blocks(options: TransformerPart, positions: Positions, *, source: int | Non
 
 def _embedding(options: TransformerPart, vectors: Vectors, place: str) -> PositionalEmbedding:
     head = options.head_size or options.width // options.heads
-    part: type[Positions] = POSITIONS.part_of(options.positions.kind)
+    part: type[Positions] = POSITIONS.parts[options.positions.kind]
     sizes = PositionSizes(vectors.width, options.width, head, place)
     positions = part.build(options.positions, sizes)
     if not options.head_size and options.width % options.heads:

@@ -87,7 +87,7 @@ def build_wiring(options: RecurrentDecoderConfig, sizes: DecoderSizes) -> Wiring
         code_input=options.code in ("input", "input-output"),
         code_output=options.code == "input-output",
         code_first=options.code == "first",
-        attention=ATTENTIONS.part_of(options.attention.kind)(options.attention, around),
+        attention=ATTENTIONS.parts[options.attention.kind](options.attention, around),
     )
 
 
@@ -139,7 +139,7 @@ def _feedback_vector(
 def _attention(options: AttentionOptions, sizes: AttentionSizes, focus: Focus | None) -> Attention:
     """Attention between queries and keys; each head compares projections of both."""
     query, key, width = _query_size(options, sizes), sizes.states, sizes.width
-    part: type[ScoreFunction] = SCORES.part_of(options.score)
+    part: type[ScoreFunction] = SCORES.parts[options.score]
     if options.heads == 1:
         score = part.build(options, ScoreSizes(query, key, options.size or width))
         return Attention(score, focus=focus, causal=options.causal)

@@ -1,12 +1,14 @@
-"""Small pieces that layers share: dropout, random numbers by counter, typed lists, tracing."""
+"""What layers share: dropout, random numbers by counter, tracing, modules without weights."""
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
+from torch.overrides import TorchFunctionMode
 
 __all__ = [
     "Dropout",
@@ -14,6 +16,8 @@ __all__ = [
     "gumbels",
     "hash_counter",
     "is_traced",
+    "materialize",
+    "meta_device",
     "traced_scan",
     "uniforms",
 ]
@@ -109,3 +113,38 @@ def traced_scan(step: StateStep, inputs: Tensor, state: tuple[Tensor, ...]) -> t
 
     _, states = scan(advance, tuple(part.clone() for part in state), inputs)
     return tuple(states)
+
+
+DRAWS = ("normal_", "uniform_")
+
+
+class _Uncompiled(TorchFunctionMode):
+    """Does without what torch would load its compiler for: drawing first weights that have no
+    memory, and asking for the memory of others like them."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        named = kwargs or {}
+        if getattr(func, "__name__", "") in DRAWS:
+            return named["tensor"] if "tensor" in named else args[0]
+        if func is torch.empty_like:
+            return torch.empty(args[0].shape, dtype=args[0].dtype, **named)
+        return func(*args, **named)
+
+
+@contextmanager
+def meta_device() -> Iterator[None]:
+    """Models that are built here have names and shapes, but no weights."""
+    with torch.device("meta"), _Uncompiled():
+        yield
+
+
+def materialize(model: nn.Module) -> None:
+    """Room for the weights of a model that was built without."""
+    with _Uncompiled():
+        model.to_empty(device="cpu")

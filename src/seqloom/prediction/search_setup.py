@@ -18,7 +18,7 @@ def build_search(
     ConfigError where there is no such search or its options contradict one another.
     """
     defaults = SearchDefaults(Ranking.from_config(config), config.beam, n_best)
-    found: Search = SEARCHES.part_of(kind).from_options(given, defaults)
+    found: Search = SEARCHES.parts[kind].from_options(given, defaults)
     return found
 
 

@@ -71,7 +71,7 @@ READERS: Family[Any, type[FileReader]] = Family("file format", home="seqloom.rea
 def reader_of(path: Path) -> FileReader:
     """What reads a file, by its ending; an unknown one means TSV."""
     ending = file_ending(path)
-    return READERS.part_of(ending if ending in READERS else DEFAULT)()
+    return READERS.parts[ending if ending in READERS.parts else DEFAULT]()
 
 
 def file_ending(path: Path) -> str:

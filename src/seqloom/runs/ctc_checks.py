@@ -1,8 +1,8 @@
-"""What learning from alignments asks of the configuration and of the rows (S1.1, S3.5)."""
+"""What CTC, alone or beside a decoder, asks of the configuration and of the rows (S1.1, S3.5)."""
 
 import numpy as np
 
-from seqloom.config import Config, CTCDecoderConfig, SoundFrontEndConfig
+from seqloom.config import Config
 from seqloom.data import Corpus
 from seqloom.errors import ConfigError, DataError
 
@@ -11,14 +11,14 @@ __all__ = ["check_ctc_config", "check_ctc_lengths"]
 
 def check_ctc_config(config: Config) -> None:
     """ConfigError where alignments cannot be learnt from as configured."""
-    model, alone = config.model, _is_alone(config)
+    model, alone = config.model, config.model.decoder.is_ctc
     if alone and model.ctc:
         raise ConfigError(
             f"model.ctc = {model.ctc:g} is a share of a decoder's loss, and "
             "model.decoder.kind = 'ctc' has no other",
             remedy="set model.ctc=0",
         )
-    if (alone or model.ctc) and config.training.truncate:
+    if config.training.truncate:
         asked = "model.decoder.kind = 'ctc'" if alone else f"model.ctc = {model.ctc:g}"
         raise ConfigError(
             f"{asked} needs whole targets",
@@ -30,13 +30,10 @@ def check_ctc_config(config: Config) -> None:
 
 def check_ctc_lengths(config: Config, corpus: Corpus) -> None:
     """DataError at the first row with fewer steps than its symbols need."""
-    front, alone = config.model.front, _is_alone(config)
-    heard = isinstance(front, SoundFrontEndConfig)
-    if not (alone or (config.model.ctc and heard)):
+    alone, heard = config.model.decoder.is_ctc, config.model.front.hears
+    if not (alone or heard):
         return
-    steps = corpus.lengths.source
-    for _ in range(front.halvings if isinstance(front, SoundFrontEndConfig) else 0):
-        steps = (steps + 1) // 2
+    steps = config.model.front.count_steps(corpus.lengths.source)
     items, rows = corpus.flat("target", closing=1)
     alike = (items[1:] == items[:-1]) & (rows[1:] == rows[:-1])
     symbols = np.bincount(rows, minlength=len(corpus))
@@ -55,8 +52,3 @@ def check_ctc_lengths(config: Config, corpus: Corpus) -> None:
             if heard
             else f"cut the source into smaller units (source.unit=character), or {without}",
         )
-
-
-def _is_alone(config: Config) -> bool:
-    """Whether CTC is all that writes the target."""
-    return isinstance(config.model.decoder, CTCDecoderConfig)

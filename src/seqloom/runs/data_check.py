@@ -27,9 +27,9 @@ from seqloom.fields import Field, FileField, Items, NoField, Numbers, Pixels, Sy
 from seqloom.model import Source, build
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.findings import DataCheck, Evidence, count_of, describe_time, them_or_it, verdict
-from seqloom.runs.prepare import ConfigCheck, learn_fields
+from seqloom.runs.prepare import learn_fields
 from seqloom.runs.processes.workers import worker_count
-from seqloom.runs.request import TrainingRequest
+from seqloom.runs.request import ConfigCheck, TrainingRequest
 from seqloom.training import Example, Optimizer, Portion, fit
 
 __all__ = ["check_rows", "training_estimate"]

@@ -1,7 +1,7 @@
 """Held-out rows, what some weights make of them, and what is wrong if nothing was learnt (S6.6)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -9,22 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seqloom.data import Corpus, batches_by_length
+from seqloom.data import Corpus, batches_by_length, even_indices
 from seqloom.fields import EMPTY
 from seqloom.metrics import Score
-from seqloom.prediction import Predictor
+from seqloom.model.networks import load_weights
+from seqloom.prediction import Predictor, TextPredictor
 from seqloom.runs.learner import example
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import Progress, Validation, ValidationSample
-from seqloom.runs.weights import load_weights
-from seqloom.training import ScheduledSampling, measure
+from seqloom.training import FREE_RUNNING, ScheduledSampling, measure
 
 __all__ = [
     "AnyPredictor",
     "Diagnosis",
     "HeldOut",
+    "HeldOutOutputs",
     "Measurement",
     "diagnose",
+    "exposure_gap",
     "number_guess_loss",
     "quantile_guess_loss",
     "symbol_guess_loss",
@@ -168,3 +170,56 @@ def _count_symbols(symbols: NDArray[np.integer], kinds: int) -> NDArray[np.float
     for start in range(0, len(symbols), CHUNK_SIZE):
         found += np.bincount(symbols[start : start + CHUNK_SIZE], minlength=kinds)
     return found
+
+
+INTERVAL_ROWS = 2_000  # of a validation whose scores have intervals, which take time
+
+
+class HeldOutOutputs(HeldOut[AnyPredictor]):
+    """Measures weights by their outputs for held-out rows, with the metrics of a task."""
+
+    def __init__(
+        self,
+        prepared: PreparedData,
+        model: AnyPredictor,
+        metrics: Callable[..., list[Score]],
+        *,
+        most: int | None = None,
+    ) -> None:
+        super().__init__(prepared, model)
+        self._metrics = metrics
+        self._most = len(self.rows) if most is None else most
+
+    def samples(self) -> list[ValidationSample]:
+        """Rows spread over all of them, and the output for each."""
+        model, batch = self.model, self.rows.batch(even_indices(len(self.rows), self._most))
+        sources = [row[:n] for row, n in zip(batch.source, batch.source_lengths, strict=True)]
+        targets = [row[:n] for row, n in zip(batch.target, batch.target_lengths, strict=True)]
+        outputs = model.predict_rows(sources)
+        return [
+            ValidationSample(model.source.cell(source), model.target.cell(target), output.text)
+            for source, target, output in zip(sources, targets, outputs, strict=True)
+        ]
+
+    def validation(
+        self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
+    ) -> Validation:
+        """The results of the newest step, the leading score first."""
+        outputs = [each.output for each in samples]
+        references = [each.reference for each in samples]
+        seed = 1 if len(samples) <= INTERVAL_ROWS else None
+        scores = self._metrics(outputs, references, seed=seed)
+        found = replace(measured, scores=tuple(scores))
+        several = len(set(references)) > 1
+        return replace(
+            super().validation(progress, found, samples),
+            outputs=len(set(outputs)) if several else 0,
+        )
+
+
+def exposure_gap(held_out: HeldOut[TextPredictor], loss: float) -> float:
+    """How much higher the held-out loss is where each step reads the model's own output (S6.3);
+    0 where the decoder has no feedback."""
+    if held_out.model.network.feedback is None:
+        return 0.0
+    return held_out.row_loss(FREE_RUNNING) - loss

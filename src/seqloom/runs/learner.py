@@ -12,13 +12,13 @@ from seqloom.config import Config
 from seqloom.data import Batch, Batches, Corpus, Indices, Masking
 from seqloom.fields import EMPTY, Field
 from seqloom.model import Network, Source, build
+from seqloom.model.networks import load_weights, weights
 from seqloom.randomness import key
 from seqloom.runs.pretrained import freeze_pretrained
 from seqloom.runs.process import learning_device
 from seqloom.runs.progress import Progress, surroundings
 from seqloom.runs.streams import Stream
 from seqloom.runs.time_budget import budget_scale, fit_schedule
-from seqloom.runs.weights import load_weights, weights
 from seqloom.store import RunDirectory, SkippedCheckpoint
 from seqloom.training import (
     Example,
@@ -50,8 +50,11 @@ class Learner:
         self.network = network.to(self.device)
         self.corpus = corpus
         self.masking = masking  # where tokens are left out of the source and asked for
-        self.notes = freeze(network, config.training.freeze)
-        self.notes += freeze_pretrained(network, config.model)
+        self.notes: list[str] = []
+        if config.training.freeze:
+            self.notes += freeze(network, config.training.freeze)
+        if config.model.frozen_vectors:
+            self.notes += freeze_pretrained(network, config.model)
         self.optimizer = Optimizer(network, config.training, rows=len(corpus))
         self.moving: MovingAverage | None = None
         if config.training.average == "moving":
@@ -123,7 +126,8 @@ class Learner:
                 skipped=self.optimizer.skipped,
                 loss=self._mean_loss(update),
             )
-            self.progress = fit_schedule(self.config.training, self.progress)
+            if self.config.training.minutes or self.progress.budget:
+                self.progress = fit_schedule(self.config.training, self.progress)
             if self.stream is not None and not update.skipped:
                 self.stream.synchronize(ranks)
             yield update
@@ -144,7 +148,7 @@ class Learner:
     def _scale(self) -> float:
         """What the budget of time and a plateau of held-out results make of the rate."""
         training = self.config.training
-        scale = budget_scale(training, self.progress)
+        scale = budget_scale(training, self.progress) if self.progress.scheduled else 1.0
         if training.decay != "plateau":
             return scale
         falls = self.progress.plateau_count(training.monitor, training.plateau_patience)

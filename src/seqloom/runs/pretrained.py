@@ -17,10 +17,10 @@ from seqloom.data import read_vectors, vectors_size
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import Field, TextField
 from seqloom.model import Network, TokenSide, token_table
+from seqloom.model.networks import weights
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
 from seqloom.runs.progress import Origin
-from seqloom.runs.weights import weights
 from seqloom.store import RunDirectory
 from seqloom.store.checkpoints import unpack
 from seqloom.training import freeze_vectors

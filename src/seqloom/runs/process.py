@@ -17,7 +17,7 @@ __all__ = [
     "SIGNALS",
     "StopRequest",
     "TorchrunEnvironment",
-    "check_device",
+    "check_gpu",
     "cores",
     "learning_device",
     "stop_signals",
@@ -26,7 +26,6 @@ __all__ = [
 ]
 
 NOTHING_YET = "stopped before the first update; the same command begins again"
-
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -117,9 +116,9 @@ def torchrun_environment() -> TorchrunEnvironment | None:
     return TorchrunEnvironment(*map(int, values))
 
 
-def check_device(config: TrainingConfig) -> None:
-    """ConfigError where a GPU is asked for and torch finds none."""
-    if config.device == "cuda" and not torch.cuda.is_available():
+def check_gpu() -> None:
+    """ConfigError where torch finds no GPU, which training.device asks for."""
+    if not torch.cuda.is_available():
         raise ConfigError(
             "training.device = 'cuda': torch finds no GPU here",
             remedy="leave it at auto, or install torch with CUDA on a machine that has one",
@@ -128,7 +127,8 @@ def check_device(config: TrainingConfig) -> None:
 
 def learning_device(config: TrainingConfig) -> torch.device:
     """The device that this process learns on."""
-    check_device(config)
+    if config.device == "cuda":
+        check_gpu()
     if config.device == "cpu" or not torch.cuda.is_available():
         return torch.device("cpu")
     place = torchrun_environment()

@@ -92,6 +92,10 @@ class Progress:
     validations: tuple[Validation, ...] = ()
     surroundings: Mapping[str, Any] = field(default_factory=dict)
 
+    def last_update(self, training: TrainingConfig) -> int:
+        """The number of the update at which the schedule ends."""
+        return self.scheduled or training.updates
+
     def best(self, monitor: Monitor) -> Validation | None:
         """The validation to use; among equals the one with the lower loss."""
         ranked = sorted(self.validations, key=lambda each: (-each.value(monitor), each.loss))
@@ -245,7 +249,6 @@ class SilentObserver:
 
 
 NO_UNITS = {"none": "nothing"}  # columns that are made of nothing
-
 SMOOTH = 0.95  # of what was shown before, in the running figures
 
 

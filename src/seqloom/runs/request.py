@@ -1,28 +1,50 @@
-"""What a user asks of training: data, held-out data, a preset, options, a run to begin from."""
+"""What a user asks of training, checked and planned before anything of a run is written."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from seqloom.config import (
     Config,
     Facts,
-    Overrides,
+    TrainingConfig,
     check_columns_bare,
     check_names,
     merge,
     outline,
     plan,
 )
-from seqloom.data import Data, Survey, is_stream, is_tagged, survey
+from seqloom.data import (
+    Data,
+    Survey,
+    is_stream,
+    is_tagged,
+    survey,
+)
 from seqloom.errors import ConfigError
+from seqloom.fields import (
+    placeholder_items,
+)
+from seqloom.model import build_on_meta
 from seqloom.remedies import Remedy, Setting
-from seqloom.runs.pretrained import PretrainedRun, embedding_overrides
-from seqloom.runs.process import check_device
+from seqloom.runs.ctc_checks import check_ctc_config
+from seqloom.runs.pretrained import (
+    PretrainedRun,
+    embedding_overrides,
+    freeze_pretrained,
+)
+from seqloom.runs.process import check_gpu
+from seqloom.runs.progress import TrainingObserver
 from seqloom.runs.tensorboard import check_tensorboard
-from seqloom.training import check_precision
+from seqloom.training import check_forcing, check_precision, freeze
 
-__all__ = ["TrainingRequest"]
+__all__ = [
+    "ConfigCheck",
+    "RunDraft",
+    "TrainingRequest",
+    "check_network",
+    "draft_rows",
+]
 
 
 @dataclass(frozen=True)
@@ -61,9 +83,7 @@ class TrainingRequest:
                 "training.extend_vocabulary adds to the vocabulary of another run",
                 remedy=Remedy("name it with {}, or leave the option out", Setting("base")),
             )
-        check_precision(config.training)
-        check_tensorboard(config.training)
-        check_device(config.training)
+        _check_surroundings(config.training)
         return config
 
     def plan(self, facts: Facts) -> Config:
@@ -75,5 +95,57 @@ class TrainingRequest:
         config = self.outline()
         return survey(self.data, config.data, seed=config.seed)
 
-    def _options(self) -> Overrides:
+    def _options(self) -> Mapping[str, Any]:
+        model = self.options.get("model", {})
+        if not any(f"{side}_vectors" in model for side in ("source", "target")):
+            return self.options
         return merge(embedding_overrides(self.options), self.options)
+
+
+ConfigCheck = Callable[[Config], None]
+"""Raises ConfigError where a run cannot be trained as configured."""
+
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True)
+class RunDraft(Generic[Content]):
+    """A new run before anything of it is written: its configuration, and the data it follows."""
+
+    config: Config
+    content: Content
+
+
+def draft_rows(
+    request: TrainingRequest, watch: TrainingObserver, *, check: ConfigCheck
+) -> RunDraft[Survey]:
+    """Survey the rows and plan the run; `check` raises ConfigError where it cannot be trained."""
+    watch.on_message("reading the data")
+    found = request.survey()
+    config = request.plan(found.facts)
+    check(config)
+    return RunDraft(config, found)
+
+
+def check_network(config: Config) -> None:
+    """ConfigError where no network can be built, learn, or be computed as configured."""
+    model, training = config.model, config.training
+    if model.ctc or model.decoder.is_ctc:
+        check_ctc_config(config)
+    source, target = placeholder_items(config.source), placeholder_items(config.target)
+    network = build_on_meta(model, source=source, target=target)
+    if training.freeze:
+        freeze(network, training.freeze)
+    if model.source_vectors or model.target_vectors:
+        freeze_pretrained(network, model)
+    check_forcing(training, network)
+    _check_surroundings(training)
+
+
+def _check_surroundings(training: TrainingConfig) -> None:
+    """ConfigError where this machine lacks what training asks of it."""
+    check_precision(training)
+    if training.tensorboard:
+        check_tensorboard()
+    if training.device == "cuda":
+        check_gpu()

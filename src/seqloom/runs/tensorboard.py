@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from seqloom.config import TrainingConfig
 from seqloom.errors import ConfigError
 from seqloom.store.durable import run_errors
 
@@ -15,9 +14,9 @@ __all__ = ["TensorBoardLog", "check_tensorboard", "open_tensorboard"]
 UPDATE = {"loss": "loss", "gradient norm": "gradient_norm", "learning rate": "rate"}
 
 
-def check_tensorboard(config: TrainingConfig) -> None:
-    """ConfigError where figures are wanted for TensorBoard and it is not installed."""
-    if config.tensorboard and find_spec("tensorboard") is None:
+def check_tensorboard() -> None:
+    """ConfigError where TensorBoard, which training.tensorboard asks for, is not installed."""
+    if find_spec("tensorboard") is None:
         raise ConfigError(
             "training.tensorboard = true: TensorBoard is not installed",
             remedy="pip install 'seqloom[tensorboard]'",
@@ -57,13 +56,8 @@ def _scalars(event: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 @contextmanager
-def open_tensorboard(
-    run: Path, config: TrainingConfig, *, after: int
-) -> Iterator[TensorBoardLog | None]:
-    """The board of a run, in its folder `tensorboard`; None where it is not asked for."""
-    if not config.tensorboard:
-        yield None
-        return
+def open_tensorboard(run: Path, *, after: int) -> Iterator[TensorBoardLog]:
+    """The board of a run, in its folder `tensorboard`."""
     shown = TensorBoardLog(run / "tensorboard", after=after)
     try:
         yield shown

@@ -10,18 +10,13 @@ from seqloom.config import TrainingConfig
 from seqloom.runs.progress import Progress
 from seqloom.training import learning_rate
 
-__all__ = ["budget_scale", "fit_schedule", "last_update", "refit_schedule", "validation_interval"]
+__all__ = ["budget_scale", "fit_schedule", "refit_schedule", "validation_interval"]
 
 FIRST_UPDATES = 10  # that are measured, at least, ...
 FIRST_SHARE = 0.03  # ... and for this share of the time
 RESERVE = 0.15  # of the time, for validations that have not been measured yet
 EARLY, LATE = 0.8, 1.02  # expected ends, as shares of the time, beyond which it is fitted again
 VALIDATIONS = 6  # in a run that is too short for the configured interval
-
-
-def last_update(training: TrainingConfig, progress: Progress) -> int:
-    """The number of the update at which the schedule ends."""
-    return progress.scheduled or training.updates
 
 
 def fit_schedule(training: TrainingConfig, progress: Progress) -> Progress:
@@ -56,7 +51,7 @@ def _with_updates_for(training: TrainingConfig, progress: Progress, seconds: flo
 
 def budget_scale(training: TrainingConfig, progress: Progress) -> float:
     """What the next update's rate is multiplied with, so that it follows the fitted schedule."""
-    fitted = last_update(training, progress)
+    fitted = progress.last_update(training)
     usual = learning_rate(training, progress.step)
     if fitted == training.updates or not usual:
         return 1.0
@@ -67,7 +62,7 @@ def budget_scale(training: TrainingConfig, progress: Progress) -> float:
 
 def validation_interval(training: TrainingConfig, progress: Progress) -> int:
     """Updates between two validations: shorter in a run that has time for few updates."""
-    fitted = last_update(training, progress)
+    fitted = progress.last_update(training)
     if fitted == training.updates or fitted >= VALIDATIONS * training.validate_every:
         return training.validate_every
     return max(1, fitted // VALIDATIONS)

@@ -132,7 +132,6 @@ class RequestWording(Wording):
 
 
 WORDINGS = {"/v1/score": RequestWording(ScoreRequest.model_fields)}
-
 PREDICTION = RequestWording(PredictRequest.model_fields)
 
 

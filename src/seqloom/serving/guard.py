@@ -32,26 +32,18 @@ __all__ = [
 ]
 
 Message = MutableMapping[str, Any]
-
 Receive = Callable[[], Awaitable[Message]]
-
 Send = Callable[[Message], Awaitable[None]]
-
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
-
 OPEN_PATHS = ("/live",)  # that need no token: a health check tells nothing
-
 WORK_PATHS = ("/v1/predict", "/v1/stream", "/v1/score")
-
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-
 HEADERS = [
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),

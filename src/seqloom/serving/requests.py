@@ -137,7 +137,7 @@ class ScoreRequest(StrictModel):
 
 def predict_request_model() -> type[PredictRequest]:
     """The body of a request for outputs, with a schema for each search registered now."""
-    tables = (options_model(kind, SEARCHES.part_of(kind)) for kind in SEARCHES.kinds())
+    tables = (options_model(kind, SEARCHES.parts[kind]) for kind in SEARCHES.kinds())
     choice: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]
     told = PredictRequest.model_fields["search"].description
     body: dict[str, Any] = {"search": (choice | None, Field(None, description=told))}
@@ -168,7 +168,7 @@ def describe_searches(limits: ServingConfig) -> list[dict[str, Any]]:
                 for each in part.options()
             ],
         }
-        for kind, part in ((kind, SEARCHES.part_of(kind)) for kind in SEARCHES.kinds())
+        for kind, part in ((kind, SEARCHES.parts[kind]) for kind in SEARCHES.kinds())
     ]
 
 

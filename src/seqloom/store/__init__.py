@@ -2,7 +2,7 @@
 
 from seqloom.store.checkpoints import Checkpoint, SkippedCheckpoint, average_tensors, step_name
 from seqloom.store.directory import RunDirectory
-from seqloom.store.monitoring import EventTail, leave_request, take_request
+from seqloom.store.events import EventTail
 
 __all__ = [
     "Checkpoint",
@@ -10,7 +10,5 @@ __all__ = [
     "RunDirectory",
     "SkippedCheckpoint",
     "average_tensors",
-    "leave_request",
     "step_name",
-    "take_request",
 ]

@@ -9,12 +9,9 @@
     optimized/     the form that a step is used in, where `optimize` made one
 
 What begins with `.seqloom-` is unfinished: no reader looks at it, and the next writer removes it.
-A process that dies may leave half an event. Such a line is passed over in reading, and the next
-event starts on a line of its own.
 """
 
 import fcntl
-import math
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -34,76 +31,19 @@ from seqloom.store.checkpoints import (
     step_name,
     write_checkpoint,
 )
-from seqloom.store.durable import LARGEST_JSON, encode_json, open_plain, parse_json, read_plain
+from seqloom.store.durable import parse_json, read_plain
+from seqloom.store.events import append_event, read_events, truncate_events
 
 __all__ = [
     "RunDirectory",
-    "append_event",
-    "read_events",
-    "truncate_events",
 ]
-
-
-def append_event(path: Path, event: dict[str, Any]) -> None:
-    """Add one line; a number that is not finite becomes null."""
-    line = encode_json(_without_infinities(event))
-    with durable.run_errors(path):
-        durable.append(path, b"\n" + line if _ends_mid_line(path) else line)
-
-
-def read_events(path: Path) -> Iterator[dict[str, Any]]:
-    """The events in order, one in memory at a time; lines that are not whole are passed over."""
-    if not os.path.lexists(path):
-        return
-    with open_plain(path) as file:
-        while line := file.readline(LARGEST_JSON):
-            try:
-                yield parse_json(line, path)
-            except RunError:
-                continue
-
-
-def truncate_events(path: Path, beside: Path, *, after_step: int) -> None:
-    """Drop the events of later steps at once, by way of a new file `beside` the old."""
-    if not os.path.lexists(path):
-        return
-    kept = [event for event in read_events(path) if _step(event) <= after_step]
-    with durable.run_errors(path):
-        durable.remove_tree(beside)
-        durable.write_file(beside, b"".join(encode_json(event) for event in kept))
-        durable.rename(beside, path)
-        durable.sync_directory(path.parent)
-
-
-def _step(event: dict[str, Any]) -> int:
-    step = event.get("step", 0)
-    return step if isinstance(step, int) else 0
-
-
-def _ends_mid_line(path: Path) -> bool:
-    if not os.path.lexists(path):
-        return False
-    with open_plain(path) as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - 1, 0))
-        return file.read(1) not in (b"", b"\n")
-
-
-def _without_infinities(value: Any) -> Any:
-    match value:
-        case float() if not math.isfinite(value):
-            return None
-        case dict():
-            return {name: _without_infinities(item) for name, item in value.items()}
-        case list() | tuple():
-            return [_without_infinities(item) for item in value]
-    return value
-
 
 OPTIMIZED = "optimized"
 OURS = {"config.toml", "fields", "cache", "distilled", "events.jsonl", "lock", OPTIMIZED}
 LEAST_VERIFIED = 2
 UNFINISHED = ".seqloom-"
+REQUEST = ".seqloom-request"  # one that is left over is removed with whatever is unfinished
+
 DISPLACED = ".seqloom-displaced-"
 
 
@@ -326,8 +266,29 @@ class RunDirectory:
 
     def truncate_events(self, after_step: int) -> None:
         """Forget the events of later steps."""
-        beside = self.path / f"{UNFINISHED}{os.getpid()}-events"
-        truncate_events(self.path / "events.jsonl", beside, after_step=after_step)
+        path = self.path / "events.jsonl"
+        if os.path.lexists(path):
+            beside = self.path / f"{UNFINISHED}{os.getpid()}-events"
+            truncate_events(path, beside, after_step=after_step)
+
+    def leave_request(self, action: str) -> None:
+        """Ask whoever trains the run to do something before its next update."""
+        beside = self.path / f"{REQUEST}-{os.getpid()}"
+        with durable.run_errors(self.path):
+            durable.write_file(beside, action.encode())
+            durable.rename(beside, self.path / REQUEST)
+
+    def take_request(self) -> str:
+        """What the one who trains the run is asked to do, once; empty where it is nothing."""
+        path = self.path / REQUEST
+        if not os.path.lexists(path):
+            return ""
+        action = ""
+        with suppress(RunError):
+            action = read_plain(path).decode("utf-8", "replace")
+        with suppress(OSError):
+            path.unlink()
+        return action
 
     def _intact_checkpoints(
         self, skipped: list[SkippedCheckpoint] | None = None

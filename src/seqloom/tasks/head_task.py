@@ -12,12 +12,12 @@ from seqloom.fields import Field
 from seqloom.metrics import Predictions
 from seqloom.model import Network
 from seqloom.prediction import HeadPredictor, Output
-from seqloom.runs.held_out import HeldOut, symbol_guess_loss
+from seqloom.runs.held_out import HeldOut, HeldOutOutputs, symbol_guess_loss
 from seqloom.runs.prepare import PreparedData
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Breakdown, Evaluation, class_breakdowns
-from seqloom.tasks.outputs import HeldOutOutputs, evaluate_outputs
+from seqloom.tasks.outputs import evaluate_outputs
 from seqloom.tasks.task import Task
 
 __all__ = ["ClassTask", "HeadTask"]
@@ -60,7 +60,7 @@ class HeadTask(Task[AnyHeadPredictor]):
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyHeadPredictor]:
         """The metrics over all held-out rows."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
-        return HeldOutOutputs(prepared, model, self)
+        return HeldOutOutputs(prepared, model, self.metrics)
 
     def describe(self, config: Config) -> str:
         """What a model does."""

@@ -28,7 +28,7 @@ from seqloom.metrics import (
 from seqloom.model import Network
 from seqloom.prediction import Output, ScoredOutput, TextPredictor
 from seqloom.remedies import Remedy, Setting
-from seqloom.runs.held_out import HeldOut, Measurement, symbol_guess_loss
+from seqloom.runs.held_out import HeldOut, Measurement, exposure_gap, symbol_guess_loss
 from seqloom.runs.prepare import (
     PreparedData,
 )
@@ -45,7 +45,7 @@ from seqloom.tasks.report_rows import (
     Scale,
 )
 from seqloom.tasks.task import TASKS, Task
-from seqloom.tasks.text import TEXT, exposure_gap, text_predictor
+from seqloom.tasks.text import TEXT, text_predictor
 from seqloom.training import measure_stream
 
 __all__ = [
@@ -57,11 +57,8 @@ __all__ = [
 ]
 
 SCALE = Scale("nats a character", "tokens", digits=2, top=None, lower_is_better=True)
-
 ORDERS = {"character": 7, "byte": 7}  # tokens in the longest n-grams; 5 of other units
-
 BEGINNING = 4  # words of a held-out text that an example gives
-
 STREAM_ROWS = 16  # of a held-out stream, read side by side
 
 

@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from seqloom.baselines.labels import TrainingRows, baselines
-from seqloom.data import Data, Report, even_indices
+from seqloom.data import Data, Report
 from seqloom.errors import ConfigError, DataError
 from seqloom.explanations.explained_output import Cell, ExplainedLabels
 from seqloom.explanations.media import group_features
@@ -16,15 +15,11 @@ from seqloom.prediction import HeadPredictor, Output, Predictor, ScoredOutput
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.warnings import WarningCounts
 from seqloom.remedies import Setting
-from seqloom.runs.held_out import AnyPredictor, HeldOut, Measurement
-from seqloom.runs.prepare import PreparedData
-from seqloom.runs.progress import Progress, Validation, ValidationSample
 from seqloom.tasks.evaluation import Evaluation, with_baselines
 from seqloom.tasks.report_rows import HeldOutRow
 from seqloom.tasks.task import Task
 
 __all__ = [
-    "HeldOutOutputs",
     "encode_sources",
     "evaluate_outputs",
     "explain_labels",
@@ -34,51 +29,8 @@ __all__ = [
 ]
 
 GROUP = 2_048  # rows scored together
-INTERVAL_ROWS = 2_000  # of a validation whose scores have intervals, which take time
 
 Pairs = list[tuple[str, str]]
-
-
-class HeldOutOutputs(HeldOut[AnyPredictor]):
-    """Measures weights by their outputs for held-out rows, with the metrics of a task."""
-
-    def __init__(
-        self,
-        prepared: PreparedData,
-        model: AnyPredictor,
-        task: Task[AnyPredictor],
-        *,
-        most: int | None = None,
-    ) -> None:
-        super().__init__(prepared, model)
-        self._task = task
-        self._most = len(self.rows) if most is None else most
-
-    def samples(self) -> list[ValidationSample]:
-        """Rows spread over all of them, and the output for each."""
-        model, batch = self.model, self.rows.batch(even_indices(len(self.rows), self._most))
-        sources = [row[:n] for row, n in zip(batch.source, batch.source_lengths, strict=True)]
-        targets = [row[:n] for row, n in zip(batch.target, batch.target_lengths, strict=True)]
-        outputs = model.predict_rows(sources)
-        return [
-            ValidationSample(model.source.cell(source), model.target.cell(target), output.text)
-            for source, target, output in zip(sources, targets, outputs, strict=True)
-        ]
-
-    def validation(
-        self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
-    ) -> Validation:
-        """The results of the newest step, the leading score first."""
-        outputs = [each.output for each in samples]
-        references = [each.reference for each in samples]
-        seed = 1 if len(samples) <= INTERVAL_ROWS else None
-        scores = self._task.metrics(outputs, references, seed=seed)
-        found = replace(measured, scores=tuple(scores))
-        several = len(set(references)) > 1
-        return replace(
-            super().validation(progress, found, samples),
-            outputs=len(set(outputs)) if several else 0,
-        )
 
 
 def score_groups(model: Predictor, rows: Pairs) -> Iterator[ScoredOutput]:

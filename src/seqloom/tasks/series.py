@@ -17,9 +17,9 @@ from seqloom.metrics import ColumnErrors, ForecastErrors, SeriesScale, StepError
 from seqloom.model import Network
 from seqloom.prediction import Forecaster, Output
 from seqloom.runs.held_out import quantile_guess_loss
-from seqloom.runs.prepare import PreparedData, RunDraft
+from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import TrainingObserver
-from seqloom.runs.request import TrainingRequest
+from seqloom.runs.request import RunDraft, TrainingRequest
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import forecast_breakdowns

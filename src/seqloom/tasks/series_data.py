@@ -38,18 +38,10 @@ from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_fields
 from seqloom.runs.data_check import training_estimate
 from seqloom.runs.findings import Finding, count_of, few_rows, them_or_it, verdict
-from seqloom.runs.prepare import (
-    ConfigCheck,
-    PreparedData,
-    ResumedConfig,
-    RunDraft,
-    check_same_data,
-    identify_files,
-    resume_config,
-    save_fields,
-)
+from seqloom.runs.prepare import PreparedData, identify_files, save_fields
 from seqloom.runs.progress import TrainingObserver
-from seqloom.runs.request import TrainingRequest
+from seqloom.runs.request import ConfigCheck, RunDraft, TrainingRequest
+from seqloom.runs.resume import ResumedConfig, check_same_data, resume_config
 from seqloom.store import RunDirectory
 
 __all__ = ["ReportedTable", "check_series", "draft_series", "prepare_series", "series_fields"]
@@ -101,8 +93,8 @@ def prepare_series(
         watch.on_message("reading the series")
         table = _read(request.data, config, reports[0], fields)
     sides = _WindowSplits(directory, request, config, fields, watch)
-    check_same_data(directory, request, (sides.mark("train"), sides.mark("valid")))
     if resumed is not None:
+        check_same_data(directory, request, (sides.mark("train"), sides.mark("valid")))
         resumed.record(directory, watch)
     train = sides.corpus("train", table)
     valid = sides.corpus("valid", sides.validation_table(table, reports[1]))

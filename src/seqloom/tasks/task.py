@@ -22,15 +22,9 @@ from seqloom.runs.data_check import check_rows
 from seqloom.runs.findings import COMMON_CHECKS, DataCheck
 from seqloom.runs.held_out import AnyPredictor, HeldOut
 from seqloom.runs.learner import Learner, new_network
-from seqloom.runs.prepare import (
-    PreparedData,
-    RunDraft,
-    check_network,
-    draft_rows,
-    prepare_rows,
-)
+from seqloom.runs.prepare import PreparedData, prepare_rows
 from seqloom.runs.progress import TrainingObserver, Validation
-from seqloom.runs.request import TrainingRequest
+from seqloom.runs.request import RunDraft, TrainingRequest, check_network, draft_rows
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Breakdown, EvaluationResult
@@ -63,7 +57,6 @@ EXAMPLES = {  # of inputs that are not text
     "video": "video.mp4",
     "none": "a beginning",
 }
-
 MAX_LOSS = 99.0  # of which a perplexity is shown
 
 
@@ -279,7 +272,7 @@ def task_of(config: Config) -> Task[Any]:
     """The task of a configuration: by the kind of its target, and whether there is a source."""
     kind = config.target.kind
     chosen = WITHOUT_SOURCE.get(kind, kind) if config.source.kind == "none" else kind
-    return TASKS.part_of(chosen)
+    return TASKS.parts[chosen]
 
 
 def explain_output(

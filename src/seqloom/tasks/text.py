@@ -17,18 +17,19 @@ from seqloom.model import Network
 from seqloom.prediction import Output, TextPredictor
 from seqloom.prediction.search_setup import search_from_config
 from seqloom.prediction.warnings import WarningCounts
-from seqloom.runs.held_out import HeldOut, Measurement, symbol_guess_loss
+from seqloom.runs.held_out import (
+    HeldOut,
+    HeldOutOutputs,
+    Measurement,
+    exposure_gap,
+    symbol_guess_loss,
+)
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import Progress, Validation, ValidationSample
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation
-from seqloom.tasks.outputs import (
-    HeldOutOutputs,
-    encode_sources,
-    perplexity_score,
-    score_groups,
-)
+from seqloom.tasks.outputs import encode_sources, perplexity_score, score_groups
 from seqloom.tasks.report_rows import (
     CHRF,
     HeldOutRow,
@@ -39,9 +40,12 @@ from seqloom.tasks.report_rows import (
 from seqloom.tasks.target_checks import TEXT_CHECKS
 from seqloom.tasks.task import TASKS, Task
 from seqloom.tasks.views import attention_views, explanation_views
-from seqloom.training import FREE_RUNNING
 
-__all__ = ["TEXT", "TextTask", "exposure_gap", "text_predictor"]
+__all__ = [
+    "TEXT",
+    "TextTask",
+    "text_predictor",
+]
 
 SAMPLED_ROWS = 500  # rows that are written out at a validation
 VERBS = {
@@ -60,14 +64,6 @@ def text_predictor(
     """The network as a writer."""
     rows = None if run is None else run.cache_directory / "train"
     return TextPredictor(config, source, target, network, rows)
-
-
-def exposure_gap(held_out: HeldOut[TextPredictor], loss: float) -> float:
-    """How much higher the held-out loss is where each step reads the model's own output (S6.3);
-    0 where the decoder has no feedback."""
-    if held_out.model.network.feedback is None:
-        return 0.0
-    return held_out.row_loss(FREE_RUNNING) - loss
 
 
 class HeldOutText(HeldOutOutputs[TextPredictor]):
@@ -108,7 +104,7 @@ class TextTask(Task[TextPredictor]):
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[TextPredictor]:
         """The metrics of texts written for some held-out rows."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
-        return HeldOutText(prepared, model, self, most=SAMPLED_ROWS)
+        return HeldOutText(prepared, model, self.metrics, most=SAMPLED_ROWS)
 
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
         """The loss of guessing by how common each token is."""

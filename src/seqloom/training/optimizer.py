@@ -42,7 +42,7 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
     """
     if step < config.warmup:
         return config.rate * (step + 1) / config.warmup
-    decay: Callable[[TrainingConfig, int], float] = SCHEDULES.part_of(config.decay)
+    decay: Callable[[TrainingConfig, int], float] = SCHEDULES.parts[config.decay]
     return config.rate * decay(config, step)
 
 
@@ -166,7 +166,7 @@ class Optimizer:
         self.scale = 1.0  # of the rate, besides its schedule: a plateau lowers it
         self._rows = rows
         chosen = config.optimizer
-        self._rules: list[UpdateRule] = OPTIMIZERS.part_of(chosen.kind)(chosen, model)
+        self._rules: list[UpdateRule] = OPTIMIZERS.parts[chosen.kind](chosen, model)
 
     def zero(self) -> None:
         """Clear the gradients."""

@@ -115,7 +115,7 @@ def label_probability(options: ForcingOptions, step: int, updates: int) -> float
 
     Bengio et al. 2015, Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks.
     """
-    return float(FORCING.part_of(options.kind)(options, step, updates))
+    return float(FORCING.parts[options.kind](options, step, updates))
 
 
 @FORCING.part("always")

@@ -24,6 +24,7 @@ class DecoderOptions(PartOptions):
     """What every decoder can be asked."""
 
     follows_columns: ClassVar[bool] = False  # whether the target asks for it, whatever the preset
+    is_ctc: ClassVar[bool] = False  # whether CTC is all that writes the target
 
 
 DECODERS: Family[DecoderOptions, Any] = Family(
@@ -87,6 +88,7 @@ class RecurrentDecoderConfig(DecoderOptions, RecurrentOptions):
 class CTCDecoderConfig(DecoderOptions):
     """An output layer over the encoder's steps, in whose order the target is written (S1.1)."""
 
+    is_ctc: ClassVar[bool] = True
     kind: Literal["ctc"] = "ctc"
     dropout: DropoutRate = Field(0.1, description="share of values dropped in training")
     readout: ReadoutChoice = "affine"

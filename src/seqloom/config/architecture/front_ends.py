@@ -1,6 +1,6 @@
 """What may stand before an encoder: convolutions over pixels or frames (S3.4, S3.5)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -23,10 +23,16 @@ __all__ = [
 class FrontEndOptions(PartOptions):
     """What makes vectors of the source before an encoder reads them."""
 
+    hears: ClassVar[bool] = False  # whether it reads frames of sound
+
     @property
     def pretrained(self) -> str:
         """The run directory or file whose weights it begins with; empty if none."""
         return ""
+
+    def count_steps(self, lengths: Any) -> Any:
+        """How many steps are left for the encoder of sources of these lengths."""
+        return lengths
 
 
 FRONT_ENDS: Family[FrontEndOptions, Any] = Family(
@@ -98,6 +104,7 @@ class ResNetFrontEndConfig(GridOptions):
 class SoundFrontEndConfig(ConvolutionOptions):
     """Convolutions over frames (S3.5)."""
 
+    hears: ClassVar[bool] = True
     kind: Literal["sound"] = "sound"
     width: Width = Field(128, description="size of a vector of sound")
     halvings: Annotated[int, Field(ge=1, le=8)] = Field(
@@ -109,6 +116,12 @@ class SoundFrontEndConfig(ConvolutionOptions):
     mask_frames: Count = Field(
         20, description="most frames in such a stripe; two stripes of each are drawn"
     )
+
+    def count_steps(self, lengths: Any) -> Any:
+        """How many steps are left when the frames are halved so often."""
+        for _ in range(self.halvings):
+            lengths = (lengths + 1) // 2
+        return lengths
 
 
 FrontEndConfig = Annotated[FrontEndOptions, Choice(FRONT_ENDS, default="none")]

@@ -23,6 +23,7 @@ class HeadOptions(PartOptions):
     """What every head can be asked."""
 
     follows_columns: ClassVar[bool] = True  # whether the target asks for it, whatever the preset
+    is_ctc: ClassVar[bool] = False  # whether CTC is all that writes the target
 
 
 HEADS: Family[HeadOptions, Any] = Family("head", home="seqloom.model.build")

@@ -16,9 +16,6 @@ from seqloom.config.columns.options import (
     SourceOptions,
     TargetConfig,
     TargetOptions,
-    check_columns_bare,
-    column_overrides,
-    split_column,
 )
 from seqloom.config.columns.series import HorizonConfig, SeriesConfig, WindowConfig, column_names
 from seqloom.config.columns.several import ColumnsConfig
@@ -52,9 +49,6 @@ __all__ = [
     "VectorSequenceConfig",
     "VideoConfig",
     "WindowConfig",
-    "check_columns_bare",
     "column_names",
-    "column_overrides",
     "one_column",
-    "split_column",
 ]

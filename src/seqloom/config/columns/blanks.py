@@ -9,11 +9,11 @@ from pydantic import Field
 from seqloom.config.columns.options import (
     GENERATION_PASSES,
     TARGETS,
+    TRANSFORMERS,
     Situation,
     TargetOptions,
 )
 from seqloom.config.columns.text import TextConfig
-from seqloom.config.presets import TRANSFORMERS
 from seqloom.config.sections import Overrides, merge
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting

@@ -2,8 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from seqloom.config.columns.options import SOURCES, Situation, SourceOptions
-from seqloom.config.presets import RECURRENT
+from seqloom.config.columns.options import RECURRENT, SOURCES, Situation, SourceOptions
 from seqloom.config.sections import Overrides
 
 __all__ = ["NoColumnConfig"]

@@ -5,16 +5,14 @@ and registers them; a kind that can be either does both. The rules depend on `Fa
 statistics of the data.
 """
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from seqloom.config.presets import RECURRENT, preset_model, recurrent_model
-from seqloom.config.sections import RENAMED_VALUES, Choice, Overrides, PartOptions, merge
+from seqloom.config.sections import Choice, Overrides, PartOptions
 from seqloom.errors import ConfigError
 from seqloom.registry import Family
-from seqloom.remedies import Remedy, Setting
+from seqloom.remedies import Setting
 
 if TYPE_CHECKING:
     from seqloom.config.architecture.encoders import EncoderOptions
@@ -23,9 +21,12 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "GENERATION_PASSES",
+    "PRESETS",
+    "RECURRENT",
     "SOURCES",
     "TARGETS",
     "TOKEN_BUDGET",
+    "TRANSFORMERS",
     "ColumnConfig",
     "ColumnOptions",
     "ColumnStatistics",
@@ -35,10 +36,9 @@ __all__ = [
     "SourceOptions",
     "TargetConfig",
     "TargetOptions",
-    "check_columns_bare",
-    "column_overrides",
     "longest",
-    "split_column",
+    "preset_model",
+    "recurrent_model",
 ]
 
 SPELT = 0.2  # share of a source's character pairs from which on a target is made of its letters
@@ -107,8 +107,10 @@ class Facts:
 
 
 GENERATION_PASSES, HEAD_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
+
 TOKEN_BUDGET = 9_000_000  # tokens in all passes, as far as there are not more in two
 SMALL_DATA = 2_000_000  # words, below which much is left out at random
+
 # A spelt word that occurs once is read as unknown words will be.
 HEAD_VOCABULARIES: Overrides = {
     "word": {"size": 50_000},
@@ -340,62 +342,44 @@ TARGETS: Family[TargetOptions, Any] = Family(
 COLUMNS: Family[ColumnOptions, Any] = Family("kind of column", home="seqloom.fields")
 """The field of each kind of column; its options are those of the side that it is on."""
 
-
 SourceConfig = Annotated[SourceOptions, Choice(SOURCES, default="text")]
 """Any kind of source that is registered."""
+
 TargetConfig = Annotated[TargetOptions, Choice(TARGETS, default="text")]
 """Any kind of target that is registered."""
+
 ColumnConfig = ColumnOptions
 
-ALONE = ("none", "blanks")  # kinds that need no column of their own
+TRANSFORMERS = ("transformer", "fast")
+RECURRENT = ("lstm", "gru", "elman")
+PRESETS = ("auto", *TRANSFORMERS, *RECURRENT)
 
 
-def split_column(given: str) -> tuple[str | None, str | None]:
-    """`COL`, `COL:KIND` or a bare `:KIND` as a column and a kind; what is not said is None.
-
-    `none` alone means that there is no such column, and `blanks` alone that it is the source's.
-    """
-    name, colon, kind = given.rpartition(":")
-    kind = RENAMED_VALUES["target"].get(kind, kind)
-    known = [*SOURCES.kinds(), *TARGETS.kinds()]
-    if (kind in ALONE and not colon) or (colon and kind in known):
-        return (name or None if colon else None), kind
-    near = difflib.get_close_matches(kind, known, n=1, cutoff=0.75) if colon else []
-    if near:
-        raise ConfigError(
-            f"there is no kind {kind!r}", place=given, remedy=f"did you mean {near[0]!r}?"
-        )
-    return given, None
-
-
-def column_overrides(
-    source: str | None = None,
-    target: str | None = None,
-    *,
-    weight: str | None = None,
-    skip_bad: bool = False,
-) -> Overrides:
-    """Columns as a user names them, `COL` or `COL:KIND`, as a partial configuration."""
-    chosen: Overrides = {}
-    columns: Overrides = {"skip_bad": True} if skip_bad else {}
-    for side, given in (("source", source), ("target", target)):
-        if given is not None:
-            name, kind = split_column(given)
-            columns |= {} if name is None else {side: name}
-            chosen = merge(chosen, {} if kind is None else {side: {"kind": kind}})
-    columns |= {} if weight is None else {"weight": weight}
-    return merge(chosen, {"data": columns} if columns else {})
+def preset_model(preset: str, words: float) -> Overrides:
+    """Sizes that grow with the number of target words, and dropout to suit."""
+    sizes = ((200_000, 128, 0.1), (2_000_000, 192, 0.3), (20_000_000, 256, 0.2))
+    width, dropout = next(((w, d) for limit, w, d in sizes if words < limit), (512, 0.1))
+    if preset in RECURRENT:
+        return recurrent_model(preset, width, dropout)
+    stack = {
+        "kind": "transformer",
+        "width": width,
+        "inner": 4 * width,
+        "heads": width // 64 if width >= 256 else 4,
+        "layers": 3,
+        "dropout": dropout,
+    }
+    encoder, decoder = stack, stack
+    if preset == "fast":
+        encoder, decoder = {**stack, "layers": 6}, {**stack, "layers": 1, "mixing": "ssru"}
+    return {"embedding": width, "encoder": encoder, "decoder": decoder}
 
 
-def check_columns_bare(options: Mapping[str, Any]) -> None:
-    """ConfigError where `data.source` or `data.target` carries a kind, which has its own option."""
-    data = options.get("data")
-    for side in ("source", "target"):
-        given = data.get(side) if isinstance(data, Mapping) else None
-        name, colon, kind = given.rpartition(":") if isinstance(given, str) else ("", "", "")
-        if colon and kind in (*SOURCES.kinds(), *TARGETS.kinds()):
-            raise ConfigError(
-                f"{given!r} is a column and its kind, and the option takes the column alone",
-                place=Setting(f"data.{side}"),
-                remedy=Remedy("pass {}", Setting(side, given), otherwise=f"write {name!r}"),
-            )
+def recurrent_model(unit: str, width: int, dropout: float) -> Overrides:
+    """Two layers that read from both ends, and one wide layer that writes, with attention."""
+    stack = {"kind": "recurrent", "unit": {"kind": unit}, "dropout": dropout}
+    return {
+        "embedding": width,
+        "encoder": {**stack, "width": width, "layers": 2},
+        "decoder": {**stack, "width": 2 * width, "layers": 1, "attention": {"kind": "global"}},
+    }

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from seqloom.config.columns.options import (
+    RECURRENT,
     SOURCES,
     TARGETS,
     ColumnOptions,
@@ -14,7 +15,6 @@ from seqloom.config.columns.options import (
     SourceOptions,
     TargetOptions,
 )
-from seqloom.config.presets import RECURRENT
 from seqloom.config.sections import Count, Overrides
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting

@@ -7,16 +7,17 @@ from pydantic import Field
 
 from seqloom.config.columns.options import (
     GENERATION_PASSES,
+    RECURRENT,
     SOURCES,
     TARGETS,
     TOKEN_BUDGET,
+    TRANSFORMERS,
     ColumnOptions,
     ColumnStatistics,
     Situation,
     SourceOptions,
     TargetOptions,
 )
-from seqloom.config.presets import RECURRENT, TRANSFORMERS
 from seqloom.config.sections import Count, Overrides, Positive, merge
 
 __all__ = ["TextConfig", "TurnsConfig"]

@@ -20,8 +20,9 @@ from seqloom.export.huggingface.settings import model_options
 from seqloom.export.huggingface.tensors import from_transformers, tensor_pairs
 from seqloom.fields import EMPTY, START, TextField
 from seqloom.model import build
+from seqloom.model.networks import check_fit
+from seqloom.nn.modules import meta_device
 from seqloom.nn.positions import AddedSinusoids, HalvedSinusoids, NoPositions, Positions
-from seqloom.runs.weights import check_fit, meta_device
 from seqloom.store.checkpoints import unpack
 from seqloom.tokenizers.imported_pieces import ImportedPieceTokenizer
 from seqloom.tokenizers.specials import FieldState

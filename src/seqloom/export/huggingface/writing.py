@@ -25,9 +25,9 @@ from seqloom.export.huggingface.settings import (
 from seqloom.export.huggingface.tensors import tensor_pairs, to_transformers
 from seqloom.export.refusals import require_text_source
 from seqloom.fields import EMPTY, END, UNK
+from seqloom.model.networks import weights
 from seqloom.model.transformer import PositionalEmbedding
 from seqloom.prediction import TextPredictor
-from seqloom.runs.weights import weights
 from seqloom.store.checkpoints import pack
 
 __all__ = ["export_huggingface"]

@@ -31,9 +31,11 @@ from seqloom.nn.embedding import (
     WordDropout,
     token_vectors,
 )
+from seqloom.nn.modules import meta_device
 
 __all__ = [
     "build",
+    "build_on_meta",
     "build_sequence_model",
     "item_vectors",
     "target_vectors",
@@ -47,7 +49,7 @@ def item_vectors(config: ModelConfig, items: Items) -> Vectors:
     """A vector for each item of a column."""
     symbols = items.symbols
     if symbols is None:
-        if ENCODERS.part_of(config.encoder.kind).reads_values:
+        if ENCODERS.parts[config.encoder.kind].reads_values:
             return IdentityVectors(items.count)
         return Projection(items.count, config.embedding)
     own: TokenVectors = _symbol_vectors(config, symbols)
@@ -97,9 +99,15 @@ def target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> Toke
     return own
 
 
+def build_on_meta(config: ModelConfig, *, source: Items, target: Items) -> Network:
+    """The configured network with the names and shapes of its weights, but no memory for them."""
+    with meta_device():
+        return build(config, source=source, target=target)
+
+
 def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
     """The configured network, with initial weights drawn from torch's current random state."""
-    front: FrontEnd | None = FRONT_ENDS.part_of(config.front.kind).build(config.front, source)
+    front: FrontEnd | None = FRONT_ENDS.parts[config.front.kind].build(config.front, source)
     seen = source if front is None else Numbers(front.width)
     vectors = item_vectors(config, seen)
     encoder = _encoder(config, word_dropout(config, vectors, seen), seen)
@@ -107,7 +115,7 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
         encoder = FrontEndEncoder(front, encoder)
     if source.series is not None and target.series is not None:
         return _forecast_model(config, encoder, source.series, target.series)
-    if config.decoder.kind in HEADS:
+    if config.decoder.kind in HEADS.parts:
         context = HeadContext(config, encoder.sizes, vectors, source, target)
         head = _head(config, context)
         if head.is_aligned and front is not None and not front.keeps_items:
@@ -134,24 +142,24 @@ def build_sequence_model(config: ModelConfig, *, source: Items, target: Items) -
 
 
 def _encoder(config: ModelConfig, vectors: Vectors, items: Items) -> EncoderModule:
-    part: type[EncoderModule] = ENCODERS.part_of(config.encoder.kind)
+    part: type[EncoderModule] = ENCODERS.parts[config.encoder.kind]
     encoder = part.build(config.encoder, vectors)
     if not config.reverse_source:
         return encoder
-    family = HEADS if config.decoder.kind in HEADS else DECODERS
-    reads = family.part_of(config.decoder.kind).reads_source(config.decoder)
+    family = HEADS if config.decoder.kind in HEADS.parts else DECODERS
+    reads = family.parts[config.decoder.kind].reads_source(config.decoder)
     return ReversedEncoder(encoder, turned=reads, closing=items.closing)
 
 
 def _decoder(
     config: ModelConfig, encoder: EncoderModule, vectors: Vectors, outputs: int
 ) -> DecoderModule:
-    part: type[DecoderModule] = DECODERS.part_of(config.decoder.kind)
+    part: type[DecoderModule] = DECODERS.parts[config.decoder.kind]
     return part.build(config.decoder, DecoderSizes(config, encoder.sizes, vectors, outputs))
 
 
 def _head(config: ModelConfig, context: HeadContext) -> Head:
-    part: type[Head] = HEADS.part_of(config.decoder.kind)
+    part: type[Head] = HEADS.parts[config.decoder.kind]
     head = part.build(config.decoder, context)
     if context.encoded.around and head.filling_head is None:
         raise _around_error()
@@ -206,9 +214,9 @@ def _forecast_model(
             remedy="make it as long as target.horizon",
         )
     levelled = LastValueEncoder(encoder, source, target.steps)
-    if config.decoder.kind not in HEADS:
+    if config.decoder.kind not in HEADS.parts:
         return HeadModel(levelled, _autoregressive_forecast(config, encoder, source, target))
-    part: type[Head] = HEADS.part_of(config.decoder.kind)
+    part: type[Head] = HEADS.parts[config.decoder.kind]
     if not part.forecasts:
         raise ConfigError(
             f"model.decoder.kind = {config.decoder.kind!r} does not forecast",

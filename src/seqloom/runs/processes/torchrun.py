@@ -36,11 +36,9 @@ class LeaderMessage(NamedTuple):
 
 
 @contextmanager
-def join_ranks(place: TorchrunEnvironment | None, stop: StopRequest) -> Iterator[Ranks | None]:
-    """Meet the other ranks of a launcher; None without one, and then workers may be started."""
-    if place is None:
-        yield None
-    elif place.world == 1:
+def join_ranks(place: TorchrunEnvironment, stop: StopRequest) -> Iterator[Ranks]:
+    """Meet the other ranks of a launcher."""
+    if place.world == 1:
         yield SINGLE_PROCESS
     else:
         gathered = process_group("env://", place.rank, place.world, asked=lambda: stop.asked)
@@ -51,7 +49,7 @@ def join_ranks(place: TorchrunEnvironment | None, stop: StopRequest) -> Iterator
 
 
 @contextmanager
-def lead(ranks: Ranks | None) -> Iterator[None]:
+def lead(ranks: Ranks) -> Iterator[None]:
     """Tell the other ranks, when the block is over, with what exit code it ended."""
     code = SeqloomError.exit_code
     try:
@@ -61,9 +59,8 @@ def lead(ranks: Ranks | None) -> Iterator[None]:
         code = error.exit_code
         raise
     finally:
-        if ranks is not None:
-            with suppress(RunError):
-                LeaderMessage(exit_code=code).send(ranks)
+        with suppress(RunError):
+            LeaderMessage(exit_code=code).send(ranks)
 
 
 def follow(open_learner: Callable[[], Learner], ranks: Ranks) -> None:

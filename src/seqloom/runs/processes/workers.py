@@ -32,7 +32,6 @@ __all__ = [
 ]
 
 ENDING = 5.0  # seconds that a worker has to end by itself
-
 WORTH_WORKERS = 1_000_000  # target positions in a whole run, below which starting costs more
 
 

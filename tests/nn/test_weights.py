@@ -8,14 +8,14 @@ import torch
 from seqloom.config import Config
 from seqloom.fields import Symbols
 from seqloom.model import build
-from seqloom.runs.weights import meta_device
+from seqloom.nn.modules import meta_device
 
 SCRIPT = """
 import sys
 from seqloom.config import Config
 from seqloom.fields import Symbols
 from seqloom.model import build
-from seqloom.runs.weights import materialize, meta_device
+from seqloom.nn.modules import materialize, meta_device
 with meta_device():
     model = build(Config().model, source=Symbols(9), target=Symbols(9))
 materialize(model)
