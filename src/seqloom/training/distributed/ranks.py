@@ -34,6 +34,7 @@ TIMEOUT = timedelta(hours=12)  # how long workers wait while the first one valid
 SLICE = timedelta(seconds=0.2)  # of waiting, between which signals are heard
 PEER_TIMEOUT = "SEQLOOM_PEER_TIMEOUT"  # seconds without a sign of life, in the environment
 PATIENCE = 120.0  # the same where nothing is said
+SENT_AT_ONCE = 1 << 21  # bytes that a worker sends to all others without a ring
 GRACE = 5.0  # seconds that others have for what is under way when this worker is to stop
 
 
@@ -138,8 +139,18 @@ class Ranks:
         return ReducedLoss(float(words[0]), bool(words[1]))
 
     def sum(self, values: Tensor) -> Tensor:
-        """The sum of what all workers give, in place."""
-        if self.world > 1:
+        """The sum of what all workers give, in place.
+
+        Few numbers go from each worker to each other at once, which takes one round trip; many go
+        around a ring, which takes several and sends each number about twice.
+        """
+        small = not values.is_cuda and (self.world - 1) * values.nbytes <= SENT_AT_ONCE
+        if self.world > 1 and small:
+            given = values.new_empty(self.world * len(values))
+            exchange = partial(distributed.all_to_all_single, input=values.repeat(self.world))
+            self._communicate(given, exchange)
+            torch.sum(given.view(self.world, -1), dim=0, out=values)
+        elif self.world > 1:
             self._communicate(values, distributed.all_reduce)
         return values
 

@@ -1,0 +1,182 @@
+"""Measures the time of an update between hosts, by the delay and the speed of their link.
+
+    python bench/hosts.py [--updates 40] [--rounds 3]
+
+Hosts are network namespaces on this machine with a switch between them that delays frames and
+limits their rate (tests/hosts); this needs root and Debian's iproute2. A small model sends its
+gradients to all others at once, a larger one around a ring. For each link the table has the median
+seconds of an update, and what the formula of docs/scale.md makes of the figure without delay.
+The table is printed, kept in bench/results/hosts.json and written into docs/scale.md.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from foundation import RESULTS, ROOT, surroundings, write_between
+
+sys.path.insert(0, str(ROOT))
+from seqloom.api.train import train
+from seqloom.runs.progress import SilentObserver
+from seqloom.training import Update
+from seqloom.training.distributed.ranks import SENT_AT_ONCE
+from tests.hosts.network import Host, network
+
+PAGE = ROOT / "docs" / "scale.md"
+MARKS = ("<!-- written by bench/hosts.py -->", "<!-- end of hosts -->")
+WARM_UP = 10  # updates
+PORT = "29500"
+MEGABYTE = 1e6
+
+
+class Link(NamedTuple):
+    """Hosts, seconds of delay in each direction, bytes a second (0: no limit), and a width."""
+
+    hosts: int
+    delay: float
+    rate: float
+    width: int
+
+
+LINKS = [
+    Link(hosts, delay, rate, width)
+    for hosts, width in ((2, 16), (2, 128), (4, 16))
+    for delay, rate in (
+        (0.0, 0.0),
+        (0.005, 0.0),
+        (0.02, 0.0),
+        (0.0, 20 * MEGABYTE),
+        (0.02, 20 * MEGABYTE),
+    )
+]
+
+
+class Clock(SilentObserver):
+    """Notes when each update was made."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def on_update(self, update: Update) -> None:
+        self.times.append(time.perf_counter())
+
+    def median(self) -> float:
+        """Seconds of an update, after the first ones."""
+        pairs = zip(self.times[WARM_UP:], self.times[WARM_UP + 1 :], strict=False)
+        return statistics.median(later - earlier for earlier, later in pairs)
+
+
+def be_a_rank(folder: Path, width: int, updates: int) -> None:
+    """Train; the first rank writes down what an update took and how many bytes it sent."""
+    stack = {"kind": "transformer", "width": width, "inner": 4 * width, "heads": 2, "layers": 2}
+    options = {
+        "model": {"embedding": width, "encoder": stack, "decoder": stack},
+        "training": {"updates": updates, "validate_every": updates, "batch_tokens": 256},
+    }
+    rows = [(f"{n * 7919 % 100_003}", f"{n * 104_729 % 100_003}") for n in range(2_000)]
+    clock = Clock()
+    train(rows[50:], folder / "run", valid=rows[:50], options=options, watch=clock)
+    if os.environ["RANK"] == "0":
+        weights = max((folder / "run").glob("step-*")) / "model.safetensors"
+        result = {"seconds": clock.median(), "bytes": weights.stat().st_size}
+        (folder / "result.json").write_text(json.dumps(result))
+
+
+def measured(link: Link, updates: int) -> dict[str, float]:
+    """One training over one link."""
+    with (
+        tempfile.TemporaryDirectory(prefix="seqloom-") as folder,
+        network(link.hosts, delay=link.delay, rate=link.rate) as hosts,
+    ):
+        for rank, host in enumerate(hosts):
+            start_rank(host, rank, hosts, [folder, str(link.width), str(updates)])
+        for host in hosts:
+            for process in host.processes:
+                process.wait(timeout=300)
+        found: dict[str, float] = json.loads((Path(folder) / "result.json").read_text())
+    return found
+
+
+def start_rank(host: Host, rank: int, hosts: list[Host], arguments: list[str]) -> None:
+    """This program as one rank on a host."""
+    place = {"RANK": str(rank), "WORLD_SIZE": str(len(hosts)), "LOCAL_RANK": "0"}
+    meeting = {"MASTER_ADDR": hosts[0].address, "MASTER_PORT": PORT, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(Path(__file__)), "--rank", *arguments]
+    host.start(*command, log=Path(arguments[0]) / f"{rank}.log", **place, **meeting)
+
+
+def predicted(link: Link, still: float, size: float) -> float:
+    """Seconds of an update over a link, from those without delay."""
+    others = link.hosts - 1
+    if others * size <= SENT_AT_ONCE:
+        trips, sent = 1.0, others * size
+    else:
+        trips, sent = 2.0 * others, 2 * others / link.hosts * size
+    return still + trips * 2 * link.delay + (sent / link.rate if link.rate else 0.0)
+
+
+def table(found: dict[Link, dict[str, float]]) -> list[str]:
+    """A row for each link."""
+    lines = [
+        "| hosts | gradients, MB | delay, ms | MB/s | ms an update | predicted |",
+        "| --- " * 6 + "|",
+    ]
+    for link, result in found.items():
+        still = found[link._replace(delay=0.0, rate=0.0)]["seconds"]
+        guess = predicted(link, still, result["bytes"])
+        ratio = guess / result["seconds"]
+        rate = f"{link.rate / MEGABYTE:g}" if link.rate else "–"
+        sizes = (
+            f"| {link.hosts} | {result['bytes'] / MEGABYTE:.2f} | {link.delay * 1000:g} | {rate}"
+        )
+        lines.append(
+            f"{sizes} | {result['seconds'] * 1000:.0f} | {guess * 1000:.0f} ({ratio:.2f}) |"
+        )
+    return lines
+
+
+def main() -> None:
+    """Measure all links in turn, round after round."""
+    if sys.argv[1:2] == ["--rank"]:
+        folder, width, updates = sys.argv[2:]
+        be_a_rank(Path(folder), int(width), int(updates))
+        return
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--updates", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    rounds: dict[Link, list[dict[str, float]]] = {link: [] for link in LINKS}
+    for number in range(arguments.rounds):
+        for link, results in rounds.items():
+            results.append(measured(link, arguments.updates))
+            print(f"round {number + 1}: {link}: {results[-1]}", flush=True)
+    found = {
+        link: {name: statistics.median(each[name] for each in results) for name in results[0]}
+        for link, results in rounds.items()
+    }
+    lines = table(found)
+    print("\n".join(lines))
+    keep(lines, found, arguments.rounds)
+
+
+def keep(lines: list[str], found: dict[Link, dict[str, float]], rounds: int) -> None:
+    """Put the figures where readers look for them."""
+    around = surroundings()
+    rows: list[dict[str, Any]] = [{**link._asdict(), **result} for link, result in found.items()]
+    text = json.dumps({"surroundings": around, "rounds": rounds, "links": rows}, indent=1)
+    (RESULTS / "hosts.json").write_text(text + "\n")
+    where = (
+        f"`python bench/hosts.py`, {around['date']}, hosts that share {around['cores']} cores of "
+        f"{around['processor']}, torch {around['torch']}, medians of {rounds} rounds:"
+    )
+    write_between(MARKS, ["", where, "", *lines, ""], PAGE)
+
+
+if __name__ == "__main__":
+    main()
