@@ -3,7 +3,7 @@
     python bench/hosts.py [--updates 40] [--rounds 3]
 
 Hosts are network namespaces on this machine with a switch between them that delays frames and
-limits their rate (tests/hosts); this needs root and Debian's iproute2. A small model sends its
+limits their rate (tests/runs/hosts); this needs root and Debian's iproute2. A small model sends its
 gradients to all others at once, a larger one around a ring. For each link the table has the median
 seconds of an update, and what the formula of docs/scale.md makes of the figure without delay.
 The table is printed, kept in bench/results/hosts.json and written into docs/scale.md.
@@ -26,7 +26,7 @@ from seqloom.api.train import train
 from seqloom.runs.progress import SilentObserver
 from seqloom.training import Update
 from seqloom.training.distributed.ranks import SENT_AT_ONCE
-from tests.hosts.network import Host, network
+from tests.runs.hosts.network import Host, network
 
 PAGE = ROOT / "docs" / "scale.md"
 MARKS = ("<!-- written by bench/hosts.py -->", "<!-- end of hosts -->")

@@ -12,7 +12,7 @@ import pytest
 import tomli_w
 
 from tests.counts import count
-from tests.hosts.network import Host, network, unavailable
+from tests.runs.hosts.network import Host, network, unavailable
 from tests.runs.nursery import Nursery, nursery
 from tests.runs.support import assert_same, last, options, write_pairs
 

@@ -1,6 +1,6 @@
 """An Ethernet switch in user space that delays frames and limits their rate.
 
-    python -m tests.hosts.switch DELAY RATE INTERFACE…
+    python -m tests.runs.hosts.switch DELAY RATE INTERFACE…
 
 Hands each frame on after DELAY seconds, at RATE bytes a second and port (0: as fast as it goes).
 Kernels without netem have no other way to make a slow link. Frames are read with the header that

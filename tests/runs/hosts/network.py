@@ -12,7 +12,7 @@ from pathlib import Path
 
 __all__ = ["Host", "network", "unavailable"]
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 LINK = "eth0"
 ENDING = 10.0  # seconds that a killed process has to be gone
 
@@ -87,7 +87,7 @@ def network(count: int, *, delay: float = 0.0, rate: float = 0.0) -> Iterator[li
             hosts.append(Host(namespace, f"192.0.2.{number + 1}"))
             _join(hosts[-1], switch, f"port{number}")
         ports = [f"port{number}" for number in range(count)]
-        words = [sys.executable, "-m", "tests.hosts.switch", str(delay), str(rate), *ports]
+        words = [sys.executable, "-m", "tests.runs.hosts.switch", str(delay), str(rate), *ports]
         running = subprocess.Popen(["ip", "netns", "exec", switch, *words], cwd=ROOT)
         try:
             yield hosts
