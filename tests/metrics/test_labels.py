@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seqloom.config import TagsConfig
 from seqloom.fields import TagsField
 from seqloom.metrics import target_scores
-from seqloom.metrics.score import INTERVAL, RESAMPLES
+from seqloom.metrics.metric import INTERVAL, RESAMPLES
 from seqloom.randomness import key
 
 NAMES = ("N", "proper\u00a0noun", "x\u2009y", "\u3000", "V\tW")

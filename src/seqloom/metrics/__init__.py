@@ -19,16 +19,18 @@ from seqloom.metrics.likelihood import (
 )
 from seqloom.metrics.metric import (
     METRICS,
+    NO_INTERVAL,
+    Direction,
+    Interval,
     Metric,
+    Score,
     SumMetric,
     lower_is_better,
     metrics_for,
     score_all,
-    target_scores,
 )
 from seqloom.metrics.numbers import RSquared
-from seqloom.metrics.predictions import Predictions
-from seqloom.metrics.score import NO_INTERVAL, Direction, Interval, Score
+from seqloom.metrics.predictions import Predictions, target_scores
 from seqloom.metrics.seasons import calendar_periods, find_season
 from seqloom.metrics.series_baselines import linear_forecast, ridge, seasonal_naive
 from seqloom.metrics.span_scores import SpanF1

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from seqloom.display import Displayed
 from seqloom.errors import DataError
-from seqloom.metrics.metric import METRICS, SumMetric
+from seqloom.metrics.metric import METRICS, Direction, SumMetric
 from seqloom.metrics.predictions import Predictions
-from seqloom.metrics.score import Direction
 
 __all__ = ["CalibrationError", "Reliability"]
 

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.metrics.score import Counts
+from seqloom.metrics.metric import Counts
 
 __all__ = ["ClassCounts"]
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.fields.series import SeriesField
-from seqloom.metrics.metric import METRICS, SumMetric
-from seqloom.metrics.score import Direction, check_rows
+from seqloom.metrics.metric import METRICS, Direction, SumMetric, check_rows
 
 __all__ = [
     "ErrorTable",

@@ -9,9 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.metrics.metric import METRICS, Metric, SumMetric
+from seqloom.metrics.metric import METRICS, Counts, Metric, Score, SumMetric, bootstrap_interval
 from seqloom.metrics.predictions import Predictions
-from seqloom.metrics.score import Counts, Score, bootstrap_interval
 
 __all__ = ["Accuracy", "MacroF1", "WeightedF1", "WholeRows", "accuracy_from_counts"]
 

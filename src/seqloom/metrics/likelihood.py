@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.errors import DataError
-from seqloom.metrics.metric import METRICS, SumMetric
-from seqloom.metrics.score import Direction, Score, check_rows
+from seqloom.metrics.metric import METRICS, Direction, Score, SumMetric, check_rows
 
 __all__ = [
     "BitsPerCharacter",

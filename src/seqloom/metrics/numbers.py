@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from seqloom.errors import DataError
 from seqloom.fields.numbers import read_number
-from seqloom.metrics.metric import METRICS, SumMetric
+from seqloom.metrics.metric import METRICS, Direction, SumMetric
 from seqloom.metrics.predictions import Predictions
-from seqloom.metrics.score import Direction
 
 __all__ = ["MeanAbsoluteError", "RSquared", "RootMeanSquaredError"]
 

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from seqloom.errors import DataError
 from seqloom.metrics.class_counts import ClassCounts
-from seqloom.metrics.score import check_rows
+from seqloom.metrics.metric import Score, check_rows, score_all
 from seqloom.metrics.spans import TagScheme, detect_scheme, find_spans
 from seqloom.tokenizers import split_symbols
 
-__all__ = ["Predictions"]
+__all__ = [
+    "Predictions",
+    "target_scores",
+]
 
 SENTENCE_WORDS = 4  # on average: BLEU counts stretches of up to four words
 SYMBOL_LETTERS = 1.8  # on average, of the symbols of a pronunciation
@@ -156,3 +159,15 @@ def _letters(piece: str) -> int:
     categories = [unicodedata.category(each) for each in piece]
     letters = sum(each[0] == "L" and each != "Lm" for each in categories)
     return letters or len(piece)
+
+
+def target_scores(
+    kind: str,
+    outputs: Sequence[str],
+    references: Sequence[str],
+    *,
+    lowercase: bool = False,
+    seed: int | None = 1,
+) -> list[Score]:
+    """The scores of outputs and references of this kind of target, the leading one first."""
+    return score_all(Predictions(kind, outputs, references, lowercase), seed=seed)

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.metrics.metric import METRICS, Metric, SumMetric
+from seqloom.metrics.metric import METRICS, Counts, Direction, Metric, SumMetric
 from seqloom.metrics.predictions import Predictions
-from seqloom.metrics.score import Counts, Direction
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as CorpusMetric
