@@ -15,8 +15,7 @@ from seqloom.fields import EMPTY, END, START
 from seqloom.model import HeadModel, SequenceModel, Source
 from seqloom.model.ensemble import network_ensemble
 from seqloom.model.heads import TagsHead
-from seqloom.nn.combine import Readout
-from seqloom.nn.modules import Dropout
+from seqloom.nn.modules import Dropout, Readout
 from seqloom.search import Greedy, Limits, run_to_end
 from seqloom.training.free_running import (
     NEVER_WRITTEN,

@@ -17,8 +17,7 @@ from seqloom.fields import EMPTY, END, START
 from seqloom.model.connections import STATES, Connection, ConnectionNode, Connections
 from seqloom.model.parts import DecoderModule, DecoderSizes
 from seqloom.model.state import Features, Memory, State
-from seqloom.nn.combine import Readout
-from seqloom.nn.modules import Dropout
+from seqloom.nn.modules import Dropout, Readout
 
 __all__ = [
     "BLANK",

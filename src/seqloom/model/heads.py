@@ -27,9 +27,8 @@ from seqloom.model.connections import (
 from seqloom.model.encoders import mean_state
 from seqloom.model.parts import DecoderSizes, Head, HeadContext, Pooling
 from seqloom.model.state import Memory
-from seqloom.nn.combine import ConcatCombiner, Readout, TanhCombiner
 from seqloom.nn.embedding import OutputLayer
-from seqloom.nn.modules import Dropout
+from seqloom.nn.modules import ConcatCombiner, Dropout, Readout, TanhCombiner
 
 __all__ = [
     "BlanksHead",

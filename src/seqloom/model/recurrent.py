@@ -17,9 +17,8 @@ from seqloom.model.stacks import stack_options, unit_factory
 from seqloom.model.state import Features, Feedback, Memory, State
 from seqloom.model.wiring import AttentionWiring, Wiring, build_wiring
 from seqloom.nn.attention import AttentionSource
-from seqloom.nn.combine import ConcatCombiner, SumCombiner, TanhCombiner
 from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors, vectors_label
-from seqloom.nn.modules import Dropout
+from seqloom.nn.modules import ConcatCombiner, Dropout, SumCombiner, TanhCombiner
 from seqloom.nn.recurrent import RecurrentStack
 
 __all__ = ["RecurrentDecoder", "RecurrentState", "VocabularyLayers"]

@@ -27,9 +27,8 @@ from seqloom.model.connections import (
 from seqloom.model.encoders import input_connections
 from seqloom.model.parts import DecoderModule, DecoderSizes, EncoderModule, EncoderSizes
 from seqloom.model.state import Features, Feedback, Memory, Source, State
-from seqloom.nn.combine import Readout
 from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors, vectors_label
-from seqloom.nn.modules import Dropout, children_of, is_traced
+from seqloom.nn.modules import Dropout, Readout, children_of, is_traced
 from seqloom.nn.positions import Positions, PositionSizes
 from seqloom.nn.token_mixing import Cache, NextSteps, next_steps
 from seqloom.nn.transformer import Block, BlockOptions, Keys

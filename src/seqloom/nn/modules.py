@@ -1,8 +1,8 @@
-"""What layers share: dropout, random numbers by counter, tracing, modules without weights."""
+"""What layers share: dropout, combinations of vectors, random numbers by counter, tracing."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -11,7 +11,11 @@ from torch._higher_order_ops.scan import scan
 from torch.overrides import TorchFunctionMode
 
 __all__ = [
+    "ConcatCombiner",
     "Dropout",
+    "Readout",
+    "SumCombiner",
+    "TanhCombiner",
     "children_of",
     "gumbels",
     "hash_counter",
@@ -113,6 +117,67 @@ def traced_scan(step: StateStep, inputs: Tensor, state: tuple[Tensor, ...]) -> t
 
     _, states = scan(advance, tuple(part.clone() for part in state), inputs)
     return tuple(states)
+
+
+class ConcatCombiner(nn.Module):
+    """Concatenation."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        super().__init__()
+        self.width = sum(sizes)
+
+    def forward(self, parts: list[Float[Tensor, "R T _"]]) -> Float[Tensor, "R T D"]:
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+
+
+class SumCombiner(nn.Module):
+    """The first vector, plus a linear map of each other to its size: `x_t + φ(y)` of S2.2."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        super().__init__()
+        self.width = sizes[0]
+        self.maps = nn.ModuleList(nn.Linear(size, self.width, bias=False) for size in sizes[1:])
+
+    def forward(self, parts: list[Float[Tensor, "R T _"]]) -> Float[Tensor, "R T D"]:
+        total = parts[0]
+        for change, part in zip(children_of(self.maps, nn.Linear), parts[1:], strict=True):
+            total = total + change(part)
+        return total
+
+
+class TanhCombiner(nn.Module):
+    """One layer over the concatenation: `tanh(W [a; b; …] + c)`."""
+
+    def __init__(self, sizes: Sequence[int], width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.map = nn.Linear(sum(sizes), width)
+
+    def forward(self, parts: list[Float[Tensor, "R T _"]]) -> Float[Tensor, "R T D"]:
+        return self.map(torch.cat(parts, dim=-1)).tanh()
+
+
+class Readout(nn.Module):
+    """What an output layer sees of a state: the state itself, or `tanh(W s + b)` of its size (S2).
+
+    With the output layer after it, the read-out is affine or a perceptron of one hidden layer.
+    """
+
+    def __init__(self, width: int, kind: Literal["perceptron", "affine"]) -> None:
+        super().__init__()
+        self.width = width
+        self.map = nn.Linear(width, width) if kind == "perceptron" else None
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether the output layer sees the states themselves."""
+        return self.map is None
+
+    def forward(self, states: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows D"]:
+        if self.map is None:
+            return states
+        changed: Tensor = self.map(states)
+        return changed.tanh()
 
 
 DRAWS = ("normal_", "uniform_")

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from seqloom.config import DECODERS, DecoderOptions
 from seqloom.model import DecoderModule, DecoderSizes, Features, Memory, State, mean_state
-from seqloom.nn.combine import TanhCombiner
+from seqloom.nn.modules import TanhCombiner
 
 
 @DECODERS.options("bag")

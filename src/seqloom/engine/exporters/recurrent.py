@@ -44,8 +44,7 @@ from seqloom.nn.attention import (
     PredictedFocus,
     TimeFocus,
 )
-from seqloom.nn.combine import ConcatCombiner, SumCombiner, TanhCombiner
-from seqloom.nn.modules import children_of
+from seqloom.nn.modules import ConcatCombiner, SumCombiner, TanhCombiner, children_of
 from seqloom.nn.recurrent import RecurrentLayer, RecurrentStack
 from seqloom.nn.units import Elman, Gru, Lstm, Ssru, Unit
 
