@@ -16,7 +16,7 @@ from seqloom.config import (
 from seqloom.errors import ConfigError
 from seqloom.fields import Items, Pixels
 from seqloom.model.connections import SOURCE, Connection, Connections
-from seqloom.model.parts import EncoderModule, FrontEnd, WrappingEncoder
+from seqloom.model.parts import EncoderModule, FrontEnd, WrappingEncoder, front_end_misfit
 from seqloom.model.state import Memory, Source
 from seqloom.nn.convolution import (
     FrameConvolutions,
@@ -32,7 +32,6 @@ __all__ = [
     "MAX_BRIGHTNESS",
     "WHITE_PAGE",
     "FrontEndEncoder",
-    "NoFrontEnd",
     "PictureFrontEnd",
     "PictureInput",
     "PixelStatistics",
@@ -58,23 +57,6 @@ MAX_BRIGHTNESS = 255
 
 
 MAX_HALVINGS = 16
-
-
-def _misfit(kind: str) -> ConfigError:
-    return ConfigError(
-        f"model.front.kind = {kind!r} does not fit the source",
-        remedy="leave it out, and it follows from source.kind",
-    )
-
-
-@FRONT_ENDS.part("none")
-class NoFrontEnd(FrontEnd):
-    """No front end: the encoder reads the source itself."""
-
-    @classmethod
-    def build(cls, options: Any, source: Items) -> None:
-        if source.pixels is not None:
-            raise _misfit("none")
 
 
 class PictureInput(nn.Module):
@@ -219,7 +201,7 @@ class SoundFrontEnd(FrontEnd):
     @classmethod
     def build(cls, options: SoundFrontEndConfig, source: Items) -> "SoundFrontEnd":
         if source.symbols is not None or source.pixels is not None:
-            raise _misfit(options.kind)
+            raise front_end_misfit(options.kind)
         frames = FrameConvolutions(source.count, options.width, halvings=options.halvings)
         mask = SpectrumMask(bands=options.mask_bands, frames=options.mask_frames)
         return cls(mask, frames, warp=options.warp)
@@ -266,7 +248,7 @@ class FrontEndEncoder(WrappingEncoder):
 def _pixels(kind: str, source: Items) -> Pixels:
     """The pictures of a source; ConfigError where it has none."""
     if source.pixels is None:
-        raise _misfit(kind)
+        raise front_end_misfit(kind)
     return source.pixels
 
 

@@ -11,7 +11,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seqloom.config import ModelConfig
+from seqloom.config import (
+    FRONT_ENDS,
+    ModelConfig,
+)
 from seqloom.errors import ConfigError
 from seqloom.fields import Items
 from seqloom.model.connections import (
@@ -34,8 +37,10 @@ __all__ = [
     "FrontEnd",
     "Head",
     "HeadContext",
+    "NoFrontEnd",
     "Pooling",
     "WrappingEncoder",
+    "front_end_misfit",
 ]
 
 
@@ -137,6 +142,24 @@ class FrontEnd(nn.Module):
     def receptive_field(self, position: int, items: int) -> Sequence[int]:
         """Which of so many items of a source a vector is computed from."""
         return range(items)
+
+
+def front_end_misfit(kind: str) -> ConfigError:
+    """The error for a front end that does not fit the source."""
+    return ConfigError(
+        f"model.front.kind = {kind!r} does not fit the source",
+        remedy="leave it out, and it follows from source.kind",
+    )
+
+
+@FRONT_ENDS.part("none")
+class NoFrontEnd(FrontEnd):
+    """No front end: the encoder reads the source itself."""
+
+    @classmethod
+    def build(cls, options: Any, source: Items) -> None:
+        if source.pixels is not None:
+            raise front_end_misfit("none")
 
 
 class EncoderModule(nn.Module):
