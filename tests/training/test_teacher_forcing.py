@@ -9,12 +9,8 @@ import torch
 from pydantic import TypeAdapter
 
 from seqloom.config import ForcingConfig, FreeRunningOptions
-from seqloom.training.teacher_forcing import (
-    ForcingSchedule,
-    ScheduledSampling,
-    label_probability,
-    temperature,
-)
+from seqloom.training.scheduled_sampling import ScheduledSampling
+from seqloom.training.teacher_forcing import ForcingSchedule, label_probability, temperature
 from tests.training.support import training
 
 UPDATES = 2_000

@@ -72,7 +72,9 @@ class Learner:
             one_position=config.training.one_position,
             seed=config.seed,
         )
-        self.forcing = ForcingSchedule(config.training, seed=config.seed)
+        self.forcing: ForcingSchedule | None = None  # where all steps read labels
+        if config.training.forcing.free_running is not None:
+            self.forcing = ForcingSchedule(config.training, seed=config.seed)
         self.stream: Stream | None = None
         if config.data.lines == "stream":
             self.stream = Stream(corpus, network, config, device=self.device)
@@ -172,7 +174,9 @@ class Learner:
             example(
                 batch,
                 None if factors is None else factors[share],
-                freedom=self.forcing.for_batch(step, number, torch.arange(len(rows))[share]),
+                freedom=None
+                if self.forcing is None
+                else self.forcing.for_batch(step, number, torch.arange(len(rows))[share]),
                 device=self.device,
             )
             for number, (rows, batch, factors) in enumerate(

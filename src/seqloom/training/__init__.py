@@ -1,7 +1,6 @@
 """Loss, optimiser and the training loop."""
 
 from seqloom.training.distributed.ranks import SINGLE_PROCESS, PeerLostError, Ranks, process_group
-from seqloom.training.free_running import check_forcing
 from seqloom.training.freezing import freeze, freeze_vectors
 from seqloom.training.loop import Portion, Update, fit
 from seqloom.training.loss import (
@@ -16,8 +15,9 @@ from seqloom.training.loss import (
 )
 from seqloom.training.moving_average import MovingAverage
 from seqloom.training.optimizer import Optimizer, UpdateRule, learning_rate, trainable
+from seqloom.training.scheduled_sampling import FREE_RUNNING, ScheduledSampling, check_forcing
 from seqloom.training.streams import backward_stream, measure_stream, start_stream
-from seqloom.training.teacher_forcing import FREE_RUNNING, ForcingSchedule, ScheduledSampling
+from seqloom.training.teacher_forcing import ForcingSchedule
 from seqloom.training.truncated_bptt import StreamState, backward_truncated
 
 __all__ = [

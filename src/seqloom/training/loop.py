@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from seqloom.errors import DivergedError, RunError
-from seqloom.model import SequenceModel
+from seqloom.model import Network
 from seqloom.nn.truncation import truncate_gradients
 from seqloom.randomness import key
 from seqloom.training.distributed.ranks import SINGLE_PROCESS, Ranks, ReducedLoss
@@ -80,8 +80,9 @@ def fit(
     stopped = False
     try:
         for step in range(start, optimizer.config.updates):
-            signal = StepSignal(True, optimizer.scale).broadcast(ranks)
-            stopped, optimizer.scale = not signal.goes_on, signal.scale
+            if ranks.world > 1:
+                signal = StepSignal(True, optimizer.scale).broadcast(ranks)
+                stopped, optimizer.scale = not signal.goes_on, signal.scale
             if stopped:
                 return
             began = time.perf_counter()
@@ -96,7 +97,7 @@ def fit(
             seconds = time.perf_counter() - began
             yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite, stop)
     finally:
-        if not stopped:
+        if not stopped and ranks.world > 1:
             with suppress(RunError):
                 StepSignal(False).broadcast(ranks)
 
@@ -111,15 +112,25 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> ReducedLoss
     for each in work.examples:
         if work.backward is not None:
             sums = work.backward(each, cost)
-        elif config.truncate and isinstance(model, SequenceModel):
-            sums, _ = backward_truncated(model, each, cost, steps=config.truncate)
+        elif config.truncate:
+            sums = _backward_truncated(model, each, cost, steps=config.truncate)
         else:
-            with truncate_gradients(config.truncate):
-                sums = backward(model, each, **cost._asdict())
+            sums = backward(model, each, **cost._asdict())
         loss += sums.loss
-    summed = ranks.sum_gradients(model, loss)
-    optimizer.penalize()
-    return ReducedLoss(summed.loss / tokens, summed.stop)
+    stop = ranks.should_stop is not None and ranks.should_stop()
+    if ranks.world > 1:
+        loss, stop = ranks.sum_gradients(model, loss, stop=stop)
+    if config.l1 or config.l2:
+        optimizer.penalize()
+    return ReducedLoss(loss / tokens, stop)
+
+
+def _backward_truncated(model: Network, example: Example, cost: LossOptions, *, steps: int) -> Sums:
+    """As `backward`, with gradients through time that end after so many steps."""
+    if model.decoder is not None:
+        return backward_truncated(model, example, cost, steps=steps)[0]
+    with truncate_gradients(steps):
+        return backward(model, example, **cost._asdict())
 
 
 def _divergence_error(model: nn.Module, step: int, loss: float, work: Portion) -> DivergedError:

@@ -28,7 +28,6 @@ from seqloom.model import (
     Decoder,
     Head,
     Network,
-    SequenceModel,
     Source,
     TargetFeatures,
     TokenScorer,
@@ -36,8 +35,7 @@ from seqloom.model import (
 from seqloom.model.networks import shift_right
 from seqloom.randomness import key
 from seqloom.training.ctc import ctc_losses
-from seqloom.training.free_running import read_own_outputs
-from seqloom.training.teacher_forcing import ScheduledSampling
+from seqloom.training.scheduled_sampling import ScheduledSampling, read_own_outputs
 
 __all__ = [
     "Example",
@@ -221,11 +219,9 @@ def _loss_inputs(model: Network, example: Example) -> LossInputs:
     memory, target = model.encoder.encode(example.source), example.target
     if example.sampling is None:
         found = select_positions(model, model.teacher_force(memory, target), example.factors)
-    elif isinstance(model, SequenceModel):
+    else:
         reading = read_own_outputs(model, memory, target, example.sampling)
         found = select_positions(model, reading, extend_factors(example.factors, reading.labels))
-    else:
-        raise TypeError("a head cannot read its own outputs")
     if model.aligner is None:
         return found
     share = model.aligner.share

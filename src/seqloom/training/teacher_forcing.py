@@ -5,10 +5,8 @@ options, update and number of updates with `FORCING.part`; it gives the probabil
 """
 
 import math
-from dataclasses import dataclass
 
-import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.config import (
@@ -17,70 +15,20 @@ from seqloom.config import (
     DecayForcingOptions,
     ExponentialForcingConfig,
     ForcingOptions,
-    FreeRunningChoice,
     FreeRunningOptions,
     InverseSigmoidForcingConfig,
     LinearForcingConfig,
     NeverForcingConfig,
     TrainingConfig,
 )
-from seqloom.nn.modules import gumbels, hash_counter, uniforms
 from seqloom.randomness import key
+from seqloom.training.scheduled_sampling import ScheduledSampling
 
 __all__ = [
-    "FREE_RUNNING",
     "ForcingSchedule",
-    "ScheduledSampling",
-    "gumbel_noise",
     "label_probability",
     "temperature",
 ]
-
-BLOCK = 65_536  # numbers that are made at a time
-
-
-@dataclass(frozen=True)
-class ScheduledSampling:
-    """Which steps of a batch read the model's own output instead of the label.
-
-    What is drawn for a row depends on the seed and the row's number alone, not on the rest of the
-    batch.
-
-    Bengio et al. 2015, Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks.
-    """
-
-    label_probability: float = 0.0  # that a step reads the label
-    choice: FreeRunningChoice = "greedy"
-    temperature: float = 1.0
-    overrun: int = 5
-    seed: int = 0
-    row_numbers: Int[Tensor, "B"] | None = None  # in the whole batch; 0, 1, … if not given
-
-    def forcing_mask(self, labels: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
-        """Which steps pass their label to the next, each drawn independently."""
-        steps = torch.arange(labels.shape[1], device=labels.device)
-        chance = hash_counter(self._rows(key(self.seed, "label"), labels), steps)
-        return uniforms(chance) < self.label_probability
-
-    def noise_seeds(self, labels: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
-        """A random seed for each step of each row."""
-        steps = torch.arange(labels.shape[1], device=labels.device)
-        return hash_counter(self._rows(key(self.seed, "choice"), labels), steps)
-
-    def _rows(self, seed: int, labels: Tensor) -> Int[Tensor, "B 1"]:
-        numbers = torch.arange(len(labels)) if self.row_numbers is None else self.row_numbers
-        return hash_counter(seed, numbers.to(labels.device))[:, None]
-
-
-FREE_RUNNING = ScheduledSampling()
-"""No step reads the label: each reads the likeliest token, as in greedy search."""
-
-
-def gumbel_noise(places: Int[Tensor, "N"], size: int) -> Float[Tensor, "N V"]:
-    """Gumbel noise for every token from these seeds, in blocks that fit a processor's cache."""
-    blocks = places.split(max(1, BLOCK // size))
-    tokens = torch.arange(size, device=places.device)
-    return torch.cat([gumbels(hash_counter(block[:, None], tokens)) for block in blocks])
 
 
 class ForcingSchedule:

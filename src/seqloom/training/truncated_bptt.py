@@ -14,9 +14,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from seqloom.fields import START
-from seqloom.model import SequenceModel, State, TargetFeatures
+from seqloom.model import Network, State, TargetFeatures
 from seqloom.model.state import tree_map
-from seqloom.training.free_running import TargetFeed, feed_labels, feed_own_outputs
 from seqloom.training.loss import (
     Example,
     LossOptions,
@@ -26,6 +25,7 @@ from seqloom.training.loss import (
     matmul_precision,
     select_positions,
 )
+from seqloom.training.scheduled_sampling import TargetFeed, feed_labels, feed_own_outputs
 
 __all__ = ["StreamState", "backward_truncated"]
 
@@ -38,7 +38,7 @@ class StreamState(NamedTuple):
 
 
 def backward_truncated(
-    model: SequenceModel,
+    model: Network,
     example: Example,
     cost: LossOptions,
     *,
@@ -52,20 +52,23 @@ def backward_truncated(
     Williams and Peng 1990, An Efficient Gradient-Based Algorithm for On-Line Training of Recurrent
     Network Trajectories.
     """
+    decoder = model.decoder
+    if decoder is None:
+        raise TypeError("a head reads no target that could be cut into chunks")
     leaves, fed = _Leaves(), feed_labels(example.target)
     if first is None:
         with matmul_precision(cost.precision):
             memory = model.encoder.encode(example.source)
             if example.sampling is not None:
                 fed = feed_own_outputs(model, memory, example.target, example.sampling)
-            started = leaves.of(model.decoder.start(memory))
+            started = leaves.of(decoder.start(memory))
         first = StreamState(started, torch.full_like(example.target[:, 0], START))
     state, token = first
     totals = Sums(0.0, 0.0, 0)
     for tokens, labels, counts, factors in _chunks(fed, example.factors, steps):
         with matmul_precision(cost.precision):
             inputs = torch.cat([token[:, None], tokens[:, :-1]], dim=1)
-            features, state = model.decoder.read(inputs, state)
+            features, state = decoder.read(inputs, state)
             found = select_positions(
                 model, TargetFeatures(features.hidden, labels, counts), factors
             )

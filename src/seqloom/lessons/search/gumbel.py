@@ -7,7 +7,7 @@ import torch
 from seqloom.demos.homophones import HOMOPHONES
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table
-from seqloom.training.teacher_forcing import gumbel_noise
+from seqloom.training.scheduled_sampling import gumbel_noise
 
 __all__ = ["gumbel_lesson"]
 

@@ -103,17 +103,13 @@ class ReducedLoss(NamedTuple):
     stop: bool  # whether one of them was asked to stop
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Ranks:
     """Which worker this is, how many there are, and whether this one was asked to stop."""
 
     rank: int = 0
     world: int = 1
-    should_stop: Callable[[], bool] = _never
+    should_stop: Callable[[], bool] | None = None
     heartbeat: Heartbeat | None = None
 
     def broadcast(self, values: Shaped[Tensor, "N"]) -> Shaped[Tensor, "N"]:
@@ -122,15 +118,18 @@ class Ranks:
             self._communicate(values, partial(distributed.broadcast, src=0))
         return values
 
-    def sum_gradients(self, model: nn.Module, loss: float) -> ReducedLoss:
+    @property
+    def stop_requested(self) -> bool:
+        """Whether this worker was asked to stop."""
+        return self.should_stop is not None and self.should_stop()
+
+    def sum_gradients(self, model: nn.Module, loss: float, *, stop: bool) -> ReducedLoss:
         """Replace gradients by their sums over all workers, and add up the losses.
 
         One message holds it all, however many batches were accumulated for the update.
         """
-        if self.world == 1:
-            return ReducedLoss(loss, self.should_stop())
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        words = learning[0].new_tensor([loss, self.should_stop()])
+        words = learning[0].new_tensor([loss, stop])
         flat = torch.cat([*(_gradient(each).flatten() for each in learning), words])
         self.sum(flat)
         *sums, words = flat.split([*(each.numel() for each in learning), 2])
@@ -172,7 +171,7 @@ class Ranks:
             if heartbeat is None:
                 continue
             now = time.monotonic()
-            asked = asked or (now if self.should_stop() else 0.0)
+            asked = asked or (now if self.stop_requested else 0.0)
             silent = heartbeat.silent()
             if silent or (asked and now - asked > GRACE):
                 heartbeat.broken = True
@@ -189,7 +188,7 @@ SINGLE_PROCESS = Ranks()
 
 @contextmanager
 def process_group(
-    place: str, rank: int, world: int, *, asked: Callable[[], bool] = _never
+    place: str, rank: int, world: int, *, asked: Callable[[], bool] | None = None
 ) -> Iterator[Ranks]:
     """Join the other workers at a place as torch.distributed names it: a file, or `env://`.
 
@@ -268,7 +267,7 @@ def _agree_on_name(board: Store, ranks: Ranks) -> str:
 def _wait_until(ready: Callable[[], bool], ranks: Ranks) -> None:
     with _worker_errors():
         while not ready():
-            if ranks.should_stop():
+            if ranks.stop_requested:
                 raise Interrupted(
                     "stopped before an update was made", remedy="the same command goes on"
                 )

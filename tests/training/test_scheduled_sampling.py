@@ -17,14 +17,15 @@ from seqloom.model.ensemble import network_ensemble
 from seqloom.model.heads import TagsHead
 from seqloom.nn.modules import Dropout, Readout
 from seqloom.search import Greedy, Limits, run_to_end
-from seqloom.training.free_running import (
+from seqloom.training.loss import Example, backward, measure
+from seqloom.training.scheduled_sampling import (
     NEVER_WRITTEN,
+    ScheduledSampling,
     check_forcing,
     choose_tokens,
+    gumbel_noise,
     read_own_outputs,
 )
-from seqloom.training.loss import Example, backward, measure
-from seqloom.training.teacher_forcing import ScheduledSampling, gumbel_noise
 from tests.model.models import NAMED, model_of
 from tests.search.stubs import even_chances
 from tests.training.loss_cases import assert_equal, example, gradients

@@ -1,4 +1,4 @@
-"""Training on a decoder's own outputs (S2.2, S6.1, S6.3).
+"""Scheduled sampling: training on a decoder's own outputs (S2.2, S6.1, S6.3).
 
 Where the outputs are tokens, they are chosen first, without gradients: step by step, or in one pass
 under teacher forcing where a decoder computes all steps at once. The target is then read with
@@ -6,6 +6,7 @@ these tokens in place of labels, all at once. Where gradients pass through the c
 reads vectors, and chooses as it goes.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -14,24 +15,79 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from seqloom.config import FreeRunningChoice, TrainingConfig
+from seqloom.config import (
+    FreeRunningChoice,
+    TrainingConfig,
+)
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, END, START, UNK
-from seqloom.model import Feedback, Memory, Network, SequenceModel, TargetFeatures
+from seqloom.model import DecoderModule, Feedback, Memory, Network, TargetFeatures
 from seqloom.model.networks import shift_right
+from seqloom.nn.modules import gumbels, hash_counter, uniforms
 from seqloom.nn.recurrent import RecurrentStack
-from seqloom.training.teacher_forcing import ScheduledSampling, gumbel_noise
+from seqloom.randomness import key
 
 __all__ = [
+    "FREE_RUNNING",
     "NEVER_WRITTEN",
+    "ScheduledSampling",
     "TargetFeed",
     "check_forcing",
     "choose_tokens",
     "feed_labels",
     "feed_own_outputs",
+    "gumbel_noise",
     "passes_gradients",
     "read_own_outputs",
 ]
+
+
+BLOCK = 65_536  # numbers that are made at a time
+
+
+@dataclass(frozen=True)
+class ScheduledSampling:
+    """Which steps of a batch read the model's own output instead of the label.
+
+    What is drawn for a row depends on the seed and the row's number alone, not on the rest of the
+    batch.
+
+    Bengio et al. 2015, Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks.
+    """
+
+    label_probability: float = 0.0  # that a step reads the label
+    choice: FreeRunningChoice = "greedy"
+    temperature: float = 1.0
+    overrun: int = 5
+    seed: int = 0
+    row_numbers: Int[Tensor, "B"] | None = None  # in the whole batch; 0, 1, … if not given
+
+    def forcing_mask(self, labels: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
+        """Which steps pass their label to the next, each drawn independently."""
+        steps = torch.arange(labels.shape[1], device=labels.device)
+        chance = hash_counter(self._rows(key(self.seed, "label"), labels), steps)
+        return uniforms(chance) < self.label_probability
+
+    def noise_seeds(self, labels: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
+        """A random seed for each step of each row."""
+        steps = torch.arange(labels.shape[1], device=labels.device)
+        return hash_counter(self._rows(key(self.seed, "choice"), labels), steps)
+
+    def _rows(self, seed: int, labels: Tensor) -> Int[Tensor, "B 1"]:
+        numbers = torch.arange(len(labels)) if self.row_numbers is None else self.row_numbers
+        return hash_counter(seed, numbers.to(labels.device))[:, None]
+
+
+FREE_RUNNING = ScheduledSampling()
+"""No step reads the label: each reads the likeliest token, as in greedy search."""
+
+
+def gumbel_noise(places: Int[Tensor, "N"], size: int) -> Float[Tensor, "N V"]:
+    """Gumbel noise for every token from these seeds, in blocks that fit a processor's cache."""
+    blocks = places.split(max(1, BLOCK // size))
+    tokens = torch.arange(size, device=places.device)
+    return torch.cat([gumbels(hash_counter(block[:, None], tokens)) for block in blocks])
+
 
 NEVER_WRITTEN = (EMPTY, START, UNK)
 AT_ONCE = 1_024  # positions whose distributions are held
@@ -56,14 +112,14 @@ def feed_labels(target: Int[Tensor, "B T"]) -> TargetFeed:
 
 
 def feed_own_outputs(
-    model: SequenceModel, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
+    model: Network, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
 ) -> TargetFeed:
     """A target in which some labels are replaced by the model's own outputs.
 
     An output may run on for `overrun` steps past its target; its label there is `<empty>`. After
     `<end>` an output is `<empty>` too, and a step is free only where both are (S6.1).
     """
-    walk = _FreeRun(model, _feedback(model), freedom)
+    walk = _FreeRun.of(model, freedom)
     with torch.no_grad():
         if walk.feedback.by_steps:
             return walk.by_steps(memory, target)[0]
@@ -71,13 +127,14 @@ def feed_own_outputs(
 
 
 def read_own_outputs(
-    model: SequenceModel, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
+    model: Network, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
 ) -> TargetFeatures:
     """Read such a target; where gradients pass through the choices, as vectors.
 
     Bengio et al. 2015, Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks.
     """
-    walk, decoder = _FreeRun(model, _feedback(model), freedom), model.decoder
+    walk = _FreeRun.of(model, freedom)
+    decoder = walk.decoder
     if not passes_gradients(walk.feedback, freedom.choice):
         fed = feed_own_outputs(model, memory, target, freedom)
         features, _ = decoder.read(shift_right(fed.tokens), decoder.start(memory))
@@ -90,18 +147,19 @@ def read_own_outputs(
     return TargetFeatures(features.hidden, fed.labels, fed.loss_mask)
 
 
-def _feedback(model: SequenceModel) -> Feedback:
-    if model.feedback is None:
-        raise TypeError("this model cannot read its own outputs")
-    return model.feedback
-
-
 class _FreeRun(NamedTuple):
-    """A pass of a model over a batch, with its sampling."""
+    """A pass of a decoder over a batch, with its sampling."""
 
-    model: SequenceModel
+    decoder: DecoderModule
     feedback: Feedback
     sampling: ScheduledSampling
+
+    @classmethod
+    def of(cls, model: Network, sampling: ScheduledSampling) -> "_FreeRun":
+        """A pass of a model's decoder; TypeError where it has none that reads its own outputs."""
+        if model.decoder is None or model.feedback is None:
+            raise TypeError("this model cannot read its own outputs")
+        return cls(model.decoder, model.feedback, sampling)
 
     def first_pass(
         self, memory: Memory, target: Int[Tensor, "B T"]
@@ -113,7 +171,7 @@ class _FreeRun(NamedTuple):
 
         Mihaylova and Martins 2019, Scheduled Sampling for Transformers.
         """
-        real, decoder = target.ne(EMPTY), self.model.decoder
+        real, decoder = target.ne(EMPTY), self.decoder
         rows, steps = (real & ~self.sampling.forcing_mask(target)).nonzero(as_tuple=True)
         features, _ = decoder.read(shift_right(target), decoder.start(memory))
         places = self.sampling.noise_seeds(target)[rows, steps]
@@ -142,7 +200,7 @@ class _FreeRun(NamedTuple):
         """The tokens passed on and the decoder's features, up to the last step that costs."""
         forced, places = self.sampling.forcing_mask(labels), self.sampling.noise_seeds(labels)
         allowed, longest = self._reachable_steps(labels), labels.shape[1] - self.sampling.overrun
-        state: Any = self.model.decoder.start(memory)
+        state: Any = self.decoder.start(memory)
         token = torch.full_like(labels[:, 0], START)
         vector = self.feedback.vectors(token)
         tokens, hidden = [], []
@@ -185,7 +243,7 @@ class _FreeRun(NamedTuple):
         return ModelChoices(tokens, torch.cat(vectors) if vectors else None)
 
     def _choose_part(self, hidden: Tensor, places: Tensor) -> tuple[Tensor, Tensor | None]:
-        logits = self.model.decoder.write(hidden)
+        logits = self.decoder.write(hidden)
         logits = logits if logits.dtype == torch.float64 else logits.float()  # of bfloat16 too
         likely, tokens = choose_tokens(logits, places, self.sampling, soft=self.feedback.soft)
         return tokens, None if likely is None else self.feedback.vectors.mean(likely)
