@@ -16,17 +16,21 @@ import torch
 from seqloom.config import Config, SearchConfig
 from seqloom.engine.from_network import plan_of
 from seqloom.engine.selection import Engine
+from seqloom.errors import ConfigError
 from seqloom.fields import TextField
 from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.prediction.inputs import EncodedInput, pad_batch
 from seqloom.prediction.output import Output
 from seqloom.prediction.request import DecodingRequest, DecodingResult
 from seqloom.search import (
+    Hypothesis,
     Limits,
+    Search,
     SearchNode,
     StableToken,
     drop_finished,
     join_frontiers,
+    search_trees,
     stable_tokens,
 )
 
@@ -230,7 +234,7 @@ class ContinuousBatch(Generic[Tag]):
         found = asked.search.for_texts(self.model.target.decode).results(state)
         branches: list[list[SearchNode]] = [[] for _ in found]
         if asked.options.tree:
-            branches = asked.search.trees(state, found)
+            branches = _trees(asked.search, state, found)
         done = [self.pending[place] for place in gone]
         outputs = {
             each.tag: self.model.build_output(
@@ -241,9 +245,18 @@ class ContinuousBatch(Generic[Tag]):
             for each, result, tree in zip(done, found, branches, strict=True)
         }
         self.pending = [each for each in self.pending if each.tag not in outputs]
-        if asked.search.can_join:
+        if state.done:
+            self.state = None
+        elif asked.search.can_join:
             self.state = drop_finished(state)
         return outputs
+
+
+def _trees(search: Search, state: Any, found: list[list[Hypothesis]]) -> list[list[SearchNode]]:
+    """Everything a search looked at, a tree for each sentence; ConfigError where it keeps none."""
+    if not search.can_join:
+        raise ConfigError("this search keeps no tree to show", remedy="use a beam")
+    return search_trees(state, found)
 
 
 MOST_WORK = 2_000  # tokens of all paths of an input up to which nobody need look in between

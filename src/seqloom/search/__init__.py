@@ -31,9 +31,8 @@ from seqloom.search.methods import (
     Utility,
     pairwise_chrf,
 )
-from seqloom.search.protocol import Search, SearchDefaults, SearchState, run_to_end
+from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, SearchState, run_to_end
 from seqloom.search.ranking import PER_TOKEN, PLAIN, OutputRanking, Ranking
-from seqloom.search.results import Hypothesis
 from seqloom.search.stable_prefix import StableToken, stable_tokens
 from seqloom.search.tree import Fate, SearchNode, search_trees
 

@@ -18,8 +18,7 @@ from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY
 from seqloom.model import CTCState, Decoder
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Search
-from seqloom.search.results import Alternatives, Hypothesis
+from seqloom.search.protocol import Alternatives, Hypothesis, Search
 from seqloom.search.topk import stable_topk
 
 __all__ = ["Labelling", "LabellingSearch", "LabellingSearchState", "symbol_changes"]

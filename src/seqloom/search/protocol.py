@@ -1,19 +1,222 @@
-"""What every search is: a way from distributions to outputs, one step at a time (S7.4)."""
+"""What every search is, a way from distributions to outputs, and what it gives (S7.4)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
 from seqloom.config.searches import MethodOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
+from seqloom.search.frontier import FinishedSentences, Frontier, SearchStep
 from seqloom.search.limits import Limits, Phrase
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
-from seqloom.search.results import Hypothesis
-from seqloom.search.tree import SearchNode, search_trees
 
-__all__ = ["Search", "SearchDefaults", "SearchState", "run_to_end"]
+__all__ = [
+    "Alternatives",
+    "Hypothesis",
+    "Search",
+    "SearchDefaults",
+    "SearchState",
+    "check_count",
+    "check_outputs",
+    "deduplicate",
+    "hypotheses",
+    "run_to_end",
+]
+
+
+Alternatives = tuple[tuple[int, float], ...]
+"""Tokens and their log-probabilities, the likeliest first."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One output: its tokens, and how likely each was after those before it (S7.4)."""
+
+    tokens: tuple[int, ...]  # without `<end>`
+    token_scores: tuple[float, ...]  # with that of `<end>` where it was written
+    finished: bool  # ended in `<end>`, rather than at the length limit
+    rank_score: float  # what outputs were compared by
+    attention: Float[Tensor, "T S"] | None = None
+    alternatives: tuple[Alternatives, ...] = ()  # of each step, where they were noted
+    limited: bool = False  # time or work ran out before the search was sure of this output
+
+    @property
+    def score(self) -> float:
+        """The log-probability of the whole output."""
+        return sum(self.token_scores)
+
+
+def check_outputs(n_best: int, width: int) -> None:
+    """ConfigError where a beam of such a width cannot give so many outputs."""
+    if not 1 <= n_best <= width:
+        raise ConfigError(f"a beam of {width} cannot give {n_best} outputs", remedy="widen it")
+
+
+def check_count(found: int, n_best: int) -> None:
+    """ConfigError where a search that gives a fixed number of outputs gives too few."""
+    if n_best > found:
+        raise ConfigError(
+            f"{found} outputs are looked for, and {n_best} wanted", remedy="raise the first"
+        )
+
+
+class Histories(NamedTuple):
+    """Every step of N outputs; steps that an output did not make are any value."""
+
+    first: int  # number of the first step
+    tokens: Int[np.ndarray, "N T"]
+    scores: Float[np.ndarray, "N T"]
+    attention: Float[np.ndarray, "N T S"] | None
+    likeliest: Int[np.ndarray, "N T A"] | None
+    likelihoods: Float[np.ndarray, "N T A"] | None
+
+
+def hypotheses(frontier: Frontier, *, count: int, complete: bool = True) -> list[list[Hypothesis]]:
+    """What has left the frontier, as outputs in the order of the sentences, `count` at most each.
+
+    Impossible outputs, and with `complete` those that never ended, are given only where there is
+    nothing better.
+    """
+    results: dict[int, list[Hypothesis]] = {}
+    pending = [
+        (left, _select_paths(left, count, complete=complete) & _is_done(left, frontier)[:, None])
+        for left in frontier.finished_sentences
+    ]
+    while pending:
+        chain, pending = _split_chain(pending)
+        found = _outputs(chain, frontier.limits.end)
+        for left, chosen in chain:
+            for sentence in left.sentences.repeat_interleave(chosen.sum(dim=1)).tolist():
+                results.setdefault(sentence, []).append(next(found))
+    return [results[sentence] for sentence in sorted(results)]
+
+
+ChosenPaths = tuple[FinishedSentences, Tensor]
+"""What has left a frontier, and which of its paths are outputs: (B, K)."""
+
+
+def _is_done(left: FinishedSentences, frontier: Frontier) -> Bool[Tensor, "B"]:
+    """Which sentences are done, rather than searched on after a path of theirs was put aside."""
+    return ~torch.isin(left.sentences, frontier.sentences)
+
+
+def _split_chain(partings: list[ChosenPaths]) -> tuple[list[ChosenPaths], list[ChosenPaths]]:
+    """Those on the way back from the last, the last first, and the others.
+
+    There are others where searches have joined since.
+    """
+    chain, others = list[ChosenPaths](), list[ChosenPaths]()
+    step: SearchStep | None = partings[-1][0].step
+    steps = set()
+    while step is not None:
+        steps.add(id(step))
+        step = step.previous
+    for parting in partings:
+        (chain if id(parting[0].step) in steps else others).append(parting)
+    return chain[::-1], others
+
+
+def deduplicate(outputs: list[Hypothesis]) -> list[Hypothesis]:
+    """The same outputs without those that are there before."""
+    return list({output.tokens: output for output in reversed(outputs)}.values())[::-1]
+
+
+def _select_paths(left: FinishedSentences, count: int, *, complete: bool) -> Bool[Tensor, "B K"]:
+    """Which paths of each sentence are outputs."""
+    good = left.ranks > -torch.inf
+    if complete:
+        good = good & left.finished
+    wanted = good & (good.cumsum(dim=1) <= count)
+    wanted[:, 0] |= ~good.any(dim=1)
+    return wanted
+
+
+def _histories(chain: Sequence[ChosenPaths]) -> Histories:
+    """All steps of the outputs of one chain, which are read backwards."""
+    first = min(left.depth - int(left.steps.max()) for left, _ in chain)
+    pending = [(left.step, left.rows[chosen]) for left, chosen in reversed(chain)]
+    columns: list[tuple[np.ndarray | None, ...]] = []
+    step: SearchStep | None = pending[-1][0]
+    rows = np.empty(0, dtype=np.int64)
+    made = chain[0][0].depth - first
+    while step is not None and len(columns) < made:
+        while pending and pending[-1][0] is step:
+            rows = np.concatenate([rows, _array(pending.pop()[1])])
+        read = rows if step.parents is None else _array(step.parents)[rows]
+        notes = (None if note is None else _array(note)[read] for note in step.notes)
+        columns.append((_array(step.tokens)[rows], _array(step.scores)[rows], *notes))
+        rows = read if step.previous_rows is None else _array(step.previous_rows)[read]
+        step = step.previous
+    columns.reverse()
+    return Histories(first, *(_table(values) for values in zip(*columns, strict=True)))
+
+
+def _array(values: Tensor) -> np.ndarray:
+    array: np.ndarray = values.cpu().numpy()
+    return array
+
+
+def _table(columns: Sequence[np.ndarray | None]) -> Any:
+    """The columns side by side; the first has a value for every output."""
+    present = [column for column in columns if column is not None]
+    if not present:
+        return None
+    first = present[0]
+    sizes = np.max([column.shape[1:] for column in present], axis=0).astype(int)
+    table = np.zeros((len(first), len(present), *sizes), dtype=first.dtype)
+    for number, column in enumerate(present):
+        where = tuple(slice(size) for size in column.shape)
+        table[:, number][where] = column
+    return table
+
+
+def _outputs(chain: Sequence[ChosenPaths], last: int) -> Iterator[Hypothesis]:
+    """The outputs of one chain, from those that left last; `last` is the token that ends one."""
+    histories = _histories(chain)
+    tokens, scores = histories.tokens.tolist(), histories.scores.tolist()
+    number = 0
+    for left, chosen in chain:
+        finished, ranks = left.finished[chosen].tolist(), left.ranks[chosen].tolist()
+        made = left.steps.repeat_interleave(chosen.sum(dim=1)).tolist()
+        for ended, rank, most in zip(finished, ranks, made, strict=True):
+            end = left.depth - histories.first
+            first = end - most
+            if ended:
+                end = tokens[number].index(last, first)
+            steps = slice(first, end + ended)
+            yield Hypothesis(
+                tuple(tokens[number][first:end]),
+                tuple(scores[number][steps]),
+                ended,
+                rank,
+                _attention(histories, number, steps),
+                _alternatives(histories, number, steps),
+            )
+            number += 1
+
+
+def _attention(histories: Histories, number: int, steps: slice) -> Float[Tensor, "T S"] | None:
+    if histories.attention is None:
+        return None
+    return torch.from_numpy(histories.attention[number, steps])
+
+
+def _alternatives(histories: Histories, number: int, steps: slice) -> tuple[Alternatives, ...]:
+    if histories.likeliest is None or histories.likelihoods is None:
+        return ()
+    tokens = histories.likeliest[number, steps].tolist()
+    scores = histories.likelihoods[number, steps].tolist()
+    return tuple(
+        tuple((token, score) for token, score in zip(*pair, strict=True) if score > -torch.inf)
+        for pair in zip(tokens, scores, strict=True)
+    )
 
 
 @runtime_checkable
@@ -107,12 +310,6 @@ class Search(MethodOptions, ABC):
     def work(self, tokens: int) -> int:
         """Positions that decoding reads for so many tokens of output, at most."""
         return tokens * self.paths
-
-    def trees(self, state: Any, outputs: list[list[Hypothesis]]) -> list[list[SearchNode]]:
-        """Everything the search looked at, a tree for each sentence."""
-        if not self.can_join:
-            raise ConfigError("this search keeps no tree to show", remedy="use a beam")
-        return search_trees(state, outputs)
 
 
 def run_to_end(

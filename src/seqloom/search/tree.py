@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import torch
 
 from seqloom.search.frontier import Frontier, SearchStep
-from seqloom.search.results import Hypothesis
+from seqloom.search.protocol import Hypothesis
 
 __all__ = ["Fate", "SearchNode", "search_trees"]
 

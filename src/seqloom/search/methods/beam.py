@@ -12,9 +12,8 @@ from seqloom.search.continuations import best_continuations, is_finished, path_r
 from seqloom.search.frontier import Frontier
 from seqloom.search.limits import Limits
 from seqloom.search.methods.patience import PatientBeam, check_patience
-from seqloom.search.protocol import Search, SearchDefaults
+from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, check_outputs, hypotheses
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
-from seqloom.search.results import Hypothesis, check_outputs, hypotheses
 
 __all__ = ["Beam"]
 

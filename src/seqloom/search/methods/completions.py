@@ -16,9 +16,8 @@ from seqloom.search.continuations import candidates
 from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.groups import finish_groups, group_continuations
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Search, SearchDefaults
+from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, check_count, hypotheses
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
-from seqloom.search.results import Hypothesis, check_count, hypotheses
 
 __all__ = ["Completions"]
 

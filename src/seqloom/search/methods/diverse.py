@@ -12,9 +12,15 @@ from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
 from seqloom.search.groups import finish_groups, group_continuations
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Search, SearchDefaults
+from seqloom.search.protocol import (
+    Hypothesis,
+    Search,
+    SearchDefaults,
+    check_outputs,
+    deduplicate,
+    hypotheses,
+)
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
-from seqloom.search.results import Hypothesis, check_outputs, deduplicate, hypotheses
 
 __all__ = ["DiverseBeam"]
 

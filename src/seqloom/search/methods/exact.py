@@ -22,9 +22,8 @@ from seqloom.search.continuations import path_ranks
 from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.limits import Limits
 from seqloom.search.methods.beam import Beam
-from seqloom.search.protocol import Search, SearchDefaults
+from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, hypotheses
 from seqloom.search.ranking import PLAIN, OutputRanking
-from seqloom.search.results import Hypothesis, hypotheses
 
 __all__ = ["Exact", "ExactSearchState"]
 

@@ -13,9 +13,8 @@ from seqloom.model import Decoder
 from seqloom.search.continuations import best_continuations, path_ranks
 from seqloom.search.frontier import Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Search, SearchDefaults
+from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, hypotheses
 from seqloom.search.ranking import PLAIN, OutputRanking
-from seqloom.search.results import Hypothesis, hypotheses
 
 __all__ = ["Exhaustive"]
 

@@ -9,8 +9,7 @@ from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Continuations, Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Search
-from seqloom.search.results import Hypothesis, hypotheses
+from seqloom.search.protocol import Hypothesis, Search, hypotheses
 from seqloom.search.topk import row_max
 
 __all__ = ["Greedy"]

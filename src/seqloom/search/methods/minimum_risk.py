@@ -15,8 +15,7 @@ from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
 from seqloom.search.limits import Limits, Phrase
 from seqloom.search.methods.sample import Sample
-from seqloom.search.protocol import Search, SearchDefaults
-from seqloom.search.results import Hypothesis, deduplicate
+from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, deduplicate
 
 __all__ = ["MinimumRisk", "Utility", "pairwise_chrf"]
 

@@ -11,9 +11,8 @@ from seqloom.model import Decoder
 from seqloom.search.continuations import best_continuations, path_ranks
 from seqloom.search.frontier import Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Search
+from seqloom.search.protocol import Hypothesis, Search, check_outputs, hypotheses
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
-from seqloom.search.results import Hypothesis, check_outputs, hypotheses
 
 __all__ = ["PatientBeam", "check_patience"]
 

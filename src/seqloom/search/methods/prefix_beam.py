@@ -12,7 +12,7 @@ from seqloom.config.searches import SEARCHES
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY
 from seqloom.search.labellings import Labelling, LabellingSearch
-from seqloom.search.results import check_outputs
+from seqloom.search.protocol import check_outputs
 
 __all__ = ["PrefixBeam"]
 

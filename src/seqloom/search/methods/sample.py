@@ -17,8 +17,7 @@ from seqloom.nn.modules import hash_counter, uniforms
 from seqloom.randomness import key
 from seqloom.search.frontier import Continuations, Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Search, SearchDefaults
-from seqloom.search.results import Hypothesis, check_count, hypotheses
+from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, check_count, hypotheses
 from seqloom.search.topk import stable_topk
 
 __all__ = ["Sample"]

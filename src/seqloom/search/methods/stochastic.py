@@ -22,8 +22,7 @@ from seqloom.nn.modules import gumbels, hash_counter
 from seqloom.randomness import key
 from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Search, SearchDefaults
-from seqloom.search.results import Hypothesis, check_outputs, hypotheses
+from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, check_outputs, hypotheses
 from seqloom.search.topk import stable_topk
 
 __all__ = ["StochasticBeam"]
