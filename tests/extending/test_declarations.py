@@ -18,7 +18,7 @@ from seqloom.config import (
     parse_assignments,
     validate,
 )
-from seqloom.prediction.search_setup import search_from_config
+from seqloom.prediction.request import search_from_config
 from seqloom.registry import FAMILIES
 from seqloom.search import Ranking
 from seqloom.serving.requests import describe_searches, predict_request_model

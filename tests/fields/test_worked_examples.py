@@ -6,7 +6,7 @@ import torch
 from seqloom.config import validate
 from seqloom.fields import EMPTY, END, TextField, learn_field
 from seqloom.nn.recurrent import reverse
-from seqloom.prediction.inputs import pad_batch
+from seqloom.prediction.batching import pad_batch
 
 SOURCE, TARGET = "deep learning is fun", "l' apprentissage en profondeur est amusant"
 CHAPTER = "I am going to read another chapter"

@@ -8,7 +8,7 @@ from seqloom.drawing.views import drawing_of, text_of
 from seqloom.errors import ConfigError, DataError
 from seqloom.explain import vector_map
 from seqloom.prediction import ContextVectors
-from seqloom.prediction.inputs import pad_batch
+from seqloom.prediction.batching import pad_batch
 from tests.prediction.untrained import untrained
 
 TEXTS = ["a  bca ab", "cab", "x y a, a bca", " ", "abc"]

@@ -8,7 +8,7 @@ import torch
 
 from seqloom.errors import DivergedError
 from seqloom.prediction import text_predictor as model_module
-from seqloom.prediction.inputs import parallel_map
+from seqloom.prediction.batching import parallel_map
 from seqloom.search import Beam, Exact, Greedy, PatientBeam, Search
 from tests.prediction.untrained import SOURCES, untrained
 

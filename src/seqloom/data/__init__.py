@@ -8,7 +8,7 @@ from seqloom.data.batches import (
     even_indices,
     padding_share,
 )
-from seqloom.data.corpus import Batch, Corpus, batch_dtype
+from seqloom.data.corpus import Batch, Corpus
 from seqloom.data.encoding import Columns, fingerprint, usable_rows
 from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
@@ -88,7 +88,6 @@ __all__ = [
     "Windows",
     "WordVectors",
     "as_data",
-    "batch_dtype",
     "batches_by_length",
     "compare_data",
     "data_files",

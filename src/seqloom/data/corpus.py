@@ -30,6 +30,7 @@ from seqloom.data.encoding import FILES, SIDES, Columns, write_corpus
 from seqloom.data.report import Report
 from seqloom.data.table import Row
 from seqloom.errors import RunError
+from seqloom.fields.items import batch_dtype
 from seqloom.readers.lines import FileLocation
 from seqloom.tokenizers.specials import EMPTY
 
@@ -37,7 +38,6 @@ __all__ = [
     "Batch",
     "ChunkVerifier",
     "Corpus",
-    "batch_dtype",
     "file_checksums",
 ]
 
@@ -299,11 +299,6 @@ class Corpus:
         padded = np.full(shape, nothing, dtype=batch_dtype(values.dtype))
         padded[real] = values[(starts[:, None] + steps)[real]]
         return padded, lengths
-
-
-def batch_dtype(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that values of this one have in a batch: ids the largest, all else the same."""
-    return kind if kind in (np.float32, np.uint8) else np.dtype(np.int64)
 
 
 def _contents(directory: Path) -> _Contents:

@@ -24,7 +24,7 @@ from seqloom.explanations.parts import Pooling, output_part
 from seqloom.fields import BLANK, EMPTY, END, SPECIAL_SYMBOLS, START, SeriesField, Values
 from seqloom.model import Head, Memory, Network, Source
 from seqloom.prediction import TextPredictor
-from seqloom.prediction.inputs import pad_batch
+from seqloom.prediction.batching import pad_batch
 
 if TYPE_CHECKING:
     from seqloom.explanations.attribution import Attribution

@@ -25,7 +25,7 @@ from seqloom.explanations.tracing import Trace, UnitTrace, position_labels, trac
 from seqloom.fields import Values
 from seqloom.nn.units import Unit
 from seqloom.prediction import Predictor
-from seqloom.prediction.inputs import pad_batch
+from seqloom.prediction.batching import pad_batch
 from seqloom.remedies import Remedy, Setting
 from seqloom.training import Example
 

@@ -22,7 +22,7 @@ from seqloom.fields import EMPTY
 from seqloom.model import Memory, Network
 from seqloom.nn.units import Unit, UnitState
 from seqloom.prediction import TextPredictor
-from seqloom.prediction.inputs import pad_batch
+from seqloom.prediction.batching import pad_batch
 from seqloom.training import Example, row_log_probabilities
 
 __all__ = [

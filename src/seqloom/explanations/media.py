@@ -7,7 +7,7 @@ each cell of a grid, a recording one for some bands over some time.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from seqloom.fields import (
 )
 from seqloom.fields.sounds import SoundField
 from seqloom.model.front_ends import MAX_BRIGHTNESS
-from seqloom.prediction import Predictor, grid_shape
+from seqloom.prediction import Predictor
 
 if TYPE_CHECKING:
     from seqloom.explanations.attribution import Attribution
@@ -320,7 +320,7 @@ def _group_pixels(items: Pixels, model: Any, values: Values) -> PictureGroups:
         frames=np.asarray(values).reshape(-1, *shape).transpose(0, 2, 3, 1),
         labels=tuple(model.source.tokens(values)),
         averaged=items.frames == 1 or front is None or front.mean,
-        grid=partial(grid_shape, model),
+        grid=model.network.encoder.grid_shape,
     )
 
 

@@ -18,7 +18,7 @@ from seqloom.explanations.tracing import trace_decoder
 from seqloom.model import Memory
 from seqloom.model.encoders import mean_state
 from seqloom.prediction import ContextVectors, Predictor, TextPredictor
-from seqloom.prediction.inputs import pad_batch
+from seqloom.prediction.batching import pad_batch
 from seqloom.remedies import Remedy, Setting
 
 __all__ = ["METHODS", "NEAREST", "StateMap", "project_states", "state_map", "vector_map"]

@@ -16,6 +16,7 @@ __all__ = [
     "Series",
     "Symbols",
     "Values",
+    "batch_dtype",
 ]
 
 PLACEHOLDER_STEPS = 50  # of a placeholder that may be of any length
@@ -193,3 +194,8 @@ Items = Symbols | Numbers | Pixels
 
 Values = NDArray[np.int32] | NDArray[np.float32] | NDArray[np.uint8]
 """A cell as numbers: its items, and for items of several numbers a second axis."""
+
+
+def batch_dtype(kind: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that values of this one have in a batch: ids the largest, all else the same."""
+    return kind if kind in (np.float32, np.uint8) else np.dtype(np.int64)

@@ -1,20 +1,13 @@
 """Raw input to Output, with a finished model."""
 
+from seqloom.prediction.batching import ContinuousBatch, PendingInput, batch_key
 from seqloom.prediction.context_vectors import ContextVectors, Occurrence, SentenceVectors
 from seqloom.prediction.conversation import Conversation
-from seqloom.prediction.decoding import (
-    ContinuousBatch,
-    PendingInput,
-    WholeBatch,
-    batch_key,
-    fits_whole_batch,
-)
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.forecaster import Forecaster
 from seqloom.prediction.glossary import Glossary, GlossaryTerm, TermCount
 from seqloom.prediction.head_predictor import HeadPredictor, NumberPredictor
-from seqloom.prediction.image_grid import dummy_input, grid_shape, picture_grid
-from seqloom.prediction.inputs import GROUP_SIZE, EncodedInput, InputGroup
+from seqloom.prediction.inputs import GROUP_SIZE, EncodedInput, InputGroup, dummy_input
 from seqloom.prediction.mask_filler import BlankQuery, BlankScores, MaskFiller
 from seqloom.prediction.output import (
     Branch,
@@ -28,6 +21,7 @@ from seqloom.prediction.output import (
 from seqloom.prediction.predictor import Predictor, ensemble
 from seqloom.prediction.request import DecodingRequest, OutputOptions, PredictionRequest
 from seqloom.prediction.text_predictor import ROWS, TextPredictor
+from seqloom.prediction.whole_search import WholeBatch, fits_whole_batch
 
 __all__ = [
     "GROUP_SIZE",
@@ -66,7 +60,5 @@ __all__ = [
     "dummy_input",
     "ensemble",
     "fits_whole_batch",
-    "grid_shape",
     "outputs_table",
-    "picture_grid",
 ]

@@ -18,7 +18,8 @@ from seqloom.display import Displayed
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import Offsets
 from seqloom.model.parts import EncoderModule
-from seqloom.prediction.inputs import EncodedInput, InputReader, batch_by_length, pad_batch
+from seqloom.prediction.batching import batch_by_length, pad_batch
+from seqloom.prediction.inputs import EncodedInput, InputReader
 from seqloom.remedies import Setting
 from seqloom.tokenizers.words import word_pattern
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from seqloom.errors import ConfigError
 from seqloom.fields import TurnsField, join_turns
-from seqloom.prediction.decoding import ContinuousBatch, PendingInput
+from seqloom.prediction.batching import ContinuousBatch, PendingInput
 from seqloom.prediction.request import NO_OPTIONS, OutputOptions, PredictionRequest
 from seqloom.prediction.text_predictor import TextPredictor
 from seqloom.remedies import Command, Remedy, Setting

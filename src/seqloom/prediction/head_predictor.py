@@ -16,15 +16,8 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import EMPTY, Field, NumberField, Values
 from seqloom.model import Encoder, HeadModel
 from seqloom.model.ensemble import head_ensemble
-from seqloom.prediction.image_grid import dummy_input
-from seqloom.prediction.inputs import (
-    GROUP_SIZE,
-    EncodedInput,
-    InputGroup,
-    batch_by_length,
-    pad_batch,
-    parallel_map,
-)
+from seqloom.prediction.batching import batch_by_length, pad_batch, parallel_map
+from seqloom.prediction.inputs import GROUP_SIZE, EncodedInput, InputGroup, dummy_input
 from seqloom.prediction.joining import BLANK_OUTPUT, join_encoded
 from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
 from seqloom.prediction.predictor import Predictor

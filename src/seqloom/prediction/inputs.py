@@ -1,26 +1,22 @@
-"""Raw inputs as a model reads them: encoded, cut to what it takes, in batches of like length.
-
-Several batches are worked on at a time: one thread for each core, instead of all cores for each.
-"""
+"""Raw inputs as a model reads them: encoded, and cut to what it takes."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from math import inf
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 
 from seqloom.config import Overlong
-from seqloom.data import batch_dtype
 from seqloom.data.splitting import piece_values
 from seqloom.errors import DataError, InputError, SeqloomError
-from seqloom.fields import EMPTY, Field, Offsets, Readable, Values
-from seqloom.model import Source
+from seqloom.fields import Field, Offsets, Readable, Values
 from seqloom.prediction.warnings import InputWarning
 from seqloom.remedies import FileLocation, Remedy, Setting
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = [
     "GROUP_SIZE",
@@ -28,15 +24,12 @@ __all__ = [
     "InputGroup",
     "InputReader",
     "ReadTokens",
-    "batch_by_length",
     "check_cells",
-    "pad_batch",
-    "parallel_map",
+    "dummy_input",
 ]
 
 GROUP_SIZE = 4_096  # inputs looked at together, so that those of one length can share a batch, ...
 MAX_GROUP_BYTES = 64 * 2**20  # ... or fewer, where files of so many bytes have been read
-BATCH_POSITIONS = 4_096  # of the source, in a batch
 LONE_SURROGATES = re.compile(r"[\ud800-\udfff]")  # which no answer can be written with
 UNWRITTEN = re.compile("<unk>|<0x[0-9A-F]{2}>")  # names of tokens that nobody has written
 
@@ -257,38 +250,6 @@ def check_cells(side: str, cells: Sequence[str], field: Field) -> None:
             raise wrong.at(side).at(f"pair {number}")
 
 
-def batch_by_length(lengths: list[int], *, most: int) -> Iterator[list[int]]:
-    """Numbers of rows of like length together, longest first, each batch within the limits."""
-    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
-    start = 0
-    while start < len(order):
-        count = max(1, min(most, BATCH_POSITIONS // lengths[order[start]]))
-        yield order[start : start + count]
-        start += count
-
-
-def pad_batch(rows: list[Values]) -> Source:
-    """Rows as one batch."""
-    lengths = np.array([len(row) for row in rows])
-    shape = (len(rows), lengths.max(), *rows[0].shape[1:])
-    table = np.full(shape, EMPTY, dtype=batch_dtype(rows[0].dtype))
-    table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(rows)
-    return Source(torch.from_numpy(table), torch.from_numpy(lengths))
-
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-
-def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """What `work` makes of each item, in order; as many at a time as torch may use threads."""
-    cores = torch.get_num_threads()
-    if min(cores, len(items)) < 2:
-        yield from map(work, items)
-        return
-    pool = ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,))
-    try:
-        yield from pool.map(work, items)
-    finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(cores)
+def dummy_input(field: Field) -> EncodedInput:
+    """An input that a model can read, whatever its source is made of."""
+    return EncodedInput(0, field.items.placeholder(closing=field.closing))

@@ -14,14 +14,9 @@ from torch import Tensor
 from seqloom.errors import DataError
 from seqloom.fields import BLANK, UNK, BlanksField, MarkedText, TextField, Values
 from seqloom.model import FillingHead
+from seqloom.prediction.batching import batch_by_length, pad_batch, parallel_map
 from seqloom.prediction.head_predictor import HeadPredictor
-from seqloom.prediction.inputs import (
-    EncodedInput,
-    InputGroup,
-    batch_by_length,
-    pad_batch,
-    parallel_map,
-)
+from seqloom.prediction.inputs import EncodedInput, InputGroup
 from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
 from seqloom.prediction.request import OutputOptions
 

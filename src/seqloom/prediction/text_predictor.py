@@ -13,19 +13,23 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import END, UNK, Field, NoField, TextField, Values
 from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.model.ensemble import EnsembleDecoder, EnsembleEncoder, network_ensemble
+from seqloom.prediction.batching import (
+    ContinuousBatch,
+    PendingInput,
+    batch_by_length,
+    batch_key,
+    pad_batch,
+    parallel_map,
+)
 from seqloom.prediction.copying import copy_unknown
-from seqloom.prediction.decoding import ContinuousBatch, PendingInput, batch_key, search_whole
 from seqloom.prediction.glossary import Glossary, GlossaryTerm
-from seqloom.prediction.image_grid import dummy_input, picture_grid
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
     InputGroup,
     ReadTokens,
-    batch_by_length,
     check_cells,
-    pad_batch,
-    parallel_map,
+    dummy_input,
 )
 from seqloom.prediction.joining import join_by_input
 from seqloom.prediction.output import (
@@ -43,11 +47,13 @@ from seqloom.prediction.request import (
     DecodingResult,
     OutputOptions,
     PredictionRequest,
+    describe_search,
+    search_from_config,
     term_phrases,
 )
-from seqloom.prediction.search_setup import describe_search, search_from_config
 from seqloom.prediction.term_decoding import decode_with_terms
 from seqloom.prediction.text_scoring import text_log_probabilities
+from seqloom.prediction.whole_search import search_whole
 from seqloom.search import (
     Greedy,
     Hypothesis,
@@ -259,7 +265,9 @@ class TextPredictor(Predictor):
             PendingInput(place, each, lines[each.number], asked)
             for place, each in enumerate(encoded)
         ]
-        outputs = search_whole(self, waiting, threads=torch.get_num_threads())
+        outputs = None
+        if self.engine is not None:
+            outputs = search_whole(self, waiting, threads=torch.get_num_threads())
         if outputs is None:
             waiting.sort(key=lambda each: -len(each.encoded.values))
             shares = max(1, min(torch.get_num_threads(), len(waiting) // MIN_THREAD_INPUTS))
@@ -298,13 +306,21 @@ class TextPredictor(Predictor):
         self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
     ) -> Output:
         """The best output for an input, with whatever was asked for beside it."""
-        read = self.input_reader.read_tokens(source).thin(found.source_positions)
+        read = self._read_tokens(source)
+        if len(read.names) != found.source_positions:
+            read = read.thin(found.source_positions)
         ranked = [self._output(source, each, read, asked) for each in asked.select(found.outputs)]
         return replace(
             ranked[0],
             n_best=tuple(ranked) if asked.returns_n_best else (),
             tree=tuple(self._branch(node) for node in found.tree),
         )
+
+    def _read_tokens(self, source: EncodedInput) -> ReadTokens:
+        """The names of an input's items; where its text is known, with their places in it."""
+        if not source.cell:
+            return ReadTokens(self.source.tokens(source.values), [])
+        return self.input_reader.read_tokens(source)
 
     def _output(
         self, source: EncodedInput, found: Hypothesis, read: ReadTokens, asked: DecodingRequest
@@ -317,7 +333,9 @@ class TextPredictor(Predictor):
             attention = found.attention[:, : len(read.names)].numpy()
         stopped: StopReason = "end" if found.finished else "length"
         text, begun = self._text(source, found, asked)
-        offsets = shift(self.target.decoded_offsets(ids), begun)
+        offsets = self.target.decoded_offsets(ids)
+        if begun:
+            offsets = shift(offsets, begun)
         parts = zip(names, found.token_scores, likely, offsets, strict=True)
         output = Output(
             text=text,
@@ -392,9 +410,14 @@ class TextPredictor(Predictor):
         """The search that is used unless another is asked for."""
         return describe_search(self.config.search, automatic=self._automatic_search)
 
+    @torch.inference_mode()
     def picture_grid(self) -> tuple[int, int] | None:
         """Rows and columns that can be attended to in a picture; None where none are read."""
-        return picture_grid(self)
+        if self.source.items.pixels is None:
+            return None
+        source = pad_batch([dummy_input(self.source).values])
+        cells = int(self.encoder.encode(source).source_lengths(source)[0])
+        return self.network.encoder.grid_shape(cells)
 
     def as_text_predictor(self) -> "TextPredictor":
         """This predictor."""

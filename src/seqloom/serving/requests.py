@@ -11,7 +11,7 @@ from seqloom.config import SearchConfig, ServingConfig
 from seqloom.config.searches import OptionsTable, PartOption, options_model
 from seqloom.errors import LimitError
 from seqloom.prediction import OutputOptions, PredictionRequest
-from seqloom.prediction.search_setup import build_search
+from seqloom.prediction.request import build_search
 from seqloom.search import SEARCHES
 from seqloom.serving.inputs import Input, StrictModel, check_input
 

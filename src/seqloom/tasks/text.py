@@ -15,7 +15,7 @@ from seqloom.explanations.tracing import Trace
 from seqloom.fields import END, Field
 from seqloom.model import Network
 from seqloom.prediction import Output, TextPredictor
-from seqloom.prediction.search_setup import search_from_config
+from seqloom.prediction.request import search_from_config
 from seqloom.prediction.warnings import WarningCounts
 from seqloom.runs.held_out import (
     HeldOut,

@@ -1,25 +1,27 @@
-"""Inputs that are decoded together and come and go one by one, a step at a time (S7.4).
+"""Batches of inputs: padded, of like length, and decoded together, a step at a time (S7.4).
 
-`Model.predict` lets inputs join those that are half done; a server those that arrive meanwhile, of
-which each may be given up or watched while it is written.
-Plain searches are carried out by the compiled core as a whole, without a step in Python.
+In a continuous batch inputs come and go one by one. `predict` lets inputs join those that are half
+done; a server those that arrive meanwhile, of which each may be given up or watched while it is
+written. Several batches are worked on at a time: one thread for each core, instead of all cores for
+each.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
 import torch
 
 from seqloom.config import Config, SearchConfig
-from seqloom.engine.from_network import plan_of
-from seqloom.engine.selection import Engine
 from seqloom.errors import ConfigError
-from seqloom.fields import TextField
-from seqloom.model import Decoder, Encoder, SequenceModel
-from seqloom.prediction.inputs import EncodedInput, pad_batch
+from seqloom.fields import EMPTY, TextField, Values
+from seqloom.fields.items import batch_dtype
+from seqloom.model import Decoder, Encoder, SequenceModel, Source
+from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.output import Output
 from seqloom.prediction.request import DecodingRequest, DecodingResult
 from seqloom.search import (
@@ -38,12 +40,53 @@ __all__ = [
     "ContinuousBatch",
     "DecodingModel",
     "PendingInput",
-    "WholeBatch",
+    "batch_by_length",
     "batch_key",
-    "fits_whole_batch",
     "limits_for",
-    "search_whole",
+    "pad_batch",
+    "parallel_map",
 ]
+
+
+BATCH_POSITIONS = 4_096  # of the source, in a batch
+
+
+def batch_by_length(lengths: list[int], *, most: int) -> Iterator[list[int]]:
+    """Numbers of rows of like length together, longest first, each batch within the limits."""
+    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+    start = 0
+    while start < len(order):
+        count = max(1, min(most, BATCH_POSITIONS // lengths[order[start]]))
+        yield order[start : start + count]
+        start += count
+
+
+def pad_batch(rows: list[Values]) -> Source:
+    """Rows as one batch."""
+    lengths = np.array([len(row) for row in rows])
+    shape = (len(rows), lengths.max(), *rows[0].shape[1:])
+    table = np.full(shape, EMPTY, dtype=batch_dtype(rows[0].dtype))
+    table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return Source(torch.from_numpy(table), torch.from_numpy(lengths))
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """What `work` makes of each item, in order; as many at a time as torch may use threads."""
+    cores = torch.get_num_threads()
+    if min(cores, len(items)) < 2:
+        yield from map(work, items)
+        return
+    pool = ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        yield from pool.map(work, items)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(cores)
+
 
 Tag = TypeVar("Tag", bound=Hashable)
 
@@ -257,91 +300,3 @@ def _trees(search: Search, state: Any, found: list[list[Hypothesis]]) -> list[li
     if not search.can_join:
         raise ConfigError("this search keeps no tree to show", remedy="use a beam")
     return search_trees(state, found)
-
-
-MOST_WORK = 2_000  # tokens of all paths of an input up to which nobody need look in between
-
-
-class EngineModel(DecodingModel, Protocol):
-    """A model that an engine may run."""
-
-    @property
-    def engine(self) -> Engine | None: ...
-
-
-def search_whole(
-    model: EngineModel, inputs: Sequence[PendingInput[Tag]], *, threads: int
-) -> dict[Tag, Output] | None:
-    """The outputs of inputs with one request, by their tags, on so many threads.
-
-    None where the core has no loop for the search, or something is asked for that only a search
-    step by step tells.
-    """
-    engine, asked = model.engine, inputs[0].request
-    if engine is None or engine.compiled is None or asked.options.tree:
-        return None
-    limits = limits_for(inputs, model.config.search)
-    rows = [each.encoded.values for each in inputs]
-    found = engine.compiled.search(rows, asked.search, limits, threads=threads)
-    if found is None:
-        return None
-    if asked.trace:
-        wanted = [asked.select(outputs) for outputs in found]
-        found = engine.compiled.attend(rows, wanted, limits)
-    return {
-        each.tag: model.build_output(
-            each.encoded, DecodingResult(outputs, [], len(row)), each.request
-        )
-        for each, row, outputs in zip(inputs, rows, found, strict=True)
-    }
-
-
-def fits_whole_batch(model: EngineModel, pending: PendingInput[Tag]) -> bool:
-    """Whether an input can be searched for as a whole, and soon enough to be left alone."""
-    engine, asked = model.engine, pending.request
-    if engine is None or engine.compiled is None or asked.options.tree:
-        return False
-    limits = limits_for([pending], model.config.search)
-    if plan_of(asked.search, limits) is None:
-        return False
-    return asked.search.paths * int(limits.longest.sum()) <= MOST_WORK
-
-
-@dataclass
-class WholeBatch(Generic[Tag]):
-    """Inputs that are searched for together, from their first step to their last in one."""
-
-    model: EngineModel
-    pending: list[PendingInput[Tag]] = field(default_factory=list)
-
-    @property
-    def tags(self) -> list[Tag]:
-        """Those of the inputs that are not done."""
-        return [each.tag for each in self.pending]
-
-    @property
-    def done(self) -> bool:
-        """Whether no input is left."""
-        return not self.pending
-
-    def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
-        """Let these inputs wait for the next search."""
-        self.pending = [*self.pending, *newcomers]
-        return {}
-
-    @torch.inference_mode()
-    def advance(self) -> dict[Tag, Output]:
-        """The outputs of all that wait, on one thread."""
-        inputs, self.pending = self.pending, []
-        found = search_whole(self.model, inputs, threads=1)
-        if found is None:
-            raise TypeError("these inputs cannot be searched for as a whole")
-        return found
-
-    def cancel(self, tags: set[Tag]) -> None:
-        """Go on without these inputs."""
-        self.pending = [each for each in self.pending if each.tag not in tags]
-
-    def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]:
-        """None, since nothing is known of an output before all of it is."""
-        return []
