@@ -40,6 +40,7 @@ __all__ = [
     "ContinuousBatch",
     "DecodingModel",
     "PendingInput",
+    "Tag",
     "batch_by_length",
     "batch_key",
     "limits_for",
