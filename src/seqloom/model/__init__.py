@@ -1,11 +1,19 @@
 """Encoders, decoders, heads, and the values that move between them."""
 
-from seqloom.model.build import build, build_on_meta, build_sequence_model
 from seqloom.model.connections import Connection, ConnectionNode, Connections, unroll
 from seqloom.model.ctc import CTCDecoder, CTCLayer, CTCState
 from seqloom.model.encoders import mean_state
 from seqloom.model.heads import BlanksHead, LabelHead, NumberHead, TagsHead
-from seqloom.model.networks import HeadModel, Network, SequenceModel, TokenSide, token_table
+from seqloom.model.networks import (
+    HeadModel,
+    Network,
+    SequenceModel,
+    TokenSide,
+    build,
+    build_on_meta,
+    build_sequence_model,
+    token_table,
+)
 from seqloom.model.parts import (
     DecoderModule,
     DecoderSizes,

@@ -1,4 +1,8 @@
-"""A network as a whole: an encoder, a decoder or a head, and where token vectors are kept."""
+"""Networks as a whole, and `build`, which makes one from a configuration.
+
+Each chosen part builds itself from its options and the sizes around it. A choice that cannot work
+is refused here, before training, with the sizes named.
+"""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -7,24 +11,54 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from seqloom.config import DECODERS, ENCODERS, FRONT_ENDS, HEADS, ModelConfig
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields import EMPTY, START
+from seqloom.fields import EMPTY, END, START, UNK, Items, Numbers, Series, Symbols
 from seqloom.model.connections import Connections
 from seqloom.model.ctc import CTCLayer
-from seqloom.model.parts import DecoderModule, EncoderModule, Head
+from seqloom.model.encoders import ReversedEncoder
+from seqloom.model.forecast import AutoregressiveForecast, ForecastTarget, LastValueEncoder
+from seqloom.model.front_ends import FrontEndEncoder
+from seqloom.model.parts import (
+    DecoderModule,
+    DecoderSizes,
+    EncoderModule,
+    FrontEnd,
+    Head,
+    HeadContext,
+)
 from seqloom.model.state import Feedback, FillingHead, Memory, TargetFeatures, TokenScorer
-from seqloom.nn.embedding import Embedding, first_token_table
+from seqloom.nn.embedding import (
+    CharacterCNNVectors,
+    Embedding,
+    IdentityVectors,
+    ListedVectors,
+    OneHot,
+    Projection,
+    TokenVectors,
+    Vectors,
+    WordDropout,
+    first_token_table,
+    token_vectors,
+)
+from seqloom.nn.modules import meta_device
 
 __all__ = [
     "HeadModel",
     "Network",
     "SequenceModel",
     "TokenSide",
+    "build",
+    "build_on_meta",
+    "build_sequence_model",
     "check_fit",
+    "item_vectors",
     "load_weights",
     "shift_right",
+    "target_vectors",
     "token_table",
     "weights",
+    "word_dropout",
 ]
 
 
@@ -149,3 +183,203 @@ def check_fit(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str) ->
     ]
     if wrong:
         raise RunError(f"{wrong[0]} does not fit the model that config.toml describes", place=place)
+
+
+LETTER_WIDTH = 32  # size of a letter's vector
+
+
+def item_vectors(config: ModelConfig, items: Items) -> Vectors:
+    """A vector for each item of a column."""
+    symbols = items.symbols
+    if symbols is None:
+        if ENCODERS.parts[config.encoder.kind].reads_values:
+            return IdentityVectors(items.count)
+        return Projection(items.count, config.embedding)
+    own: TokenVectors = _symbol_vectors(config, symbols)
+    if symbols.rows:
+        own = ListedVectors(own, symbols.rows)
+    if not symbols.spelling:
+        return own
+    return CharacterCNNVectors(own, Embedding(symbols.letters, LETTER_WIDTH), config.letters)
+
+
+def _symbol_vectors(config: ModelConfig, symbols: Symbols) -> TokenVectors:
+    if not config.one_hot:
+        return Embedding(symbols.table_size, config.embedding, scaled=config.scale_vectors)
+    if config.tie_output:
+        raise ConfigError(
+            "model.one_hot leaves no embedding table for the output layer to share",
+            remedy="set model.tie_output=false",
+        )
+    return OneHot(symbols.table_size)
+
+
+def word_dropout(config: ModelConfig, vectors: Vectors, source: Items) -> Vectors:
+    """The source's vectors, with dropout of whole tokens in training if so configured."""
+    if not config.forget or source.symbols is None:
+        return vectors
+    return WordDropout(vectors, config.forget, unknown=UNK, special=END)
+
+
+def target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> TokenVectors:
+    """The vectors of the output so far: the source's, where both share a vocabulary."""
+    symbols = target.symbols
+    if symbols is None:
+        raise ConfigError(
+            f"model.decoder.kind = {config.decoder.kind!r} writes symbols, and the target has none",
+            remedy="choose the head that fits it",
+        )
+    if symbols.spelling:
+        raise ConfigError(
+            "target.spelling: letters are only read", remedy="set it for the source alone"
+        )
+    own = token_vectors(reading if config.share_vocabulary else item_vectors(config, target))
+    if own is None:
+        raise ConfigError(
+            "model.share_vocabulary needs a source of symbols",
+            remedy="set model.share_vocabulary=false",
+        )
+    return own
+
+
+def build_on_meta(config: ModelConfig, *, source: Items, target: Items) -> Network:
+    """The configured network with the names and shapes of its weights, but no memory for them."""
+    with meta_device():
+        return build(config, source=source, target=target)
+
+
+def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
+    """The configured network, with initial weights drawn from torch's current random state."""
+    front: FrontEnd | None = FRONT_ENDS.parts[config.front.kind].build(config.front, source)
+    seen = source if front is None else Numbers(front.width)
+    vectors = item_vectors(config, seen)
+    encoder = _encoder(config, word_dropout(config, vectors, seen), seen)
+    if front is not None:
+        encoder = FrontEndEncoder(front, encoder)
+    if source.series is not None and target.series is not None:
+        return _forecast_model(config, encoder, source.series, target.series)
+    if config.decoder.kind in HEADS.parts:
+        context = HeadContext(config, encoder.sizes, vectors, source, target)
+        head = _head(config, context)
+        if head.is_aligned and front is not None and not front.keeps_items:
+            raise _positions_error(config)
+        return HeadModel(encoder, head)
+    if encoder.sizes.around:
+        raise _around_error()
+    own = target_vectors(config, vectors, target)
+    decoder = _decoder(config, encoder, own, target.count)
+    if decoder.sums_alignments:
+        _check_steps(encoder, f"model.decoder.kind = {config.decoder.kind!r}")
+    return SequenceModel(encoder, decoder, _ctc_layer(config, encoder, target.count))
+
+
+def build_sequence_model(config: ModelConfig, *, source: Items, target: Items) -> SequenceModel:
+    """The same for a target that is written; ConfigError where the configuration has a head."""
+    model = build(config, source=source, target=target)
+    if isinstance(model, HeadModel):
+        raise ConfigError(
+            f"model.decoder.kind = {config.decoder.kind!r} writes no text",
+            remedy="choose recurrent or transformer",
+        )
+    return model
+
+
+def _encoder(config: ModelConfig, vectors: Vectors, items: Items) -> EncoderModule:
+    part: type[EncoderModule] = ENCODERS.parts[config.encoder.kind]
+    encoder = part.build(config.encoder, vectors)
+    if not config.reverse_source:
+        return encoder
+    family = HEADS if config.decoder.kind in HEADS.parts else DECODERS
+    reads = family.parts[config.decoder.kind].reads_source(config.decoder)
+    return ReversedEncoder(encoder, turned=reads, closing=items.closing)
+
+
+def _decoder(
+    config: ModelConfig, encoder: EncoderModule, vectors: Vectors, outputs: int
+) -> DecoderModule:
+    part: type[DecoderModule] = DECODERS.parts[config.decoder.kind]
+    return part.build(config.decoder, DecoderSizes(config, encoder.sizes, vectors, outputs))
+
+
+def _head(config: ModelConfig, context: HeadContext) -> Head:
+    part: type[Head] = HEADS.parts[config.decoder.kind]
+    head = part.build(config.decoder, context)
+    if context.encoded.around and head.filling_head is None:
+        raise _around_error()
+    return head
+
+
+def _positions_error(config: ModelConfig) -> ConfigError:
+    return ConfigError(
+        f"model.front.kind = {config.front.kind!r} does not give one vector for each item of the "
+        "source, which its tags need",
+        remedy="set it to none for sound, or model.front.grid to whole for videos",
+    )
+
+
+def _around_error() -> ConfigError:
+    return ConfigError(
+        "model.encoder.direction = 'around' shows no position itself, which suits blanks alone",
+        remedy="set it to both",
+    )
+
+
+def _ctc_layer(config: ModelConfig, encoder: EncoderModule, symbols: int) -> CTCLayer | None:
+    if not config.ctc:
+        return None
+    front, states = encoder.front_end, encoder.sizes.states
+    if front is None or not front.keeps_time or states is None:
+        raise ConfigError(
+            f"model.ctc = {config.ctc:g} aligns symbols with the steps of a recording",
+            remedy="read sound, or set model.ctc=0",
+        )
+    return CTCLayer(states, symbols, share=config.ctc)
+
+
+def _check_steps(encoder: EncoderModule, setting: str) -> None:
+    """ConfigError where a source has no steps in the order of time or of a text."""
+    front = encoder.front_end
+    if front is not None and not (front.keeps_time or front.keeps_items):
+        raise ConfigError(
+            f"{setting} aligns symbols with steps in order, and a picture has none",
+            remedy="choose recurrent or transformer",
+        )
+
+
+def _forecast_model(
+    config: ModelConfig, encoder: EncoderModule, source: Series, target: Series
+) -> HeadModel:
+    """A model that forecasts: with a head for all steps, or a decoder that is fed back."""
+    if source.known and source.steps < target.steps:
+        raise ConfigError(
+            f"source.window = {source.steps} has no room for what is known of {target.steps} "
+            "steps ahead",
+            remedy="make it as long as target.horizon",
+        )
+    levelled = LastValueEncoder(encoder, source, target.steps)
+    if config.decoder.kind not in HEADS.parts:
+        return HeadModel(levelled, _autoregressive_forecast(config, encoder, source, target))
+    part: type[Head] = HEADS.parts[config.decoder.kind]
+    if not part.forecasts:
+        raise ConfigError(
+            f"model.decoder.kind = {config.decoder.kind!r} does not forecast",
+            remedy="choose horizon, recurrent or transformer",
+        )
+    vectors = IdentityVectors(source.count)
+    context = HeadContext(config, encoder.sizes, vectors, source, target)
+    return HeadModel(levelled, part.build(config.decoder, context))
+
+
+def _autoregressive_forecast(
+    config: ModelConfig, encoder: EncoderModule, source: Series, target: Series
+) -> AutoregressiveForecast:
+    """A decoder that is fed back."""
+    if config.lags > source.steps:
+        raise ConfigError(
+            f"model.lags = {config.lags} reaches further back than source.window = {source.steps}",
+            remedy="make it at most as long",
+        )
+    aim = ForecastTarget.of(target)
+    vectors = Projection(config.lags * target.count + source.known, config.embedding)
+    decoder = _decoder(config, encoder, vectors, aim.columns * aim.outputs_per_column)
+    return AutoregressiveForecast(decoder, vectors, aim, lags=config.lags, forced=target.forced)

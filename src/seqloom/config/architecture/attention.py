@@ -33,7 +33,7 @@ class AttentionForm(PartOptions):
 
 
 ATTENTIONS: Family[AttentionForm, Any] = Family(
-    "kind of attention", home="seqloom.model.build", meaning="which positions are seen"
+    "kind of attention", home="seqloom.model", meaning="which positions are seen"
 )
 
 

@@ -29,7 +29,7 @@ class DecoderOptions(PartOptions):
 
 DECODERS: Family[DecoderOptions, Any] = Family(
     "decoder",
-    home="seqloom.model.build",
+    home="seqloom.model",
     meaning="what gives the target, a decoder or a head",
 )
 

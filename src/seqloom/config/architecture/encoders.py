@@ -32,7 +32,7 @@ class EncoderOptions(PartOptions):
 
 
 ENCODERS: Family[EncoderOptions, Any] = Family(
-    "encoder", home="seqloom.model.build", meaning="what reads the source"
+    "encoder", home="seqloom.model", meaning="what reads the source"
 )
 
 

@@ -37,7 +37,7 @@ class FrontEndOptions(PartOptions):
 
 FRONT_ENDS: Family[FrontEndOptions, Any] = Family(
     "front end",
-    home="seqloom.model.build",
+    home="seqloom.model",
     meaning="what makes vectors of the source first",
 )
 

@@ -26,7 +26,7 @@ class HeadOptions(PartOptions):
     is_ctc: ClassVar[bool] = False  # whether CTC is all that writes the target
 
 
-HEADS: Family[HeadOptions, Any] = Family("head", home="seqloom.model.build")
+HEADS: Family[HeadOptions, Any] = Family("head", home="seqloom.model")
 
 
 class PooledOptions(HeadOptions):
