@@ -22,6 +22,7 @@ from seqloom.cli.commands.predict import predict
 from seqloom.cli.commands.serve import serve
 from seqloom.cli.commands.vectors import vectors
 from seqloom.cli.commands.watch import watch, watch_beside
+from seqloom.cli.completions import complete_run
 from seqloom.cli.data_options import (
     ColumnFlags,
     DataArgument,
@@ -46,7 +47,6 @@ app = typer.Typer(
     no_args_is_help=True,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
@@ -125,6 +125,7 @@ class TrainingOptions(OptionGroup):
             metavar="DIR",
             help="begin with the weights of another run",
             rich_help_panel=MODEL,
+            autocompletion=complete_run,
         ),
     ] = None
     config: Annotated[
@@ -255,7 +256,13 @@ def describe(run: RunArgument) -> None:
 @command
 def compare(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="directories of runs", show_default=False)
+        list[Path],
+        typer.Argument(
+            metavar="DIR...",
+            help="directories of runs",
+            show_default=False,
+            autocompletion=complete_run,
+        ),
     ],
     as_json: JsonOption = False,
 ) -> None:
@@ -314,7 +321,7 @@ def options() -> None:
 def main() -> None:
     """The entry point: errors that users can cause end in one sentence and an exit code."""
     with tolerate_lost_log():
-        app()
+        app(prog_name="seqloom")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from seqloom.cli.completions import complete_model, complete_option, complete_run
 from seqloom.cli.option_groups import OptionGroup
 from seqloom.cli.panels import DATA, MODEL, TOLD
 
@@ -25,7 +26,13 @@ __all__ = [
 ]
 
 RunArgument = Annotated[
-    Path, typer.Argument(metavar="DIR", help="a trained run's directory", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="DIR",
+        help="a trained run's directory",
+        show_default=False,
+        autocompletion=complete_run,
+    ),
 ]
 WithOption = Annotated[
     list[Path] | None,
@@ -34,6 +41,7 @@ WithOption = Annotated[
         metavar="DIR",
         help="a further run of the same vocabulary",
         rich_help_panel=MODEL,
+        autocompletion=complete_run,
     ),
 ]
 OverlongOption = Annotated[
@@ -170,6 +178,7 @@ class ModelOptions(OptionGroup):
             "--model",
             help="auto, transformer, fast, lstm, gru or elman",
             rich_help_panel=MODEL,
+            autocompletion=complete_model,
         ),
     ] = "auto"
     assignments: Annotated[
@@ -179,6 +188,7 @@ class ModelOptions(OptionGroup):
             metavar="NAME=VALUE",
             help="set any option, for example seed=7",
             rich_help_panel=MODEL,
+            autocompletion=complete_option,
         ),
     ] = None
 

@@ -19,7 +19,8 @@ __all__ = [
 
 def behave_as_filter() -> None:
     """End quietly, as other filters do, when whoever reads our output has gone."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if hasattr(signal, "SIGPIPE"):  # Windows has none: there it ends as on a disk that is full
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def discard_output(stream: TextIO) -> None:

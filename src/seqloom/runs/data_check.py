@@ -1,6 +1,6 @@
 """What is in the data, what training would make of it, and how long that takes here."""
 
-import resource
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ from seqloom.runs.processes.workers import worker_count
 from seqloom.runs.request import ConfigCheck, TrainingRequest
 from seqloom.training import Example, Optimizer, Portion, fit
 
-__all__ = ["check_rows", "training_estimate"]
+__all__ = ["check_rows", "peak_memory", "training_estimate"]
 
 TIMED_UPDATES = 6  # updates that are timed, ...
 WARM_UPDATES = 2  # ... of which the first do not count
@@ -49,12 +49,24 @@ def training_estimate(
     validation = VALIDATION_COST * update * held_out / _batch_rows(config, lengths)
     minutes = training.updates * (update + validation / training.validate_every) / 60
     minutes = min(minutes, training.minutes or minutes)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    workers = worker_count(training)
+    workers, peak = worker_count(training), peak_memory()
+    memory = "" if peak is None else f" and {peak * workers:.1f} GiB of memory"
     return (
-        f"training would take {describe_time(minutes)} here and {memory * workers:.1f} GiB of "
-        f"memory, in {workers} process{'es' * (workers > 1)}"
+        f"training would take {describe_time(minutes)} here{memory}, "
+        f"in {workers} process{'es' * (workers > 1)}"
     )
+
+
+def peak_memory() -> float | None:
+    """The most memory that this process has held, in GiB; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return None  # Windows
+    if sys.platform == "win32":  # which tells type checkers the same
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**30 if sys.platform == "darwin" else 2**20)  # macOS tells bytes, Linux KiB
 
 
 def _batch_rows(config: Config, lengths: tuple[int, int]) -> int:

@@ -26,7 +26,8 @@ __all__ = [
 ]
 
 NOTHING_YET = "stopped before the first update; the same command begins again"
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: POSIX's and Windows's
+SIGNALS = tuple(signal.Signals[name] for name in STOP_SIGNALS if hasattr(signal, name))
 
 
 class StopRequest:
@@ -57,7 +58,7 @@ class StopRequest:
 
 @contextmanager
 def stop_signals(*, first: bool = True) -> Iterator[StopRequest]:
-    """SIGINT, SIGTERM and SIGHUP ask to stop; a second one ends the process at once.
+    """The signals that ask to stop; a second one ends the process at once.
 
     Those that are ignored, as nohup does, stay so.
     A rank other than the first says nothing and waits for the first, which does the saving.

@@ -7,6 +7,7 @@ that makes a step.
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -72,13 +73,15 @@ def start_decoding(model: TextPredictor, *, whole: bool) -> "Decoding[Any]":
 
 
 def fork_template(models: Mapping[str, Predictor], number: int) -> "ProcessTemplate | None":
-    """What makes processes; None for one core, for nothing to decode, or after the first thread."""
+    """What makes processes; None for one core, for nothing to decode, after the first thread, or
+    where the system cannot fork (Windows) or its libraries may not survive it (macOS)."""
     writers = {
         name: writer
         for name, model in models.items()
         if (writer := model.as_text_predictor()) is not None
     }
-    if number < 2 or not writers or not hasattr(os, "fork") or threading.active_count() > 1:
+    forks = hasattr(os, "fork") and sys.platform != "darwin"
+    if number < 2 or not writers or not forks or threading.active_count() > 1:
         return None
     return ProcessTemplate(writers)
 
@@ -91,7 +94,7 @@ class ProcessTemplate:
     """
 
     def __init__(self, models: Mapping[str, TextPredictor]) -> None:
-        context = get_context("fork")
+        context: Any = get_context("fork")
         self._connection, theirs = context.Pipe()
         self._child = context.Process(
             target=_serve_forks, args=(theirs, self._connection, models), daemon=True
@@ -107,7 +110,8 @@ class ProcessTemplate:
 
     def fork(self) -> "Process":
         """A new process; ProcessLost where the template is gone."""
-        mine, theirs = get_context("fork").Pipe()
+        context: Any = get_context("fork")
+        mine, theirs = context.Pipe()
         try:
             with self._lock, theirs:
                 self._connection.send("fork")
@@ -277,6 +281,8 @@ def _serve_forks(
     connection: Connection, other: Connection, models: Mapping[str, TextPredictor]
 ) -> None:
     """Make a copy of this process for each word, until the server is gone."""
+    if sys.platform == "win32":  # which has no fork
+        return
     other.close()
     for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(kind, signal.SIG_IGN)

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
-import resource
+import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 
@@ -69,7 +70,8 @@ def bind_socket(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name == "posix":  # on Windows it would let another program take the same port
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
     except (OSError, OverflowError) as error:
@@ -129,6 +131,12 @@ def _log_faults() -> None:
 
 def _allow_files(connections: int) -> None:
     """Let the process open as many files as it may have connections, as far as it is allowed to."""
+    try:
+        import resource
+    except ImportError:
+        return  # Windows, which has no such limit
+    if sys.platform == "win32":  # which tells type checkers the same
+        return
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + OTHER_FILES
     if resource.RLIM_INFINITY not in (now, most) and now < wanted:

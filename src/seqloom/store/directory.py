@@ -11,7 +11,6 @@
 What begins with `.seqloom-` is unfinished: no reader looks at it, and the next writer removes it.
 """
 
-import fcntl
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,6 +18,8 @@ from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
+
+from filelock import lock_descriptor
 
 from seqloom.errors import Interrupted, RunError
 from seqloom.remedies import Command, Remedy, Setting
@@ -41,6 +42,7 @@ __all__ = [
 OPTIMIZED = "optimized"
 OURS = {"config.toml", "fields", "cache", "distilled", "events.jsonl", "lock", OPTIMIZED}
 LEAST_VERIFIED = 2
+LOCKED_BYTES = 1  # of the lock's file, which Windows lets nobody else read
 UNFINISHED = ".seqloom-"
 REQUEST = ".seqloom-request"  # one that is left over is removed with whatever is unfinished
 
@@ -114,8 +116,7 @@ class RunDirectory:
         with ExitStack() as cleanup:
             with durable.run_errors(path):
                 self.path.mkdir(parents=True, exist_ok=True)
-                flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-                handle = os.open(path, flags, 0o666)
+                handle = durable.open_descriptor(path, os.O_RDWR | os.O_CREAT)
                 cleanup.callback(os.close, handle)
                 self._acquire(handle)
                 self._tidy()
@@ -325,18 +326,17 @@ class RunDirectory:
     def _acquire(self, handle: int) -> None:
         if not S_ISREG(os.fstat(handle).st_mode):
             raise RunError("not a plain file", place=self.path / "lock", remedy="remove it")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(handle, 20, 0).decode(errors="replace").strip()
+        if not lock_descriptor(handle, blocking=False):
+            os.lseek(handle, LOCKED_BYTES, os.SEEK_SET)
+            holder = os.read(handle, 20).decode(errors="replace")
             by = f"process {holder}" if holder.isdecimal() else "another process"
             raise RunError(
                 f"{by} is writing to this run",
                 place=self.path,
                 remedy=Remedy("wait for it or choose another {}", Setting("run")),
-            ) from error
+            )
         os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        os.write(handle, b" " * LOCKED_BYTES + str(os.getpid()).encode())
 
     def _tidy(self) -> None:
         """Remove what a dead writer left; a step that was to be replaced and was not comes back."""

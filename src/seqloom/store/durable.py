@@ -26,6 +26,7 @@ __all__ = [
     "make_directory",
     "no_observer",
     "observe",
+    "open_descriptor",
     "open_plain",
     "parse_json",
     "read_plain",
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 CHUNK = 1 << 20
+# What a system does not have is 0: Windows has no O_NOFOLLOW, and only Windows has O_BINARY.
+GUARDS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 
 ALLOW = Remedy("allow this user to write there, or choose another directory for {}", Setting("run"))
 OPEN_MORE = "raise the limit on open files (ulimit -n) and run the same command again"
@@ -56,6 +59,8 @@ CURES: Mapping[int, Phrase] = {
     errno.ENOENT: "check that nothing else removes files of this run",
     errno.ENOTDIR: Remedy("choose a directory for {} that is not inside a file", Setting("run")),
 }
+
+SYNCED = os.O_RDWR if os.name == "nt" else os.O_RDONLY  # Windows syncs only what it may write
 
 
 def no_observer(operation: str, path: Path) -> None:
@@ -82,11 +87,17 @@ def make_directory(path: Path) -> None:
     path.mkdir()
 
 
+def open_descriptor(path: Path, flags: int) -> int:
+    """Open a file: no link is followed, no pipe waited for, and no child process inherits it."""
+    if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return os.open(path, flags | GUARDS, 0o666)
+
+
 def write_file(path: Path, data: bytes) -> None:
     """Write a file that was not there and wait until the disk has it."""
     observe("open", path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(path, flags, 0o666)
+    handle = open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         _write(handle, data, path)
         observe("sync", path)
@@ -98,8 +109,7 @@ def write_file(path: Path, data: bytes) -> None:
 def append(path: Path, data: bytes) -> None:
     """Add bytes to the end of a plain file, making it if need be; the disk may have them later."""
     observe("open", path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    handle = os.open(path, flags, 0o666)
+    handle = open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         _write(handle, data, path)
     finally:
@@ -114,9 +124,11 @@ def _write(handle: int, data: bytes, path: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Wait until the disk has the names in a directory."""
+    """Wait until the disk has the names in a directory, where the system can be asked for that."""
     observe("sync", path)
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows opens no directories; its file system keeps a journal of names
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
     finally:
@@ -128,7 +140,7 @@ def sync_tree(path: Path) -> None:
     for folder, _, names in os.walk(path, topdown=False):
         for name in names:
             observe("sync", Path(folder, name))
-            handle = os.open(Path(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            handle = open_descriptor(Path(folder, name), SYNCED)
             try:
                 os.fsync(handle)
             finally:
@@ -139,7 +151,7 @@ def sync_tree(path: Path) -> None:
 def rename(old: Path, new: Path) -> None:
     """Give a file or directory another name at once, in place of a file of that name."""
     observe("rename", new)
-    old.rename(new)
+    old.replace(new)
 
 
 def remove_tree(path: Path) -> None:
@@ -171,8 +183,7 @@ BRACKET = re.compile(rb"[][{}]")
 def open_plain(path: Path) -> Iterator[BinaryIO]:
     """A plain file to read; links, pipes and devices are refused, and never waited for."""
     with run_errors(path):
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        handle = os.open(path, flags)
+        handle = open_descriptor(path, os.O_RDONLY)
         with os.fdopen(handle, "rb") as file:
             if not S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(errno.ENXIO, "not a plain file")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from seqloom.cli.commands.optimize import EngineOptions
+from seqloom.cli.completions import complete_run
 from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ SHORTEST_TOKEN = 16
 def serve(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR...", help="trained runs' directories", show_default=False),
+        typer.Argument(
+            metavar="DIR...",
+            help="trained runs' directories",
+            show_default=False,
+            autocompletion=complete_run,
+        ),
     ],
     *,
     engine: EngineOptions,

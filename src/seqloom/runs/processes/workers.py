@@ -96,6 +96,7 @@ def _start_worker(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)},
         stdin=subprocess.PIPE,
         process_group=0,
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
     )
     try:
         yield process

@@ -1,0 +1,33 @@
+"""What a shell is offered for a word that is being typed."""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+__all__ = ["complete_model", "complete_option", "complete_run"]
+
+
+def complete_run(incomplete: str) -> list[str]:
+    """Directories of runs whose paths begin so, at most two levels further down."""
+    found = chain(_directories(incomplete + "*"), _directories(incomplete + "*/*"))
+    return sorted({path for path in found if Path(path, "config.toml").is_file()})
+
+
+def _directories(pattern: str) -> Iterator[str]:
+    from glob import iglob
+
+    return (path for path in iglob(pattern) if Path(path).is_dir())
+
+
+def complete_option(incomplete: str) -> list[str]:
+    """Names of options that begin so, each with the `=` that `--set` needs."""
+    from seqloom.config import option_rows
+
+    return [f"{row.name}=" for row in option_rows() if row.name.startswith(incomplete)]
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """Kinds of models whose names begin so."""
+    from seqloom.config.presets import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
