@@ -28,6 +28,6 @@ def complete_option(incomplete: str) -> list[str]:
 
 def complete_model(incomplete: str) -> list[str]:
     """Kinds of models whose names begin so."""
-    from seqloom.config.presets import PRESETS
+    from seqloom.config.columns.options import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
