@@ -10,8 +10,9 @@ import torch
 from seqloom.drawing.views import text_of, write
 from seqloom.explain.plots.network_graphs import box_diagram
 from seqloom.explanations.explained_output import ExplainedOutput, ExplainedText
-from seqloom.explanations.network_graphs import NetworkGraph, architecture_graph, unroll_graph
+from seqloom.explanations.network_graphs import NetworkGraph, architecture_graph
 from seqloom.explanations.tracing import trace_output
+from seqloom.explanations.unrolled_graph import unroll_graph
 from seqloom.model import Network, SequenceModel, Source
 from seqloom.model.connections import SOURCE, NodeStep
 from seqloom.tasks import explain_output

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from seqloom.data import Corpus
 from seqloom.errors import RunError
-from seqloom.fields import Field, Symbols, Values
+from seqloom.fields import Field, Values
 from seqloom.registry import Family
 
 __all__ = ["BASELINES", "Baseline", "TrainingRows", "baselines"]
@@ -40,7 +40,7 @@ class TrainingRows:
         """What a run learnt from; RunError where it is gone or is not of these fields."""
         rows = Corpus.open(place)
         for column, values in ((source, rows.sources), (target, rows.targets)):
-            symbols = isinstance(column.items, Symbols)
+            symbols = column.items.symbols is not None
             if symbols and _first_column(values).max(initial=0) >= column.items.count:
                 raise RunError(
                     "its rows are not those of the run", place=place, remedy="train on to mend it"
@@ -50,7 +50,7 @@ class TrainingRows:
     @property
     def countable(self) -> bool:
         """Whether the source is made of symbols, so that it can be told how often each comes."""
-        return isinstance(self.source.items, Symbols)
+        return self.source.items.symbols is not None
 
     def tokens(self) -> tuple[Ids, Ids]:
         """The source's tokens, one after another and without `<end>`, and the row of each."""

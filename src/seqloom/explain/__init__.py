@@ -27,12 +27,13 @@ from seqloom.explanations.gradients import (
     mean_cross_entropy,
 )
 from seqloom.explanations.media import AttributionView, is_media
-from seqloom.explanations.network_graphs import NetworkGraph, architecture_graph, unroll_graph
+from seqloom.explanations.network_graphs import NetworkGraph, architecture_graph
 from seqloom.explanations.position_vectors import PositionMaps, position_maps
 from seqloom.explanations.prediction_steps import PredictionSteps, explain_steps
 from seqloom.explanations.states import StateMap, state_map, vector_map
 from seqloom.explanations.tracing import Trace, has_attention, trace_output
 from seqloom.explanations.trees import BeamTree, beam_tree
+from seqloom.explanations.unrolled_graph import unroll_graph
 from seqloom.metrics.alignment import alignment_errors, parse_gold
 
 __all__ = [

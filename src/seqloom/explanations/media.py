@@ -344,7 +344,7 @@ def _group_sound(field: SoundField, model: Predictor, values: Values) -> SoundGr
 @singledispatch
 def is_media(field: Field) -> bool:
     """Whether a column holds pictures, sound or videos."""
-    return isinstance(field.items, Pixels)
+    return field.items.pixels is not None
 
 
 @is_media.register

@@ -1,21 +1,16 @@
-"""A network as a graph: rolled, as it is built, and unrolled over an input and its output (S9).
+"""A network as a graph: its nodes, its edges, and how it is drawn rolled, as it is built (S9).
 
 Nodes and edges are those that the network's parts tell (`connections()`). Two things are left out:
 what no output is computed from, and values that are functions of one other value of their step,
 which are drawn as that one.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from seqloom.display import Displayed
-from seqloom.explanations.plain_values import tick_label
-from seqloom.explanations.tracing import AttentionTrace, Trace, position_labels
 from seqloom.model import Connections, Network
 from seqloom.model.connections import (
-    SOURCE,
     Connection,
     ConnectionNode,
     NodeStep,
@@ -25,17 +20,15 @@ from seqloom.model.connections import (
 __all__ = [
     "GraphEdge",
     "GraphNode",
+    "GraphParts",
     "GraphReading",
     "GraphRow",
     "NetworkGraph",
     "architecture_graph",
     "decoder_reads",
-    "unroll_graph",
+    "label_with_norm",
 ]
-
-FIRST, LAST = 6, 3  # columns of a long side that are shown
 ASKING = 0.7  # rows more below one that attends to the source
-SIDES = 0.6  # columns between the two sides, and as much on each side of the code
 MERGED = ("input", "states", "readout")  # kinds of nodes that may be drawn as what they read
 ORDER = ("source", "input", "attention", "layer", "states", "code", "readout", "output")
 LATER = ("previous", "next", "recent", "prefix")  # steps that do not lie on the way up
@@ -115,7 +108,7 @@ class NetworkGraph(Displayed):
 
 def architecture_graph(network: Network) -> NetworkGraph:
     """Each value once; a loop is what a layer hands itself from step to step."""
-    parts = _Parts(network.connections())
+    parts = GraphParts(network.connections())
     columns = {"encoder": 0.0, "decoder": 2.0 if parts.encoder else 0.0}
     nodes = []
     for name, y in parts.heights.items():
@@ -140,11 +133,6 @@ def architecture_graph(network: Network) -> NetworkGraph:
     return NetworkGraph(tuple(nodes), tuple(edges.values()), parts.readings())
 
 
-def unroll_graph(network: Network, found: Trace) -> NetworkGraph:
-    """Every value at every step; attention has its weights."""
-    return _Unrolled(_Parts(network.connections()), found).graph()
-
-
 READINGS = {
     "soft feedback": "the distribution before",
     "code": "z*",
@@ -154,7 +142,7 @@ READINGS = {
 
 def decoder_reads(network: Network, steps: int) -> list[tuple[bool, tuple[str, ...]]]:
     """For each step of a decoder, whether it reads the symbol before, and what it reads beside."""
-    parts = _Parts(network.connections())
+    parts = GraphParts(network.connections())
     reads = "decoder.input" in parts.nodes
     edges = unroll_connections(parts.connections, source=1, target=steps)
     found = []
@@ -170,7 +158,7 @@ def decoder_reads(network: Network, steps: int) -> list[tuple[bool, tuple[str, .
     return found
 
 
-class _Parts:
+class GraphParts:
     """The nodes of a network that are drawn, from below to above, and what each stands for."""
 
     def __init__(self, connections: Connections) -> None:
@@ -198,7 +186,7 @@ class _Parts:
         label = self.nodes[name].label or name
         below = [self.nodes[n].label for n, to in self.merged.items() if to == name]
         vectors = [each for each in below if self.nodes[name].kind == "source" and each]
-        return " · ".join([_with_norm(self.nodes[name], label), *vectors[:1]])
+        return " · ".join([label_with_norm(self.nodes[name], label), *vectors[:1]])
 
     def readings(self) -> tuple[GraphReading, ...]:
         """What each node reads, the output first."""
@@ -284,244 +272,6 @@ class _Parts:
         return found
 
 
-class _Unrolled:
-    """The graph of one trace, its sides next to each other."""
-
-    def __init__(self, parts: _Parts, found: Trace) -> None:
-        self.parts, self.trace = parts, found
-        said, connections = found.output, parts.connections
-        self.items = len(said.values)
-        self.positions = int(found.memory.source_lengths(said.source_batch())[0])
-        decoded = any(name.startswith("decoder.") for name in parts.nodes)
-        outputs = said.decoder_outputs if decoded else said.target
-        self.target = len(outputs)
-        self.aligned = not decoded and any(
-            edge.head == "head.output" and edge.steps == "same" for edge in parts.edges
-        )
-        if self.aligned:
-            self.target = 1 + max(said.positions, default=0)
-        self.edges = unroll_connections(
-            connections, source=self.positions, target=self.target, items=self.items
-        )
-        self.first = -self.positions if any(e.kind == "prefix" for e in parts.edges) else 0
-        self.inputs: dict[NodeStep, list[NodeStep]] = {}
-        for tail, head in self.edges:
-            self.inputs.setdefault(head, []).append(tail)
-        self.columns = _Columns(self)
-
-    def graph(self) -> NetworkGraph:
-        """All nodes that are shown, and the edges between them."""
-        values = {self._value_of(value) for name in self.parts.nodes for value in self._steps(name)}
-        stands: dict[NodeStep, list[NodeStep]] = {}
-        for name in self.parts.nodes:
-            for value in self._steps(name):
-                stands.setdefault(self._value_of(value), []).append(value)
-        nodes = {
-            value: self._node(value, tuple(stands[value]))
-            for value in sorted(values, key=self._place)
-            if self.columns.x(value) is not None
-        }
-        edges = tuple(self._edges(nodes))
-        return NetworkGraph(
-            tuple(nodes.values()), edges, self.parts.readings(), self._rows(), self._gaps()
-        )
-
-    def _steps(self, name: str) -> list[NodeStep]:
-        """A node at all its steps."""
-        match self.parts.nodes[name].sequence:
-            case "single":
-                return [(name, 0)]
-            case "source":
-                count = self.items if name == SOURCE else self.positions
-                return [(name, step) for step in range(count)]
-            case _:
-                writes = name.startswith("head.") or self.parts.nodes[name].kind in (
-                    "attention", "readout", "output",
-                )  # fmt: skip
-                first = 0 if writes else self.first
-                steps = range(first, self.target)
-                chosen = self.trace.output.positions if self.aligned else steps
-                return [(name, step) for step in steps if step in chosen]
-
-    def _value_of(self, value: NodeStep) -> NodeStep:
-        """The value that a value is drawn as."""
-        while value[0] in self.parts.merged or self._is_prefix(value):
-            (value,) = self.inputs[value]
-        return value
-
-    def _is_prefix(self, value: NodeStep) -> bool:
-        """Whether a decoder's input is nothing but an item of the source."""
-        return value[0] == "decoder.input" and value[1] < 0 and len(self.inputs[value]) == 1
-
-    def _place(self, value: NodeStep) -> tuple[float, float]:
-        return self.columns.x(value) or 0.0, self.parts.heights[value[0]]
-
-    def _node(self, value: NodeStep, stands: tuple[NodeStep, ...]) -> GraphNode:
-        name, step = value
-        kind = self.parts.nodes[name].kind
-        x = self.columns.x(value)
-        label = self._label(name, step)
-        y = self.parts.heights[name]
-        return GraphNode(f"{name} {step}", label, kind, x or 0.0, y, stands)
-
-    def _label(self, name: str, step: int) -> str:
-        """A symbol, or what a layer is."""
-        said, node = self.trace.output, self.parts.nodes[name]
-        label = node.label.partition(",")[0].partition(" of ")[0]
-        if name == SOURCE:
-            label = self._source_label(step)
-        elif name.endswith(".positions"):
-            label = str(step - self.first + 1)
-        elif name == "decoder.input" and step >= 0:
-            label = tick_label(said.decoder_inputs[step])
-        elif node.kind == "output":
-            label = self._output_label(node, step)
-        elif name == "encoder.input" and self.items != self.positions:
-            label = self._item(position_labels(said.source, self.positions)[step])
-        elif node.kind == "code":
-            label = "z*"
-        return label
-
-    def _source_label(self, step: int) -> str:
-        source = self.trace.output.source
-        if len(source) == self.items:
-            return self._item(source[step])
-        return str(step + 1) if self.items > 1 else "source"
-
-    def _output_label(self, node: ConnectionNode, step: int) -> str:
-        said = self.trace.output
-        if self.aligned:
-            return tick_label(said.target[said.positions.index(step)])
-        if node.once:
-            return ", ".join(map(tick_label, said.target[:3]))
-        return tick_label(said.decoder_outputs[step])
-
-    def _item(self, name: str) -> str:
-        """An item of the source: a symbol, or the name of a picture, a frame, a time."""
-        return tick_label(name) if self.trace.output.feature_groups is None else name
-
-    def _edges(self, nodes: Mapping[NodeStep, GraphNode]) -> list[GraphEdge]:
-        weights = {}
-        for look in self.trace.attention_traces:
-            weights[self._asking(look)] = look.weights.double().mean(dim=0).numpy()
-        found: dict[tuple[NodeStep, NodeStep], GraphEdge] = {}
-        for (tail, head), edge in self.edges.items():
-            if not {tail[0], head[0]} <= set(self.parts.nodes):
-                continue
-            pair = self._value_of(tail), self._value_of(head)
-            if pair[0] == pair[1] or not set(pair) <= set(nodes):
-                continue
-            weight = None
-            if edge.kind in ("attention", "self-attention") and head[0] in weights:
-                row, column = self._rank(head), self._rank(tail)
-                weight = float(weights[head[0]][row, column])
-            begin, end = (nodes[value].name for value in pair)
-            found.setdefault(pair, GraphEdge(begin, end, edge.kind, weight))
-        return list(found.values())
-
-    def _asking(self, look: AttentionTrace) -> str:
-        """The node whose attention was traced."""
-        step = "self-attention" if look.kind == "self" else "cross-attention"
-        name = f"{look.side}.blocks.{look.layer - 1}.{step}"
-        return name if name in self.parts.nodes else "decoder.attention"
-
-    def _rank(self, value: NodeStep) -> int:
-        """The row or column of a value in the weights of attention."""
-        name, step = value
-        if name.startswith("encoder.") and name != "encoder.states":
-            return self.parts.connections.order.reading(self.positions).index(step)
-        if name.startswith("decoder.") and "cross" not in name and name != "decoder.attention":
-            return step - self.first
-        return step
-
-    def _rows(self) -> tuple[GraphRow, ...]:
-        """The names of the rows: the encoder's on the left, the decoder's on the right."""
-        found = []
-        for name, y in self.parts.heights.items():
-            node = self.parts.nodes[name]
-            if node.kind in ("layer", "attention", "states", "readout") or _is_vectors(name, self):
-                left = name in self.parts.encoder or not self.columns.encoder
-                found.append(GraphRow(_with_norm(node, node.label), y, left))
-        return tuple(found)
-
-    def _gaps(self) -> tuple[tuple[float, float], ...]:
-        """The places where steps are left out."""
-        return tuple(
-            (x, y)
-            for name, y in self.parts.heights.items()
-            for x in self.columns.gaps.get(self.columns.lane(name), ())
-        )
-
-
-class _Columns:
-    """Where the steps of each side stand, from left to right."""
-
-    def __init__(self, graph: "_Unrolled") -> None:
-        self.graph = graph
-        parts = graph.parts
-        reading = parts.connections.order.reading(graph.positions)
-        prefix = graph.first < 0
-        self.encoder = {} if prefix else _visible(reading)
-        width = max(self.encoder.values(), default=-1.0) + 1
-        self.code = width - 1 + 1.0 if "encoder.code" in parts.nodes else width - 1
-        begin = 0.0 if not width else self.code + 1 + SIDES * (self.code < width)
-        self.decoder: dict[int, float] = {}
-        for steps in (range(graph.first, 0), range(graph.target)):  # the source read first
-            self.decoder |= {step: begin + x for step, x in _visible([*steps]).items()}
-            begin = max([begin - 1, *self.decoder.values()]) + 1
-        self.items = self._spread(width)
-        self.gaps = {side: _gaps(getattr(self, side)) for side in ("encoder", "decoder", "items")}
-
-    def lane(self, name: str) -> str:
-        """Which columns a node's steps stand in."""
-        node = self.graph.parts.nodes[name]
-        if node.once:
-            return "single"
-        if name == SOURCE and self.graph.items != self.graph.positions:
-            return "items"
-        return "encoder" if name.startswith("encoder.") or self.graph.aligned else "decoder"
-
-    def x(self, value: NodeStep) -> float | None:
-        """The column of a value; None where it is left out."""
-        name, step = value
-        lane = self.lane(name)
-        if lane == "single":
-            over = [*self.encoder.values()] or [0.0]
-            code = self.code if "encoder.code" in self.graph.parts.nodes else None
-            return sum(over) / len(over) if code is None else code
-        if lane == "encoder" and self.graph.first < 0:
-            order = self.graph.parts.connections.order.states(self.graph.positions)
-            rank = step if name == "encoder.states" else order.index(step)
-            return self.decoder.get(self.graph.first + rank)
-        columns: dict[int, float] = getattr(self, lane)
-        return columns.get(step)
-
-    def _spread(self, width: float) -> dict[int, float]:
-        """The items of a source of which a front end made more or fewer positions."""
-        shown = _visible(list(range(self.graph.items)))
-        room = max(width, 1.0)
-        wide = max(shown.values(), default=0.0) + 1
-        return {item: (x + 0.5) * room / wide - 0.5 for item, x in shown.items()}
-
-
-def _visible(steps: list[int]) -> dict[int, float]:
-    """The columns of steps; of many, some in the middle are left out."""
-    if len(steps) <= FIRST + LAST + 1:
-        return {step: float(x) for x, step in enumerate(steps)}
-    shown = dict(enumerate(steps[:FIRST])) | dict(enumerate(steps[-LAST:], FIRST + 1))
-    return {step: float(x) for x, step in shown.items()}
-
-
-def _gaps(columns: Mapping[int, float]) -> list[float]:
-    """The places between steps that do not follow one another."""
-    found = sorted((x, step) for step, x in columns.items())
-    return [
-        (x + u) / 2
-        for (x, step), (u, other) in pairwise(found)
-        if abs(step - other) > 1 and len(found) > FIRST
-    ]
-
-
 def _reaching_output(connections: Connections) -> set[str]:
     """The nodes that some output is computed from, and the outputs."""
     found = {node.name for node in connections.nodes if node.kind == "output"}
@@ -530,14 +280,8 @@ def _reaching_output(connections: Connections) -> set[str]:
     return found
 
 
-def _with_norm(node: ConnectionNode, label: str) -> str:
+def label_with_norm(node: ConnectionNode, label: str) -> str:
     """A residual step with its norm, before it or after the sum."""
     if node.kind != "layer" or node.norm == "none":
         return label
     return f"norm, {label}, add" if node.norm == "first" else f"{label}, add and norm"
-
-
-def _is_vectors(name: str, graph: _Unrolled) -> bool:
-    return name.endswith(".positions") or (
-        name == "encoder.input" and graph.items == graph.positions
-    )

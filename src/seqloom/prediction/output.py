@@ -90,6 +90,12 @@ class ScoredOutput(NamedTuple):
     log_probability: float
     tokens: tuple[Token, ...]
 
+    @classmethod
+    def sum(cls, pieces: Sequence["ScoredOutput"]) -> "ScoredOutput":
+        """The score of an output from those of its pieces."""
+        tokens = tuple(token for piece in pieces for token in piece.tokens)
+        return cls(sum(piece.log_probability for piece in pieces), tokens)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; what is not finite is None."""
         tokens = [token.as_dict() for token in self.tokens]

@@ -10,7 +10,7 @@ import torch
 from seqloom.data.splitting import split_pair
 from seqloom.engine.selection import NETWORK, Engine
 from seqloom.errors import ConfigError, DataError
-from seqloom.fields import END, UNK, Field, NoField, TextField, Values
+from seqloom.fields import END, UNK, Field, TextField, Values
 from seqloom.model import Decoder, Encoder, SequenceModel
 from seqloom.model.ensemble import EnsembleDecoder, EnsembleEncoder, network_ensemble
 from seqloom.prediction.batching import (
@@ -52,7 +52,7 @@ from seqloom.prediction.request import (
     term_phrases,
 )
 from seqloom.prediction.term_decoding import decode_with_terms
-from seqloom.prediction.text_scoring import text_log_probabilities
+from seqloom.prediction.text_scoring import output_log_probabilities, text_log_probabilities
 from seqloom.prediction.whole_search import search_whole
 from seqloom.search import (
     Greedy,
@@ -61,7 +61,6 @@ from seqloom.search import (
     SearchNode,
 )
 from seqloom.tokenizers.offsets import shift
-from seqloom.training import row_log_probabilities
 
 __all__ = ["ROWS", "TextPredictor"]
 
@@ -94,7 +93,7 @@ class TextPredictor(Predictor):
     @property
     def is_language_model(self) -> bool:
         """Whether there is no source: a language model, whose inputs are beginnings."""
-        return isinstance(self.source, NoField)
+        return self.source.is_absent
 
     @property
     def is_stream(self) -> bool:
@@ -164,7 +163,7 @@ class TextPredictor(Predictor):
                 )
             parts.append(found)
         scored = iter(super().score_held_out([pair for part in parts for pair in part]))
-        return [_sum_scores([next(scored) for _ in part]) for part in parts]
+        return [ScoredOutput.sum([next(scored) for _ in part]) for part in parts]
 
     def can_score(self, pair: tuple[str, str]) -> bool:
         """Whether a target can be scored: always, unless it belongs to a source that is split."""
@@ -188,7 +187,9 @@ class TextPredictor(Predictor):
         results: dict[int, ScoredOutput] = {}
         for batch in batch_by_length(lengths, most=ROWS):
             wanted = [targets[number] for number in batch]
-            values = self._log_probabilities([sources[number] for number in batch], wanted)
+            values = output_log_probabilities(
+                self.network, [sources[number] for number in batch], wanted
+            )
             for number, ids, row in zip(batch, wanted, values, strict=True):
                 names = self.target.tokens(ids.tolist())
                 tokens = tuple(Token(n, v) for n, v in zip(names, row, strict=False))
@@ -219,16 +220,6 @@ class TextPredictor(Predictor):
                 ScoredOutput(sum(own), tuple(map(Token, self.target.tokens(row.tolist()), own)))
             )
         return results
-
-    @torch.inference_mode()
-    def _log_probabilities(self, sources: list[Values], targets: list[Values]) -> list[list[float]]:
-        self.network.eval()
-        state = self.network.decoder.start(self.network.encoder.encode(pad_batch(sources)))
-        target = pad_batch(targets).values
-        rows: list[list[float]] = row_log_probabilities(
-            self.network.decoder, state, target
-        ).tolist()
-        return rows
 
     def decoding_request(self, request: PredictionRequest) -> DecodingRequest:
         """What the caller asks for, in the model's tokens; ConfigError where it cannot be.
@@ -422,9 +413,3 @@ class TextPredictor(Predictor):
     def as_text_predictor(self) -> "TextPredictor":
         """This predictor."""
         return self
-
-
-def _sum_scores(pieces: Sequence[ScoredOutput]) -> ScoredOutput:
-    """The score of an output from those of its pieces."""
-    tokens = tuple(token for piece in pieces for token in piece.tokens)
-    return ScoredOutput(sum(piece.log_probability for piece in pieces), tokens)

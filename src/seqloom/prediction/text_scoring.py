@@ -1,4 +1,4 @@
-"""A text read from its first token to its last, however long it is (S1.2, S6.2)."""
+"""The log-probabilities of given outputs, and of texts however long they are (S1.2, S6.2, S7.4)."""
 
 from collections.abc import Iterator
 
@@ -6,14 +6,27 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seqloom.fields import EMPTY
+from seqloom.fields import EMPTY, Values
 from seqloom.model import SequenceModel
+from seqloom.prediction.batching import pad_batch
 from seqloom.training import row_log_probabilities, start_stream
 
-__all__ = ["text_log_probabilities"]
+__all__ = ["output_log_probabilities", "text_log_probabilities"]
 
 STEPS = 512  # read at once
 WINDOWS = 32  # in a batch
+
+
+@torch.inference_mode()
+def output_log_probabilities(
+    model: SequenceModel, sources: list[Values], targets: list[Values]
+) -> list[list[float]]:
+    """Of each token of some outputs after those before it; 0 at padding."""
+    model.eval()
+    state = model.decoder.start(model.encoder.encode(pad_batch(sources)))
+    target = pad_batch(targets).values
+    rows: list[list[float]] = row_log_probabilities(model.decoder, state, target).tolist()
+    return rows
 
 
 @torch.inference_mode()

@@ -19,7 +19,7 @@ from seqloom.export.directories import whole_directory
 from seqloom.export.onnx.graphs import DecoderGraphs, save_head
 from seqloom.export.runtime import require_library
 from seqloom.fields import EMPTY, END, START, UNK, Field
-from seqloom.model import HeadModel, SequenceModel
+from seqloom.model import SequenceModel
 from seqloom.prediction import Predictor
 
 __all__ = ["export_onnx"]
@@ -45,7 +45,7 @@ def export_onnx(model: Predictor, output: Path) -> None:
 def _write_graphs(network: Any, source: Field, folder: Path) -> list[str]:
     """The graphs of a network; the names of the tensors that each path has for itself."""
     network.eval()
-    if isinstance(network, HeadModel):
+    if network.head is not None:
         save_head(network, source.items, folder / "model.onnx")
         return []
     writer: SequenceModel = network
