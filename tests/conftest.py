@@ -22,7 +22,7 @@ install_import_hook(
         "seqloom.model",
         "seqloom.search",
         "seqloom.training",
-        "seqloom.engine.torch_twin",
+        "seqloom.torch_engine",
     ],
     "beartype.beartype",
 )

@@ -32,6 +32,7 @@ ROOMS = [
     "store",
     "metrics",
     "search",
+    "torch_engine",
     "engine",
     "prediction",
     "explanations",

@@ -7,9 +7,9 @@ import pytest
 
 from seqloom.engine import compiled, selection
 from seqloom.engine.selection import Engine, select_engine
-from seqloom.engine.torch_twin import DecoderEngine, EncoderEngine
 from seqloom.prediction import OutputOptions, TextPredictor
 from seqloom.search import Beam, Exact, Greedy, PatientBeam, Sample, Search
+from seqloom.torch_engine import DecoderEngine, EncoderEngine
 from tests.prediction.untrained import SOURCES, untrained
 
 CLOSE = 1e-4  # of scores, between float64 and the core's float32

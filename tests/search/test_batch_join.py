@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from seqloom.engine.torch_twin.decoder import DecoderEngine, fast_decoder
 from seqloom.fields import EMPTY
 from seqloom.model import Decoder, SequenceModel, Source
 from seqloom.model.ensemble import network_ensemble
@@ -28,6 +27,7 @@ from seqloom.search import (
     join_frontiers,
     run_to_end,
 )
+from seqloom.torch_engine.decoder import DecoderEngine, fast_decoder
 from tests.checks import FORBIDDEN, assert_close, assert_outputs_same
 from tests.counts import count
 from tests.model.models import NAMED, VARIANTS, attends, model_of, sources

@@ -1,4 +1,4 @@
-"""Which engine runs a finished model: the compiled core, its torch twin, or the network itself."""
+"""Which engine runs a finished model: the compiled core, the torch engine or the network."""
 
 import sys
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from seqloom.engine.compiled import CompiledModel, compile_decoder, compile_enco
 from seqloom.engine.library import core, core_or_none, missing_reason
 from seqloom.engine.matrices import Precision
 from seqloom.engine.shortlist import Shortlist
-from seqloom.engine.torch_twin import fast_decoder, fast_encoder
 from seqloom.model import Decoder, Encoder, HeadModel, SequenceModel
+from seqloom.torch_engine import fast_decoder, fast_encoder
 
 __all__ = [
     "NETWORK",

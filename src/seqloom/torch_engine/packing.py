@@ -11,8 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.engine.torch_twin.weights import round_up
 from seqloom.model import Memory
+from seqloom.torch_engine.weights import round_up
 
 __all__ = ["PackedMemory", "Packing", "pack_memory"]
 

@@ -13,21 +13,21 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.engine.torch_twin.cache import EngineState, KeyValueCache, SlotLayout, SourceKeyValues
-from seqloom.engine.torch_twin.packing import pack_memory
-from seqloom.engine.torch_twin.weights import (
-    Affine,
-    BlockWeights,
-    is_supported,
-    norm_function,
-    padding_bias,
-)
 from seqloom.model import Features, Memory
 from seqloom.model.transformer import TransformerDecoder
 from seqloom.nn.embedding import Embedding
 from seqloom.nn.modules import children_of
 from seqloom.nn.positions import AddedSinusoids, LearnedPositions, NoPositions
 from seqloom.nn.transformer import Block
+from seqloom.torch_engine.cache import EngineState, KeyValueCache, SlotLayout, SourceKeyValues
+from seqloom.torch_engine.packing import pack_memory
+from seqloom.torch_engine.weights import (
+    Affine,
+    BlockWeights,
+    is_supported,
+    norm_function,
+    padding_bias,
+)
 
 __all__ = ["DecoderEngine", "fast_decoder"]
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.engine.torch_twin.weights import round_up
+from seqloom.torch_engine.weights import round_up
 
 __all__ = ["EngineState", "KeyValueCache", "SlotLayout", "SourceKeyValues"]
 

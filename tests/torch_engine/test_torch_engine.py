@@ -9,9 +9,6 @@ from torch import Tensor, nn
 
 from seqloom.config import ModelConfig
 from seqloom.engine.selection import Engine
-from seqloom.engine.torch_twin.decoder import DecoderEngine, fast_decoder
-from seqloom.engine.torch_twin.encoder import EncoderEngine, fast_encoder
-from seqloom.engine.torch_twin.packing import PackedMemory, pack_memory
 from seqloom.model import Decoder, DecoderModule, Features, Memory, SequenceModel, Source
 from seqloom.randomness import key
 from seqloom.search import (
@@ -24,6 +21,9 @@ from seqloom.search import (
     Search,
     StochasticBeam,
 )
+from seqloom.torch_engine.decoder import DecoderEngine, fast_decoder
+from seqloom.torch_engine.encoder import EncoderEngine, fast_encoder
+from seqloom.torch_engine.packing import PackedMemory, pack_memory
 from tests.checks import check_decoder
 from tests.model.models import NAMED, model_of, sources
 from tests.prediction.untrained import SOURCES, untrained

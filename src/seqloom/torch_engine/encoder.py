@@ -8,17 +8,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.engine.torch_twin.packing import PackedMemory, Packing
-from seqloom.engine.torch_twin.weights import (
+from seqloom.model import Source
+from seqloom.model.transformer import TransformerEncoder
+from seqloom.nn.modules import children_of
+from seqloom.nn.transformer import Block
+from seqloom.torch_engine.packing import PackedMemory, Packing
+from seqloom.torch_engine.weights import (
     BlockWeights,
     is_supported,
     norm_function,
     padding_bias,
 )
-from seqloom.model import Source
-from seqloom.model.transformer import TransformerEncoder
-from seqloom.nn.modules import children_of
-from seqloom.nn.transformer import Block
 
 __all__ = ["EncoderEngine", "fast_encoder"]
 
