@@ -49,6 +49,12 @@ def test_pieces_are_predicted_as_if_given_one_by_one(model: TextPredictor) -> No
     spaces = [piece.space for piece in model.source.split(whole, LIMIT)]
     assert joined.text == "".join(map(str.__add__, texts(alone), spaces))
     assert joined.pieces == joined.as_dict()["pieces"] == len(pieces)
+    starts = [(0, 0), *joined.piece_ends[:-1]]
+    for one, (source, token), (source_end, end) in zip(
+        alone, starts, joined.piece_ends, strict=True
+    ):
+        assert joined.source[source:source_end] == one.source
+        assert [each.text for each in joined.tokens[token:end]] == [e.text for e in one.tokens]
     assert not joined.truncated
     assert joined.score == pytest.approx(sum(each.score for each in alone))
     assert joined.score == pytest.approx(sum(each.log_probability for each in joined.tokens))

@@ -1,5 +1,7 @@
 """Models that have learnt nothing, but whose outputs are varied and quickly made."""
 
+from collections.abc import Sequence
+
 import torch
 
 from seqloom.config import Config, TextConfig, validate
@@ -17,7 +19,13 @@ KINDS = {
 }
 
 
-def untrained(kind: str = "lstm", *, seed: int = 1, unit: str = "character") -> TextPredictor:
+def untrained(
+    kind: str = "lstm",
+    *,
+    seed: int = 1,
+    unit: str = "character",
+    texts: Sequence[str] = ("a b c ab ba abc cab x y",),
+) -> TextPredictor:
     """Drawn weights over a few characters or words."""
     encoder, changed = KINDS[kind]
     tables = {
@@ -25,8 +33,7 @@ def untrained(kind: str = "lstm", *, seed: int = 1, unit: str = "character") -> 
         "search": {"max_ratio": 1.0, "max_extra": 6},
     }
     config: Config = validate(tables, place="test")
-    texts = ["a b c ab ba abc cab x y"]
-    field = TextField.learn(TextConfig.model_validate({"unit": unit}), texts, seed=1)
+    field = TextField.learn(TextConfig.model_validate({"unit": unit}), list(texts), seed=1)
     torch.manual_seed(key(seed, kind))
     network = build_sequence_model(
         config.model, source=Symbols(field.size), target=Symbols(field.size)

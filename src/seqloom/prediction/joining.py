@@ -82,6 +82,13 @@ def _concatenate(pieces: Sequence[EncodedInput], outputs: Sequence[Output]) -> O
         warnings=tuple(warnings),
         ids=tuple(token for output in outputs for token in output.ids),
         pieces=len(outputs),
+        piece_ends=tuple(
+            zip(
+                accumulate(len(output.source) for output in outputs),
+                accumulate(len(output.tokens) for output in outputs),
+                strict=True,
+            )
+        ),
     )
 
 

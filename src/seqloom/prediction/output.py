@@ -138,6 +138,7 @@ class Output(Displayed):
     forecast: Forecast | None = None  # where the target is a series
     warnings: tuple[InputWarning, ...] = ()  # reasons to doubt it: an input unlike what was learnt
     pieces: int = 1  # that a longer input was split into
+    piece_ends: tuple[tuple[int, int], ...] = ()  # source items and tokens up to each piece's end
     ids: tuple[int, ...] = ()  # of the tokens, in the target's vocabulary; not in JSON
 
     def __eq__(self, other: object) -> bool:
@@ -161,6 +162,8 @@ class Output(Displayed):
             plain["source_offsets"] = [list(each) for each in self.source_offsets]
         if self.pieces > 1:
             plain["pieces"] = self.pieces
+        if self.piece_ends:
+            plain["piece_ends"] = [list(each) for each in self.piece_ends]
         if self.warnings:
             plain["warnings"] = [each._asdict() for each in self.warnings]
         if self.attention is not None:
@@ -187,6 +190,7 @@ class Output(Displayed):
                 source_offsets=tuple(map(_offsets, plain.get("source_offsets", ()))),
                 truncated=plain["truncated"],
                 pieces=plain.get("pieces", 1),
+                piece_ends=tuple(map(_offsets, plain.get("piece_ends", ()))),
                 warnings=tuple(InputWarning(**each) for each in plain.get("warnings", ())),
                 attention=np.array(plain["attention"]) if "attention" in plain else None,
                 n_best=tuple(cls.from_dict(each) for each in plain.get("n_best", ())),

@@ -232,6 +232,7 @@ def describe_model(model: Predictor) -> dict[str, Any]:
             "columns": config.data.source_columns,
             **_field(model.source),
             "longest": config.data.max_source,
+            "splits": config.source.can_split,
         },
         "target": {**_field(model.target), "longest": config.data.max_target},
     }

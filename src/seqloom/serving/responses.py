@@ -79,6 +79,7 @@ class OutputAnswer(BaseModel):
     source_offsets: list[tuple[int, int]] = []  # in the text as given, in code points
     truncated: bool
     pieces: int = 1
+    piece_ends: list[tuple[int, int]] = []  # source items and tokens up to the end of each
     warnings: list[WarningAnswer] = []
     attention: list[list[float]] = []
     n_best: list["OutputAnswer"] = []
@@ -126,6 +127,7 @@ class FieldAnswer(BaseModel):
     steps: int | None = None
     marker: str | None = None
     folds_capitals: bool | None = None
+    splits: bool | None = None  # whether an input that is too long can be read in pieces
 
 
 class ExampleAnswer(BaseModel):

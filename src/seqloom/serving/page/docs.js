@@ -1,6 +1,6 @@
 // The API's description as a page: routes, what they take and give, and the codes of errors.
 
-import { element } from "./views.js";
+import { element } from "./elements.js";
 
 const main = document.querySelector("main");
 

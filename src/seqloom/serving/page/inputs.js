@@ -1,6 +1,6 @@
 // What a model reads: a text, turns, a label, a picture, a recording or a table.
 
-import { element } from "./views.js";
+import { element } from "./elements.js";
 import { fitThread, newest, turns } from "./thread.js";
 import { canRecord, decoded, play, recording, spectrogram, wav } from "./sound.js";
 

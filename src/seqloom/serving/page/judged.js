@@ -1,6 +1,6 @@
 // Outputs that are not written step by step: a label, tags, gaps filled in, a number, a forecast.
 
-import { chance, drawn, element, percent } from "./views.js";
+import { chance, drawn, element, percent } from "./elements.js";
 
 const [NARROW, WIDE] = [320, 900]; // pixels of a chart
 const HEIGHT = 210;

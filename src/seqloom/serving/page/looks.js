@@ -1,11 +1,12 @@
 // Where a model looked in a picture, or listened in a recording, while it wrote each token.
 
 import { fitted, heard, seconds } from "./inputs.js";
-import { element, label, percent, without } from "./views.js";
+import { element, percent, without } from "./elements.js";
+import { label } from "./written.js";
 
 const SIDE = 240; // pixels of a panel's longer side
 
-export function looked(output, source) {
+function looked(output, source) {
   if (!output.attention || !source.grid) return without();
   const [rows, columns] = source.grid;
   const scale = Math.max(1, Math.round(SIDE / Math.max(source.width, source.height)));
@@ -33,7 +34,7 @@ export function looked(output, source) {
   return element("div", { className: source.width > 2 * source.height ? "looks wide" : "looks" }, ...panels);
 }
 
-export function listened(output) {
+function listened(output) {
   if (!output.attention) return without();
   const copy = element("canvas");
   const spectrum = heard();
@@ -63,3 +64,8 @@ export function listened(output) {
   const axis = element("span", { className: "axis" }, element("span", { textContent: "0 s" }), element("span", { textContent: `${lasts.toFixed(1)} s` }));
   return element("div", { className: "listened" }, element("span"), copy, ...lines, element("span"), axis);
 }
+
+export const inPictures = { name: "looked", title: "Where it looked", fits: ({ search, source }) => Boolean(search) && source.kind === "picture",
+  draw: ({ output, model }) => looked(output, model.source) };
+export const inSound = { name: "listened", title: "Where it listened", fits: ({ search, source }) => Boolean(search) && source.kind === "sound",
+  draw: ({ output }) => listened(output) };

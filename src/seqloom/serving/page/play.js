@@ -3,23 +3,24 @@
 import { Away, listing, predict, ready, searches, stream } from "./api.js";
 import { begin as beginInputs, columns, fileName, fill, fit, given, isThere, isTyped, plainText } from "./inputs.js";
 import { bars, forecast, parted, tagged } from "./judged.js";
-import { listened, looked } from "./looks.js";
 import { beginSearches, chosenSearch, describeSearch, fitSearch, outputs, setOption } from "./searches.js";
 import { asCurl, asPython } from "./snippets.js";
 import { answered, forget, speak, takeBack } from "./thread.js";
-import { closeOthers, showOthers, tokenButton } from "./tokens.js";
-import { best, chance, element, heading, heat, percent, rove, threads, tree } from "./views.js";
+import { closeOthers, showOthers, tokenButton, tokenButtons } from "./tokens.js";
+import { chance, element, heading, percent, rove } from "./elements.js";
+import { beginMarks, clearMarks, mark } from "./marks.js";
+import { beginViews, chosenView, fitViews, setView, showViews } from "./panel.js";
+import { shown } from "./written.js";
 import { address, keepVisit, linked, remembered, restore } from "./visit.js";
 
 const at = (id) => document.getElementById(id);
 const PAUSE = 350; // milliseconds without a key, after which what is typed is written for
-const VIEWS = { picture: ["looked", "best", "tree"], sound: ["listened", "best", "tree"], none: ["best", "tree"] };
-const state = { models: [], limits: {}, needsToken: false, asked: null, file: null, output: null, tree: null,
-  begun: [], choices: [], view: "threads", running: null, last: null, typed: null, examples: [] };
+const state = { models: [], limits: {}, needsToken: false, asked: null, file: null, output: null,
+  begun: [], choices: [], running: null, last: null, typed: null, examples: [] };
 
 const model = () => state.models.find((each) => each.name === at("model").value);
+const splits = () => model()?.source.splits && model().source.kind !== "none" && typeof given() === "string";
 const talks = () => model()?.source.kind === "turns";
-const views = () => VIEWS[model()?.source.kind] ?? ["threads", "heat", "best", "tree"];
 
 function request(chosen = chosenSearch()) {
   const goesOn = model()?.source.kind === "none" && state.begun.length;
@@ -31,6 +32,7 @@ function request(chosen = chosenSearch()) {
     if (state.begun.length) body.prefix_tokens = state.begun;
   }
   if (model()?.target.kind !== "series") body.alternatives = 8;
+  if (splits()) body.overlong = "split";
   return body;
 }
 
@@ -76,15 +78,14 @@ async function during(work) {
   }
 }
 
-function showTokens(tokens) {
-  const made = tokens.map((token, number) => tokenButton(token, number, state.begun.length, openToken));
+function showTokens(output) {
+  const made = tokenButtons(output, state.begun.length, openToken);
   at("text").replaceChildren(...made);
-  const [first] = made;
-  if (first) { first.textContent = first.textContent.trimStart() || first.textContent; rove(made); }
+  if (made.length) rove(made);
 }
 
 function showGaps(tokens) {
-  const made = tokens.map((token, number) => tokenButton(token, number, 0, openToken));
+  const made = tokens.map((token, number) => tokenButton(token, number, { text: shown(token.text), open: openToken }));
   const left = [...made];
   const pieces = parted(state.asked.inputs[0], model().target.marker);
   at("text").replaceChildren(...pieces.map(({ text, gap }) => (gap && left.shift()) || text));
@@ -107,33 +108,6 @@ function undoChoice() {
   write();
 }
 
-function showView() {
-  const { output } = state;
-  const open = views();
-  if (!open.includes(state.view)) [state.view] = open;
-  for (const tab of document.querySelectorAll("[role=tab]")) {
-    const chosen = tab.dataset.view === state.view;
-    tab.hidden = !open.includes(tab.dataset.view);
-    tab.setAttribute("aria-selected", String(chosen));
-    tab.tabIndex = chosen ? 0 : -1;
-  }
-  at("view").setAttribute("aria-labelledby", `tab-${state.view}`);
-  if (!output || !model()?.search) return;
-  const drawings = { threads: () => threads(output, at("view").clientWidth), heat: () => heat(output), best: () => best(output),
-    tree: () => tree(state.tree), looked: () => looked(output, model().source), listened: () => listened(output) };
-  at("view").replaceChildren(drawings[state.view]());
-  if (state.view === "tree" && !state.tree) growTree();
-}
-
-async function growTree() {
-  const width = Math.min(6, Number(at("width")?.value) || 5);
-  try {
-    const body = { ...request({ kind: "beam", width }), n_best: 1, tree: true, alternatives: 0, attention: false };
-    state.tree = (await predict(body)).outputs[0].tree ?? [];
-  } catch (error) { say(error.message, true); return; }
-  if (state.view === "tree") at("view").replaceChildren(tree(state.tree));
-}
-
 function judged(output) {
   switch (model().target.kind) {
     case "label": return output.tokens.length ? bars(output.tokens[0]) : element("p", { textContent: output.text });
@@ -145,7 +119,6 @@ function judged(output) {
 
 function showOutput(output, seconds) {
   state.output = output;
-  state.tree = null;
   const writes = Boolean(model().search);
   const fills = model().target.kind === "blanks";
   for (const id of ["text", "scale"]) at(id).hidden = !writes && !fills;
@@ -153,20 +126,19 @@ function showOutput(output, seconds) {
   if (writes) answered(output.text);
   if (fills) showGaps(output.tokens);
   else if (!writes) at("judged").replaceChildren(judged(output));
-  else if (output.tokens.length) showTokens(output.tokens);
+  else if (output.tokens.length) showTokens(output);
   else at("text").textContent = output.text;
   const facts = [];
   if (output.score !== null && output.tokens.length) facts.push(`log-probability ${output.score.toFixed(3)}`);
   if (writes) facts.push(`${output.tokens.length} tokens`);
   if (seconds) facts.push(`${(1000 * seconds).toFixed(0)} ms`);
-  if (output.truncated) facts.push("the input was cut");
   if (output.stopped === "length") facts.push("stopped at the longest length");
   if (output.stopped === "limit") facts.push("stopped before it was proved");
   at("facts").textContent = facts.join(" · ");
   at("undo").hidden = !state.begun.length;
   showReference();
   at("result").dataset.state = "done";
-  showView();
+  showViews({ output, model: model(), asked: state.asked, input: state.asked.inputs[0] });
 }
 
 function showReference() {
@@ -184,7 +156,8 @@ function write(typed = false) {
   at("others").hidden = at("comparison").hidden = true;
   at("facts").textContent = "";
   if (!typed) for (const id of ["view", "judged", "text"]) at(id).replaceChildren();
-  const known = remembered(state);
+  clearMarks();
+  const known = remembered({ begun: state.begun, view: chosenView() });
   location.replace(address(known));
   answered(null);
   [state.asked, state.file] = [request(), fileName()];
@@ -195,7 +168,7 @@ function write(typed = false) {
     let output = null;
     try {
       await stream(state.asked, signal, (kind, data) => {
-        if (kind === "tokens") { certain.push(...data.tokens); showTokens(certain); answered(data.text, true); }
+        if (kind === "tokens") { certain.push(...data.tokens); showTokens({ tokens: certain, text: data.text }); answered(data.text, true); }
         if (kind === "output") output = data.output;
         if (kind === "error") throw new Error(data.error);
         if (kind !== "done") return;
@@ -253,7 +226,7 @@ const compareModels = () => sideBySide(alike().map((each) => [each.name, each.se
 function bringBack(known) {
   const { begun, view } = restore(known, fitModel, fitOptions);
   state.begun = begun;
-  state.view = view ?? state.view;
+  if (view) { setView(view); fitViews(model()); }
   state.examples = model().examples.map(({ input }) => input);
 }
 
@@ -284,7 +257,7 @@ function fitModel() {
   showExamples(chosen.examples);
   withoutResult();
   fitOptions();
-  showView();
+  fitViews(chosen);
 }
 
 function introduction({ summary, data, result }) {
@@ -347,7 +320,7 @@ function beginAnew() {
   state.running?.abort();
   forget();
   withoutResult();
-  location.replace(address(remembered(state)));
+  location.replace(address(remembered({ begun: [], view: chosenView() })));
   at("line").focus();
 }
 
@@ -355,21 +328,18 @@ async function copy(text) {
   try { await navigator.clipboard.writeText(text); say("Copied."); } catch { say(text); }
 }
 
-function chooseView(name) {
-  state.view = name;
-  showView();
-  const known = linked(); // the link is of what was written, whatever has been typed since
+// The link is of what was written, whatever has been typed since.
+function linkView(name) {
+  const known = linked();
   if (known) location.replace(address({ ...known, view: name }));
 }
 
-function chooseTab(event) {
-  const tabs = [...document.querySelectorAll("[role=tab]:not([hidden])")];
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (!step) return;
-  event.preventDefault();
-  const next = tabs.at((tabs.indexOf(document.activeElement) + step) % tabs.length);
-  chooseView(next.dataset.view);
-  next.focus();
+// Marks what was read of the input, and says so where something was not.
+function markInput(output, piece) {
+  const unread = state.asked.inputs[0] === at("source").value ? mark(output, piece) : 0;
+  at("unread").hidden = !output.truncated;
+  at("unread").textContent = unread ? `The marked ${unread.toLocaleString("en")} characters of the input were too many and have not been read.`
+    : "The input was too long; not all of it has been read.";
 }
 
 function begin() {
@@ -390,10 +360,8 @@ function begin() {
   document.addEventListener("keydown", escape);
   at("copy").addEventListener("click", () => copy(state.output.text));
   at("undo").addEventListener("click", undoChoice);
-  for (const tab of document.querySelectorAll("[role=tab]")) {
-    tab.addEventListener("click", () => chooseView(tab.dataset.view));
-    tab.addEventListener("keydown", chooseTab);
-  }
+  beginViews(say, linkView, markInput);
+  beginMarks();
   at("link").addEventListener("click", () => copy(location.href));
   at("curl").addEventListener("click", () => copy(asCurl(state.asked, state.file, state.needsToken)));
   at("python").addEventListener("click", () => copy(asPython(state.asked, state.file, state.needsToken)));

@@ -1,6 +1,6 @@
 // The chooser of searches: its kinds and their options are those that the server lists.
 
-import { element } from "./views.js";
+import { element } from "./elements.js";
 
 const at = (id) => document.getElementById(id);
 const typed = {}; // values of options, by name, as long as the page is open

@@ -1,6 +1,6 @@
 // A conversation: what was said so far, and the reply to it. Turns are kept in a field, as any input is.
 
-import { element } from "./views.js";
+import { element } from "./elements.js";
 
 const at = (id) => document.getElementById(id);
 

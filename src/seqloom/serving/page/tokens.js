@@ -1,15 +1,16 @@
 // The tokens of an output: each can be chosen, to see what else could stand in its place.
 
 import { bars } from "./judged.js";
-import { chance, element, percent, rove, shown } from "./views.js";
+import { chance, element, percent, rove } from "./elements.js";
+import { outputUnits, shown, slices } from "./written.js";
 
 const at = (id) => document.getElementById(id);
 
 // Not a button element, since the text of one cannot be selected.
-export function tokenButton(token, number, forced, open) {
+export function tokenButton(token, number, { text, forced = 0, open }) {
   const end = token.text === "<end>";
   const made = element("span", { className: end ? "token end" : "token", role: "button",
-    textContent: end ? "⏎" : shown(token.text), title: percent(chance(token)) });
+    textContent: end ? "⏎" : text, title: percent(chance(token)) });
   if (end) made.ariaLabel = "end";
   if (number === forced - 1) { made.classList.add("chosen"); made.title += " · chosen"; made.ariaDescription = "chosen"; }
   made.style.setProperty("--p", chance(token));
@@ -19,6 +20,19 @@ export function tokenButton(token, number, forced, open) {
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(number, made); }
   });
   return made;
+}
+
+// A button for each token or, where several make one character, for all of these; together they read as the text itself.
+export function tokenButtons(output, forced, open) {
+  const found = outputUnits(output);
+  const texts = slices(found, output.text);
+  return found.map(({ items }, place) => {
+    const own = items.map((item) => output.tokens[item]);
+    const whole = { ...own[0], log_probability: own.some((token) => token.log_probability === null) ? null
+      : own.reduce((sum, token) => sum + token.log_probability, 0) };
+    const number = items.find((item) => item === forced - 1) ?? items[0];
+    return tokenButton(whole, number, { text: own[0].offsets ? texts[place] : shown(own[0].text), forced, open });
+  });
 }
 
 const opened = () => at("text").querySelector(".token[aria-expanded=true]");

@@ -1,7 +1,7 @@
 // What a visitor has asked for: in the address, so that a link brings it back, and in a list of this visit.
 
 import { chosenOptions, optionNames, setOption } from "./searches.js";
-import { element } from "./views.js";
+import { element } from "./elements.js";
 
 const at = (id) => document.getElementById(id);
 const TEXTS = ["n_best", "source", "turns", "table", "choice", "steps"];
