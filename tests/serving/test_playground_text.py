@@ -1,4 +1,4 @@
-"""What a visitor sees is what was written: words for tokens, any script as text, long inputs in parts (S8)."""
+"""What a visitor sees is what was written: words, any script, long inputs in parts (S8)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -87,7 +87,8 @@ def test_text_from_right_to_left(browser: Any, served: Served, width: int, heigh
         same = browser.execute_script(
             """const text = document.getElementById("text"), plain = text.cloneNode();
             plain.textContent = arguments[0]; text.after(plain);
-            const size = (node) => { const range = document.createRange(); range.selectNodeContents(node);
+            const size = (node) => {
+              const range = document.createRange(); range.selectNodeContents(node);
               return range.getBoundingClientRect(); };
             text.querySelector(".end")?.remove();
             const found = [size(text).width, size(plain).width]; plain.remove(); return found;""",
