@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from seqloom.drawing.trees import layout_tree
 from seqloom.drawing.views import text_of, write
 from seqloom.errors import DataError
 from seqloom.explanations.trees import BeamTree, SearchOutcome, beam_tree
@@ -67,12 +68,27 @@ def test_the_optimum_is_the_same_whatever_the_beam() -> None:
     assert all(not t.winner.ended or t.winner.rank <= t.optimum.rank + 1e-9 for t in trees)
 
 
-def test_a_tree_is_drawn_with_its_words_and_scores(tmp_path: Path) -> None:
+def test_a_tree_is_drawn_with_its_words_and_probabilities(tmp_path: Path) -> None:
     write(HE, tmp_path / "tree.svg", title="")
-    assert set(texts(tmp_path / "tree.svg")) >= {"<start>", "nose", "× knows", "★ it", "-2.30"}
+    assert set(texts(tmp_path / "tree.svg")) >= {"<start>", "nose", "×1", "★ it", "50 %", "20 %"}
     assert HE.as_dict()["missed"]
 
 
 def test_a_blank_input_has_no_tree() -> None:
     with pytest.raises(DataError, match="blank"):
         beam_tree(untrained(), " ")
+
+
+def test_every_path_has_a_lane_of_its_own() -> None:
+    """In each step no two paths share one, and the way to the winner is the first."""
+    tree = beam_tree(untrained("transformer"), "abc", width=4, expansions=200)
+    places = layout_tree(tree.children(), tree.best_path())
+    kept = {each.number for each in tree.branches if each.fate != "pruned"}
+    assert set(places) == kept
+    assert len(set(places.values())) == len(places)
+    assert all(places[number][1] == 0 for number in tree.best_path())
+    for number in kept - {0}:
+        parent = tree.branches[number].parent
+        assert parent is not None
+        assert places[number][0] == places[parent][0] + 1
+    assert max(lane for _, lane in places.values()) < 4

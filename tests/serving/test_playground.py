@@ -39,6 +39,7 @@ def test_an_output_and_what_explains_it(open_page: tuple[Any, Served]) -> None:
     asked = {"search": {"kind": "beam", "width": 5}, "n_best": 3, "attention": True}
     (output,) = served.predict("abc", **asked).json["outputs"]
     assert len(page.tokens) == len(output["tokens"])
+    until(lambda: page.all("#view svg text"))
     assert len(page.all("#view svg text")) == len(output["tokens"]) + len(output["source"])
     page.view("heat")
     assert len(page.all("#view .cell")) == len(output["tokens"]) * len(output["source"])
@@ -168,8 +169,9 @@ def test_the_documentation_is_served_offline(open_page: tuple[Any, Served]) -> N
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
     """Every address in the page's files is the server's own, or a name that is never fetched."""
-    folder = Path(__file__).parents[2] / "src" / "seqloom" / "serving" / "page"
-    for file in folder.iterdir():
+    package = Path(__file__).parents[2] / "src" / "seqloom"
+    folders = package / "serving" / "page", package / "drawing" / "scripts"
+    for file in (each for folder in folders for each in folder.iterdir()):
         text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert "http:" not in text
         assert "https:" not in text

@@ -8,25 +8,27 @@ import hashlib
 import html
 import json
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = ["Picture", "embed_json", "page", "section", "table"]
+__all__ = ["Picture", "bundle", "embed_json", "page", "section", "table"]
 
 PAGE_STYLE = """
-:root { color-scheme: light; --ink: #222; --faint: #777; --line: #ddd; --mark: #1f5fa8; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 62rem;
-       margin: 2rem auto; padding: 0 1rem; background: white; }
+:root { --mark: var(--accent); }
+body { background: var(--card); }
+main { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 h1, h2 { line-height: 1.25; text-wrap: balance; }
-table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top;
-         border-bottom: 1px solid var(--line); unicode-bidi: plaintext; }
-th { font-weight: 600; color: var(--faint); } td.number, th.number { text-align: right; }
+.table { overflow-x: auto; }
+table { width: auto; margin: .6rem 0; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .8rem .25rem 0; unicode-bidi: plaintext; }
+td.number { color: inherit; }
 td img { max-width: 16rem; max-height: 8rem; image-rendering: pixelated; }
-figure { margin: 1rem 0; overflow-x: auto; } svg { max-width: 100%; height: auto; }
+figure { margin: 1rem 0; overflow-x: auto; } figure svg { max-width: 100%; height: auto; }
+@media (prefers-color-scheme: dark) { figure.drawn svg { filter: invert(1) hue-rotate(180deg); } }
 figcaption, .faint { color: var(--faint); font-size: .9rem; }
-pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; line-height: 1.3; }
-code { background: #f6f6f6; } pre code { background: none; }
+pre { background: var(--paper); padding: .8rem; overflow-x: auto; line-height: 1.3; }
+code { background: var(--paper); } pre code { background: none; }
 """
 
 
@@ -55,9 +57,17 @@ def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "")
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{PAGE_STYLE}{style}</style>\n</head>\n"
-        f"<body>\n<h1>{html.escape(title)}</h1>\n{inside}\n{code}\n</body>\n</html>\n"
+        f"<title>{html.escape(title)}</title>\n<style>{_base_style()}{PAGE_STYLE}{style}</style>\n</head>\n"
+        f"<body>\n<main>\n<h1>{html.escape(title)}</h1>\n{inside}\n</main>\n{code}\n</body>\n</html>\n"
     )
+
+
+def bundle(*names: str) -> str:
+    """Scripts of `drawing/scripts` as one, in the order in which they import each other."""
+    here = files("seqloom.drawing") / "scripts"
+    lines = [line for name in names for line in (here / name).read_text("utf-8").splitlines()]
+    plain = [line.removeprefix("export ") for line in lines if not line.startswith("import ")]
+    return "\n".join(["\n'use strict';", *plain, ""])
 
 
 def section(heading: str, *pieces: str) -> str:
@@ -91,6 +101,10 @@ def embed_json(name: str, value: Any) -> str:
     """A value that the page's script can read, as JSON that no text in it can end early."""
     text = json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _base_style() -> str:
+    return (files("seqloom.drawing") / "scripts" / "base.css").read_text("utf-8")
 
 
 def _digest(script: str) -> str:

@@ -1,7 +1,9 @@
-"""The tree of a search, its steps across."""
+"""The tree of a search: a row for each step, a lane for each path that was kept."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from seqloom.prediction import Branch
 
@@ -9,10 +11,37 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["MARKS", "fill_tree"]
+__all__ = ["MARKS", "fill_tree", "layout_tree"]
 
 MARKS = {"kept": "", "pruned": "×", "finished": "■", "winner": "★"}
-INKS = {"kept": "#1f5fa8", "pruned": "#b0b0b0", "finished": "#1f5fa8", "winner": "#c8641e"}
+BEST, KEPT, FAINT = "#c8641e", "#1f5fa8", "0.45"
+LANE, ROW = 1.25, 0.46  # inches
+
+
+def layout_tree(
+    below: Mapping[int, Sequence[Branch]], best: Collection[int]
+) -> dict[int, tuple[int, int]]:
+    """Step and lane of each branch that was kept, from the branches below each node.
+
+    The way to the winner has the first lane, a first child that of its parent.
+    """
+    places, row = {0: (0, 0)}, [0]
+    while row:
+        children = [(child, parent) for parent in row for child in below[parent]]
+        kept = [(child, parent) for child, parent in children if child.fate != "pruned"]
+        kept.sort(key=lambda pair: pair[0].number not in best)
+        step, taken, waiting = places[row[0]][0] + 1, set[int](), []
+        for child, parent in kept:
+            lane = places[parent][1]
+            if lane in taken:
+                waiting.append(child.number)
+            else:
+                places[child.number] = (step, lane)
+                taken.add(lane)
+        free = (lane for lane in range(len(kept) + len(taken)) if lane not in taken)
+        places |= {number: (step, lane) for number, lane in zip(waiting, free, strict=False)}
+        row = sorted((child.number for child, _ in kept), key=lambda number: places[number][1])
+    return places
 
 
 def fill_tree(
@@ -22,57 +51,51 @@ def fill_tree(
     figure: "Figure",
     labels: Sequence[str],
 ) -> None:
-    """Steps across, branches down; those below each node are given, the best ones in bold."""
-    places = _layout_nodes(below)
-    depth = max(x for x, _ in places.values())
-    leaves = 1 + max(y for _, y in places.values())
-    figure.set_size_inches(1.15 * (depth + 1), max(1.2, 0.24 * leaves))
+    """Steps down, paths across; the probability of a token stands on its edge, and the number of
+    those dropped beside their parent."""
+    places = layout_tree(below, best)
+    steps = 1 + max(step for step, _ in places.values())
+    lanes = 1 + max(lane for _, lane in places.values())
+    figure.set_size_inches(LANE * lanes, max(1.2, ROW * steps))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set_xlim(-0.3, depth + 0.9)
-    axes.set_ylim(leaves, -1)
-    for parent, children in below.items():
-        for child in children:
-            is_best = child.number in best
-            _draw_branch(axes, places[parent], places[child.number], is_best, child)
-    for number, (x, y) in places.items():
-        branch = branches[number]
-        ink = "#c8641e" if number in best else INKS[branch.fate]
-        words = f"{MARKS[branch.fate]} {labels[number]}".strip()
-        axes.text(
-            x, y, words, fontsize=8, va="center", ha="left", color=ink,
-            weight="bold" if number in best else "normal",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-        )  # fmt: skip
-        if number:
+    axes.set_xlim(-0.5, lanes - 0.5)
+    axes.set_ylim(steps - 0.5, -0.5)
+    for number, place in places.items():
+        branch, is_best = branches[number], number in best
+        if branch.parent is not None:
+            _draw_edge(axes, places[branch.parent], place, branch, is_best=is_best)
+        _draw_name(axes, place, f"{MARKS[branch.fate]} {labels[number]}".strip(), is_best=is_best)
+        dropped = sum(child.fate == "pruned" for child in below[number])
+        if dropped:
+            step, lane = place
             axes.text(
-                x, y + 0.42, f"{branch.total:.2f}", fontsize=5.5, va="center", color="0.45",
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3},
-            )  # fmt: skip
+                lane + 0.06, step + 0.3, f"×{dropped}", fontsize=6.5, color=FAINT, va="center"
+            )
 
 
-def _layout_nodes(below: Mapping[int, Sequence[Branch]]) -> dict[int, tuple[int, float]]:
-    """Depth and height of each node: leaves one below the other, parents beside their first."""
-    places: dict[int, tuple[int, float]] = {}
-    leaves = iter(range(len(below)))
-
-    def place(number: int, depth: int) -> float:
-        heights = [place(child.number, depth + 1) for child in below[number]]
-        height = heights[0] if heights else float(next(leaves))
-        places[number] = (depth, height)
-        return height
-
-    place(0, 0)
-    return places
-
-
-def _draw_branch(
-    axes: "Axes", begin: tuple[int, float], end: tuple[int, float], best: bool, child: Branch
+def _draw_edge(
+    axes: "Axes", begin: tuple[int, int], end: tuple[int, int], branch: Branch, *, is_best: bool
 ) -> None:
-    """A line from a node to one of its children."""
-    middle = end[0] - (0.35 if begin[1] == end[1] else 0.15)
-    ink = "#c8641e" if best else INKS[child.fate]
+    """A curve from a parent to its child, with the probability of the child."""
+    (step, lane), (next_step, next_lane) = begin, end
+    along = np.linspace(0, 1, 24)
+    bend = along**2 * (3 - 2 * along)
     axes.plot(
-        [begin[0], middle, end[0]], [begin[1], end[1], end[1]], color=ink,
-        linewidth=2 if best else 0.8, linestyle=":" if child.fate == "pruned" else "-", zorder=0,
+        lane + (next_lane - lane) * bend, step + 0.2 + (next_step - 0.3 - step) * along,
+        color=BEST if is_best else KEPT, linewidth=2 if is_best else 0.8, zorder=0,
+    )  # fmt: skip
+    axes.text(
+        next_lane, next_step - 0.36, f"{100 * np.exp(branch.log_probability):.0f} %",
+        fontsize=6.5, ha="center", va="center", color="0.3",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
+    )  # fmt: skip
+
+
+def _draw_name(axes: "Axes", place: tuple[int, int], words: str, *, is_best: bool) -> None:
+    step, lane = place
+    axes.text(
+        lane, step, words, fontsize=9, ha="center", va="center",
+        color=BEST if is_best else "0.1", weight="bold" if is_best else "normal",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
     )  # fmt: skip

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from seqloom.display import Displayed
 from seqloom.errors import ConfigError
@@ -60,6 +61,13 @@ class LayerAttention:
             )
         return AttentionMap(self.columns, self.rows, self.weights[number - 1])
 
+    def pool(self, head: int | None = None, *, maximum: bool = False) -> Float[np.ndarray, "T S"]:
+        """One head, counted from 1; or the mean or the maximum over heads."""
+        if head is not None:
+            return self.head(head).weights
+        found: np.ndarray = self.weights.max(axis=0) if maximum else self.weights.mean(axis=0)
+        return found
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
@@ -115,6 +123,11 @@ class Attentions:
         self, kind: str = "cross", *, layer: int | None = None, head: int | None = None
     ) -> AttentionMap:
         """One map: of a layer, the last if none is named; of a head, or the mean over heads."""
+        found = self.select_layer(kind, layer)
+        return found.mean() if head is None else found.head(head)
+
+    def select_layer(self, kind: str = "cross", layer: int | None = None) -> LayerAttention:
+        """One layer, the last if none is named."""
         layers = self.select_layers(kind)
         numbers = [each.layer for each in layers]
         if layer is not None and layer not in numbers:
@@ -122,8 +135,7 @@ class Attentions:
                 f"there is no layer {layer} with {_describe_kind(kind)}",
                 remedy=f"choose {', '.join(map(str, numbers))}",
             )
-        found = layers[-1 if layer is None else numbers.index(layer)]
-        return found.mean() if head is None else found.head(head)
+        return layers[-1 if layer is None else numbers.index(layer)]
 
     def head_maps(self, kind: str = "cross") -> "HeadMaps":
         """Every layer and head of one kind, side by side."""

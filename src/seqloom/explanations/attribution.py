@@ -35,6 +35,7 @@ __all__ = [
     "METHODS",
     "Attribution",
     "ScaledVectors",
+    "attribute",
     "attribution_view",
     "compute_attribution",
     "future_mask",
@@ -132,21 +133,43 @@ def compute_attribution(
     whole = torch.ones(vectors.length, dtype=torch.float64)
     plain, without = vectors.scores(torch.stack([whole, 0 * whole]))
     points, integrated = _integrate_gradients(vectors, (plain - without).numpy())
-    kept = 1 - whole.diag()
-    left = torch.cat([vectors.scores(rows) for rows in kept.split(ROWS)])  # (S + T, T)
     return Attribution(
         said.feature_names,
         said.inputs,
         said.target,
         plain.numpy(),
         attribute_by_attention(network, passed),
-        vectors.gradients(np.ones(1), np.ones(1)),
+        _gradient_times_input(vectors),
         integrated,
-        (plain - left).T.numpy(),
+        _erase(vectors, plain),
         without.numpy(),
         points,
         said.quantity,
     )
+
+
+def attribute(network: Network, said: ExplainedOutput, method: str) -> Float[np.ndarray, "T L"]:
+    """One method of `METHODS` other than attention, for one output."""
+    vectors = ScaledVectors(network, said)
+    if method == "gradient":
+        return _gradient_times_input(vectors)
+    whole = torch.ones(vectors.length, dtype=torch.float64)
+    plain, without = vectors.scores(torch.stack([whole, 0 * whole]))
+    if method == "erasure":
+        return _erase(vectors, plain)
+    return _integrate_gradients(vectors, (plain - without).numpy())[1]
+
+
+def _gradient_times_input(vectors: "ScaledVectors") -> np.ndarray:
+    return vectors.gradients(np.ones(1), np.ones(1))
+
+
+def _erase(vectors: "ScaledVectors", plain: Float[Tensor, "T"]) -> np.ndarray:
+    """What each output loses when one part is 0."""
+    kept = 1 - torch.ones(vectors.length, dtype=torch.float64).diag()
+    left = torch.cat([vectors.scores(rows) for rows in kept.split(ROWS)])  # (S + T, T)
+    lost: np.ndarray = (plain - left).T.numpy()
+    return lost
 
 
 def _integrate_gradients(vectors: "ScaledVectors", whole: np.ndarray) -> tuple[int, np.ndarray]:

@@ -38,6 +38,7 @@ __all__ = [
     "ExplainedOutput",
     "ExplainedText",
     "language_model_text",
+    "language_model_tokens",
 ]
 
 Cell = str | Values
@@ -368,5 +369,10 @@ def language_model_text(model: TextPredictor, text: str) -> ExplainedText:
     if not text.strip():
         raise DataError("there is nothing to look at in a blank input", remedy="give a text")
     ids = [*model.target.encode(text).tolist(), *([] if model.is_stream else [END])]
+    return language_model_tokens(model, ids)
+
+
+def language_model_tokens(model: TextPredictor, ids: Sequence[int]) -> ExplainedText:
+    """Tokens that a language model reads one after the other."""
     (values,) = model.source.rows([""])
     return ExplainedText((), tuple(model.target.tokens(ids)), values, None, tuple(ids))

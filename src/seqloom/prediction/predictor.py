@@ -206,6 +206,14 @@ class Predictor(ABC):
         (read,) = reader.read(0, row)
         return read.values
 
+    def item_names(self, cell: str | Values, values: Values) -> tuple[str, ...]:
+        """What the items of an input are called: as they were written, where the input is a text
+        and the model does not know them."""
+        reader = self.input_reader
+        if not isinstance(cell, str):
+            return tuple(reader.field.tokens(values))
+        return tuple(reader.read_tokens(EncodedInput(0, values, truncated=True, cell=cell)).names)
+
     @abstractmethod
     def ensemble_with(self, others: Sequence[Self]) -> Self:
         """A predictor that averages the probabilities of this one and the others, all of which have

@@ -30,11 +30,13 @@ from seqloom.serving.guard import Access, Guard, PlainMethods
 from seqloom.serving.inputs import reads_files
 from seqloom.serving.jobs import Event, Job, RenderedOutput
 from seqloom.serving.log import log
+from seqloom.serving.looks import LookRequest
 from seqloom.serving.metrics import RequestRecord
 from seqloom.serving.openapi import describe_api
 from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model
 from seqloom.serving.responses import (
+    LookAnswer,
     ModelsAnswer,
     PredictAnswer,
     ScoreAnswer,
@@ -143,7 +145,7 @@ def _work_routes(app: FastAPI, service: Service) -> None:
         job = await service.predict(body, entry, client=_client(request))
         outputs = await _all_outputs(job, request, entry, len(body.inputs))
         service.metrics.tokens.inc(sum(each.tokens for each in outputs))
-        return _answer(job.model, "outputs", outputs, entry)
+        return _answer(job.model, "outputs", _list(outputs), entry)
 
     async def stream(body: PredictRequest, request: Request) -> Response:
         """The tokens of each output as soon as they are certain, then the whole outputs."""
@@ -163,7 +165,15 @@ def _work_routes(app: FastAPI, service: Service) -> None:
         entry = _request_record(request)
         job = await service.score(body, entry, client=_client(request))
         scores = await _all_outputs(job, request, entry, len(body.pairs))
-        return _answer(job.model, "scores", scores, entry)
+        return _answer(job.model, "scores", _list(scores), entry)
+
+    @app.post("/v1/look", responses={200: {"model": LookAnswer}, **ERRORS})
+    async def look(body: LookRequest, request: Request) -> Response:
+        """What a model did for one output: attention, or what mattered."""
+        entry = _request_record(request)
+        job = await service.look(body, entry, client=_client(request))
+        seen = await _all_outputs(job, request, entry, 1)
+        return _answer(job.model, "look", seen[0].json, entry)
 
 
 def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
@@ -269,14 +279,15 @@ async def _all_outputs(
     return [outputs[number] for number in range(count)]
 
 
-def _answer(
-    model: str, kind: str, outputs: Sequence[RenderedOutput], entry: RequestRecord
-) -> Response:
-    """Outputs, of which each is in JSON already."""
-    head = f'{{"model":{json.dumps(model, ensure_ascii=False)},"{kind}":['.encode()
-    tail = b'],"seconds":%.6f}' % entry.seconds
-    body = head + b",".join(each.json for each in outputs) + tail
-    return Response(body, media_type="application/json")
+def _list(outputs: Sequence[RenderedOutput]) -> bytes:
+    return b"[%b]" % b",".join(each.json for each in outputs)
+
+
+def _answer(model: str, kind: str, found: bytes, entry: RequestRecord) -> Response:
+    """What was asked for, which is in JSON already."""
+    head = f'{{"model":{json.dumps(model, ensure_ascii=False)},"{kind}":'.encode()
+    tail = b',"seconds":%.6f}' % entry.seconds
+    return Response(head + found + tail, media_type="application/json")
 
 
 def _client(request: Request) -> str:
@@ -342,9 +353,11 @@ class PageFile(NamedTuple):
 
 def page_files() -> dict[str, PageFile]:
     """The playground's files, read once; nothing else is ever served from disk."""
+    folders = files("seqloom.serving") / "page", files("seqloom.drawing") / "scripts"
     return {
         each.name: PageFile(each.read_bytes(), KINDS[each.name.rpartition(".")[2]])
-        for each in (files("seqloom.serving") / "page").iterdir()
+        for folder in folders
+        for each in folder.iterdir()
         if each.name.rpartition(".")[2] in KINDS
     }
 

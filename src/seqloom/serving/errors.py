@@ -6,6 +6,7 @@ from typing import Any
 
 from seqloom.errors import ConfigError, LimitError, RunError, SeqloomError
 from seqloom.remedies import Command, Phrase, Place, Setting, Wording
+from seqloom.serving.looks import LookRequest
 from seqloom.serving.requests import PredictRequest, ScoreRequest
 
 __all__ = [
@@ -131,7 +132,10 @@ class RequestWording(Wording):
         return None
 
 
-WORDINGS = {"/v1/score": RequestWording(ScoreRequest.model_fields)}
+WORDINGS = {
+    "/v1/look": RequestWording(LookRequest.model_fields),
+    "/v1/score": RequestWording(ScoreRequest.model_fields),
+}
 PREDICTION = RequestWording(PredictRequest.model_fields)
 
 

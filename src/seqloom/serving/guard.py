@@ -38,7 +38,7 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
 OPEN_PATHS = ("/live",)  # that need no token: a health check tells nothing
-WORK_PATHS = ("/v1/predict", "/v1/stream", "/v1/score")
+WORK_PATHS = ("/v1/predict", "/v1/stream", "/v1/score", "/v1/look")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "

@@ -4,9 +4,9 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from seqloom.errors import SeqloomError
 from seqloom.prediction import EncodedInput, Output, PendingInput, ScoredOutput
@@ -29,9 +29,13 @@ class RenderedOutput:
     @classmethod
     def of(cls, output: Output | ScoredOutput) -> Self:
         """The output in JSON."""
-        plain = output.as_dict()
+        return cls.of_plain(output.as_dict(), len(output.tokens))
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any], tokens: int = 0) -> Self:
+        """Plain values in JSON."""
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return cls(text.encode("utf-8", "replace"), len(output.tokens))
+        return cls(text.encode("utf-8", "replace"), tokens)
 
     def parse(self) -> Output:
         """The output that gave this JSON."""

@@ -15,7 +15,14 @@ from seqloom.prediction.request import build_search
 from seqloom.search import SEARCHES
 from seqloom.serving.inputs import Input, StrictModel, check_input
 
-__all__ = ["PredictRequest", "ScoreRequest", "describe_searches", "predict_request_model"]
+__all__ = [
+    "PredictRequest",
+    "ScoreRequest",
+    "check_inputs",
+    "check_limit",
+    "describe_searches",
+    "predict_request_model",
+]
 
 HIGHEST = 2**31 - 1  # of any whole number; the server's limits are far lower
 Count = Annotated[int, Field(ge=0, le=HIGHEST)]
@@ -89,20 +96,20 @@ class PredictRequest(StrictModel):
 
     def check_sizes(self, limits: ServingConfig) -> None:
         """LimitError that names the first limit which the request exceeds."""
-        _check_limit("inputs", len(self.inputs), limits.inputs)
-        _check_inputs("inputs", self.inputs, limits)
+        check_limit("inputs", len(self.inputs), limits.inputs)
+        check_inputs("inputs", self.inputs, limits)
         self._check_prefixes(limits)
         for name, phrases in (("require", self.require), ("forbid", self.forbid)):
-            _check_limit("phrases", len(phrases), limits.phrases, said=name)
-            _check_inputs(name, phrases, limits)
-        _check_limit("n_best", self.n_best, limits.n_best)
-        _check_limit("alternatives", self.alternatives, limits.alternatives)
-        _check_limit("characters", self.no_repeat, limits.characters, said="no_repeat")
+            check_limit("phrases", len(phrases), limits.phrases, said=name)
+            check_inputs(name, phrases, limits)
+        check_limit("n_best", self.n_best, limits.n_best)
+        check_limit("alternatives", self.alternatives, limits.alternatives)
+        check_limit("characters", self.no_repeat, limits.characters, said="no_repeat")
         if self.search is not None:
             for each in SEARCHES.options_of(self.search.kind).options():
                 count = self.search.given.get(each.name, 0)
                 if each.limit:
-                    _check_limit(each.limit, count, getattr(limits, each.limit), said=each.name)
+                    check_limit(each.limit, count, getattr(limits, each.limit), said=each.name)
 
     def _check_prefixes(self, limits: ServingConfig) -> None:
         prefixes = [self.prefix] if isinstance(self.prefix, str) else self.prefix
@@ -111,9 +118,9 @@ class PredictRequest(StrictModel):
                 f"prefix: there are {len(prefixes):,} for {len(self.inputs):,} inputs",
                 remedy="give one for each, or one text for all",
             )
-        _check_inputs("prefix", prefixes, limits)
+        check_inputs("prefix", prefixes, limits)
         size = sum(map(len, self.prefix_tokens))
-        _check_limit("characters", size, limits.characters, said="prefix_tokens")
+        check_limit("characters", size, limits.characters, said="prefix_tokens")
 
 
 class ScoreRequest(StrictModel):
@@ -130,9 +137,9 @@ class ScoreRequest(StrictModel):
 
     def check_sizes(self, limits: ServingConfig) -> None:
         """LimitError that names the first limit which the request exceeds."""
-        _check_limit("inputs", len(self.pairs), limits.inputs)
-        _check_inputs("pairs", [source for source, _ in self.pairs], limits)
-        _check_inputs("pairs", [target for _, target in self.pairs], limits)
+        check_limit("inputs", len(self.pairs), limits.inputs)
+        check_inputs("pairs", [source for source, _ in self.pairs], limits)
+        check_inputs("pairs", [target for _, target in self.pairs], limits)
 
 
 def predict_request_model() -> type[PredictRequest]:
@@ -189,13 +196,15 @@ def _options_within(search: OptionsTable, limits: ServingConfig) -> Mapping[str,
     return {**lowered, **search.given}
 
 
-def _check_limit(limit: str, count: int, most: int, *, said: str | None = None) -> None:
+def check_limit(limit: str, count: int, most: int, *, said: str | None = None) -> None:
+    """LimitError where a count exceeds a limit of the server."""
     if count > most:
         problem = f"{count:,} is more than this server's {limit}, {most:,}"
         raise LimitError(problem, place=said or limit)
 
 
-def _check_inputs(name: str, inputs: Sequence[Input], limits: ServingConfig) -> None:
+def check_inputs(name: str, inputs: Sequence[Input], limits: ServingConfig) -> None:
+    """LimitError that names the first input which is larger than this server takes."""
     for number, given in enumerate(inputs, start=1):
         try:
             check_input(given, limits)

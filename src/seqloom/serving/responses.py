@@ -4,7 +4,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["ErrorAnswer", "ModelsAnswer", "PredictAnswer", "ScoreAnswer", "SearchesAnswer"]
+__all__ = [
+    "ErrorAnswer",
+    "LookAnswer",
+    "ModelsAnswer",
+    "PredictAnswer",
+    "ScoreAnswer",
+    "SearchesAnswer",
+]
 
 PROBLEM_EXAMPLE: dict[str, Any] = {
     "type": "/docs#limit",
@@ -107,6 +114,14 @@ class ScoreAnswer(BaseModel):
 
     model: str
     scores: list[ScoredAnswer]
+    seconds: float
+
+
+class LookAnswer(BaseModel):
+    """What was to be seen of one output; its names depend on what that is."""
+
+    model: str
+    look: dict[str, Any]
     seconds: float
 
 

@@ -12,7 +12,8 @@ import torch
 
 from seqloom.config import ServingConfig
 from seqloom.data import SeriesTable
-from seqloom.errors import ConfigError, LimitError
+from seqloom.errors import ConfigError, DataError, LimitError
+from seqloom.explanations.explained_output import Cell
 from seqloom.prediction import (
     DecodingRequest,
     EncodedInput,
@@ -37,10 +38,12 @@ from seqloom.serving.inputs import (
     uploads,
 )
 from seqloom.serving.jobs import Event, Job, RenderedOutput, Ticket
+from seqloom.serving.looks import LOOKS, LookRequest, look_cost
 from seqloom.serving.metrics import Metrics, RequestRecord
 from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, describe_searches
 from seqloom.serving.scheduler import Scheduler
+from seqloom.tasks import explain_output
 
 __all__ = ["Service"]
 
@@ -136,6 +139,18 @@ class Service:
         entry.accept()
         return job
 
+    async def look(self, request: LookRequest, entry: RequestRecord, *, client: str = "") -> Job:
+        """A client's request in the queue; its one event is what was to be seen."""
+        request.check_sizes(self.limits)
+        name, model = self._model(request.model)
+        job = self._job(name, client)
+        ticket = await self._in_thread(
+            model, [request.input], lambda: self._look_ticket(job, model, request)
+        )
+        self.scheduler.submit(job, [ticket])
+        entry.accept()
+        return job
+
     def _model(self, name: str | None) -> tuple[str, Predictor]:
         name = next(iter(self.models)) if name is None else name
         if name not in self.models:
@@ -218,6 +233,30 @@ class Service:
             for first in range(0, len(pairs), CHUNK)
         ]
 
+    def _look_ticket(self, job: Job, model: Predictor, request: LookRequest) -> Ticket:
+        """The work that looks at an output; LimitError where it would be more than is allowed."""
+        cell: Cell
+        if reads_files(model):
+            (encoded,) = uploads(model, [request.input], self.limits)
+            cell, size = encoded.values, len(encoded.values)
+        elif model.is_language_model:
+            cell, size = _text(request.input), 0
+        else:
+            (cell,) = texts(model, [request.input])
+            size = len(model.encode_cell(cell))
+        said = None
+        if request.tokens is not None:
+            ids = self._token_ids(job.model, model, request.tokens, "tokens")
+            said = Output("", 0.0, 0.0, (), "end", ids=tuple(ids))
+        cost = look_cost(request, size)
+        self._check_reading("input", cost, "look at a shorter input")
+
+        def work() -> list[RenderedOutput]:
+            seen = LOOKS[request.show](model, explain_output(model, cell, said), request)
+            return [RenderedOutput.of_plain(seen)]
+
+        return Ticket(job, work=work, cost=max(1, cost))
+
     def _decoding_tickets(
         self, job: Job, model: TextPredictor, request: PredictRequest
     ) -> list[Ticket]:
@@ -260,14 +299,22 @@ class Service:
             raise ConfigError(
                 "prefix_tokens: there is a prefix too", remedy="leave one of them out"
             )
+        return model.target.cell(
+            self._token_ids(name, model, request.prefix_tokens, "prefix_tokens")
+        )
+
+    def _token_ids(
+        self, name: str, model: Predictor, tokens: Sequence[str], place: str
+    ) -> list[int]:
+        """Tokens of a model by their numbers; ConfigError where it has no such token."""
         if name not in self._names:
             every = range(model.target.size)
             self._names[name] = dict(zip(model.target.tokens(every), every, strict=True))
         known = self._names[name]
-        for number, token in enumerate(request.prefix_tokens, start=1):
+        for number, token in enumerate(tokens, start=1):
             if token not in known:
-                raise ConfigError(f"prefix_tokens, number {number}: the model has no such token")
-        return model.target.cell([known[token] for token in request.prefix_tokens])
+                raise ConfigError(f"{place}, number {number}: the model has no such token")
+        return [known[token] for token in tokens]
 
     def _check_work(
         self, model: TextPredictor, asked: DecodingRequest, group: list[EncodedInput]
@@ -351,6 +398,12 @@ class Service:
 def _deliver(told: list[tuple[Job, Event]]) -> None:
     for job, event in told:
         job.events.put_nowait(event)
+
+
+def _text(given: Input) -> str:
+    if not isinstance(given, str):
+        raise DataError("is not a text, which this model reads", place="input")
+    return given
 
 
 def _characters(inputs: Sequence[Input]) -> int:

@@ -196,7 +196,7 @@ class BlanksTask(Task[MaskFiller]):
                 remedy="give a shorter text",
             )
         (found,) = model.predict_rows([values])
-        names = tuple(model.text_with_blanks.tokens(values)), tuple(model.target.tokens(found.ids))
+        names = model.item_names(cell, values), tuple(model.target.tokens(found.ids))
         return ExplainedBlanks(*names, values, None, found.ids, model.target.fillable)
 
     def example_command(self, config: Config, run: Path, data: str) -> str:

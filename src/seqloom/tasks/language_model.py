@@ -17,6 +17,7 @@ from seqloom.explanations.explained_output import (
     Cell,
     ExplainedText,
     language_model_text,
+    language_model_tokens,
 )
 from seqloom.fields import UNK, Field
 from seqloom.metrics import (
@@ -164,14 +165,15 @@ class LanguageModelTask(Task[TextPredictor]):
     def explain(
         self, model: TextPredictor, cell: Cell, output: Output | str | None = None
     ) -> ExplainedText:
-        """A text, while the model reads it."""
-        text = str(cell)
+        """A text, while the model reads it: the input, or one that it has written itself."""
+        if isinstance(output, Output) and output.ids:
+            return language_model_tokens(model, output.ids)
         if output is not None:
             raise ConfigError(
                 "a language model is seen while it reads the input",
                 remedy=Remedy("leave {} out", Setting("output")),
             )
-        return language_model_text(model, text)
+        return language_model_text(model, str(cell))
 
 
 LANGUAGE_MODEL = TASKS.part("language model")(LanguageModelTask())

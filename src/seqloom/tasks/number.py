@@ -53,7 +53,7 @@ class NumberTask(HeadTask[NumberPredictor]):
         values, target = model.encode_cell(cell), model.target
         text = model.predict_rows([values])[0].text
         scale = float(target.mean[0]), float(target.spread[0])
-        names, groups = tuple(model.source.tokens(values)), group_features(model, values)
+        names, groups = model.item_names(cell, values), group_features(model, values)
         return ExplainedNumber(names, (text,), values, groups, *scale)
 
 

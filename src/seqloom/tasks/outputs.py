@@ -108,7 +108,7 @@ def explain_labels(
             place=Setting("output"),
             remedy="give each one tag",
         )
-    names, labels = tuple(model.source.tokens(values)), tuple(model.target.tokens(ids))
+    names, labels = model.item_names(cell, values), tuple(model.target.tokens(ids))
     return ExplainedLabels(names, labels, values, group_features(model, values), ids)
 
 

@@ -184,7 +184,7 @@ class TextTask(Task[TextPredictor]):
             ids = [*model.target.encode(output).tolist(), END]
         else:
             ids = list(output.ids)
-        names = tuple(model.source.tokens(values)), tuple(model.target.tokens(ids))
+        names = model.item_names(cell, values), tuple(model.target.tokens(ids))
         return ExplainedText(*names, values, group_features(model, values), tuple(ids))
 
     def example_command(self, config: Config, run: Path, data: str) -> str:

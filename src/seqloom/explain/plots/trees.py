@@ -1,18 +1,24 @@
-"""The tree of a beam search, in the terminal and as a picture."""
+"""The tree of a beam search, in the terminal, as a picture and as a page."""
 
+import html
 from functools import partial
 
 from seqloom.drawing.image_files import Drawing
+from seqloom.drawing.page import bundle, embed_json, page
 from seqloom.drawing.trees import MARKS, fill_tree
-from seqloom.drawing.views import drawing_of, text_of
+from seqloom.drawing.views import drawing_of, page_of, text_details, text_of
 from seqloom.explain.plots.terminal import terminal_label, truncate_line
 from seqloom.explanations.plain_values import tick_label
 from seqloom.explanations.trees import SearchTree
 from seqloom.prediction import Branch
 
-__all__ = ["draw_tree", "tree_text"]
+__all__ = ["draw_tree", "tree_page", "tree_text"]
 
-MOST_PRUNED = 2  # branches of a node that a picture shows of those not kept
+SHOW = """
+const place = document.getElementById("view");
+const branches = JSON.parse(document.getElementById("tree").textContent);
+place.append(beam(branches, () => place.clientWidth));
+"""
 ROOT = 40  # cells of the root in the terminal
 
 
@@ -43,19 +49,18 @@ def tree_text(tree: SearchTree, width: int = 80) -> str:
 
 @drawing_of.register
 def draw_tree(tree: SearchTree) -> Drawing:
-    """Steps across, branches down."""
-    fill = partial(fill_tree, tree.branches, _visible_children(tree), tree.best_path())
+    """Steps down, the paths that were kept across."""
+    fill = partial(fill_tree, tree.branches, tree.children(), tree.best_path())
     return Drawing(tuple(tick_label(branch.text) for branch in tree.branches), fill, 120)
+
+
+@page_of.register
+def tree_page(tree: SearchTree, title: str) -> str:
+    """A page on which the search is replayed and what was dropped can be unfolded."""
+    view = f'<p><b>{html.escape(tree.summary)}</b></p>\n<div id="view"></div>'
+    parts = [view, embed_json("tree", tree.as_dict()["branches"]), text_details(tree)]
+    return page(title, parts, script=bundle("elements.js", "written.js", "beam.js") + SHOW)
 
 
 def _branch_label(branch: Branch) -> str:
     return f"{MARKS[branch.fate]}{terminal_label(branch.text)} {branch.total:.2f}"
-
-
-def _visible_children(tree: SearchTree) -> dict[int, list[Branch]]:
-    """The children that a picture has room for."""
-    return {
-        number: [b for b in below if b.fate != "pruned"]
-        + [b for b in below if b.fate == "pruned"][:MOST_PRUNED]
-        for number, below in tree.children().items()
-    }

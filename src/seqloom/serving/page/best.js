@@ -13,4 +13,4 @@ function best(output) {
   return element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows));
 }
 
-export default { name: "best", title: "Best outputs", fits: ({ search }) => Boolean(search), draw: ({ whole }) => best(whole) };
+export default { name: "best", title: "Best outputs", fits: ({ search }) => Boolean(search), draw: async ({ whole }) => best(whole) };

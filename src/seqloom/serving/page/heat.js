@@ -1,7 +1,7 @@
 // A heat map of weights: words of the input across, of the output down; names stay in view while it is scrolled.
 
 import { attends, attentionMap } from "./attention.js";
-import { drawn, element, facts, measure, percent, without } from "./elements.js";
+import { drawn, element, measure, percent } from "./elements.js";
 import { isRightToLeft } from "./written.js";
 
 const [SMALLEST, LARGEST] = [15, 28]; // pixels of a cell
@@ -91,7 +91,8 @@ function zoomed(shown) {
 }
 
 export default { name: "heat", title: "Heat map", fits: attends,
-  draw: (shown) => {
-    const map = attentionMap(shown);
-    return map ? element("div", {}, zoomed(shown), heat(map, shown.width)) : without();
+  draw: async (shown) => {
+    const map = await attentionMap(shown);
+    map.controls.append(zoomed(shown));
+    return element("div", {}, map.controls, heat(map, shown.width));
   } };

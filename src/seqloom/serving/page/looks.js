@@ -66,6 +66,6 @@ function listened(output) {
 }
 
 export const inPictures = { name: "looked", title: "Where it looked", fits: ({ search, source }) => Boolean(search) && source.kind === "picture",
-  draw: ({ output, model }) => looked(output, model.source) };
+  draw: async ({ output, model }) => looked(output, model.source) };
 export const inSound = { name: "listened", title: "Where it listened", fits: ({ search, source }) => Boolean(search) && source.kind === "sound",
-  draw: ({ output }) => listened(output) };
+  draw: async ({ output }) => listened(output) };

@@ -1,10 +1,12 @@
 // The panel with the views of an output: a tab for each that fits the model, and a chooser of sentences where it was split.
 
+import { Away } from "./api.js";
 import { chooser, element, facts } from "./elements.js";
 import { letters, pieceOf, pieces, plain } from "./written.js";
 import { VIEWS } from "./views.js";
 
 const at = (id) => document.getElementById(id);
+const PATIENCE = 250; // milliseconds, after which the panel says that something is computed
 const GLANCE = 40; // characters of a sentence in the chooser
 let name = "threads";
 let shown = null; // what the views are of
@@ -56,20 +58,27 @@ function choose(wanted) {
   chosen(name);
 }
 
+// Controls keep the focus when the view is drawn anew.
+const controls = () => [...at("view").querySelectorAll("select, button, input")];
+const place = (control) => controls().indexOf(control);
+
 // Draws the chosen view of what is shown; one that comes late does not take the place of a later one.
 export async function draw() {
   const view = shown && open(shown.model).find((each) => each.name === name);
   if (!view) return;
   const own = { ...shown, output: pieceOf(shown.whole, shown.piece), width: at("view").clientWidth, redraw: draw };
   const turn = shown.turn = {};
+  own.isCurrent = () => shown?.turn === turn;
   try {
-    const made = view.draw(own);
-    if (made instanceof Promise) at("view").replaceChildren(facts("Computing …"));
-    const drawing = await made;
-    if (shown?.turn === turn) at("view").replaceChildren(drawing);
+    const late = setTimeout(() => own.isCurrent() && at("view").replaceChildren(facts("Computing …")), PATIENCE);
+    const drawing = await view.draw(own).finally(() => clearTimeout(late));
+    if (!own.isCurrent()) return;
+    const focus = at("view").contains(document.activeElement) ? place(document.activeElement) : -1;
+    at("view").replaceChildren(drawing);
+    controls()[focus]?.focus();
   } catch (error) {
-    if (shown?.turn === turn) at("view").replaceChildren();
-    told(error.message, true);
+    if (own.isCurrent()) at("view").replaceChildren(facts(error.message));
+    if (error instanceof Away) told(error.message, true);
   }
 }
 

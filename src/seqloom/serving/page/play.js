@@ -122,7 +122,7 @@ function showOutput(output, seconds) {
   const writes = Boolean(model().search);
   const fills = model().target.kind === "blanks";
   for (const id of ["text", "scale"]) at(id).hidden = !writes && !fills;
-  at("view").hidden = at("views").hidden = !writes;
+  at("view").hidden = at("views").hidden = !at("views").childElementCount;
   if (writes) answered(output.text);
   if (fills) showGaps(output.tokens);
   else if (!writes) at("judged").replaceChildren(judged(output));

@@ -1,7 +1,7 @@
 // Threads between an input and its output, as wide as the weights: side by side lines where they fit, else two columns.
 
 import { attends, attentionMap } from "./attention.js";
-import { drawn, measure, rove, without } from "./elements.js";
+import { drawn, element, measure, rove } from "./elements.js";
 import { isRightToLeft } from "./written.js";
 
 const ROOM = 12; // pixels between words
@@ -87,4 +87,7 @@ export function threads(map, room) {
 }
 
 export default { name: "threads", title: "Threads", fits: attends,
-  draw: (shown) => { const map = attentionMap(shown); return map ? threads(map, shown.width) : without(); } };
+  draw: async (shown) => {
+    const map = await attentionMap(shown);
+    return element("div", {}, map.controls, threads(map, shown.width));
+  } };

@@ -1,6 +1,6 @@
 // The views of an output, in the order of their tabs. A view is one file: its name, its title, the models that it fits, and
 // a function that draws what is shown (`output`, the part of it that is looked at, `whole`, `input`, `model`, `asked`,
-// `piece`, `width`, and `redraw`) as an element, or as the promise of one.
+// `piece`, `width`, and `redraw`) as the promise of an element.
 
 import best from "./best.js";
 import heat from "./heat.js";
