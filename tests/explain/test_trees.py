@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from seqloom.drawing.trees import layout_tree
-from seqloom.drawing.views import text_of, write
+from seqloom.explain import text_of, write
 from seqloom.errors import DataError
 from seqloom.explanations.trees import BeamTree, SearchOutcome, beam_tree
 from seqloom.prediction import Branch

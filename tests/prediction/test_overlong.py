@@ -50,11 +50,9 @@ def test_pieces_are_predicted_as_if_given_one_by_one(model: TextPredictor) -> No
     assert joined.text == "".join(map(str.__add__, texts(alone), spaces))
     assert joined.pieces == joined.as_dict()["pieces"] == len(pieces)
     starts = [(0, 0), *joined.piece_ends[:-1]]
-    for one, (source, token), (source_end, end) in zip(
-        alone, starts, joined.piece_ends, strict=True
-    ):
-        assert joined.source[source:source_end] == one.source
-        assert [each.text for each in joined.tokens[token:end]] == [e.text for e in one.tokens]
+    for one, (first, begin), (last, end) in zip(alone, starts, joined.piece_ends, strict=True):
+        assert joined.source[first:last] == one.source
+        assert [each.text for each in joined.tokens[begin:end]] == [e.text for e in one.tokens]
     assert not joined.truncated
     assert joined.score == pytest.approx(sum(each.score for each in alone))
     assert joined.score == pytest.approx(sum(each.log_probability for each in joined.tokens))

@@ -1,6 +1,7 @@
 """What HTTP shows of an output is what `look` computes for it (S8, S9)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,10 +28,10 @@ def server_(models: dict[str, Predictor]) -> Iterator[Served]:
         yield server
 
 
-def look(server: Served, **asked: object) -> dict[str, object]:
+def look(server: Served, **asked: Any) -> dict[str, Any]:
     answer = server.ask("POST", "/v1/look", {"input": "cab", **asked})
     assert answer.status == 200, answer.body
-    found: dict[str, object] = answer.json["look"]
+    found: dict[str, Any] = answer.json["look"]
     return found
 
 
@@ -48,7 +49,7 @@ def test_every_layer_and_head(server: Served, models: dict[str, Predictor], kind
         found = look(server, **asked, **more)
         np.testing.assert_allclose(found["weights"], weights, atol=1e-6)
         assert (found["rows"], found["columns"]) == (list(layer.rows), list(layer.columns))
-    assert {each["of"] for each in found["choices"]} == {"cross", "encoder", "decoder"}  # type: ignore[attr-defined]
+    assert {each["of"] for each in found["choices"]} == {"cross", "encoder", "decoder"}
 
 
 @pytest.mark.parametrize("method", ["gradient", "integrated", "erasure"])
@@ -85,12 +86,13 @@ def test_the_output_is_the_models_own_unless_one_is_given(
         ({"of": "left"}, 422, "choose cross, encoder, decoder"),
         ({"model": "nobody"}, 404, "there is none of that name"),
         ({"input": ""}, 422, "blank"),
+        ({"model": "mood", "tokens": ["a"]}, 422, "writes no text"),
         ({"input": {"base64": "AA=="}}, 422, "is not a text"),
         ({"show": "tree"}, 422, "show"),
     ],
 )
 def test_what_cannot_be_seen(
-    server: Served, asked: dict[str, object], status: int, words: str
+    server: Served, asked: dict[str, Any], status: int, words: str
 ) -> None:
     answer = server.ask("POST", "/v1/look", {"input": "cab", **asked})
     assert answer.status == status

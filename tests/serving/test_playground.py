@@ -12,6 +12,7 @@ from seqloom.fields import TextField
 from seqloom.prediction import TextPredictor
 from tests.prediction.untrained import untrained
 from tests.serving.browsing import Page, until
+from tests.serving.kinds import made
 from tests.serving.support import Served, serving
 
 pytestmark = pytest.mark.faults
@@ -70,16 +71,68 @@ def test_going_on_from_another_token(open_page: tuple[Any, Served]) -> None:
     assert page.tokens[1].strip() == others[number].strip()
 
 
-def test_searches_and_models_side_by_side(open_page: tuple[Any, Served]) -> None:
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_searches_and_models_side_by_side(
+    open_page: tuple[Any, Served], width: int, height: int
+) -> None:
+    """A column for each, with its output, its attention and its time; below them the outputs word
+    by word, and the log-probability that each model gives to each."""
     browser, served = open_page
     page = Page(browser, served)
-    page.write("cab")
-    page.one("#compare").click()
-    until(lambda: len(page.all("#comparison tbody tr")) == 5)
-    page.one("#others-too").click()
-    until(lambda: len(page.all("#comparison tbody tr")) == 2)
-    names = [each.text for each in page.all("#comparison tbody td:first-child")]
-    assert names == ["first", "second"]
+    with page.on_screen(width, height):
+        page.write("cab")
+        page.one("#compare").click()
+        until(lambda: page.all("#comparison[data-state=done]"))
+        assert len(page.all("#comparison .column")) == 5
+        assert all("ms" in each.text for each in page.all("#comparison .column"))
+        page.one("#others-too").click()
+        until(lambda: len(page.all("#comparison .column")) == 2)
+        until(lambda: page.all("#comparison[data-state=done]"))
+        names = [each.text for each in page.all("#comparison h3")]
+        assert names == ["first", "second"]
+        said = {
+            name: served.predict("cab", model=name, attention=True).json["outputs"][0]
+            for name in names
+        }
+        shown = [each.get_property("textContent") for each in page.all("#comparison .said")]
+        assert shown == [each["text"] for each in said.values()]
+        cells = [len(each.find_elements("css selector", ".cell")) for each in page.all(".column")]
+        assert cells == [len(each["tokens"]) * len(each["source"]) for each in said.values()]
+        one, other = (
+            [each.text for each in row.find_elements("css selector", "td")]
+            for row in page.all("#comparison .aligned tr")
+        )
+        for row, output in zip((one, other), said.values(), strict=True):
+            assert "".join(word for word in row if word != "\N{EN DASH}") == "".join(
+                output["text"].split()
+            )
+        marked = [
+            "differs" in (each.get_attribute("class") or "")
+            for each in page.all("#comparison .aligned tr:last-child td")
+        ]
+        assert marked == [a != b for a, b in zip(one, other, strict=True)]
+        pairs = [["cab", each["text"]] for each in said.values()]
+        for name, row in zip(names, page.all("#comparison .judged tr")[1:], strict=True):
+            body = {"model": name, "pairs": pairs}
+            scores = served.ask("POST", "/v1/score", body).json["scores"]
+            assert row.text.split()[1:] == [f"{each['score']:.3f}" for each in scores]
+
+
+def test_only_models_that_read_the_same_are_compared(browser: Any) -> None:
+    """One that reads or gives something else is not offered."""
+    models = {"first": untrained(), "second": untrained(seed=2), "mood": made("mood")}
+    with serving(models) as served:
+        page = Page(browser, served)
+        page.write("cab")
+        page.one("#others-too").click()
+        until(lambda: page.all("#comparison[data-state=done]"))
+        offered = [each.text for each in page.all("#comparison .check")]
+        assert offered[-2:] == ["first", "second"]
+        assert not any("mood" in each for each in offered)
+        page.all("#comparison input")[0].click()
+        until(lambda: len(page.all("#comparison .column")) == 3)
+        page.choose("mood")
+        assert not page.one("#others-too").is_displayed()
 
 
 @pytest.mark.parametrize("text", [ATTACK, "\u05e9\u05dc\u05d5\u05dd", "\u4f60\u597d", "ab " * 130])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from seqloom.drawing.views import write
+from seqloom.explain import write
 from seqloom.explanations.trees import beam_tree
 from tests.prediction.untrained import untrained
 from tests.serving.browsing import Page, until

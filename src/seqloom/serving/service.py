@@ -246,7 +246,10 @@ class Service:
             size = len(model.encode_cell(cell))
         said = None
         if request.tokens is not None:
-            ids = self._token_ids(job.model, model, request.tokens, "tokens")
+            writer = model.as_text_predictor()
+            if writer is None:
+                raise ConfigError("tokens: this model writes no text", remedy="leave them out")
+            ids = self._token_ids(job.model, writer, request.tokens, "tokens")
             said = Output("", 0.0, 0.0, (), "end", ids=tuple(ids))
         cost = look_cost(request, size)
         self._check_reading("input", cost, "look at a shorter input")
@@ -304,7 +307,7 @@ class Service:
         )
 
     def _token_ids(
-        self, name: str, model: Predictor, tokens: Sequence[str], place: str
+        self, name: str, model: TextPredictor, tokens: Sequence[str], place: str
     ) -> list[int]:
         """Tokens of a model by their numbers; ConfigError where it has no such token."""
         if name not in self._names:

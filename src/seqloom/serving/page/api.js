@@ -27,6 +27,7 @@ export const searches = async () => (await ask("/v1/searches")).json();
 export const ready = async () => (await ask("/ready")).json();
 export const predict = async (body, signal) => (await ask("/v1/predict", posted(body, signal))).json();
 
+export const score = async (body, signal) => (await ask("/v1/score", posted(body, signal))).json();
 export const look = async (body, signal) => (await ask("/v1/look", posted(body, signal))).json();
 
 export async function stream(body, signal, heard) {

@@ -54,6 +54,15 @@ async function weights(shown) {
     weights: found.weights.map((row) => row.slice(first, last)), choices: [], tells: found.inputs.length > 0 && found.source.length > 0, model };
 }
 
+// An output's own attention to its input, by word where tokens are smaller; null where it has none.
+export function outputMap(shown) {
+  const { output, input } = shown;
+  if (!output.attention) return null;
+  let [rows, columns] = [outputUnits(output), sourceUnits(output, input)];
+  if (level(shown, rows, columns) === "words") [rows, columns] = [joinWords(rows, output.text), joinWords(columns, plain(input))];
+  return { rows, columns, weights: pooled(output.attention, rows, columns), rowText: output.text, columnText: plain(input) };
+}
+
 // Rows and columns with their labels, and the weights between them.
 export async function attentionMap(shown) {
   const found = await weights(shown);

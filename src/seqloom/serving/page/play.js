@@ -1,25 +1,27 @@
 // The playground: asks, shows, and lets one go on from any token.
 
-import { Away, listing, predict, ready, searches, stream } from "./api.js";
+import { Away, listing, ready, searches, stream } from "./api.js";
 import { begin as beginInputs, columns, fileName, fill, fit, given, isThere, isTyped, plainText } from "./inputs.js";
+import { alike, beginComparison, compareModels, compareSearches } from "./compare.js";
 import { bars, forecast, parted, tagged } from "./judged.js";
 import { beginSearches, chosenSearch, describeSearch, fitSearch, outputs, setOption } from "./searches.js";
 import { asCurl, asPython } from "./snippets.js";
 import { answered, forget, speak, takeBack } from "./thread.js";
 import { closeOthers, showOthers, tokenButton, tokenButtons } from "./tokens.js";
-import { chance, element, heading, percent, rove } from "./elements.js";
+import { element, rove } from "./elements.js";
 import { beginMarks, clearMarks, mark } from "./marks.js";
 import { beginViews, chosenView, fitViews, setView, showViews } from "./panel.js";
 import { shown } from "./written.js";
 import { address, keepVisit, linked, remembered, restore } from "./visit.js";
 
 const at = (id) => document.getElementById(id);
+const NOTHING = "Give the model something to read first.";
 const PAUSE = 350; // milliseconds without a key, after which what is typed is written for
 const state = { models: [], limits: {}, needsToken: false, asked: null, file: null, output: null,
   begun: [], choices: [], running: null, last: null, typed: null, examples: [] };
 
 const model = () => state.models.find((each) => each.name === at("model").value);
-const splits = () => model()?.source.splits && model().source.kind !== "none" && typeof given() === "string";
+const splits = (each) => each?.source.splits && each.source.kind !== "none" && typeof given() === "string";
 const talks = () => model()?.source.kind === "turns";
 
 function request(chosen = chosenSearch()) {
@@ -32,7 +34,7 @@ function request(chosen = chosenSearch()) {
     if (state.begun.length) body.prefix_tokens = state.begun;
   }
   if (model()?.target.kind !== "series") body.alternatives = 8;
-  if (splits()) body.overlong = "split";
+  if (splits(model())) body.overlong = "split";
   return body;
 }
 
@@ -150,7 +152,7 @@ function showReference() {
 
 function write(typed = false) {
   clearTimeout(state.typed);
-  if (!isThere()) { say("Give the model something to read first.", true); return undefined; }
+  if (!isThere()) { say(NOTHING, true); return undefined; }
   at("result").hidden = false;
   at("result").dataset.state = "writing";
   at("others").hidden = at("comparison").hidden = true;
@@ -182,47 +184,6 @@ function write(typed = false) {
   });
 }
 
-const SIDE_BY_SIDE = [["greedy", { kind: "greedy" }], ["beam of 5", { kind: "beam", width: 5 }],
-  ["sample", { kind: "sample", temperature: 1, top_p: 0.95, seed: 1 }],
-  ["minimum risk", { kind: "risk", draws: 16 }], ["exact", { kind: "exact", expansions: 1000 }]];
-
-const alike = () => state.models.filter((each) => ["source", "target"].every((side) => each[side].kind === model()?.[side].kind));
-
-function summary(output) {
-  if (output.forecast) return forecast(output.forecast, columns(), at("ask").clientWidth / 2);
-  const [only] = output.tokens.length === 1 ? output.tokens : [];
-  return element("span", { dir: "auto", textContent: only ? `${output.text} (${percent(chance(only))})` : output.text });
-}
-
-function sideBySide(asked) {
-  if (!isThere()) { say("Give the model something to read first.", true); return undefined; }
-  return during(async (signal) => {
-    const head = heading(["model", "search", "output"], ["log-probability", "ms"]);
-    const body = element("tbody");
-    at("comparison").replaceChildren(element("table", {}, element("thead", {}, head), body));
-    at("comparison").hidden = false;
-    for (const [name, title, chosen] of asked) {
-      const began = performance.now();
-      const sent = { model: name, inputs: [given()], ...(chosen ? { search: chosen } : {}) };
-      let cells;
-      try {
-        const [output] = (await predict(sent, signal)).outputs;
-        cells = [summary(output), output.score?.toFixed(3) ?? "–", (performance.now() - began).toFixed(0)];
-      } catch (error) {
-        if (error.name === "AbortError" || error instanceof Away) throw error;
-        cells = [error.message, "–", "–"];
-      }
-      const [found, score, time] = cells;
-      body.append(element("tr", {},
-        element("td", { textContent: name }), element("td", { textContent: title }), element("td", {}, found),
-        element("td", { className: "number", textContent: score }), element("td", { className: "number", textContent: time })));
-    }
-  });
-}
-
-const compareSearches = () => sideBySide(SIDE_BY_SIDE.map(([title, chosen]) => [model().name, title, chosen]));
-const compareModels = () => sideBySide(alike().map((each) => [each.name, each.search ? "its own" : "judgement"]));
-
 function bringBack(known) {
   const { begun, view } = restore(known, fitModel, fitOptions);
   state.begun = begun;
@@ -240,7 +201,7 @@ function fitOptions() {
   fitSearch();
   at("settings").hidden = at("compare").hidden = !model()?.search;
   at("chosen").textContent = describeSearch();
-  at("others-too").hidden = alike().length < 2;
+  at("others-too").hidden = alike(state.models, model()).length < 2;
 }
 
 function fitModel() {
@@ -351,8 +312,9 @@ function begin() {
   beginInputs(say, anew);
   at("stop").addEventListener("click", () => state.running?.abort());
   at("clear").addEventListener("click", beginAnew);
-  at("compare").addEventListener("click", compareSearches);
-  at("others-too").addEventListener("click", compareModels);
+  for (const [id, compare] of [["compare", compareSearches], ["others-too", compareModels]]) {
+    at(id).addEventListener("click", () => (isThere() ? compare() : say(NOTHING, true)));
+  }
   at("kind").addEventListener("change", fitOptions);
   at("options").addEventListener("input", () => { at("chosen").textContent = describeSearch(); });
   at("model").addEventListener("change", chooseModel);
@@ -360,6 +322,7 @@ function begin() {
   document.addEventListener("keydown", escape);
   at("copy").addEventListener("click", () => copy(state.output.text));
   at("undo").addEventListener("click", undoChoice);
+  beginComparison({ models: () => state.models, model, given, during, splits, chart: (found, room) => forecast(found, columns(), room) });
   beginViews(say, linkView, markInput);
   beginMarks();
   at("link").addEventListener("click", () => copy(location.href));
