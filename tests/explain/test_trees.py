@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from seqloom.drawing.trees import layout_tree
-from seqloom.explain import text_of, write
 from seqloom.errors import DataError
+from seqloom.explain import text_of, write
 from seqloom.explanations.trees import BeamTree, SearchOutcome, beam_tree
 from seqloom.prediction import Branch
 from tests.explain.pictures import texts
