@@ -1,16 +1,21 @@
 """What HTTP shows of an output is what `look` computes for it (S8, S9)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import seqloom
 from seqloom.explanations.attention import attention_of
 from seqloom.explanations.attribution import compute_attribution
+from seqloom.explanations.prediction_steps import explain_steps
+from seqloom.explanations.switches import HeadSwitch, switch_off
 from seqloom.prediction import Predictor, TextPredictor
 from seqloom.tasks import explain_output
 from tests.prediction.untrained import untrained
+from tests.runs.finished import make_run
 from tests.serving.kinds import made
 from tests.serving.support import Served, serving
 
@@ -109,3 +114,56 @@ def test_looks_are_bounded(models: dict[str, Predictor]) -> None:
         assert "work" in refused.error
         counts = server.outcomes()
         assert counts["received"] == counts["accepted"] + counts["refused"] == 2
+
+
+@pytest.mark.parametrize("name", ["first", "lstm"])
+def test_each_step(server: Served, models: dict[str, Predictor], name: str) -> None:
+    """The steps are those of `look --show steps`, with the cells of a unit or the layers."""
+    model = models[name]
+    found = look(server, model=name, tokens=TOKENS, show="steps")
+    steps = explain_steps(model, explain_output(model, "cab", "ab"))
+    assert [each["wrote"] for each in found["steps"]] == TOKENS
+    assert [each["log_probability"] for each in found["steps"]] == pytest.approx(
+        [each.log_probability for each in steps.steps]
+    )
+    if name == "first":
+        assert (found["units"], found["unit"]) == ([], None)
+        assert np.shape(found["norms"]["decoder"]) == (1, 3)
+        assert len(found["guesses"][0]) == 3
+    else:
+        assert found["guesses"] == []
+        at = "encoder layer 1 backward"
+        unit = look(server, model=name, tokens=TOKENS, show="steps", at=at)["unit"]
+        assert unit["symbols"] == ["<end>", "b", "a", "c"]
+        assert np.shape(unit["states"]["cell"]) == (4, 6)
+
+
+def test_what_follows_when_a_part_is_off(server: Served, models: dict[str, Predictor]) -> None:
+    """The output of the changed model, while the served one stays as it is."""
+    before = server.predict("cab").json["outputs"]
+    off = [{"of": "cross", "layer": 1, "head": 1}, {"of": "cross", "layer": 1, "head": 2}]
+    found = look(server, show="steps", off=off)
+    model = models["first"]
+    assert isinstance(model, TextPredictor)
+    network = switch_off(model.network, [HeadSwitch("cross", 1, n) for n in (1, 2)])
+    (other,) = replace(model, network=network, engine=None).predict(["cab"])
+    assert found["follows"]["text"] == other.text
+    assert server.predict("cab").json["outputs"] == before
+    refused = server.ask("POST", "/v1/look", {"input": "a", "show": "steps", "off": [{"head": 9}]})
+    assert "there is no head 9" in refused.error
+
+
+def test_held_out_inputs_that_drive_a_cell(
+    tmp_path_factory: pytest.TempPathFactory, server: Served
+) -> None:
+    run = seqloom.load(make_run(tmp_path_factory.mktemp("unit"), "lstm"))
+    with serving({"run": run}) as served:
+        found = look(served, show="unit", at="decoder layer 1 forward", cell=1)
+        again = look(served, show="unit", at="decoder layer 1 forward", cell=1)
+        values = [each["value"] for each in found["highest"]]
+        assert values == sorted(values, reverse=True)
+        assert found == again
+        assert found["items"] >= len(found["highest"]) == len(found["lowest"])
+    answer = server.ask("POST", "/v1/look", {"input": "a", "show": "unit", "model": "lstm"})
+    assert answer.status == 422
+    assert "no held-out rows" in answer.error

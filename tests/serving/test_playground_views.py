@@ -219,3 +219,100 @@ def test_a_page_of_look_has_the_same_tree(browser: Any, served: Served, tmp_path
     shown = browser.find_elements("css selector", "#view .node")
     assert len(shown) == sum(each.fate != "pruned" for each in tree.branches)
     assert [line for line in browser.get_log("browser") if "tree.html" in line["message"]] == []
+
+
+def step_to(page: Page, place: int) -> None:
+    """Move the slider of the model's steps, as its arrow keys do."""
+    slider = page.one("#view input[type=range]")
+    slider.send_keys("\ue011")
+    slider.send_keys(RIGHT * place) if place else None
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_a_recurrent_model_step_by_step(
+    browser: Any, served: Served, width: int, height: int
+) -> None:
+    """A square for each cell of the state and of the gates, as deep as its value; the line of each
+    step says what is read and written."""
+    page = Page(browser, served)
+    with page.on_screen(width, height):
+        page.choose("lstm")
+        page.write("cab")
+        page.view("steps")
+        until(lambda: page.all("#view .grid"))
+        (output,) = served.predict("cab", model="lstm").json["outputs"]
+        tokens = [each["text"] for each in output["tokens"]]
+        at = "decoder layer 1 forward"
+        body = {"model": "lstm", "input": "cab", "tokens": tokens, "show": "steps", "at": at}
+        found = served.ask("POST", "/v1/look", body).json["look"]
+        tables = {**found["unit"]["states"], **found["unit"]["gates"]}
+        assert len(page.all("#view .grid")) == len(tables) == 5
+        for place in (0, 2):
+            step_to(page, place)
+            assert f"Step {place + 1} of {len(tokens)}" in page.one("#view output").text
+            shown = browser.execute_script(
+                "return [...document.querySelectorAll('#view .grid')].map((grid) => "
+                "[...grid.children].map((each) => Number(each.getAttribute('fill-opacity'))"
+                " * (each.classList.contains('against') ? -1 : 1)))"
+            )
+            for squares, (name, table) in zip(shown, tables.items(), strict=True):
+                most = (
+                    1
+                    if name in found["unit"]["gates"]
+                    else max(abs(value) for row in table for value in row)
+                )
+                wanted = [abs(value) / most for value in table[place]]
+                assert [abs(each) for each in squares] == pytest.approx(
+                    [0.05 + 0.95 * value for value in wanted], abs=2e-3
+                )
+        best = found["steps"][2]["best"][0]
+        assert f"{100 * 2.718281828 ** best['log_probability']:.0f} %" in page.one("#view").text
+
+
+def test_a_transformer_step_by_step(browser: Any, served: Served) -> None:
+    """The guess of each layer at each step, the norm of its stream, and a head switched off."""
+    page = Page(browser, served)
+    page.write("cab")
+    page.view("steps")
+    until(lambda: page.all("#view .lens"))
+    (output,) = served.predict("cab").json["outputs"]
+    tokens = [each["text"] for each in output["tokens"]]
+    body: dict[str, Any] = {"input": "cab", "tokens": tokens, "show": "steps"}
+    found = served.ask("POST", "/v1/look", body).json["look"]
+    guesses = [each.text for each in page.all("#view .lens td[title]")]
+    assert len(guesses) == len(tokens)
+    assert f"{found['norms']['decoder'][0][0]:.2f}" in page.one("#view .norms").text
+    button = next(each for each in page.all(".switches button") if each.text == "head 1")
+    button.click()
+    until(lambda: page.all("#view .follows"))
+    body["off"] = [{"of": "cross", "layer": 1, "head": 1}]
+    follows = served.ask("POST", "/v1/look", body).json["look"]["follows"]["text"]
+    assert page.one("#view .follows").text.split() == follows.split()
+    next(each for each in page.all(".switches button") if each.text.endswith("×")).click()
+    until(lambda: not page.all("#view .follows"))
+
+
+def test_a_word_is_changed_and_an_output_forced(browser: Any, served: Served) -> None:
+    page = Page(browser, served)
+    page.choose("lstm")
+    page.write("cab")
+    page.view("steps")
+    until(lambda: page.all("#view .grid"))
+    step_to(page, 0)
+    choices = page.all("#view button.other")
+    wanted = choices[1].text.splitlines()[0]
+    browser.execute_script("document.getElementById('result').dataset.state = ''")
+    choices[1].click()
+    page.wait()
+    assert page.tokens[0].strip() == wanted.strip("␣")
+    pick(page, "Part", "encoder layer 1 forward")
+    step_to(page, 1)
+    until(lambda: "reads a" in page.one("#view output").text)
+    field = page.one("#view form input")
+    field.clear()
+    field.send_keys("b")
+    browser.execute_script("document.getElementById('result').dataset.state = ''")
+    page.one("#view form button").click()
+    page.wait()
+    assert page.one("#source").get_property("value") == "cbb"
+    pick(page, "Part", "decoder layer 1 forward")

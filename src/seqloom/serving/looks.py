@@ -1,23 +1,54 @@
 """What can be seen of an output over HTTP: the values that `seqloom look` shows."""
 
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from seqloom.config import ServingConfig
+from seqloom.errors import ConfigError
 from seqloom.explanations.attention import Attentions, attention_of
 from seqloom.explanations.attribution import attribute
-from seqloom.explanations.explained_output import ExplainedOutput
+from seqloom.explanations.explained_output import ExplainedOutput, ExplainedText
 from seqloom.explanations.plain_values import round_values
+from seqloom.explanations.prediction_steps import explain_steps
+from seqloom.explanations.step_tables import layer_guesses, residual_norms, unit_table
+from seqloom.explanations.switches import GateSwitch, HeadSwitch, switch_off
+from seqloom.explanations.tracing import trace_output
+from seqloom.explanations.unit_search import UnitStates, collect_states
 from seqloom.prediction import Predictor
 from seqloom.serving.inputs import Input, StrictModel
 from seqloom.serving.requests import check_inputs, check_limit
+from seqloom.tasks import held_out_traces, own_output
 
-__all__ = ["LOOKS", "LookRequest", "look_cost"]
+__all__ = ["LookRequest", "Looks", "look_cost"]
 
 LONGEST_INTEGRAL = 256  # points at which gradients are integrated, at most
+HELD_OUT = 100  # rows that are searched for what drives a cell, ...
+HELD_OUT_COST = 3_000  # ... and the positions that this reads, about
+KEPT_STATES = 8  # units whose states for these rows are kept
+MOST_SWITCHES = 64
 Number = Annotated[int, Field(ge=1, le=10_000)]
+
+
+class Switch(StrictModel):
+    """A part that is switched off: a head, or a gate of a recurrent unit or of one of its cells."""
+
+    of: str | None = Field(None, description="of a head: cross, encoder or decoder")
+    layer: Number = Field(1, description="of a head")
+    head: Number | None = None
+    at: str = Field("", description="of a gate: the unit, as steps name it")
+    gate: str = ""
+    cell: Annotated[int, Field(ge=0, le=100_000)] | None = Field(
+        None, description="of a gate: one cell, counted from 0; all if absent"
+    )
+
+    def part(self) -> HeadSwitch | GateSwitch:
+        """The part that is meant."""
+        if self.head is not None:
+            return HeadSwitch(self.of or "cross", self.layer, self.head)
+        return GateSwitch(self.at, self.gate, self.cell)
 
 
 class LookRequest(StrictModel):
@@ -35,7 +66,9 @@ class LookRequest(StrictModel):
         None,
         description="the output, in tokens as answers name them; the model's own if absent",
     )
-    show: Literal["attention", "attribution"] = Field("attention", description="what is seen")
+    show: Literal["attention", "attribution", "steps", "unit"] = Field(
+        "attention", description="what is seen"
+    )
     of: str | None = Field(
         None, description="attention: cross, encoder or decoder; the first of these if absent"
     )
@@ -44,6 +77,17 @@ class LookRequest(StrictModel):
     pool: Literal["mean", "max"] = Field("mean", description="what is made of all heads")
     method: Literal["gradient", "integrated", "erasure"] = Field(
         "gradient", description="how an attribution is computed"
+    )
+    at: str | None = Field(
+        None,
+        description="steps and unit: the recurrent unit, as steps name it; the first if absent",
+    )
+    table: str = Field("hidden", description="unit: a tensor of its state, or a gate")
+    cell: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        0, description="unit: the cell, counted from 0, whose held-out inputs are looked for"
+    )
+    off: list[Switch] = Field(
+        [], description="steps: heads and gates that are switched off", max_length=MOST_SWITCHES
     )
 
     def check_sizes(self, limits: ServingConfig) -> None:
@@ -56,6 +100,8 @@ class LookRequest(StrictModel):
 def look_cost(request: LookRequest, characters: int) -> int:
     """Positions that are read for it, at most."""
     length = characters + len(request.tokens or "") + 1
+    if request.show == "unit":
+        return HELD_OUT_COST
     if request.show != "attribution":
         return length
     passes = {"gradient": 1, "integrated": LONGEST_INTEGRAL, "erasure": length}
@@ -105,8 +151,71 @@ def _attribution(
     }
 
 
+def _steps(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> dict[str, Any]:
+    """Each step: what was read and written, the likeliest tokens, the state of one recurrent unit,
+    and what each layer of blocks would say; with parts switched off, also what then follows."""
+    changed = model
+    if wanted.off:
+        parts = [each.part() for each in wanted.off]
+        changed = replace(model, network=switch_off(model.network, parts))
+        if (writer := changed.as_text_predictor()) is not None:
+            changed = replace(writer, engine=None)
+    units = trace_output(changed.network, explained).unit_traces
+    places = [str(each.location) for each in units]
+    at = wanted.at or (places[0] if places else None)
+    if at is not None and at not in places:
+        raise ConfigError(f"there is no recurrent unit at {at}", place="at")
+    writer = changed.as_text_predictor()
+    guesses = []
+    if writer is not None and isinstance(explained, ExplainedText):
+        guesses = [[asdict(each) for each in row] for row in layer_guesses(writer, explained)]
+    norms = residual_norms(changed.network, explained)
+    return {
+        **explain_steps(changed, explained).as_dict(),
+        "units": [
+            {
+                "at": str(each.location),
+                "gates": list(each.unit.gate_names),
+                "cells": each.unit.width,
+            }
+            for each in units
+        ],
+        "unit": None if at is None else unit_table(units[places.index(at)]).as_dict(),
+        "norms": {side: round_values(table) for side, table in norms.items()},
+        "guesses": guesses,
+        "follows": own_output(changed, explained) if wanted.off else None,
+    }
+
+
 LOOKS: dict[str, Callable[[Predictor, ExplainedOutput, LookRequest], dict[str, Any]]] = {
     "attention": _attention,
     "attribution": _attribution,
+    "steps": _steps,
 }
-"""What computes each kind that a request may show."""
+"""What computes each kind of look at an output."""
+
+
+class Looks:
+    """What requests look at; the states of held-out rows are kept for the next request."""
+
+    def __init__(self) -> None:
+        self._states: dict[tuple[str, str], UnitStates] = {}
+
+    def see(
+        self,
+        name: str,
+        model: Predictor,
+        explain: Callable[[], ExplainedOutput],
+        wanted: LookRequest,
+    ) -> dict[str, Any]:
+        """What a request is to show of a model of this name."""
+        if wanted.show != "unit":
+            return LOOKS[wanted.show](model, explain(), wanted)
+        key = name, wanted.at or "encoder layer 1 forward"
+        found = self._states.pop(key, None)
+        if found is None:
+            found = collect_states(held_out_traces(model, HELD_OUT), key[1])
+        self._states[key] = found
+        if len(self._states) > KEPT_STATES:
+            del self._states[next(iter(self._states))]
+        return found.driven_most(wanted.table, wanted.cell)

@@ -38,7 +38,7 @@ from seqloom.serving.inputs import (
     uploads,
 )
 from seqloom.serving.jobs import Event, Job, RenderedOutput, Ticket
-from seqloom.serving.looks import LOOKS, LookRequest, look_cost
+from seqloom.serving.looks import LookRequest, Looks, look_cost
 from seqloom.serving.metrics import Metrics, RequestRecord
 from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, describe_searches
@@ -78,6 +78,7 @@ class Service:
         )
         self.ready = False
         self._names: dict[str, dict[str, int]] = {}  # of tokens, by model, once they are needed
+        self._looks = Looks()
         self._opening = asyncio.Lock()  # one file at a time, whatever it is blown up to
 
     def start(self) -> None:
@@ -255,7 +256,8 @@ class Service:
         self._check_reading("input", cost, "look at a shorter input")
 
         def work() -> list[RenderedOutput]:
-            seen = LOOKS[request.show](model, explain_output(model, cell, said), request)
+            explain = partial(explain_output, model, cell, said)
+            seen = self._looks.see(job.model, model, explain, request)
             return [RenderedOutput.of_plain(seen)]
 
         return Ticket(job, work=work, cost=max(1, cost))

@@ -3,7 +3,7 @@
 from seqloom.tasks.blanks import BLANKS
 from seqloom.tasks.evaluation import Evaluation, EvaluationResult
 from seqloom.tasks.head_task import HeadTask
-from seqloom.tasks.introduction import Introduction, introduce
+from seqloom.tasks.introduction import Introduction, held_out_traces, introduce, own_output
 from seqloom.tasks.label import LABEL, LabelTask
 from seqloom.tasks.language_model import LANGUAGE_MODEL, explain_text
 from seqloom.tasks.number import NUMBER
@@ -37,8 +37,10 @@ __all__ = [
     "Task",
     "explain_output",
     "explain_text",
+    "held_out_traces",
     "introduce",
     "open_learner",
+    "own_output",
     "task_of",
     "task_of_options",
     "task_of_request",

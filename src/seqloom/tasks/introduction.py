@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from seqloom.data import DataIdentity
-from seqloom.errors import RunError
+from seqloom.errors import ConfigError, RunError
+from seqloom.explanations.explained_output import ExplainedOutput
+from seqloom.explanations.tracing import Trace, trace_output
 from seqloom.prediction import Predictor
+from seqloom.prediction.search_setup import search_from_config
 from seqloom.runs.contents import likely_best_step
 from seqloom.runs.progress import Progress
 from seqloom.store import RunDirectory
@@ -13,7 +16,7 @@ from seqloom.tasks.examples import ExampleInput
 from seqloom.tasks.report_rows import open_held_out
 from seqloom.tasks.task import task_of
 
-__all__ = ["Introduction", "introduce"]
+__all__ = ["Introduction", "held_out_traces", "introduce", "own_output"]
 
 ROWS = 200  # held-out rows that examples are chosen from
 
@@ -49,6 +52,37 @@ def introduce(model: Predictor) -> Introduction:
     except RunError:
         examples = []
     return Introduction(verb, summary, data, result, tuple(examples))
+
+
+def held_out_traces(model: Predictor, most: int) -> list[Trace]:
+    """Everything that a model does while it reads so many held-out rows and their targets;
+    ConfigError where it has none."""
+    if model.training_rows is None:
+        raise ConfigError("this model has no held-out rows here", remedy="serve the run itself")
+    directory = RunDirectory(model.training_rows.parents[1])
+    task = task_of(model.config)
+    found = []
+    for row in open_held_out(directory, model, most=most):
+        if model.is_language_model:
+            explained = task.explain(model, row.target, None)
+        else:
+            explained = task.explain(model, row.source_values, row.target)
+        found.append(trace_output(model.network, explained))
+    return found
+
+
+def own_output(model: Predictor, explained: ExplainedOutput) -> dict[str, Any]:
+    """What a model itself gives for an input that is explained, as plain values for JSON; of a
+    language model, the text that it explains."""
+    if model.is_language_model:
+        return {"text": "", "tokens": []}
+    writer = model.as_text_predictor()
+    if writer is None:
+        (found,) = model.predict_rows([explained.values])
+    else:
+        search = search_from_config(model.config.search, 1)
+        (found,) = writer.predict_rows([explained.values], search=search)
+    return {"text": found.text, "tokens": [token.as_dict() for token in found.tokens]}
 
 
 def _describe_progress(model: Predictor, directory: RunDirectory) -> tuple[str, str]:

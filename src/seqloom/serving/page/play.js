@@ -11,7 +11,7 @@ import { closeOthers, showOthers, tokenButton, tokenButtons } from "./tokens.js"
 import { element, rove } from "./elements.js";
 import { beginMarks, clearMarks, mark } from "./marks.js";
 import { beginViews, chosenView, fitViews, setView, showViews } from "./panel.js";
-import { shown } from "./written.js";
+import { letters, shown } from "./written.js";
 import { address, keepVisit, linked, remembered, restore } from "./visit.js";
 
 const at = (id) => document.getElementById(id);
@@ -105,6 +105,16 @@ function goOnFrom(number, other) {
   write();
 }
 
+// Reads other words in the place of some, and writes anew.
+function editInput({ start, end }, words) {
+  const text = letters(at("source").value);
+  const own = text.slice(start, end).join("");
+  const space = own.slice(0, own.length - own.trimStart().length); // a token may begin with the space before it
+  at("source").value = [...text.slice(0, start), space, words, ...text.slice(end)].join("");
+  [state.begun, state.choices] = [[], []];
+  write();
+}
+
 function undoChoice() {
   state.begun = state.choices.pop() ?? [];
   write();
@@ -140,7 +150,8 @@ function showOutput(output, seconds) {
   at("undo").hidden = !state.begun.length;
   showReference();
   at("result").dataset.state = "done";
-  showViews({ output, model: model(), asked: state.asked, input: state.asked.inputs[0] });
+  showViews({ output, model: model(), asked: state.asked, input: state.asked.inputs[0],
+    force: goOnFrom, edit: editInput });
 }
 
 function showReference() {
