@@ -1,5 +1,6 @@
 """Pictures as files: PNG or SVG by the name's ending, byte-identical for the same picture."""
 
+import html
 import io
 import warnings
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawing", "kind_of", "save", "write_bytes"]
 
+LONGEST_LABEL = 200  # characters of a text alternative
 METADATA = {"png": {"Software": "Seqloom"}, "svg": {"Creator": "Seqloom", "Date": None}}
 
 
@@ -38,6 +40,14 @@ class Drawing:
         """The picture as a part of a page."""
         text = self.render("svg").decode("utf-8")
         return text[text.index("<svg") :]
+
+    def figure(self, words: str) -> str:
+        """The picture on a page with a text alternative; its colours follow a dark page, unless
+        they are those of a medium."""
+        label = html.escape(words[:LONGEST_LABEL], quote=True)
+        picture = self.svg().replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+        kind = "" if self.shows_media else ' class="drawn"'
+        return f'<figure{kind} tabindex="0">{picture}</figure>'
 
     def render(self, kind: str) -> bytes:
         """The bytes of a file of this kind."""

@@ -58,7 +58,7 @@ def page_of(view: View, title: str) -> str:
 @singledispatch
 def fragment_of(view: View) -> str:
     """A view as a part of a page: its picture with the text below it, unless it has its own."""
-    return f"<figure>{drawing_of(view).svg()}</figure>\n{text_details(view)}"
+    return f"{drawing_of(view).figure(text_of(view))}\n{text_details(view)}"
 
 
 def has_drawing(view: View) -> bool:
@@ -68,7 +68,8 @@ def has_drawing(view: View) -> bool:
 
 def text_details(view: View) -> str:
     """The text of a view as a part of a page that can be unfolded."""
-    return f"<details><summary>As text</summary><pre>{html.escape(text_of(view))}</pre></details>"
+    text = html.escape(text_of(view))
+    return f'<details><summary>As text</summary><pre tabindex="0">{text}</pre></details>'
 
 
 def write(view: View, path: Path, *, title: str) -> None:

@@ -13,7 +13,7 @@ from seqloom.drawing.forecast import fill_forecast
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.page import page, section, table
 from seqloom.drawing.results import score_table
-from seqloom.drawing.views import View, drawing_of, fragment_of
+from seqloom.drawing.views import View, drawing_of, fragment_of, text_of
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast
 from seqloom.tasks.evaluation import Breakdown, breakdown_dicts
@@ -90,9 +90,10 @@ class RunReport:
         return page(
             f"{self.run}: a report",
             [
+                *self._headline(),
                 section("Data and run", table((), self.facts)),
                 section("Model", table(("parameters", "part"), self.parts, numbers=(0,))),
-                section("Learning curves", _figure(self._curves())),
+                section("Learning curves", self._curves().figure("Learning curves")),
                 section("Held-out results", self._results()),
                 *(section(each.heading, fragment_of(each.view)) for each in self.breakdowns),
                 *self._examples(),
@@ -101,13 +102,21 @@ class RunReport:
             ],
         )
 
+    def _headline(self) -> list[str]:
+        """The leading score on held-out rows."""
+        if not self.scores:
+            return []
+        words = html.escape(str(self.scores[0]))
+        return [f'<p class="headline"><b>{words}</b> on {self.row_count:,} held-out rows</p>']
+
     def _curves(self) -> Drawing:
         return Drawing((), lambda figure, _: fill_curves(figure, self.curves, self.best))
 
     def _lengths(self) -> str:
         if not self.scale.length:
             return f"<p>All sources have one length; {self.scale.name} does not depend on it.</p>"
-        return _figure(Drawing((), partial(_fill_lengths, self)))
+        words = f"{self.scale.name} of each row against its length"
+        return Drawing((), partial(_fill_lengths, self)).figure(words)
 
     def _results(self) -> str:
         words = f'<p class="faint">{self.row_count:,} rows that were not learnt from.</p>'
@@ -146,13 +155,13 @@ class RunReport:
     def _views_html(self) -> list[str]:
         if not self.views:
             return ["<p>There is nothing of the kind to show.</p>"]
-        return [_figure(drawing_of(each)) for each in self.views]
+        return [drawing_of(each).figure(text_of(each)) for each in self.views]
 
     def _repeat(self) -> list[str]:
         commands = html.escape("\n".join(self.repeat))
         options = table(("option", "value"), self.options)
         return [
-            f"<pre><code>{commands}</code></pre>",
+            f'<pre tabindex="0"><code>{commands}</code></pre>',
             f"<details><summary>All options</summary>{options}</details>",
         ]
 
@@ -172,8 +181,8 @@ class ForecastReport(RunReport):
     def _examples(self) -> list[str]:
         best, worst = self.forecasts[0], self.forecasts[-1]
         return [
-            section("Best example", _figure(_forecast(best))),
-            section("Worst example", _figure(_forecast(worst))),
+            section("Best example", _forecast(best).figure("The forecast with the least error")),
+            section("Worst example", _forecast(worst).figure("The forecast with the most error")),
         ]
 
 
@@ -186,10 +195,6 @@ PAGES: dict[str, type[RunReport]] = {
 
 def _forecast(forecast: Forecast) -> Drawing:
     return Drawing(forecast.columns, lambda figure, _: fill_forecast(figure, forecast))
-
-
-def _figure(drawing: Drawing) -> str:
-    return f"<figure>{drawing.svg()}</figure>"
 
 
 def _fill_lengths(report: RunReport, figure: "Figure", _labels: Sequence[str]) -> None:

@@ -25,7 +25,9 @@ function show() {
   view.replaceChildren();
   const buttons = make(view, 'p');
   for (const [text, move] of [['←', -1], ['→', 1]]) {
-    make(buttons, 'button', text).onclick = () => go(at + move);
+    const button = make(buttons, 'button', text);
+    button.ariaLabel = move < 0 ? 'Step back' : 'Step on';
+    button.onclick = () => go(at + move);
     buttons.append(' ');
   }
   make(buttons, 'span', 'step ' + (at + 1) + ' of ' + data.steps.length + ': reads ').id = 'place';
@@ -37,8 +39,8 @@ function show() {
   data.source.forEach((symbol, i) => {
     const weight = step.attention ? step.attention[i] : 0;
     const node = make(source, 'span', symbol);
-    node.style.background = 'rgba(31, 95, 168, ' + weight + ')';
-    node.style.color = weight > 0.55 ? 'white' : 'inherit';
+    node.style.background = `rgb(var(--heat) / ${weight})`;
+    node.style.color = weight > 0.55 ? 'var(--on-accent)' : 'inherit';
     node.title = weight.toFixed(3);
   });
   const output = make(view, 'div', undefined, 'line output');
