@@ -25,7 +25,8 @@ th, td { padding: .25rem .8rem .25rem 0; unicode-bidi: plaintext; }
 td.number { color: inherit; }
 @media (max-width: 36rem) { td { overflow-wrap: anywhere; min-width: 4.5rem; } }
 td img { max-width: 16rem; max-height: 8rem; image-rendering: pixelated; }
-figure { margin: 1rem 0; overflow-x: auto; } figure svg { max-width: max(100%, 36rem); height: auto; }
+figure { margin: 1rem 0; overflow-x: auto; }
+figure svg { max-width: max(100%, 36rem); height: auto; }
 @media (prefers-color-scheme: dark) { figure.drawn svg { filter: invert(.9) hue-rotate(180deg); } }
 .headline { font-size: 1.25rem; margin: 0 0 1rem; } .headline b { color: var(--accent); }
 figcaption, .faint { color: var(--faint); font-size: .9rem; }
