@@ -40,9 +40,9 @@ function side(shown, names, kind) {
 const SIDES = { cross: ["target", "source"], encoder: ["source", "source"], decoder: ["inputs", "inputs"] };
 
 async function weights(shown) {
-  const { output, model } = shown;
+  const { output } = shown;
   const own = wish.method === "attention" && !wish.of && !wish.layer && wish.head === "mean" && output.attention;
-  if (own) return { weights: output.attention, of: "cross", rows: output.tokens.map((token) => token.text), columns: output.source };
+  if (own) return ownWeights(shown);
   if (wish.method === "attention") {
     const head = Number(wish.head) || null;
     return lookAt(shown, { show: "attention", of: wish.of, layer: wish.layer, head, pool: wish.head === "max" ? "max" : "mean" });
@@ -51,28 +51,30 @@ async function weights(shown) {
   const before = wish.of === "decoder" || !found.source.length;
   const [first, last] = before ? [found.source.length, undefined] : [0, found.source.length];
   return { ...found, signed: true, of: before ? "decoder" : "cross", columns: before ? found.inputs : found.source, sides: ["target", before ? "inputs" : "source"],
-    weights: found.weights.map((row) => row.slice(first, last)), choices: [], tells: found.inputs.length > 0 && found.source.length > 0, model };
+    weights: found.weights.map((row) => row.slice(first, last)), choices: [], tells: found.inputs.length > 0 && found.source.length > 0 };
 }
 
-// An output's own attention to its input, by word where tokens are smaller; null where it has none.
-export function outputMap(shown) {
-  const { output, input } = shown;
-  if (!output.attention) return null;
-  let [rows, columns] = [outputUnits(output), sourceUnits(output, input)];
-  if (level(shown, rows, columns) === "words") [rows, columns] = [joinWords(rows, output.text), joinWords(columns, plain(input))];
-  return { rows, columns, weights: pooled(output.attention, rows, columns), rowText: output.text, columnText: plain(input) };
-}
-
-// Rows and columns with their labels, and the weights between them.
-export async function attentionMap(shown) {
-  const found = await weights(shown);
+// Rows and columns with their labels, by word or by token, and the weights between them.
+function arranged(shown, found) {
   const [rowSide, columnSide] = found.sides ?? SIDES[found.of];
   let [[rows, rowText], [columns, columnText]] = [side(shown, found.rows, rowSide), side(shown, found.columns, columnSide)];
   const chosen = level(shown, rows, columns);
   if (chosen === "words") [rows, columns] = [rowText ? joinWords(rows, rowText) : rows, columnText ? joinWords(columns, columnText) : columns];
   const digits = (weight) => `${weight > 0 ? "+" : ""}${weight.toFixed(3)} ${found.quantity ?? ""}`;
-  return { rows, columns, rowText, columnText, weights: pooled(found.weights, rows, columns), signed: Boolean(found.signed),
-    ...(found.signed ? { tell: digits } : {}), controls: controls(shown, found, chosen) };
+  return { rows, columns, rowText, columnText, chosen, weights: pooled(found.weights, rows, columns), signed: Boolean(found.signed),
+    ...(found.signed ? { tell: digits } : {}) };
+}
+
+const ownWeights = ({ output }) => ({ weights: output.attention, of: "cross", rows: output.tokens.map((token) => token.text), columns: output.source });
+
+// An output's own attention to its input; null where it has none.
+export const outputMap = (shown) => (shown.output.attention ? arranged(shown, ownWeights(shown)) : null);
+
+// The weights that the visitor has chosen, with the choosers.
+export async function attentionMap(shown) {
+  const found = await weights(shown);
+  const map = arranged(shown, found);
+  return { ...map, controls: controls(shown, found, map.chosen) };
 }
 
 function controls(shown, found, chosen) {
