@@ -62,6 +62,17 @@ def test_a_picture_is_dropped_and_every_word_shows_where_it_looked(page: Page, k
     assert painted(page, "#view canvas") > 2
 
 
+def test_a_link_holds_a_small_file(page: Page, served: Served) -> None:
+    page.choose("caption")
+    page.drop(picture(), "one.png", "image/png")
+    page.wait()
+    address, before = page.browser.current_url, page.tokens
+    again = Page(page.browser, served, hash_="#" + address.partition("#")[2])
+    again.wait()
+    assert again.tokens == before
+    assert again.one("#drop-picture").text == "one.png"
+
+
 def test_a_sound_is_dropped_and_heard(page: Page) -> None:
     """S3.5: its spectrogram, and a strip of weights for each token."""
     page.choose("speech")

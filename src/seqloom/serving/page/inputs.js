@@ -183,7 +183,8 @@ export async function fill(input) {
     at("turns").value = JSON.stringify(input);
   } else if (input.base64) {
     const bytes = Uint8Array.from(atob(input.base64), (letter) => letter.charCodeAt(0));
-    await takePicture(new File([bytes], "example.png", { type: "image/png" }));
+    if (reads.kind === "picture") await takePicture(new File([bytes], input.name ?? "example.png", { type: "image/png" }));
+    else await takeSound(bytes.buffer, input.name ?? "example.wav", "audio/wav");
     shown();
   }
 }
@@ -196,6 +197,12 @@ export function given() {
   }
   if (reads.kind === "columns") return text().split("\n");
   return reads.kind === "turns" ? newest(limits.characters) : text();
+}
+
+// The file that is read, where it is small enough for a link.
+export function smallFile(most) {
+  const own = files[reads.kind];
+  return own && own.base64.length <= most ? { name: own.name, base64: own.base64 } : null;
 }
 
 export const fileName = () => (reads.kind in files ? files[reads.kind]?.name ?? "FILE" : null);

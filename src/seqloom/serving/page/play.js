@@ -186,7 +186,7 @@ function write(typed = false) {
         if (kind === "error") throw new Error(data.error);
         if (kind !== "done") return;
         showOutput(output, (performance.now() - began) / 1000);
-        keepVisit(known, state.file === null ? plainText() : "", output.text, { typed, open: revisit });
+        keepVisit(known, state.file === null ? plainText() : known.file?.name ?? "", output.text, { typed, open: revisit });
       });
     } catch (error) {
       if (state.running?.signal === signal && talks()) takeBack();
@@ -195,15 +195,16 @@ function write(typed = false) {
   });
 }
 
-function bringBack(known) {
-  const { begun, view } = restore(known, fitModel, fitOptions);
+async function bringBack(known) {
+  const { begun, view, file } = restore(known, fitModel, fitOptions);
+  if (file) try { await fill(file); } catch { say("The file of this link cannot be read.", true); }
   state.begun = begun;
   if (view) { setView(view); fitViews(model()); }
   state.examples = model().examples.map(({ input }) => input);
 }
 
-function revisit(known) {
-  bringBack(known);
+async function revisit(known) {
+  await bringBack(known);
   state.choices = [];
   write();
 }
@@ -354,8 +355,8 @@ async function load() {
   at("model").replaceChildren(...state.models.map(({ name }) => element("option", { value: name, textContent: name })));
   const known = linked();
   if (known) {
-    bringBack(known);
-    if (fileName() === null && isThere()) write();
+    await bringBack(known);
+    if (isThere()) write();
   } else chooseModel();
   return undefined;
 }

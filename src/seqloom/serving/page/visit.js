@@ -1,5 +1,6 @@
 // What a visitor has asked for: in the address, so that a link brings it back, and in a list of this visit.
 
+import { smallFile } from "./inputs.js";
 import { chosenOptions, optionNames, setOption } from "./searches.js";
 import { element } from "./elements.js";
 
@@ -15,6 +16,8 @@ export function remembered({ begun, view }) {
     if (at(name).value && at(name).value.length <= MOST_IN_LINK) known[name] = at(name).value;
   }
   if (begun.length) known.begun = begun;
+  const file = smallFile(MOST_IN_LINK);
+  if (file) known.file = file;
   return known;
 }
 
@@ -27,6 +30,7 @@ export function linked() {
   } catch { return null; }
 }
 
+const isFile = (value) => typeof value?.name === "string" && typeof value?.base64 === "string";
 const areTexts = (value) => Array.isArray(value) && value.every((each) => typeof each === "string");
 
 // Sets every control as it was; what the link holds beside them is given back.
@@ -37,7 +41,7 @@ export function restore(known, fitModel, fitOptions) {
   for (const name of optionNames()) if (typeof known[name] === "string") setOption(name, known[name]);
   for (const name of ["kind", ...TEXTS]) set(name);
   fitOptions();
-  return { begun: areTexts(known.begun) ? known.begun : [], view: typeof known.view === "string" ? known.view : null };
+  return { begun: areTexts(known.begun) ? known.begun : [], file: isFile(known.file) ? known.file : null, view: typeof known.view === "string" ? known.view : null };
 }
 
 // An output that was written while its input was still being typed gives way to the next.
