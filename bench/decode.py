@@ -8,10 +8,15 @@ SEQLOOM_SHARED_DATA names; runs/bench-decode is trained first as far as it is no
 given. Seqloom decodes test_2016_flickr, or its first N sentences, through `predict_rows` in float32
 and int8, with and without a shortlist; CTranslate2 in float32, int8, and int8 with the same
 shortlist as its vocabulary map, each with whichever batch, threads and instruction set
-(CT2_FORCE_CPU_ISA) it is fastest with on some of the sentences. Both stop by the same rule
-(patience 1). They take turns, round after round; figures are medians of sentences a second and of
-the processor time of a sentence. Results are printed, and with all sentences kept in
-bench/results/decode.json; docs/results.md is made anew.
+(CT2_FORCE_CPU_ISA, CT2_USE_MKL) it is fastest with on some of the sentences. Both stop by the
+same rule (patience 1). They take turns, round after round; figures are medians of sentences a
+second and of the processor time of a sentence. Results are printed, and with all sentences kept in
+bench/results/decode.json; docs/results.md is made anew. With --only some of the comparisons are
+made, and replace those of the same names that are kept.
+
+A model that has learnt too little writes outputs that run on to the limit, which CTranslate2 sets
+for a whole call and so pays more for: with --fixed 14 every output has so many tokens for both, and
+there is no BLEU.
 """
 
 import argparse
@@ -31,7 +36,7 @@ from typing import Any, NamedTuple
 
 import torch
 from engine import Rows, Work, exported, learnt
-from foundation import RESULTS, ROOT, RUNS, SEQLOOM, shared, surroundings
+from foundation import RESULTS, ROOT, RUNS, SEQLOOM, shared, spent, surroundings
 
 from seqloom.api.load import load_text_predictor
 from seqloom.engine.library import core
@@ -55,7 +60,13 @@ OPTIONS = (
     "training.validate_every=300",
 )
 BATCHES = (16, 32, 64, 128)
-SETS = ("", "AVX512", "AVX2")  # CT2_FORCE_CPU_ISA; by itself it chooses
+SETS: tuple[dict[str, str], ...] = (  # what CTranslate2 reads; by itself it chooses
+    {},
+    {"CT2_FORCE_CPU_ISA": "AVX512"},
+    {"CT2_FORCE_CPU_ISA": "AVX2"},
+    {"CT2_USE_MKL": "1"},
+    {"CT2_USE_MKL": "1", "CT2_FORCE_CPU_ISA": "AVX512"},
+)
 TRIED = 100  # sentences on which CTranslate2's settings are tried
 ALONE = 60  # sentences that are given one at a time
 CORES = len(os.sched_getaffinity(0))
@@ -105,16 +116,15 @@ Decode = Callable[[Rows], Timing]
 
 @dataclass
 class Peer:
-    """CTranslate2 with one instruction set."""
+    """CTranslate2 with one environment."""
 
     folder: Path
-    instructions: str
+    environment: dict[str, str]
 
     def __post_init__(self) -> None:
-        chosen = {"CT2_FORCE_CPU_ISA": self.instructions} if self.instructions else {}
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("ctranslate2_peer.py")), self.folder],
-            env={**os.environ, **chosen},
+            env={**os.environ, **self.environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -129,9 +139,12 @@ class Peer:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"CTranslate2 has ended with {self.instructions or 'its own choice'}")
+            raise SystemExit(f"CTranslate2 has ended with {self}")
         found = json.loads(line)
         return Timing(found["seconds"], found["processor"], found["outputs"])
+
+    def __str__(self) -> str:
+        return " ".join(map("=".join, self.environment.items())) or "its own choice"
 
 
 def trained() -> Path:
@@ -152,6 +165,11 @@ def ours(run: Path, work: Work, wanted: Comparison) -> Decode:
     shortlist = work.shortlist if wanted.shortlist else None
     engine = select_engine(model.network, precision=wanted.precision, shortlist=shortlist)
     model = replace(model, engine=engine)
+    if work.fixed:
+        (length,) = set(work.longest(work.rows))
+        limits = {"max_ratio": 0.0, "max_extra": length - 1, "min_extra": length}
+        search = model.config.search.model_copy(update=limits)
+        model = replace(model, config=model.config.model_copy(update={"search": search}))
 
     def decode(rows: Rows) -> Timing:
         torch.set_num_threads(CORES)
@@ -177,6 +195,7 @@ def theirs(peer: Peer, work: Work, wanted: Comparison, batch: int, workers: int)
             "length_penalty": 1.0 if search.paths > 1 else 0.0,
             "patience": 1.0,
             "max_decoding_length": max(work.longest(rows)),
+            "min_decoding_length": max(work.longest(rows)) if work.fixed else 0,
             "max_input_length": 0,
             "max_batch_size": batch,
             "disable_unk": True,
@@ -203,7 +222,7 @@ def their_settings(
     """Everything that CTranslate2 may be fastest with."""
     batches = (1,) if wanted.alone else BATCHES
     for peer, batch, workers in product(peers, batches, sorted({1, CORES})):
-        name = f"batch {batch}, {workers} workers, {peer.instructions or 'its own choice'}"
+        name = f"batch {batch}, {workers} workers, {peer}"
         yield name, theirs(peer, work, wanted, batch, workers)
 
 
@@ -238,6 +257,41 @@ def compare(
     return {**found, **facts, "theirs": best}
 
 
+def with_fixed_length(work: Work, length: int) -> Work:
+    """The same, but every output has so many tokens."""
+    return work._replace(longest=lambda rows: [length] * len(rows), fixed=True, bleu=None)
+
+
+def measure(run: Path, work: Work, *, rounds: int, only: str) -> dict[str, Any]:
+    """All comparisons whose names contain `only`, by name."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        exported(work, Path(folder))
+        peers = [Peer(Path(folder), each) for each in SETS]
+        for name, wanted in COMPARISONS.items():
+            if only in name:
+                found[name] = compare(run, work, peers, wanted, rounds)
+                print(name, json.dumps(found[name]), flush=True)
+        for peer in peers:
+            peer.process.terminate()
+    return found
+
+
+def keep(result: dict[str, Any], *, only: str) -> None:
+    """Write the result, beside the comparisons of an earlier one that were not made again."""
+    path = RESULTS / "decode.json"
+    if only and path.exists():
+        earlier = json.loads(path.read_text())["settings"]
+        every = {**earlier, **result["settings"]}
+        result = {
+            **result,
+            "settings": {name: every[name] for name in COMPARISONS if name in every},
+        }
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    subprocess.run([sys.executable, str(ROOT / "bench" / "page.py")], check=True)
+
+
 def main() -> None:
     """Measure, keep the result, and write the page anew."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -245,33 +299,25 @@ def main() -> None:
     parser.add_argument("--sentences", type=int)
     parser.add_argument("--run", type=Path)
     parser.add_argument("--only", default="", help="comparisons whose name contains this")
+    parser.add_argument("--fixed", type=int, help="tokens of every output")
     arguments = parser.parse_args()
     run = trained() if arguments.run is None else arguments.run
     work = learnt(run, arguments.sentences or 1_000)
-    settings = {}
-    with tempfile.TemporaryDirectory() as folder:
-        exported(work, Path(folder))
-        peers = [Peer(Path(folder), each) for each in SETS]
-        for name, wanted in COMPARISONS.items():
-            if arguments.only in name:
-                settings[name] = compare(run, work, peers, wanted, arguments.rounds)
-                print(name, json.dumps(settings[name]), flush=True)
-        for peer in peers:
-            peer.process.terminate()
+    updates = spent(run)["updates"]
+    if arguments.fixed is not None:
+        work = with_fixed_length(work, arguments.fixed)
     around = {**surroundings(), "instructions": core().sl_chosen().decode()}
     result = {
         "surroundings": {**around, "ctranslate2": version("ctranslate2")},
         "load": os.getloadavg()[0],
         "sentences": len(work.rows),
         "rounds": arguments.rounds,
-        "settings": settings,
+        "updates": updates,
+        "fixed": arguments.fixed,
+        "settings": measure(run, work, rounds=arguments.rounds, only=arguments.only),
     }
-    if arguments.sentences is not None or arguments.only:
-        print(json.dumps(result))
-        return
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "decode.json").write_text(json.dumps(result, indent=1) + "\n")
-    subprocess.run([sys.executable, str(ROOT / "bench" / "page.py")], check=True)
+    if arguments.sentences is None:
+        keep(result, only=arguments.only)
 
 
 if __name__ == "__main__":

@@ -207,7 +207,8 @@ def decode_details(result: dict[str, Any]) -> list[str]:
         "\n## decode\n",
         f"{machine('decode.py', around)}, CTranslate2 {around['ctranslate2']}, load "
         f"{result['load']:.1f}: medians of {result['rounds']} rounds "
-        f"over {result['sentences']:,} sentences, in brackets the processor time of one\n",
+        f"over {result['sentences']:,} sentences, in brackets the processor time of one"
+        f"{decoded_model(result)}\n",
         "| setting | Seqloom | CTranslate2 | ratio | same outputs |",
         "| --- | --- | --- | --- | --- |",
     ]
@@ -222,6 +223,13 @@ def decode_details(result: dict[str, Any]) -> list[str]:
             f"{each['same']:.1%} |"
         )
     return lines
+
+
+def decoded_model(result: dict[str, Any]) -> str:
+    """How long the model was trained, and whether outputs had a fixed length."""
+    said = f"; the model had {result['updates']:,} updates" if "updates" in result else ""
+    fixed = result.get("fixed")
+    return said + (f"; every output has {fixed} tokens for both" if fixed else "")
 
 
 def speed(found: dict[str, float]) -> str:
