@@ -11,19 +11,46 @@ from typing import Any
 
 import numpy as np
 
-from seqloom.engine.matrices import BLOCK, Norm, Precision, round_up
+from seqloom.engine.matrices import Norm, Precision
 from seqloom.engine.packed import AffineArrays, PackedStack, ReadingTurn
+from seqloom.engine.recurrent_stacks import (
+    AttentionArrays,
+    FirstArrays,
+    LayerArrays,
+    RecurrentArrays,
+    ScoreArrays,
+    UnitArrays,
+    WindowArrays,
+    WiringArrays,
+)
 from seqloom.engine.stacks import BlockArrays, Heads, StackArrays
+from seqloom.engine.stored_sizes import check_pair, check_sizes
 from seqloom.errors import LimitError, RunError
 from seqloom.remedies import Command, Remedy
 
-__all__ = ["StoredStack", "byte_count", "restore_stack", "store_stack"]
+__all__ = ["StoredStack", "byte_count", "check_sides", "restore_stack", "store_stack"]
 
-PARTS: tuple[type, ...] = (AffineArrays, BlockArrays, Heads, Norm, ReadingTurn, StackArrays)
+PARTS: tuple[type, ...] = (
+    AffineArrays,
+    AttentionArrays,
+    BlockArrays,
+    FirstArrays,
+    Heads,
+    LayerArrays,
+    Norm,
+    ReadingTurn,
+    RecurrentArrays,
+    ScoreArrays,
+    StackArrays,
+    UnitArrays,
+    WindowArrays,
+    WiringArrays,
+)
 CLASSES = {each.__name__: each for each in PARTS}
 TABLES = ("places", "angles")  # functions of a number of positions
 LARGEST_VALUES = 16_384  # of an array among the values of a form; of larger ones the size is kept
 MAKE_AGAIN = Remedy("make it again with {}", Command("optimize", "DIR"))
+FAULTS = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)  # of damaged values
 LOWEST = np.finfo(np.float32).min  # stands for minus infinity, which files may not hold
 
 Arrays = dict[str, np.ndarray]
@@ -67,18 +94,27 @@ def restore_stack(form: StoredStack, precision: Precision, *, place: str) -> Pac
     """The stack that was stored; RunError where its parts do not fit each other."""
     try:
         described = _restore_value(form.values, form.arrays)
-        if not isinstance(described, StackArrays):
+        if not isinstance(described, StackArrays | RecurrentArrays):
             raise TypeError("not a stack")
-        _check_norms(described)
+        check_sizes(described)
         stack = PackedStack.of(described, precision)
         for name, array in _packed_arrays(stack):
             stored = form.arrays[f"packed.{name}"]
             if stored.shape != array.shape or stored.dtype != array.dtype:
                 raise ValueError(f"{name} has another size than its model")
             array[...] = _infinite(stored)
-    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        stack.structure(1)  # where values are of other types than the core's, they fail here
+    except FAULTS as error:
         raise RunError(f"not an optimized form ({error})", place=place, remedy=MAKE_AGAIN) from None
     return stack
+
+
+def check_sides(encoder: PackedStack, decoder: PackedStack, *, place: str) -> None:
+    """RunError where a restored decoder does not read what its encoder gives."""
+    try:
+        check_pair(encoder, decoder)
+    except FAULTS as error:
+        raise RunError(f"not an optimized form ({error})", place=place, remedy=MAKE_AGAIN) from None
 
 
 def byte_count(stack: PackedStack) -> int:
@@ -125,17 +161,6 @@ def _restore_value(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
                 **{key: _restore_value(each, arrays) for key, each in parts.items()}
             )
     return value
-
-
-def _check_norms(stack: StackArrays) -> None:
-    """ValueError where a norm has another width than the values that it is of."""
-    norms = [stack.norm, *(norm for block in stack.blocks for norm in block.norms)]
-    for norm in norms:
-        if norm is None:
-            continue
-        room = (round_up(stack.width, BLOCK),)
-        if norm.width != stack.width or norm.gain.shape != room or norm.bias.shape != room:
-            raise ValueError("a norm has another size than its model")
 
 
 def _packed_arrays(value: Any, name: str = "") -> Iterator[tuple[str, np.ndarray]]:

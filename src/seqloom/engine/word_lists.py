@@ -74,10 +74,12 @@ class WordLists:
         return WordLists(np.concatenate(parts), starts, self.shared)
 
     def structure(self, output: Matrix | None, tokens: int) -> ListsStructure:
-        """The same for the core and so many source tokens; IndexError where a symbol is none."""
+        """The same for the core and so many source tokens, without any no lexicon; IndexError where
+        a symbol is none."""
         if output is None:
             raise TypeError("this stack has no output layer")
-        shared, starts = self.shared, self.shared.lexicon_starts
+        shared = self.shared
+        starts = shared.lexicon_starts if tokens else None
         for symbols in (self.words, shared.common, shared.sample, shared.lexicon):
             check_tokens(symbols, output.outputs)
         if starts is not None and len(starts) <= tokens:

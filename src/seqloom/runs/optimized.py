@@ -15,7 +15,7 @@ from seqloom.engine.library import core_or_none
 from seqloom.engine.matrices import Precision
 from seqloom.engine.selection import Engine, core_engine, select_engine, warn_once
 from seqloom.engine.shortlist import Shortlist
-from seqloom.engine.stored_form import StoredStack, restore_stack, store_stack
+from seqloom.engine.stored_form import StoredStack, check_sides, restore_stack, store_stack
 from seqloom.errors import ConfigError, RunError
 from seqloom.model import SequenceModel
 from seqloom.remedies import Command, Remedy
@@ -130,6 +130,7 @@ class OptimizedRun:
             restore_stack(StoredStack(forms[side], _below(side, tensors)), "int8", place=place)
             for side in SIDES
         )
+        check_sides(encoder, decoder, place=place)
         return CompiledModel(
             CompiledEncoder(encoder),
             CompiledDecoder(decoder),
