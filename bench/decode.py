@@ -263,13 +263,13 @@ def with_fixed_length(work: Work, length: int) -> Work:
 
 
 def measure(run: Path, work: Work, *, rounds: int, only: str) -> dict[str, Any]:
-    """All comparisons whose names contain `only`, by name."""
+    """All comparisons whose names begin with `only`, by name."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         exported(work, Path(folder))
         peers = [Peer(Path(folder), each) for each in SETS]
         for name, wanted in COMPARISONS.items():
-            if only in name:
+            if name.startswith(only):
                 found[name] = compare(run, work, peers, wanted, rounds)
                 print(name, json.dumps(found[name]), flush=True)
         for peer in peers:
@@ -298,7 +298,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sentences", type=int)
     parser.add_argument("--run", type=Path)
-    parser.add_argument("--only", default="", help="comparisons whose name contains this")
+    parser.add_argument("--only", default="", help="comparisons whose name begins so")
     parser.add_argument("--fixed", type=int, help="tokens of every output")
     arguments = parser.parse_args()
     run = trained() if arguments.run is None else arguments.run

@@ -97,6 +97,45 @@ def decode_rows(result: dict[str, Any]) -> list[str]:
     ]
 
 
+KINDS = {
+    "lstm": "decoding speed, attentive LSTM, beam 5, {}, as a multiple of OpenNMT-py's",
+    "fast": "decoding speed, preset `fast`, {}, as a multiple of the Transformer's",
+    "labels": "`predict`, labels of SST-2, as a multiple of its speed before the compiled core",
+    "tags": "`predict`, tags of EWT, as a multiple of its speed before the compiled core",
+}
+
+
+def kinds_rows(result: dict[str, Any]) -> list[str]:
+    """Each kind of model beside what it is held against."""
+    rows = []
+    for name, each in result.items():
+        found = each["found"]
+        if name == "tiny":
+            ms, aim = found["ms"], found["aim"]
+            what = "one text, a model of 1 M parameters, 6 tokens, from `model(text)` to its output"
+            rows.append(f"| {what} | {ms:.2f} ms | at most {aim:g} | {verdict(ms <= aim)} |")
+            continue
+        parts = {"": found} if "ratio" in found else found
+        rows += [ratio_row(KINDS[name].format(part), one) for part, one in parts.items()]
+    return rows
+
+
+def kinds_details(result: dict[str, Any]) -> list[str]:
+    """The speed of every system."""
+    lines = ["\n## kinds"]
+    for name, each in result.items():
+        around, found = each["surroundings"], each["found"]
+        said = f"load {around['load']:.1f}, medians of {around['rounds']} rounds"
+        lines.append(f"\n{machine(f'kinds.py {name}', around)}, {said}\n")
+        if name == "tiny":
+            lines.append(f"- {found['parameters']:,} parameters, {found['engine']}")
+            continue
+        for part, one in ({"": found} if "ratio" in found else found).items():
+            speeds = (f"{who} {speed:,.1f}/s" for who, speed in one["sentences_per_second"].items())
+            lines.append(f"- {part or name}: {', '.join(speeds)}")
+    return lines
+
+
 def train_rows(result: dict[str, Any]) -> list[str]:
     """Each model's speed of training, as a multiple of the fastest other's."""
     return [
@@ -339,6 +378,7 @@ def details(results: dict[str, dict[str, Any]]) -> list[str]:
 Lines = Callable[[dict[str, Any]], list[str]]
 COMPARED: dict[str, tuple[Lines, Lines]] = {  # rows of the table, and what stands below it
     "decode": (decode_rows, decode_details),
+    "kinds": (kinds_rows, kinds_details),
     "train": (train_rows, train_details),
     "quality": (quality_rows, quality_details),
     "serve": (serve_rows, serve_details),
