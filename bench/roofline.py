@@ -8,8 +8,8 @@ costs arithmetic but no further weights, so operations per byte of weights grow 
 rows are bound by how fast weights come from the cache, many by how fast the core multiplies. Both
 bounds are measured: the fastest product of all, and the rate at which one row reads the weights.
 
-With --run and `perf` installed, the parts of greedy search and of beam search in int8 with a shortlist
-are sampled as well. Results are kept in bench/results/roofline.json, the picture in
+With --run and `perf` installed, the parts of greedy search and of beam search in int8 with a
+shortlist are sampled as well. Results are kept in bench/results/roofline.json, the picture in
 docs/images/engine-roofline.png.
 """
 

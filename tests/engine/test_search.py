@@ -7,7 +7,7 @@ import torch
 
 from seqloom.engine.from_network import plan_of
 from seqloom.engine.library import instruction_set, instruction_sets
-from seqloom.engine.loop import SearchLoop
+from seqloom.engine.loop import MANY, SearchLoop
 from seqloom.engine.matrices import Precision
 from seqloom.errors import DivergedError
 from seqloom.fields import END
@@ -132,6 +132,24 @@ def test_threads_batch_mates_and_order_change_nothing(name: str, precision: Prec
         assert found == [expected[i] for i in order]
 
 
+@torch.no_grad()
+def test_outputs_that_come_one_by_one_are_those_of_all_together() -> None:
+    """Each row once, the longest first, and as it is alone; with many rows they come while others
+    are still searched for."""
+    count = MANY + 9
+    model, source = small_model("plain sinusoids", count)
+    loop, rows = SearchLoop(*stacks(model), threads=2, together=3), rows_of(source)
+    longest, search = torch.randint(1, 12, (count,)), Beam(3, PER_TOKEN)
+    limits = Limits(longest)
+    found = list(loop.run_each(rows, plan(search, limits), limits))
+    lengths = [len(rows[number]) for number, _ in found]
+    assert sorted(number for number, _ in found) == list(range(count))
+    assert lengths == sorted(lengths, reverse=True)
+    for number, outputs in found[::7]:
+        alone = Limits(longest[number : number + 1])
+        assert [outputs] == loop.run([rows[number]], plan(search, alone), alone)
+
+
 @pytest.mark.parametrize("name", ["plain sinusoids", "general global fed", "lstm form d"])
 @torch.no_grad()
 def test_bytes_give_the_same_outputs_in_every_instruction_set(name: str) -> None:
@@ -146,14 +164,15 @@ def test_bytes_give_the_same_outputs_in_every_instruction_set(name: str) -> None
         assert_same(found, every[0])
 
 
+@pytest.mark.parametrize("count", [2, MANY])
 @torch.no_grad()
-def test_probabilities_that_are_no_numbers_are_an_error() -> None:
+def test_probabilities_that_are_no_numbers_are_an_error(count: int) -> None:
     """A bias of NaN cannot be packed; hidden values that overflow are told by the core."""
-    model, source = small_model("plain sinusoids", 2)
+    model, source = small_model("plain sinusoids", count)
     parameters = dict(model.named_parameters())
     parameters["decoder.norm.weight"].mul_(1e38)
     parameters["decoder.output.matrix.table"].mul_(1e38)
-    limits = Limits(torch.full((2,), 3))
+    limits = Limits(torch.full((count,), 3))
     packed = stacks(model)
     with pytest.raises(DivergedError, match="not numbers"):
         SearchLoop(*packed).run(rows_of(source), plan(Greedy(), limits), limits)

@@ -1,6 +1,6 @@
 """From a network to its compiled form, or to the reason why there is none."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +55,23 @@ class CompiledModel:
 
         Outputs have no alternatives, and no attention until `attend` adds it.
         """
+        found = self.search_each(rows, search, limits, words=words, threads=threads)
+        if found is None:
+            return None
+        outputs = dict(found)
+        return [outputs[number] for number in range(len(rows))]
+
+    def search_each(
+        self,
+        rows: Sequence[np.ndarray],
+        search: Search,
+        limits: Limits,
+        *,
+        words: WordLists | None = None,
+        threads: int | None = None,
+    ) -> Iterator[tuple[int, list[Hypothesis]]] | None:
+        """The same with the number of each source, as they are done: who makes something of them
+        need not wait for the last."""
         plan = plan_of(search, limits)
         if plan is None or self.encoder.stack.front is not None:
             return None
@@ -62,7 +79,7 @@ class CompiledModel:
             words = self.shortlist.for_rows(rows)
         stacks = self.encoder.stack, self.decoder.stack
         loop = SearchLoop(*stacks, threads=threads or self.threads)
-        return loop.run(rows, plan, limits, words=words)
+        return loop.run_each(rows, plan, limits, words=words)
 
     def attend(
         self, rows: Sequence[np.ndarray], found: Sequence[list[Hypothesis]], limits: Limits

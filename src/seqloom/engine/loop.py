@@ -1,6 +1,8 @@
 """Whole searches inside the core: sources in, outputs out."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import pointer
 from dataclasses import dataclass
 
@@ -19,12 +21,14 @@ from seqloom.engine.packed import PackedStack
 from seqloom.engine.word_lists import WordLists, check_tokens
 from seqloom.engine.workspace import check
 
-__all__ = ["SearchLoop"]
+__all__ = ["MANY", "SearchLoop"]
 
 # Rows that a thread reads at once. More rows make a product of floats faster; products of bytes are
 # at full speed with few, and keys and values of few sentences stay in the cache.
 TOGETHER: dict[Precision, int] = {"float32": 120, "bfloat16": 120, "int8": 24}
 NOT_A_NUMBER = 2  # what the core says of probabilities
+MANY = 64  # rows for which outputs are worth taking while others are searched for
+PAUSE = 0.0005  # seconds until outputs are looked for again
 
 
 @dataclass(frozen=True)
@@ -104,8 +108,21 @@ class SearchLoop:
         words: WordLists | None = None,
     ) -> list[list[Hypothesis]]:
         """The outputs of each row, best first; with `words`, of the symbols listed there alone."""
+        found = dict(self.run_each(rows, plan, limits, words=words))
+        return [found[number] for number in range(len(rows))]
+
+    def run_each(
+        self,
+        rows: Sequence[np.ndarray],
+        plan: SearchPlan,
+        limits: Limits,
+        *,
+        words: WordLists | None = None,
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """The same with the number of each row, the longest first; of many rows, each as soon as it
+        and those before it are done, while the core searches for the others."""
         if not rows:
-            return []
+            return
         order = np.argsort([-len(row) for row in rows], kind="stable")  # the longest come first
         steps = int(limits.longest.max())
         found = Found.room_for(len(rows), plan.n_best, steps)
@@ -114,7 +131,7 @@ class SearchLoop:
         if words is not None:
             lists = words.take(order).structure(self.decoder.output, self.encoder.vocabulary)
             task.lists, task.kept = pointer(lists), (*task.kept, lists)
-        status = core().sl_search_all(
+        arguments = (
             self.encoder.structure(len(rows[order[0]])),
             self.decoder.structure(steps + len(rows[order[0]]) * self.decoder.reads_prefix),
             _search(plan, limits, forbidden),
@@ -123,14 +140,33 @@ class SearchLoop:
             self.threads,
             self.together or max(1, self._rows_at_once // plan.width),
         )
-        if status == NOT_A_NUMBER:
-            raise DivergedError(
-                "the model gives probabilities that are not numbers", remedy="train it again"
-            )
-        check(status)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return [found.outputs(int(number)) for number in place]
+
+        def search() -> None:
+            status = core().sl_search_all(*arguments)
+            if status == NOT_A_NUMBER:
+                raise DivergedError(
+                    "the model gives probabilities that are not numbers", remedy="train it again"
+                )
+            check(status)
+
+        for place in _places(search, found.counts):
+            yield int(order[place]), found.outputs(place)
+
+
+def _places(search: Callable[[], None], counts: np.ndarray) -> Iterator[int]:
+    """The places of sentences in turn; of many, while the search goes on in a thread."""
+    if len(counts) < MANY:
+        search()
+        yield from range(len(counts))
+        return
+    with ThreadPoolExecutor(1) as pool:
+        searching = pool.submit(search)
+        for place in range(len(counts)):
+            while not counts[place] and not searching.done():
+                time.sleep(PAUSE)
+            if searching.done():
+                searching.result()
+            yield place
 
 
 def _task(

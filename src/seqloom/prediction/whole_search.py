@@ -45,17 +45,20 @@ def search_whole(
         return None
     limits = limits_for(inputs, model.config.search)
     rows = [each.encoded.values for each in inputs]
-    found = engine.compiled.search(rows, asked.search, limits, threads=threads)
+    found = engine.compiled.search_each(rows, asked.search, limits, threads=threads)
     if found is None:
         return None
     if asked.trace:
-        wanted = [asked.select(outputs) for outputs in found]
-        found = engine.compiled.attend(rows, wanted, limits)
+        every = dict(found)
+        wanted = [asked.select(every[number]) for number in range(len(rows))]
+        found = enumerate(engine.compiled.attend(rows, wanted, limits))
     return {
-        each.tag: model.build_output(
-            each.encoded, DecodingResult(outputs, [], len(row)), each.request
+        inputs[number].tag: model.build_output(
+            inputs[number].encoded,
+            DecodingResult(outputs, [], len(rows[number])),
+            inputs[number].request,
         )
-        for each, row, outputs in zip(inputs, rows, found, strict=True)
+        for number, outputs in found
     }
 
 

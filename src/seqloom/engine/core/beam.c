@@ -192,6 +192,11 @@ static void trace_back(const sl_beam *beam, int32_t width, int32_t step, int32_t
     }
 }
 
+/* Say last of all how many outputs there are, since who reads them may be waiting for it. */
+static void finish(const sl_found *found, int32_t sentence, int32_t count) {
+    __atomic_store_n(found->counts + sentence, count, __ATOMIC_RELEASE);
+}
+
 /* The paths, best first, where forks were: each with its rank for a gain and its slot for a parent.
  * Among equals, what came first stays first. */
 static void sort_paths(sl_beam *beam, const sl_search *search) {
@@ -223,7 +228,7 @@ static void write_beam(sl_beam *beam, const sl_search *search, const sl_found *f
         found->finished[place] = path->finished;
         found->ranks[place] = path->gain;
     }
-    found->counts[sentence] = count;
+    finish(found, sentence, count);
 }
 
 static int better(const sl_ended *a, const sl_ended *b) {
@@ -251,7 +256,7 @@ static void write_patient(sl_beam *beam, const sl_search *search, const sl_found
         found->finished[place] = each->path.finished;
         found->ranks[place] = each->rank;
     }
-    found->counts[sentence] = count;
+    finish(found, sentence, count);
 }
 
 void sl_beam_results(sl_beam *beam, const sl_search *search, const sl_found *found,

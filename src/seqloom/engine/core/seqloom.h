@@ -193,7 +193,7 @@ typedef struct {
 } sl_task;
 
 typedef struct {
-    int32_t *counts; /* (sentences): outputs */
+    int32_t *counts; /* (sentences): outputs; 0 until all of a sentence's are written */
     int32_t *tokens; /* (sentences, n_best, steps) */
     float *scores; /* the same */
     int32_t *lengths, *finished; /* (sentences, n_best) */
