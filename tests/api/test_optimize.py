@@ -15,10 +15,11 @@ import seqloom
 from seqloom.api.optimize import MeasuredForm, OptimizeRequest, choose_form, require_symbols
 from seqloom.config import TextConfig
 from seqloom.engine import selection
+from seqloom.engine.shortlist import Shortlist
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import TextField
 from seqloom.model import SequenceModel
-from seqloom.prediction import TextPredictor
+from seqloom.prediction import OutputOptions, TextPredictor
 from seqloom.runs.optimized import DeferredModel, EngineChoice
 from seqloom.search import Beam
 from seqloom.store import RunDirectory
@@ -69,6 +70,47 @@ def test_an_optimized_run_is_read_without_its_float32_weights(run: Path) -> None
     assert kept.describe_engine().endswith("int8, shortlist")
     with pytest.raises(RunError):
         kept.score(PAIRS)
+
+
+def test_a_recurrent_run_is_read_without_its_float32_weights(tmp_path: Path) -> None:
+    """As a Transformer is."""
+    run, units = tmp_path / "lstm", {"kind": "recurrent", "unit": "lstm", "width": 12, "layers": 1}
+    model = {"encoder": units, "decoder": {**units, "attention": "global"}, "embedding": 8}
+    seqloom.train(PAIRS * 3, run=run, valid=PAIRS, options={**OPTIONS, "model": model})
+    seqloom.optimize(run, OptimizeRequest(choice=EngineChoice("int8", True)))
+    made = texts(seqloom.load(run, precision="int8", shortlist=True))
+    for name in ("model", "average"):
+        (next(run.glob("step-*")) / f"{name}.safetensors").write_bytes(b"gone")
+    assert texts(seqloom.load(run)) == made
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        OutputOptions(prefix="bc"),
+        OutputOptions(require=("ab", "ca")),
+        OutputOptions(forbid=("a",)),
+        OutputOptions(no_repeat=2),
+    ],
+    ids=["prefix", "required", "forbidden", "no repeat"],
+)
+def test_a_shortlist_never_keeps_from_outputs_what_a_constraint_asks_for(
+    run: Path, options: OutputOptions
+) -> None:
+    """Under constraints a shortlist is as wide as the vocabulary, whatever it lists."""
+    whole = seqloom.load(run, precision="int8", shortlist=False)
+    assert isinstance(whole, TextPredictor)
+    assert isinstance(whole.source, TextField)
+    assert whole.engine is not None
+    assert whole.engine.compiled is not None
+    empty, sizes = np.empty(0, np.int32), (whole.source.size, whole.target.size)
+    listed = np.arange(4, dtype=np.int32)  # the special symbols
+    nothing = Shortlist(empty, np.zeros(sizes[0] + 1, np.int64), listed, sizes[1])
+    compiled = replace(whole.engine.compiled, shortlist=nothing)
+    narrow = replace(whole, engine=replace(whole.engine, compiled=compiled))
+    assert {each.text for each in narrow.predict(SOURCES, search=Beam(3))} == {""}
+    expected = whole.predict(SOURCES, search=Beam(3), options=options)
+    assert narrow.predict(SOURCES, search=Beam(3), options=options) == expected
 
 
 def test_the_weights_are_there_for_what_needs_them(run: Path) -> None:
