@@ -43,12 +43,9 @@ def check_pair(encoder: PackedStack, decoder: PackedStack) -> None:
         looks = [block.sources for block in writing.blocks if block.sources is not None]
         for part in (part for pair in looks for part in pair):
             _expect("a map of the source", part.weights, None, encoder.width)
-        decodes = writing.output is not None
-    else:
-        decodes = isinstance(writing, RecurrentArrays) and writing.wiring is not None
-        if decodes:
-            _check_source(reading, writing, encoder.width)
-    if not decodes:
+    elif isinstance(writing, RecurrentArrays) and writing.wiring is not None:
+        _check_source(reading, writing, writing.wiring, encoder.width)
+    if decoder.output is None:
         raise ValueError("the decoder is none")
 
 
@@ -191,15 +188,15 @@ def _check_attention(attention: AttentionArrays, asking: int) -> None:
 
 
 def _check_source(
-    reading: StackArrays | RecurrentArrays, writing: RecurrentArrays, width: int
+    reading: StackArrays | RecurrentArrays,
+    writing: RecurrentArrays,
+    wiring: WiringArrays,
+    width: int,
 ) -> None:
     """What a recurrent decoder takes from the states and the code of an encoder."""
-    wiring = writing.wiring
-    if wiring is None:
-        return
-    recurrent = isinstance(reading, RecurrentArrays) and bool(reading.layers)
-    layers = len(reading.layers) if isinstance(reading, RecurrentArrays) and recurrent else 1
-    parts = reading.parts if isinstance(reading, RecurrentArrays) and recurrent else 1
+    layers, parts = 1, 1
+    if isinstance(reading, RecurrentArrays) and reading.layers:
+        layers, parts = len(reading.layers), reading.parts
     source = writing.vector_width if wiring.attention is None else wiring.attention.source
     first = wiring.first
     fits = {
