@@ -318,6 +318,8 @@ def parse_symbols(config: TextConfig, saved: FieldState) -> list[str]:
 
 def visible(symbol: str) -> str:
     """A symbol for tables and pictures: spaces as U+2423, what cannot be printed as its escape."""
+    if symbol.isprintable() and " " not in symbol:  # no other space can be printed
+        return symbol
     return "".join(_visible(char) for char in symbol)
 
 
