@@ -1,5 +1,6 @@
 """S10, S11: each row of the table in docs/course is one command, and finds the text's numbers."""
 
+import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from seqloom import lessons
 from seqloom.errors import ConfigError
 from seqloom.lessons import LESSONS, LessonResult, lesson_lines, run_lesson
 from seqloom.lessons.lesson import CHAPTERS, ComparedNumber
@@ -31,8 +33,8 @@ def result(name: str) -> LessonResult:
 
 def test_the_table_has_every_item_of_every_lesson() -> None:
     """Each item of the texts once, with the command and the chapter of its lesson."""
-    lessons = [LESSONS.parts[name] for name in LESSONS.kinds()]
-    items = [(item, each.name, each.chapter) for each in lessons for item in each.items]
+    members = [LESSONS.parts[name] for name in LESSONS.kinds()]
+    items = [(item, each.name, each.chapter) for each in members for item in each.items]
     assert sorted(TABLE) == sorted(items)
     assert len({item for item, _, _ in items}) == len(items)
 
@@ -102,5 +104,26 @@ def test_a_value_of_another_kind_is_an_error() -> None:
 )
 def test_a_difference_is_seen(printed: Any, found: Any, verdict: str) -> None:
     assert ComparedNumber("x", printed, found, 0.1).verdict == verdict
-    if printed is not None:
-        assert ComparedNumber("x", printed, found, 0.1, care="why").verdict == "≠"
+    if printed is not None:  # what is explained must differ
+        explained = ComparedNumber("x", printed, found, 0.1, care="why").verdict
+        assert explained == ("✗" if verdict == "✓" else "≠")
+
+
+def test_what_a_lesson_finds_is_computed() -> None:
+    """No number beside the text's is written down in the source of a lesson."""
+    typed = [
+        f"{path.name}:{call.lineno}"
+        for path in sorted(Path(lessons.__file__).parent.rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "ComparedNumber"
+        if len(call.args) < 3 or is_literal(call.args[2])
+    ]
+    assert typed == []
+
+
+def is_literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except ValueError:
+        return False
+    return True

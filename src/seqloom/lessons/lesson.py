@@ -38,8 +38,8 @@ WIDTH = 88  # of a remark, in letters
 class ComparedNumber:
     """A number of the text beside ours.
 
-    With `care`, the text's own is known not to hold, and `care` says why; else the two agree, up
-    to `within`. `printed` is None where the text has no number; `by_hand` says that the number is
+    With `care`, the text's own does not hold, and `care` says why; else the two agree, up to
+    `within`. `printed` is None where the text has no number; `by_hand` says that the number is
     worked out from what the text has, and not printed in it.
     """
 
@@ -55,11 +55,13 @@ class ComparedNumber:
         """Agreement, a difference that is explained, a difference, or nothing to compare."""
         if self.printed is None:
             return ""
-        if self.care:
-            return "≠"
-        pairs = zip(_as_tuple(self.printed), _as_tuple(self.found), strict=False)
-        equal = len(_as_tuple(self.printed)) == len(_as_tuple(self.found))
-        return "✓" if equal and all(_agree(a, b, self.within) for a, b in pairs) else "✗"
+        printed, found = _as_tuple(self.printed), _as_tuple(self.found)
+        agree = len(printed) == len(found) and all(
+            _agree(a, b, self.within) for a, b in zip(printed, found, strict=True)
+        )
+        if self.care:  # a difference that is explained must be there
+            return "✗" if agree else "≠"
+        return "✓" if agree else "✗"
 
 
 @dataclass(frozen=True)

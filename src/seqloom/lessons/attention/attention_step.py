@@ -9,7 +9,7 @@ from seqloom.nn.attention import Attention, GeneralScore
 
 __all__ = ["attention_step_lesson"]
 
-CARE = "the maximum guards against overflow, not underflow: e^1000 is not a number here"
+CARE = "the maximum guards against overflow, not underflow: without it e^1000 is infinite, not 0"
 
 
 @lesson(
@@ -44,8 +44,10 @@ def attention_step_lesson(
                            largest_difference(context[0, 0], shares @ states[0]), by_hand=True),
             ComparedNumber("softmax of 1000 and 999", 0.731059, float(big.softmax(0)[0]), 5e-7,
                            by_hand=True),
-            ComparedNumber("the same without the maximum", "underflow",
-                           str(float(naive[0])), care=CARE),
+            ComparedNumber("e^1000, which is said to underflow", 0.0, float(big.exp()[0]),
+                           care=CARE),
+            ComparedNumber("is a weight without the maximum a number", "no",
+                           "no" if naive.isnan().any() else "yes", by_hand=True),
         ),
         text_table(rows, right=(0, 1, 2)),
     )  # fmt: skip

@@ -30,6 +30,8 @@ def causal_weights_lesson(*, length: int = 4) -> LessonResult:
     rows = [(str(t), " ".join(f"{each:.2f}" for each in row))
             for t, row in enumerate(weights[0].tolist(), 1)]  # fmt: skip
     sums = tuple(float(each) for each in weights[0].sum(dim=1))
+    free = Attention(DotScore())(queries, source, torch.zeros(1, dtype=torch.int64))[1]
+    whole = tuple(round(float(each), 12) for each in free[0].sum(dim=1))
     return LessonResult(
         (
             ComparedNumber("sums of causal weights", (1,) * length, sums, 1e-12, by_hand=True),
@@ -39,7 +41,7 @@ def causal_weights_lesson(*, length: int = 4) -> LessonResult:
                            by_hand=True),
             ComparedNumber("sums, not causal, denominator to t",
                            tuple(round(float(each), 2) for each in short),
-                           (1,) * length, care=MASK, by_hand=True),
+                           whole, care=MASK, by_hand=True),
         ),
         "weights by step, all scores equal\n" + text_table(rows),
     )  # fmt: skip

@@ -1,10 +1,23 @@
 """Lessons on encoders and decoders: how one network reads and another writes."""
 
 from seqloom.lessons.encoder_decoder import (
+    decoder_loops,
+    decoder_nets,
+    decoder_start,
     output_feedback,
     sequence_probability,
     tensor_shapes,
+    training_pass,
     unit_chains,
 )
 
-__all__ = ["output_feedback", "sequence_probability", "tensor_shapes", "unit_chains"]
+__all__ = [
+    "decoder_loops",
+    "decoder_nets",
+    "decoder_start",
+    "output_feedback",
+    "sequence_probability",
+    "tensor_shapes",
+    "training_pass",
+    "unit_chains",
+]

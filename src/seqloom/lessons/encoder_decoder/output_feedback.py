@@ -17,8 +17,7 @@ SOURCE = Source(torch.tensor([[6, 7, 8, END]]), torch.tensor([4]))
 
 @lesson(
     "output-feedback", "Attention Models: a / an, no feedback",
-    "Attention Models: pseudocode of the delayed decoder",
-    "Attention Models: pseudocode of the self-referencing decoder", chapter="encoder-decoder",
+    chapter="encoder-decoder",
 )  # fmt: skip
 def output_feedback_lesson() -> LessonResult:
     """After “a” and after “an” the next distribution is the same unless the output is fed back."""

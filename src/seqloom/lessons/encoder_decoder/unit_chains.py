@@ -1,6 +1,8 @@
-"""How many units a chain has in each paradigm and each translation."""
+"""How many units a chain has in each translation."""
 
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
+from seqloom.lessons.sentence_nets import count_units, sentence_net
+from seqloom.lessons.small_models import recurrent_model
 from seqloom.lessons.text_table import text_table
 
 __all__ = ["unit_chains_lesson"]
@@ -15,19 +17,20 @@ PAIRS = (
 
 
 @lesson(
-    "unit-chains", "Chapter 7: units in Figures 7.1 (c) and 7.9 (a)",
+    "unit-chains", "Chapter 7: Figure 7.1 (c), two chains of units",
     "Attention Models: I ate an apple", "NLP 7: tokens of the translation pair",
     chapter="encoder-decoder",
 )  # fmt: skip
 def unit_chains_lesson(*, source: str = SOURCE, target: str = TARGET) -> LessonResult:
     """Source and target have lengths of their own: 5 + 7 units, 4 → 5 words."""
-    numbers = [
-        ComparedNumber("units of encoder and decoder", (5, 7),
-                       (len(source.split()), len(target.split())))
-    ]  # fmt: skip
-    rows = [("source", "target")]
+    numbers = [ComparedNumber("units of encoder and decoder", (5, 7), _steps(source, target))]
     for before, after, sizes in PAIRS:
-        rows.append((before, after))
-        found = len(before.split()), len(after.split())
-        numbers.append(ComparedNumber(f"words: {before}", sizes, found))
-    return LessonResult(tuple(numbers), text_table([(source, target), *rows[1:]]))
+        numbers.append(ComparedNumber(f"units: {before}", sizes, _steps(before, after)))
+    rows = [(source, target), *((before, after) for before, after, _ in PAIRS)]
+    return LessonResult(tuple(numbers), text_table(rows))
+
+
+def _steps(source: str, target: str) -> tuple[int, int]:
+    """The units of encoder and decoder of a model that is unrolled over the two."""
+    net = sentence_net(recurrent_model("b", words=20), source.split(), target.split())
+    return count_units(net, "encoder"), count_units(net, "decoder")

@@ -2,10 +2,18 @@
 
 from seqloom.lessons.search import (
     beam_steps,
+    carried_states,
     exhaustive_search,
     greedy_failure,
     gumbel,
     threshold_pruning,
 )
 
-__all__ = ["beam_steps", "exhaustive_search", "greedy_failure", "gumbel", "threshold_pruning"]
+__all__ = [
+    "beam_steps",
+    "carried_states",
+    "exhaustive_search",
+    "greedy_failure",
+    "gumbel",
+    "threshold_pruning",
+]

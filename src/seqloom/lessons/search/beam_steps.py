@@ -44,8 +44,10 @@ def beam_steps_lesson(*, beam: int = 2) -> LessonResult:
             ComparedNumber("the same by the library's search", chance, math.exp(output.score),
                            1e-12, by_hand=True),
             ComparedNumber("the same words", " ".join(best[:-1]), " ".join(words)),
-            ComparedNumber("factor of the third step", "P(O_2 …)", "P(O_3 …)", care=CARE),
-            ComparedNumber("are finished paths extended", "yes", "no", care=EXTENDED),
+            ComparedNumber("the product with P(O_2 | …) as third factor", _printed_product(best),
+                           chance, 1e-12, care=CARE, by_hand=True),
+            ComparedNumber("ends in a path after one more step", _ends(paths, extend=True),
+                           _ends(paths, extend=False), care=EXTENDED, by_hand=True),
         ),
         text_table(rows, right=(0, 2)),
     )  # fmt: skip
@@ -53,3 +55,16 @@ def beam_steps_lesson(*, beam: int = 2) -> LessonResult:
 
 def _ended(words: tuple[str, ...]) -> bool:
     return words[-1:] == ("<end>",)
+
+
+def _printed_product(words: tuple[str, ...]) -> float:
+    """P(O_1) P(O_2 | O_1) P(O_2 | O_1), as the third step is printed."""
+    first, second = HOMOPHONES[()][words[0]], HOMOPHONES[words[:1]][words[1]]
+    return first * second * second
+
+
+def _ends(paths: list[tuple[tuple[str, ...], float]], *, extend: bool) -> int:
+    """How often the best path holds <end> after a step that may extend finished paths."""
+    best = max(paths, key=lambda each: each[1])[0]
+    after = (*best, "<end>") if extend or not _ended(best) else best
+    return after.count("<end>")

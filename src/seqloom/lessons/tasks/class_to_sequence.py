@@ -9,7 +9,7 @@ from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table
 from seqloom.nn.units import Elman
 
-__all__ = ["class_to_sequence_lesson"]
+__all__ = ["ClassToSequence", "class_to_sequence_lesson"]
 
 PRINTED = {11: (15, 16, 6, 22), 7: (3, 8, 14, 20, 22), 13: (12, 19, 7, 3, 8, 22)}
 LONGEST = 8

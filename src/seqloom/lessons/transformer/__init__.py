@@ -6,6 +6,7 @@ from seqloom.lessons.transformer import (
     one_hot_positions,
     parallel_steps,
     sinusoids,
+    transformer_net,
     transformer_sizes,
     word_positions,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "one_hot_positions",
     "parallel_steps",
     "sinusoids",
+    "transformer_net",
     "transformer_sizes",
     "word_positions",
 ]

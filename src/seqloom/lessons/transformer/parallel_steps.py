@@ -10,7 +10,7 @@ from seqloom.model import Source
 
 __all__ = ["parallel_steps_lesson"]
 
-CARE = "at t = 1 the input is <start>, which (7.34) leaves out"
+CARE = "(7.34) has no input at t = 1; the decoder reads <start> there"
 
 
 @lesson(
@@ -31,6 +31,9 @@ def parallel_steps_lesson(*, output: tuple[int, ...] = (4, 5, 6, 7)) -> LessonRe
     changed = inputs.clone()
     changed[0, -1] = 8
     later, _ = model.decoder.read(changed, model.decoder.start(memory))
+    started = inputs.clone()
+    started[0, 0] = 8
+    other, _ = model.decoder.read(started, model.decoder.start(memory))
     return LessonResult(
         (
             ComparedNumber("parallel against sequential", 0,
@@ -39,6 +42,7 @@ def parallel_steps_lesson(*, output: tuple[int, ...] = (4, 5, 6, 7)) -> LessonRe
             ComparedNumber("effect of a later word on earlier steps", 0,
                            largest_difference(at_once.hidden[:, :-1], later.hidden[:, :-1]),
                            by_hand=True),
-            ComparedNumber("inputs of the first step", 0, 1, care=CARE),
+            ComparedNumber("effect of <start> on the output at t = 1", 0,
+                           largest_difference(at_once.hidden[:, 0], other.hidden[:, 0]), care=CARE),
         ),
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """Two chains of states over one text, and a stack of layers."""
 
 import torch
+from torch import Tensor
 
 from seqloom.lessons.draws import draw_module, draw_values, largest_difference
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
@@ -9,7 +10,10 @@ from seqloom.nn.units import Elman
 
 __all__ = ["bidirectional_lesson"]
 
-CARE = "the caption has the letters the other way round from the body and the drawing"
+CARE = (
+    "the body computes h_r at t from h_f at t + 1, which joins the two chains; the drawing has h_r "
+    "at t + 1"
+)
 
 
 @lesson(
@@ -49,6 +53,23 @@ def bidirectional_lesson(*, words: int = 5, width: int = 3) -> LessonResult:
                 "h_r of both against h_r alone", 0,
                 largest_difference(outputs[..., width:], alone), by_hand=True,
             ),
-            ComparedNumber("letter of the bidirectional net", "b", "a", care=CARE),
+            ComparedNumber(
+                "size of h_r at 1, as printed", _crossed(stack, text),
+                size_of(outputs[0, 0, width:]), care=CARE, by_hand=True,
+            ),
         ),
     )  # fmt: skip
+
+
+def size_of(vector: Tensor) -> float:
+    """Its Euclidean norm, as it is printed."""
+    return round(float(vector.norm()), 6)
+
+
+def _crossed(stack: RecurrentStack, text: Tensor) -> float:
+    """‖h_r‖ at the first position where each h_r is computed from the other chain's next state."""
+    forward, backward = (stack.get_submodule(f"layers.0.units.{each}") for each in (0, 1))
+    width = backward.get_parameter("recur").shape[0]
+    chain, _ = forward(text, (text.new_zeros(1, width),))
+    found, _ = backward(text[:, :1], (chain[:, 1],))
+    return size_of(found[0, 0])
