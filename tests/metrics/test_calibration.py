@@ -8,7 +8,7 @@ from sklearn.calibration import calibration_curve  # type: ignore[import-untyped
 
 from seqloom.drawing.results.reliability import draw_reliability
 from seqloom.errors import DataError
-from seqloom.metrics import Predictions, Reliability, Score, score_all
+from seqloom.metrics import Predictions, Reliability, Score, fit_temperature, score_all
 
 rows = st.lists(st.tuples(st.floats(0, 1, width=32), st.booleans()), min_size=1, max_size=40)
 
@@ -107,3 +107,33 @@ def test_the_diagram_says_its_error() -> None:
     assert diagram.text().splitlines()[-1] == words
     assert len(diagram.text().splitlines()) == 4
     assert diagram.as_dict()["expected_calibration_error"] == pytest.approx(1 / 3)
+
+
+def negative_log_likelihood(scores: np.ndarray, labels: np.ndarray) -> float:
+    return float(
+        (np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(labels)), labels]).sum()
+    )
+
+
+@pytest.mark.parametrize("factor", [0.25, 1.0, 4.0])
+def test_the_temperature_that_scores_were_multiplied_with_is_found(factor: float) -> None:
+    """Labels drawn from the softmax of scores, which are then told too surely or too humbly."""
+    chance = np.random.default_rng(1)
+    scores = 2 * chance.normal(size=(8_000, 5))
+    labels = (scores + chance.gumbel(size=scores.shape)).argmax(axis=1)
+    assert fit_temperature(factor * scores, labels) == pytest.approx(factor, rel=0.06)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3, 200])
+def test_a_fitted_temperature_is_never_worse_where_it_was_fitted(rows: int) -> None:
+    chance = np.random.default_rng(rows)
+    scores, labels = chance.normal(size=(rows, 4)), chance.integers(4, size=rows)
+    found = fit_temperature(scores, labels)
+    before = negative_log_likelihood(scores, labels)
+    assert negative_log_likelihood(scores / found, labels) <= before + 1e-6
+
+
+def test_few_outputs_that_are_all_right_are_not_certain() -> None:
+    """Without a prior the likeliest temperature would be 0."""
+    scores, labels = np.tile([1.0, 0.0, 0.0], (5, 1)), np.zeros(5, int)
+    assert 0.3 < fit_temperature(scores, labels) < 1

@@ -1,6 +1,7 @@
 """`training.minutes` is a budget: a run ends annealed when its time is used up (S6.6)."""
 
 import shutil
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,13 @@ import pytest
 
 from seqloom.api.train import train
 from seqloom.runs import learner
-from seqloom.runs.progress import Progress
-from seqloom.runs.time_budget import budget_scale, fit_schedule, refit_schedule
+from seqloom.runs.progress import Progress, Validation
+from seqloom.runs.time_budget import (
+    budget_scale,
+    fit_schedule,
+    refit_schedule,
+    validation_interval,
+)
 from seqloom.store import RunDirectory
 from seqloom.training import learning_rate
 from tests.runs.support import PAIRS, Options, assert_same, last, options, sitting
@@ -95,3 +101,33 @@ def test_another_budget_is_measured_anew() -> None:
     longer = fit_schedule(training(updates=900, minutes=10.0), known)
     assert (longer.budget, longer.scheduled) == (10.0, 135)
     assert fit_schedule(training(updates=900), known).scheduled == 0
+
+
+@pytest.mark.parametrize("update", [0.05, 0.5])
+@pytest.mark.parametrize("validation", [0.0, 2.0, 20.0, 50.0, 200.0])
+def test_a_budget_that_validations_eat_up_ends_annealed(update: float, validation: float) -> None:
+    """Whatever a validation costs, the rate falls to its end, no validation but the first and the
+    last exceeds the time, and they take a third of it at most."""
+    config = training(updates=100_000, minutes=1.0, warmup=400, validate_every=1_000)
+    progress, rate, ended = Progress(), 0.0, False
+    while not ended:
+        rate = budget_scale(config, progress) * learning_rate(config, progress.step)
+        seconds = progress.seconds + update
+        progress = replace(progress, step=progress.step + 1, seconds=seconds)
+        progress = fit_schedule(config, progress)
+        ended = progress.step == progress.last_update(config)
+        if ended or progress.step % validation_interval(config, progress) == 0:
+            progress = replace(
+                progress,
+                seconds=progress.seconds + validation,
+                validating=progress.validating + validation,
+                validations=(*progress.validations, Validation(progress.step, 0.0, 0.0)),
+            )
+            progress = refit_schedule(config, progress)
+            ended = progress.step == progress.last_update(config)
+    assert rate < 0.05 * config.rate
+    assert progress.seconds <= 1.15 * (60 + 2 * validation)
+    assert progress.seconds >= 0.7 * 60
+    if validation <= 20:
+        assert progress.validating <= 0.45 * progress.seconds + validation
+    assert len(progress.validations) >= 2

@@ -14,7 +14,13 @@ from seqloom.model.networks import check_fit, load_weights
 from seqloom.nn.modules import materialize, meta_device
 from seqloom.prediction import Predictor, TextPredictor, ensemble
 from seqloom.remedies import Remedy, Setting
-from seqloom.runs.contents import choose_step, load_config, load_fields, model_weights
+from seqloom.runs.contents import (
+    choose_step,
+    load_config,
+    load_fields,
+    model_weights,
+    step_validation,
+)
 from seqloom.runs.optimized import EngineChoice, OptimizedRun, run_engine
 from seqloom.store import Checkpoint, RunDirectory
 from seqloom.tasks import task_of
@@ -50,7 +56,11 @@ def _load(run: str | Path, choice: EngineChoice) -> Predictor:
         for note in chosen.notes:
             warn_once(f"{run}: {note}")
             notes.append(note.sentence)
-        return read_network(chosen.step, config, source, target)
+        network = read_network(chosen.step, config, source, target)
+        measured = step_validation(chosen.step)
+        if measured is not None:
+            task.calibrate(network, measured)
+        return network
 
     task = task_of(config)
     if not task.decodes:

@@ -33,7 +33,7 @@ from seqloom.runs.progress import (
     surroundings,
 )
 from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
-from seqloom.runs.time_budget import refit_schedule, validation_interval
+from seqloom.runs.time_budget import is_out_of_time, refit_schedule, validation_interval
 from seqloom.store import RunDirectory, average_tensors
 from seqloom.tasks import task_of
 from seqloom.training import SINGLE_PROCESS, PeerLostError, Ranks, Update
@@ -197,7 +197,7 @@ class TrainingSession:
 
     @property
     def _out_of_time(self) -> bool:
-        return 0 < 60 * self.config.training.minutes <= self.learner.progress.seconds
+        return is_out_of_time(self.config.training, self.learner.progress)
 
     @property
     def _stop_reason(self) -> str:
@@ -248,6 +248,7 @@ class TrainingSession:
                 files, validation, samples = self._measure()
         except Interrupted:
             raise self._save_and_interrupt() from None
+        self.learner.count_validation()
         training, progress = self.config.training, self.learner.progress
         progress = replace(progress, validations=(*progress.validations, validation))
         if progress.scheduled:

@@ -1,6 +1,6 @@
 """Metrics: how good outputs are, each as a value with its direction and its 95 % interval."""
 
-from seqloom.metrics.calibration import CalibrationError, Reliability
+from seqloom.metrics.calibration import CalibrationError, Reliability, fit_temperature
 from seqloom.metrics.class_report import ClassReport, ClassScore, label_report, span_report
 from seqloom.metrics.confusion import ConfusionMatrix
 from seqloom.metrics.forecast_tables import ColumnErrors, StepErrors
@@ -71,6 +71,7 @@ __all__ = [
     "edit_distance",
     "find_season",
     "find_spans",
+    "fit_temperature",
     "label_report",
     "linear_forecast",
     "lower_is_better",

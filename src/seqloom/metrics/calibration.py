@@ -13,10 +13,13 @@ from seqloom.errors import DataError
 from seqloom.metrics.metric import METRICS, Direction, SumMetric
 from seqloom.metrics.predictions import Predictions
 
-__all__ = ["CalibrationError", "Reliability"]
+__all__ = ["CalibrationError", "Reliability", "fit_temperature"]
 
 BINS = 15
 BAR = 20  # cells of a bar in a terminal
+PRIOR = 0.5  # standard deviation of the logarithm of a temperature before anything is measured
+WIDEST = 3.0  # of that logarithm
+STEPS = 40  # of the search for it
 
 Floats = NDArray[np.float64]
 
@@ -81,6 +84,29 @@ class Reliability(Displayed):
                 f"{100 * right:>6.1f}  {int(self.counts[number]):>7,}  {'█' * round(bar * right)}"
             )
         return "\n".join([*lines, f"expected calibration error {100 * self.expected_error:.1f} %"])
+
+
+def fit_temperature(scores: Floats, labels: NDArray[np.integer]) -> float:
+    """What to divide the scores (N, V) of N outputs by, so that their softmax is likeliest for the
+    right labels (N,) (Guo et al. 2017, temperature scaling).
+
+    A prior around 1 keeps few outputs, or outputs that are all right, from certainty.
+    """
+    if not len(scores):
+        return 1.0
+    scores = scores - scores.max(axis=1, keepdims=True)
+    right = scores[np.arange(len(labels)), labels]
+
+    def cost(log_temperature: float) -> float:
+        factor = np.exp(-log_temperature)
+        total = np.log(np.exp(factor * scores).sum(axis=1)) - factor * right
+        return float(total.sum() + (log_temperature / PRIOR) ** 2 / 2)
+
+    low, high = -WIDEST, WIDEST
+    for _ in range(STEPS):
+        first, second = low + (high - low) * 0.382, low + (high - low) * 0.618
+        low, high = (low, second) if cost(first) <= cost(second) else (first, high)
+    return float(np.exp((low + high) / 2))
 
 
 def _bin_sums(data: Predictions, bins: int) -> Floats:

@@ -117,6 +117,13 @@ class _LabelScores(Head):
         self.readout = readout
         self.output = nn.Linear(readout.width, labels)
 
+    def divide_scores(self, temperature: float) -> None:
+        """Fold the temperature into the last layer, where every way of use finds it."""
+        self.temperature *= temperature
+        with torch.no_grad():
+            self.output.weight /= temperature
+            self.output.bias /= temperature
+
     def losses(
         self, outputs: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
     ) -> Float[Tensor, "N"]:

@@ -336,7 +336,13 @@ class Head(nn.Module):
     feeds_back: ClassVar[bool] = False
     """Whether a step reads the output of the step before, so that training forces true values."""
 
+    temperature: float = 1.0
+    """What its scores were divided by after training."""
+
     __call__: Callable[..., Tensor]
+
+    def divide_scores(self, temperature: float) -> None:
+        """Divide the scores of classes by this, so that confidences fit; others stay."""
 
     @classmethod
     def build(cls, options: Any, context: HeadContext) -> "Head":

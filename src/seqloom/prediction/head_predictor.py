@@ -78,6 +78,10 @@ class HeadPredictor(Predictor):
         encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
         return self.outputs(encoded, len(rows), alternatives)
 
+    def score_rows(self, rows: Sequence[Values]) -> list[Float[Tensor, "T V"]]:
+        """The scores of all labels at each position of inputs that are already encoded."""
+        return self._head_outputs([EncodedInput(number, row) for number, row in enumerate(rows)])
+
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:

@@ -7,7 +7,7 @@ from torch import Tensor
 from seqloom.config import Config, parse, validate
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import Field, load_field
-from seqloom.runs.progress import Progress
+from seqloom.runs.progress import Progress, Validation
 from seqloom.store import Checkpoint, RunDirectory, SkippedCheckpoint, step_name
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "load_config",
     "load_fields",
     "model_weights",
+    "step_validation",
     "weights_name",
 ]
 
@@ -107,6 +108,12 @@ def likely_best_step(directory: RunDirectory) -> Checkpoint | None:
         wanted = newest.number if best is None else best.step
         return next((each for each in steps if each.number == wanted), newest)
     return None
+
+
+def step_validation(step: Checkpoint) -> Validation | None:
+    """The held-out results of a step; None where it was saved without any."""
+    found = Progress.from_dict(step.progress()).validations
+    return next((each for each in found if each.step == step.number), None)
 
 
 def weights_name(step: Checkpoint) -> str:

@@ -79,6 +79,7 @@ class Learner:
         if config.data.lines == "stream":
             self.stream = Stream(corpus, network, config, device=self.device)
         self.progress = Progress(data=corpus.fingerprint)
+        self._began = time.monotonic()  # when a run from nothing on would have begun
 
     def resume(self, directory: RunDirectory) -> list[str]:
         """Take up the newest step that verifies; what a reader should know about that."""
@@ -117,14 +118,14 @@ class Learner:
             start=self.progress.step,
             ranks=ranks,
         )
-        earlier, began = self.progress.seconds, time.monotonic()
+        self._began = time.monotonic() - self.progress.seconds
         for update in loop:
             if self.moving is not None and not update.skipped:
                 self.moving.update(update.step)
             self.progress = replace(
                 self.progress,
                 step=update.step,
-                seconds=earlier + time.monotonic() - began,
+                seconds=time.monotonic() - self._began,
                 skipped=self.optimizer.skipped,
                 loss=self._mean_loss(update),
             )
@@ -134,6 +135,12 @@ class Learner:
                 self.stream.synchronize(ranks)
             yield update
             self.optimizer.scale = self._scale()
+
+    def count_validation(self) -> None:
+        """Count the time since the last update as that of a validation."""
+        now, before = time.monotonic() - self._began, self.progress
+        spent = before.validating + max(0.0, now - before.seconds)
+        self.progress = replace(before, seconds=max(now, before.seconds), validating=spent)
 
     def files(self) -> dict[str, dict[str, Tensor]]:
         """What a step saves, wherever it was learnt."""

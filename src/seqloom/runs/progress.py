@@ -41,6 +41,7 @@ class Validation:
     interval: Mapping[str, float] = field(default_factory=dict)  # low and high of that one, 95 %
     training: float = 0.0  # running mean of the training loss
     outputs: int = 0  # different ones among those written out; 0 where one would be right
+    temperature: float = 1.0  # that scores of labels are divided by, so that confidences fit
     gap: float = 0.0  # exposure: what the loss is more where the model reads its own outputs
 
     def value(self, monitor: Monitor) -> float:
@@ -81,6 +82,7 @@ class Progress:
 
     step: int = 0
     seconds: float = 0.0  # of training and validating, over all sittings
+    validating: float = 0.0  # seconds of that which validations took
     skipped: int = 0  # updates left out because their gradient was not finite
     loss: float = 0.0  # running mean of the training loss
     budget: float = 0.0  # minutes that the schedule was fitted to

@@ -1,22 +1,33 @@
 """How many updates fit into `training.minutes`: measured early, saved with the step, and kept.
 
 The schedule of the learning rate runs over that many updates, so a run ends annealed when its time
-is used up. Since the number is part of the progress, a resumed run follows the same schedule.
+is used up. Validations are a third of the time at most; where even one is longer than what is left,
+the run anneals over a tenth more updates and ends late. Since the number is part of the progress, a
+resumed run follows the same schedule.
 """
 
+import math
 from dataclasses import replace
 
 from seqloom.config import TrainingConfig
 from seqloom.runs.progress import Progress
 from seqloom.training import learning_rate
 
-__all__ = ["budget_scale", "fit_schedule", "refit_schedule", "validation_interval"]
+__all__ = [
+    "budget_scale",
+    "fit_schedule",
+    "is_out_of_time",
+    "refit_schedule",
+    "validation_interval",
+]
 
 FIRST_UPDATES = 10  # that are measured, at least, ...
 FIRST_SHARE = 0.03  # ... and for this share of the time
 RESERVE = 0.15  # of the time, for validations that have not been measured yet
 EARLY, LATE = 0.8, 1.02  # expected ends, as shares of the time, beyond which it is fitted again
 VALIDATIONS = 6  # in a run that is too short for the configured interval
+VALIDATED = 1 / 3  # share of the time that validations take at most
+ANNEALED = 0.1  # updates that a run anneals over at least, as a share of those made
 
 
 def fit_schedule(training: TrainingConfig, progress: Progress) -> Progress:
@@ -24,8 +35,13 @@ def fit_schedule(training: TrainingConfig, progress: Progress) -> Progress:
     budget = 60 * training.minutes
     if progress.budget != training.minutes:
         progress = replace(progress, budget=training.minutes, scheduled=0)
-    measured = progress.step >= FIRST_UPDATES and progress.seconds >= FIRST_SHARE * budget
-    if not budget or progress.scheduled or not measured:
+    if not budget:
+        return progress
+    if progress.scheduled:
+        late = progress.step + _fewest(progress)
+        over = progress.seconds >= budget and late < progress.scheduled
+        return replace(progress, scheduled=late) if over else progress
+    if progress.step < FIRST_UPDATES or progress.seconds < FIRST_SHARE * budget:
         return progress
     return _with_updates_for(training, progress, (1 - RESERVE) * (budget - progress.seconds))
 
@@ -35,8 +51,10 @@ def refit_schedule(training: TrainingConfig, progress: Progress) -> Progress:
     budget = 60 * training.minutes
     if not progress.scheduled or progress.step >= progress.scheduled:
         return progress
-    to_come = (progress.scheduled - progress.step) * progress.seconds / progress.step
-    end = (progress.seconds + to_come) / budget
+    update, validation = _costs(progress)
+    to_come = progress.scheduled - progress.step
+    validations = math.ceil(to_come / validation_interval(training, progress))
+    end = (progress.seconds + to_come * update + validations * validation) / budget
     all_fit = progress.scheduled == training.updates and end < 1
     if all_fit or EARLY <= end <= LATE:
         return progress
@@ -44,9 +62,28 @@ def refit_schedule(training: TrainingConfig, progress: Progress) -> Progress:
 
 
 def _with_updates_for(training: TrainingConfig, progress: Progress, seconds: float) -> Progress:
-    """The progress with as many updates to come as so many seconds hold, one at least."""
-    to_come = max(1, int(seconds * progress.step / max(progress.seconds, 1e-9)))
+    """The progress with as many updates to come as so many seconds hold beside validations, the
+    last of them included, and enough to anneal over."""
+    update, validation = _costs(progress)
+    each = update + validation / validation_interval(training, progress)
+    to_come = max(_fewest(progress), int((seconds - validation) / each))
     return replace(progress, scheduled=min(training.updates, progress.step + to_come))
+
+
+def _fewest(progress: Progress) -> int:
+    """The updates that a run has to come at least, to anneal over."""
+    return max(1, math.ceil(ANNEALED * progress.step))
+
+
+def _costs(progress: Progress) -> tuple[float, float]:
+    """The mean seconds of an update and of a validation; 0 before there was one."""
+    update = (progress.seconds - progress.validating) / max(1, progress.step)
+    return max(update, 1e-9), progress.validating / max(1, len(progress.validations))
+
+
+def is_out_of_time(training: TrainingConfig, progress: Progress) -> bool:
+    """Whether the budget is used up before a schedule could be fitted to it."""
+    return 0 < 60 * training.minutes <= progress.seconds and not progress.scheduled
 
 
 def budget_scale(training: TrainingConfig, progress: Progress) -> float:
@@ -61,8 +98,12 @@ def budget_scale(training: TrainingConfig, progress: Progress) -> float:
 
 
 def validation_interval(training: TrainingConfig, progress: Progress) -> int:
-    """Updates between two validations: shorter in a run that has time for few updates."""
-    fitted = progress.last_update(training)
-    if fitted == training.updates or fitted >= VALIDATIONS * training.validate_every:
-        return training.validate_every
-    return max(1, fitted // VALIDATIONS)
+    """Updates between two validations: shorter in a run that has time for few updates, and longer
+    where validations would take too much of a budget."""
+    fitted, usual = progress.last_update(training), training.validate_every
+    if not training.minutes:
+        return usual
+    if fitted < min(training.updates, VALIDATIONS * usual):
+        usual = max(1, fitted // VALIDATIONS)
+    update, validation = _costs(progress)
+    return max(usual, math.ceil(validation / update * (1 - VALIDATED) / VALIDATED))

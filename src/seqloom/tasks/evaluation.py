@@ -155,6 +155,7 @@ class Evaluation(EvaluationResult):
 
     baselines: Mapping[str, Score] = field(default_factory=dict)  # by the score that leads
     note: str = ""  # why there are none
+    temperature: float = 1.0  # that confidences were fitted at
     warnings: WarningCounts = field(default_factory=WarningCounts)
 
     def as_dict(self) -> dict[str, Any]:
@@ -165,6 +166,8 @@ class Evaluation(EvaluationResult):
             "unseen": dict(self.report.unseen),
             "scores": [score.as_dict() for score in self.scores],
         }
+        if self.temperature != 1.0:
+            found["temperature"] = self.temperature
         if self.warnings.counts:
             found["warnings"] = dict(self.warnings.counts)
         if self.baselines:
@@ -190,7 +193,9 @@ class Evaluation(EvaluationResult):
         rows = [self.report.count_line(), *([unseen] if unseen else [])]
         beside = [f"{name}: {score}" for name, score in self.baselines.items()]
         beside += [self.note] if self.note else []
-        return [*rows, *self.score_lines(), *(["", "baselines", *beside] if beside else [])]
+        fitted = f"confidences at temperature {self.temperature:.2f}, fitted on held-out rows"
+        told = [*self.score_lines(), *([fitted] if self.temperature != 1.0 else [])]
+        return [*rows, *told, *(["", "baselines", *beside] if beside else [])]
 
 
 @text_of.register

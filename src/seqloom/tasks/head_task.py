@@ -2,18 +2,23 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+import torch
+
 from seqloom.config import HEADS, Config
-from seqloom.data import Corpus, Data
+from seqloom.data import Corpus, Data, even_indices
 from seqloom.engine.selection import select_head_engine
 from seqloom.errors import ConfigError
-from seqloom.fields import Field
-from seqloom.metrics import Predictions
+from seqloom.fields import EMPTY, Field
+from seqloom.metrics import Predictions, fit_temperature
 from seqloom.model import Network
 from seqloom.prediction import HeadPredictor, Output
-from seqloom.runs.held_out import HeldOut, HeldOutOutputs, symbol_guess_loss
+from seqloom.runs.held_out import HeldOut, HeldOutOutputs, Measurement, symbol_guess_loss
 from seqloom.runs.prepare import PreparedData
+from seqloom.runs.progress import Progress, Validation, ValidationSample
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Breakdown, Evaluation, class_breakdowns
@@ -23,6 +28,8 @@ from seqloom.tasks.task import Task
 __all__ = ["ClassTask", "HeadTask"]
 
 AnyHeadPredictor = TypeVar("AnyHeadPredictor", bound=HeadPredictor)
+
+CALIBRATION_ROWS = 2_000  # held-out rows that a temperature is fitted on
 
 
 class HeadTask(Task[AnyHeadPredictor]):
@@ -80,8 +87,36 @@ class HeadTask(Task[AnyHeadPredictor]):
         return evaluate_outputs(self, model, data, options)
 
 
+class HeldOutClasses(HeldOutOutputs[HeadPredictor]):
+    """Measures weights by the classes that they give, and how far their confidences are off."""
+
+    def validation(
+        self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
+    ) -> Validation:
+        """The results of the newest step, with the temperature at which confidences fit."""
+        found = super().validation(progress, measured, samples)
+        return replace(found, temperature=self._temperature())
+
+    def _temperature(self) -> float:
+        batch = self.rows.batch(even_indices(len(self.rows), CALIBRATION_ROWS))
+        sources = [row[:n] for row, n in zip(batch.source, batch.source_lengths, strict=True)]
+        targets = [row[:n] for row, n in zip(batch.target, batch.target_lengths, strict=True)]
+        scores, labels = torch.cat(self.model.score_rows(sources)), np.concatenate(targets)
+        known = labels != EMPTY
+        return fit_temperature(scores.double().numpy()[known], labels[known] - 1)
+
+
 class ClassTask(HeadTask[HeadPredictor]):
     """A target of classes: one for a row, or one for each token."""
+
+    def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[HeadPredictor]:
+        """The metrics over all held-out rows, and the temperature of confidences."""
+        model = self.predictor(prepared.config, prepared.source, prepared.target, network)
+        return HeldOutClasses(prepared, model, self)
+
+    def calibrate(self, network: Any, found: Validation) -> None:
+        """Divide the scores by the temperature that was fitted on held-out rows."""
+        network.head.divide_scores(found.temperature)
 
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
         """The loss of guessing by how common each class is."""

@@ -71,6 +71,7 @@ def evaluate_outputs(
             tuple(scores),
             breakdowns=task.breakdowns(model, compared),
             warnings=WarningCounts.of(outputs),
+            temperature=model.network.head.temperature,
         ),
         model.training_rows,
         lambda place: _baseline_scores(task, model, rows, place),

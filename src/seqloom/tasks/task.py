@@ -116,6 +116,10 @@ class Task(ABC, Generic[AnyPredictor]):
     ) -> AnyPredictor:
         """The network in use; with the final weights of a run, as fast as it can be."""
 
+    def calibrate(self, network: Any, found: Validation) -> None:
+        """Let the confidences of a finished network fit its held-out results; nothing to do where
+        outputs are no classes."""
+
     @abstractmethod
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyPredictor]:
         """What measures weights on the held-out rows, in this network."""
