@@ -196,3 +196,33 @@ def test_unknown_words_are_copied_from_the_source(command: Command, tmp_path: Pa
     assert found["tokens"][0]["copied"] is True
     off = ("--set", "search.copy_unknown=false")
     assert "37" not in command("predict", tmp_path / "run", *off, stdin=b"37 apples\n").out
+
+
+def test_copying_is_chosen_where_it_helps(command: Command, tmp_path: Path) -> None:
+    """Numbers that come once are unknown on both sides, and held-out rows are better with them."""
+    fruit = {"apples": "pommes", "pears": "poires", "plums": "prunes", "nuts": "noix"}
+    numbers = iter(range(100, 1_000))
+    rows = [
+        f"I buy {next(numbers)} {a}\tj'achète {{}} {b}" for _ in range(60) for a, b in fruit.items()
+    ]
+    text = "".join(f"{row.format(row.split()[2])}\n" for row in rows)
+    data = write(tmp_path / "rows.tsv", text)
+    small = [
+        *("source.unit=word", "target.unit=word", "training.updates=60"),
+        *("training.validate_every=30", "training.rate=2e-2", "training.average=none"),
+        *("model.embedding=16", "model.encoder.width=16", "model.decoder.width=16"),
+        *("training.workers=1", "training.curves=false"),
+    ]
+    sets = [word for each in small for word in ("--set", each)]
+    for name, options in (("auto", ()), ("known", ("--set", "target.min_count=1"))):
+        run = tmp_path / name
+        assert command("train", data, "--model", "lstm", "--run", run, *sets, *options).code == 0
+    told = command("predict", tmp_path / "auto", "--json", stdin=b"I buy 37 apples\n")
+    found = json.loads(told.out)
+    assert "37 pommes" in found["text"], found
+    assert [token["copied"] for token in found["tokens"] if token["text"] == "37"] == [True]
+    config = (tmp_path / "auto" / "config.toml").read_text()
+    assert config.count("min_count = 2") == 2
+    assert 'copy_unknown = "auto"' in config
+    plain = command("predict", tmp_path / "known", "--json", stdin=b"I buy 37 apples\n")
+    assert not any(token.get("copied") for token in json.loads(plain.out)["tokens"])

@@ -174,3 +174,19 @@ def test_split_depends_on_the_seed_and_hardly_on_other_rows() -> None:
     assert hold_out(look(pairs[::-1]), config, seed=1).holdout == before
     assert len(hold_out(look([*pairs, ("new", "t")]), config, seed=1).holdout & before) >= 99
     assert len(hold_out(look(pairs), config, seed=2).holdout & before) < 30
+
+
+@pytest.mark.parametrize(
+    ("rows", "below"),
+    [
+        ([(f"take {n} now", f"prends {n} là") for n in range(100)], 2),
+        ([(f"take {n % 40} now", f"prends {n % 40} là") for n in range(100)], 3),
+        ([(f"take {n} now", f"prends nombre{n} là") for n in range(100)], 0),
+        ([("one two", "un deux")] * 100, 0),
+        ([("one two", "un deux")] * 500 + [("37", "37")], 0),
+    ],
+    ids=["come once", "come twice or three times", "translated", "none is rare", "too few rows"],
+)
+def test_rare_words_that_are_copied(rows: list[tuple[str, str]], below: int) -> None:
+    """From the least count on below which nearly all words stand in the source too."""
+    assert survey(rows, DataConfig(), seed=1).facts.copied_below == below

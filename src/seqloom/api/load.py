@@ -16,6 +16,7 @@ from seqloom.prediction import Predictor, TextPredictor, ensemble
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import (
     choose_step,
+    likely_best_step,
     load_config,
     load_fields,
     model_weights,
@@ -47,7 +48,7 @@ def load(
 
 def _load(run: str | Path, choice: EngineChoice) -> Predictor:
     directory = RunDirectory(Path(run))
-    config = load_config(directory)
+    config = _settled(load_config(directory), directory)
     source, target = load_fields(directory, config)
     notes: list[str] = []
 
@@ -76,6 +77,14 @@ def _load(run: str | Path, choice: EngineChoice) -> Predictor:
     network, engine = run_engine(read, OptimizedRun.find(directory), choice, str(run))
     writer: TextPredictor = task.predictor(config, source, target, network, run=directory)
     return replace(writer, engine=engine, notes=tuple(notes))
+
+
+def _settled(config: Config, directory: RunDirectory) -> Config:
+    """The configuration with what the run's best step has found out on held-out rows."""
+    step = likely_best_step(directory)
+    found = None if step is None else step_validation(step)
+    search = config.search.settle(copies=found is not None and found.copies)
+    return config.model_copy(update={"search": search})
 
 
 def read_network(step: Checkpoint, config: Config, source: Field, target: Field) -> Any:

@@ -6,7 +6,7 @@ A choice between parts is a union of small classes told apart by `kind`; only `m
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
@@ -155,14 +155,25 @@ class SearchConfig(Section):
         2.0, description="longest output as a multiple of the source, ..."
     )
     max_extra: Count = Field(20, description="... plus this many tokens")
-    copy_unknown: bool = Field(
-        False,
+    copy_unknown: bool | Literal["auto"] = Field(
+        AUTO,
         description="let <unk> be written, and put the source word that had the most attention in "
-        "its place (words and symbols on both sides)",
+        "its place (words and symbols on both sides); auto does so where that is better on "
+        "held-out rows, which training finds out",
     )
     length: Positive = Field(
         100, description="without a source: most tokens that are written after a beginning"
     )
+
+    @property
+    def copies_unknown(self) -> bool:
+        """Whether unknown words are copied; what is still to be found out is not done."""
+        return self.copy_unknown is True
+
+    def settle(self, *, copies: bool) -> Self:
+        """The same where training has found out whether copying helps."""
+        chosen = copies if self.copy_unknown == AUTO else self.copy_unknown
+        return self.model_copy(update={"copy_unknown": chosen})
 
 
 class Config(Section):

@@ -46,6 +46,8 @@ __all__ = [
 ]
 
 SAMPLE = 100_000
+RARE = (2, 3, 5, 10)  # times, below which a word may be rare
+COPIED, COPIED_ROWS = 0.8, 0.01  # shares of rare words that are copies, and of rows that have one
 Hashes = NDArray[np.uint64]
 
 
@@ -167,7 +169,9 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
     target = replace(sides[1], source_overlap=_spelt_share(columns))
     several = columns if config.columns else ()
     return Survey(
-        facts=Facts(report.kept, sides[0], target, is_stream(data), several),
+        facts=Facts(
+            report.kept, sides[0], target, is_stream(data), several, _copied_below(reservoir.rows)
+        ),
         report=report,
         sample=reservoir.rows,
         characters=characters,
@@ -224,6 +228,23 @@ def _spelt_share(columns: Iterable[ColumnStatistics]) -> float:
     """How much of a source comes back in the target by its letters rather than its symbols."""
     spelt = [each.target_overlap for each in columns if not each.is_symbol_sequence]
     return max(spelt, default=0.0)
+
+
+def _copied_below(rows: Sequence[tuple[str, str]]) -> int:
+    """The least count below which nearly all target words stand in their source too, in enough
+    rows to learn from; 0 where there is none."""
+    counts = Counter(word for _, target in rows for word in target.split())
+    for limit in RARE:
+        rare = copied = touched = 0
+        for source, target in rows:
+            words = [word for word in target.split() if counts[word] < limit]
+            if words:
+                known = set(source.split())
+                own = sum(word in known for word in words)
+                rare, copied, touched = rare + len(words), copied + own, touched + (own > 0)
+        if copied > 0 and copied >= COPIED * rare and touched >= COPIED_ROWS * len(rows):
+            return limit
+    return 0
 
 
 def _shared_pairs(text: str, target: str) -> float:

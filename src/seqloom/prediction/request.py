@@ -142,7 +142,7 @@ class Constraints:
         if self.is_continuation:
             longest = begun + options.length + (not self.is_stream)
         longest = longest.maximum(begun + needed + 1)
-        never = tuple(id_ for id_ in NEVER_WRITTEN if id_ != UNK or not options.copy_unknown)
+        never = tuple(id_ for id_ in NEVER_WRITTEN if id_ != UNK or not options.copies_unknown)
         return Limits(
             longest,
             forbidden=never + (END,) * self.is_stream,

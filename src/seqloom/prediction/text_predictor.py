@@ -230,7 +230,7 @@ class TextPredictor(Predictor):
             self.config.search, request.n_best, automatic=self._automatic_search
         )
         asked = DecodingRequest.of(request, search, self.target)
-        return replace(asked, copies=self.config.search.copy_unknown)
+        return replace(asked, copies=self.config.search.copies_unknown)
 
     def with_beginnings(
         self, asked: DecodingRequest, lines: range, cells: Sequence[str]

@@ -1,6 +1,6 @@
 """From raw data to what training needs: configuration, fields, encoded rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal
@@ -70,6 +70,7 @@ class PreparedData:
         None  # what to begin from, where there is no step yet
     )
     files: Mapping[str, Any] = field(default_factory=dict)  # of a new run, as progress has them
+    read_held_out: Callable[[], Iterable[Row]] = tuple  # the held-out rows as they are written
 
 
 def prepare_rows(
@@ -116,7 +117,8 @@ def prepare_rows(
     notes = [line for report in reports if report.has_changes for line in report.lines()]
     notes += [line for report in reports if (line := report.unseen_line())]
     files = identify_files(request) if latest is None else {}
-    return PreparedData(config, source, target, train, valid, tuple(notes), base, files)
+    prepared = PreparedData(config, source, target, train, valid, tuple(notes), base, files)
+    return replace(prepared, read_held_out=parts.read_held_out)
 
 
 def _pretrained_parts(
@@ -196,6 +198,11 @@ class _RowSplits:
             columns = replace(columns, recasing=self.recasing)
         rows = self._rows(side, read_rows(data, columns.config, report), data)
         return Corpus.build(rows, columns, directory=place, report=report, fingerprint=mark)
+
+    def read_held_out(self) -> Iterable[Row]:
+        """The held-out rows as they are written."""
+        data, columns = self._side("valid")
+        return self._rows("valid", read_rows(data, columns.config, Report()), data)
 
     def _side(self, side: Literal["train", "valid"]) -> tuple[Data, Columns]:
         """Where the rows of a side come from, and how they are read."""

@@ -42,6 +42,7 @@ class Validation:
     training: float = 0.0  # running mean of the training loss
     outputs: int = 0  # different ones among those written out; 0 where one would be right
     temperature: float = 1.0  # that scores of labels are divided by, so that confidences fit
+    copies: bool = False  # whether unknown words are better copied from the source
     gap: float = 0.0  # exposure: what the loss is more where the model reads its own outputs
 
     def value(self, monitor: Monitor) -> float:

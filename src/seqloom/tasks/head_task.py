@@ -112,7 +112,7 @@ class ClassTask(HeadTask[HeadPredictor]):
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[HeadPredictor]:
         """The metrics over all held-out rows, and the temperature of confidences."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
-        return HeldOutClasses(prepared, model, self)
+        return HeldOutClasses(prepared, model, self.metrics)
 
     def calibrate(self, network: Any, found: Validation) -> None:
         """Divide the scores by the temperature that was fitted on held-out rows."""

@@ -1,18 +1,21 @@
 """Text written from a source: translation, transliteration, captions, replies, and so on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from seqloom.config import Config
-from seqloom.data import Corpus, Data, Report
+from seqloom.config.searches import AUTO
+from seqloom.data import Corpus, Data, Report, even_indices
 from seqloom.drawing.views import View
 from seqloom.explanations.attention import Attentions, attention_from_trace
 from seqloom.explanations.explained_output import Cell, ExplainedText
 from seqloom.explanations.media import group_features, is_media
 from seqloom.explanations.tracing import Trace
-from seqloom.fields import END, Field
+from seqloom.fields import END, UNK, Field
+from seqloom.metrics import Score
 from seqloom.model import Network
 from seqloom.prediction import Output, TextPredictor
 from seqloom.prediction.request import search_from_config
@@ -26,7 +29,7 @@ from seqloom.runs.held_out import (
 )
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import Progress, Validation, ValidationSample
-from seqloom.search import Search
+from seqloom.search import Greedy, Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation
 from seqloom.tasks.outputs import encode_sources, perplexity_score, score_groups
@@ -48,6 +51,7 @@ __all__ = [
 ]
 
 SAMPLED_ROWS = 500  # rows that are written out at a validation
+WHOLE_WORDS = {"word", "symbol"}  # units whose unknown tokens can be copied
 VERBS = {
     "text": "Translate",
     "turns": "Send",
@@ -69,12 +73,54 @@ def text_predictor(
 class HeldOutText(HeldOutOutputs[TextPredictor]):
     """Measures weights by the texts that they write for held-out rows."""
 
+    def __init__(
+        self, prepared: PreparedData, model: TextPredictor, metrics: Callable[..., list[Score]]
+    ) -> None:
+        super().__init__(prepared, model, metrics, most=SAMPLED_ROWS)
+        self._read = prepared.read_held_out
+
+    @cached_property
+    def _texts(self) -> list[tuple[str, str]]:
+        """Held-out rows as they are written, if words of their targets are unknown and could be
+        copied; none otherwise."""
+        units = {
+            getattr(each.config, "unit", "") for each in (self.model.source, self.model.target)
+        }
+        if self.model.config.search.copy_unknown != AUTO or not units <= WHOLE_WORDS:
+            return []
+        rows = [(row.source, row.target) for row in self._read()]
+        rows = [rows[place] for place in even_indices(len(rows), SAMPLED_ROWS)]
+        unknown = any(UNK in self.model.target.encode(target) for _, target in rows)
+        return rows if unknown else []
+
+    def _copying_helps(self) -> bool:
+        """Whether the texts are better where unknown words are copied from the source."""
+        if not self._texts:
+            return False
+        sources, references = zip(*self._texts, strict=True)
+        config = self.model.config
+        search = config.search.settle(copies=True)
+        copying = replace(self.model, config=config.model_copy(update={"search": search}))
+        outputs = list(copying.stream_cells(sources, search=Greedy()))
+        changed = [n for n, each in enumerate(outputs) if any(t.copied for t in each.tokens)]
+        if not changed:
+            return False
+        found = [each.text for each in outputs]
+        plain = dict(enumerate(found))
+        without = self.model.stream_cells([sources[n] for n in changed], search=Greedy())
+        plain |= {n: each.text for n, each in zip(changed, without, strict=True)}
+        better, usual = (
+            self._metrics(texts, references)[0].objective for texts in (found, list(plain.values()))
+        )
+        return better > usual
+
     def validation(
         self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
     ) -> Validation:
         """The results of the newest step, with the exposure gap."""
         found = super().validation(progress, measured, samples)
-        return replace(found, gap=exposure_gap(self, measured.loss))
+        gap, copies = exposure_gap(self, measured.loss), self._copying_helps()
+        return replace(found, gap=gap, copies=copies)
 
 
 class TextTask(Task[TextPredictor]):
@@ -104,7 +150,7 @@ class TextTask(Task[TextPredictor]):
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[TextPredictor]:
         """The metrics of texts written for some held-out rows."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
-        return HeldOutText(prepared, model, self.metrics, most=SAMPLED_ROWS)
+        return HeldOutText(prepared, model, self.metrics)
 
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
         """The loss of guessing by how common each token is."""

@@ -104,6 +104,7 @@ class Facts:
     target: ColumnStatistics
     stream: bool = False  # a plain text file
     columns: tuple[ColumnStatistics, ...] = ()  # of each source column, where there are several
+    copied_below: int = 0  # target words that are rarer than this are copied from the source
 
 
 GENERATION_PASSES, HEAD_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner

@@ -162,11 +162,20 @@ class TextConfig(SourceOptions, TargetOptions):
         """What suits the head that reads a text, and what lets sentences be read in any case."""
         head, statistics = situation.target.head_defaults(situation), situation.facts.source
         sentences = statistics.has_capitals and statistics.is_sentence
+        head = merge(head, self._copying_defaults(situation))
         if not sentences or not situation.target.reads_any_case:
             return head
         matched = {"source": {"any_case": True}} if self.unit in WHOLE_WORDS else {}
         recased = {"data": {"recased": RECASED}} if self.is_recasable else {}
         return merge(head, {**matched, **recased})
+
+    def _copying_defaults(self, situation: Situation) -> Overrides:
+        """Words that are rare and copied are unknown on both sides, so that copying is learnt."""
+        rare, target = situation.facts.copied_below, situation.target
+        whole = isinstance(target, TextConfig) and {self.unit, target.unit} <= {*WHOLE_WORDS}
+        if not rare or not whole or self.has_several_texts:
+            return {}
+        return {"source": {"min_count": rare}, "target": {"min_count": rare}}
 
     def source_vocabulary(self, unit: str, *, kept: bool) -> Overrides:
         """Nothing but what a text chooses itself."""
