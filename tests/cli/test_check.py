@@ -115,16 +115,25 @@ def test_too_few_rows(command: Command, tmp_path: Path) -> None:
 def test_separators_are_guessed(command: Command, tmp_path: Path) -> None:
     rows: list[tuple[object, ...]] = [(each, each[::-1]) for each in sentences(9)]
     for name, separator, part in (
-        (
-            "a.csv",
-            ";",
-            "set apart by semicolons, so put tabs in their place and name the file .tsv",
-        ),
+        ("a.tsv", ";", "set apart by semicolons, so put tabs in their place"),
         ("b.tsv", "   ", "set apart by several spaces, so put one tab in their place"),
         ("c.tsv", ",", "it holds commas, so name the file .csv"),
     ):
         told = command("check", table(tmp_path / name, rows, separator))
         assert (told.code, part in told.sentence) == (3, True), told.err
+
+
+def test_a_spreadsheet_may_write_semicolons(command: Command, tmp_path: Path) -> None:
+    """With a byte order mark, Windows line ends, quoted texts and decimal commas; `check` says so,
+    and training reads the same columns."""
+    texts = [f'"{each}; ""and"" so on"' for each in sentences(600)]
+    lines = ["text;label;price", *(f"{each};{'xyz'[n % 3]};{n},5" for n, each in enumerate(texts))]
+    data = tmp_path / "d.csv"
+    data.write_bytes("\ufeff".encode() + "\r\n".join(lines).encode() + b"\r\n")
+    told = judge(command, data, "--source", "text", "--target", "label:label")
+    assert "its columns are set apart by semicolons" in told
+    assert "3 labels: x 200, y 200, z 200" in told
+    assert "column 3 ('price') is not read" in told
 
 
 def test_a_separator_inside_of_cells_is_doubted(command: Command, tmp_path: Path) -> None:

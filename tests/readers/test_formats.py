@@ -17,7 +17,7 @@ from seqloom.config import DataConfig
 from seqloom.data import Reason, Report, read_rows
 from seqloom.errors import DataError
 from seqloom.readers import Record
-from seqloom.readers.delimited import csv_records
+from seqloom.readers.delimited import csv_records, separator_of
 from seqloom.readers.lines import Fault
 from tests.data.support import Pairs, read, sentence
 
@@ -104,6 +104,33 @@ def test_csv_as_an_independent_reader_reads_it(text: str) -> None:
     if found is not None and expected is not None:
         rows = [each.cells for each in found if isinstance(each, Record)]
         assert rows == [row for row in expected if len(row) > 1 or "".join(row).strip()]
+
+
+@given(rows=pair_lists())
+def test_csv_of_semicolons_round_trip(folder: Path, rows: Pairs) -> None:
+    """As spreadsheets write it where a comma is the decimal mark."""
+    path = folder / "semicolons.csv"
+    rows = [("eins", "1"), *((source or "x", target) for source, target in rows), ("zwei", "2,5")]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=";").writerows(rows)
+    assert read(path) == rows
+
+
+@pytest.mark.parametrize(
+    ("lines", "separator"),
+    [
+        (["a;b", "c;d"], ";"),
+        (["a;b", "c;d, e; f"], ";"),
+        (["a;b"], ","),
+        (["a,b;c", "d,e;f"], ","),
+        (["one; two", "three"], ","),
+        (['"a;b",c', '"d;e",f'], ","),
+        (['"a', 'b";c', "d;e"], ";"),
+    ],
+)
+def test_the_separator_of_a_csv_file(lines: list[str], separator: str) -> None:
+    """A semicolon only where every row has one and the first has no comma."""
+    assert separator_of(lines) == separator
 
 
 @given(rows=pair_lists())

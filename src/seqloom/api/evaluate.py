@@ -4,8 +4,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from seqloom.api.load import load
 from seqloom.data import Data, DataLike, Report, as_data
 from seqloom.fields import END, SPECIAL_SYMBOLS
 from seqloom.prediction import Output, Predictor, ScoredOutput, TextPredictor
@@ -24,17 +26,19 @@ __all__ = [
 
 
 def evaluate(
-    model: Predictor,
+    model: Predictor | str | Path,
     data: DataLike,
     *,
     options: Mapping[str, Any] | None = None,
     search: Search | None = None,
     lowercase: bool = False,
 ) -> EvaluationResult:
-    """The metrics that fit the target field, each with a 95 % bootstrap interval.
+    """The metrics of a model, or of the run in a directory, that fit the target field, each with a
+    95 % bootstrap interval.
 
     ConfigError where a search or `lowercase` is asked of a model that writes nothing for its data.
     """
+    model = load(model) if isinstance(model, str | Path) else model
     task, reading = task_of(model.config), (options or {}).get("data", {})
     if isinstance(reading, Mapping) and (overlong := reading.get("overlong")) is not None:
         data_config = model.config.data.model_copy(update={"overlong": overlong})

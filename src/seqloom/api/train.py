@@ -10,7 +10,7 @@ import torch
 from seqloom.api.console import Watch, open_observer
 from seqloom.api.training_result import TrainingResult
 from seqloom.api.training_session import TrainingSession
-from seqloom.config import Overrides, column_overrides, merge
+from seqloom.config import TARGETS, Overrides, column_overrides, merge
 from seqloom.data import Data, DataLike, as_data, data_files, has_names, join_targets
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting
@@ -156,6 +156,12 @@ def _read_given(
         return data if isinstance(data, str | Path) else as_data(data), held_out, columns
     name = columns.get("data", {}).get("target", TARGET)
     rows, held_out = join_targets(data, targets, name), None
+    if not has_names(rows) and name in TARGETS.kinds() and "target" not in columns:
+        raise ConfigError(
+            "names a column, and rows without names have none",
+            place=Setting("target", name),
+            remedy=Remedy("write {} if you mean the kind", Setting("target", f":{name}")),
+        )
     if valid is not None and (not isinstance(valid, tuple) or len(valid) != 2):
         raise ConfigError("targets lie apart", remedy="give held-out data as valid=(X, y)")
     if valid is not None:

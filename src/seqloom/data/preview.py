@@ -26,6 +26,7 @@ class Preview:
     has_header: bool
     columns: tuple[int, ...]
     is_named: bool = False  # whether the format names its columns, and no row is here
+    note: str = ""  # what should be known of how the file is read
 
     @property
     def unread(self) -> list[str]:
@@ -55,4 +56,4 @@ def preview(data: Data, config: DataConfig) -> Preview | None:
         return None
     rows = [record.cells for record in records if len(record.cells) == header.width]
     named = reader.names_columns
-    return Preview(rows, header.names or named, header.columns, is_named=named)
+    return Preview(rows, header.names or named, header.columns, named, reader.note(path))

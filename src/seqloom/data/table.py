@@ -282,7 +282,9 @@ def _why_nothing(report: Report) -> str:
         return "is empty; it should hold one pair a line"
     reason, dropped = next(iter(report.dropped.items()))
     first = f"the first because of {reason} at {dropped.first}"
-    return f"none of its {report.total_dropped:,} rows can be used, {first}; mend it"
+    recode = "save it as UTF-8, for example with iconv -f LATIN1 -t UTF-8"
+    cure = recode if reason is Reason.ENCODING else "mend it"
+    return f"none of its {report.total_dropped:,} rows can be used, {first}; {cure}"
 
 
 HASH_DIGITS = 8  # of a hash that is told

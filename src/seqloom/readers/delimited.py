@@ -2,14 +2,16 @@
 
 TSV: a tab always parts two cells. There is no quoting, since sentences hold quotes.
 
-CSV: quoted as spreadsheets do it.
+CSV: quoted as spreadsheets do it, with semicolons in place of commas where the first lines have
+those alone, as spreadsheets write it wherever a comma is the decimal mark.
 
 A quote opens a cell only at its start, `""` stands for one quote, a line end inside quotes is part
 of the text, and the place of a record is the line it starts on.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 
 from seqloom.config import DataConfig
@@ -32,8 +34,11 @@ __all__ = [
     "csv_records",
     "row_record",
     "select_cells",
+    "separator_of",
     "tsv_records",
 ]
+
+FIRST_LINES = 20  # of a CSV file, that tell what its columns are set apart by
 
 
 def select_cells(
@@ -125,17 +130,45 @@ class CsvReader(FileReader):
         lines = text_lines(path, max_line=LONGEST_LINE)
         return csv_records(lines, str(path), max_line=LONGEST_LINE)
 
+    def note(self, path: Path) -> str:
+        """Whether semicolons are read as commas."""
+        first = list(islice(text_lines(path, max_line=LONGEST_LINE), FIRST_LINES))
+        return "its columns are set apart by semicolons" if separator_of(first) == ";" else ""
+
+
+def separator_of(lines: Sequence[str | Fault]) -> str:
+    """What the first lines of a CSV file set columns apart by: a semicolon where the first row has
+    no comma, and each of two or more has as many semicolons as the first; otherwise a comma."""
+    rows = list(_unquoted_rows(lines))
+    if len(rows) < 2 or "," in rows[0]:
+        return ","
+    counts = [row.count(";") for row in rows]
+    return ";" if 0 < counts[0] == min(counts) else ","
+
+
+def _unquoted_rows(lines: Iterable[str | Fault]) -> Iterator[str]:
+    """What stands outside of quotes in each whole row."""
+    text = ""
+    for line in lines:
+        text += line if isinstance(line, str) else line.text or ""
+        if text.count('"') % 2 == 0:
+            yield "".join(text.split('"')[::2])
+            text = ""
+
 
 def csv_records(
     lines: Iterable[str | Fault], file: str, *, max_line: int
 ) -> Iterator[Record | Fault]:
     """One record for each row, which may take several lines; a quote left open is an error."""
+    rest = iter(lines)
+    first = list(islice(rest, FIRST_LINES))
+    separator = separator_of(first)
     row: _OpenRow | None = None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(chain(first, rest), 1):
         if row is None and isinstance(line, str) and '"' not in line:
-            yield row_record(FileLocation(file, number), line.split(","))
+            yield row_record(FileLocation(file, number), line.split(separator))
             continue
-        row = row or _OpenRow(FileLocation(file, number), max_line)
+        row = row or _OpenRow(FileLocation(file, number), max_line, separator)
         row.read(line)
         if not row.in_quotes:
             yield row.result()
@@ -150,6 +183,7 @@ class _OpenRow:
 
     place: FileLocation
     max_line: int
+    separator: str
     length: int = 0
     in_quotes: bool = False
     cells: list[str] = field(default_factory=list)
@@ -192,7 +226,7 @@ class _OpenRow:
             self.in_quotes = True
             self.parts.append("")
             return start + 1
-        end = line.find(",", start)
+        end = line.find(self.separator, start)
         end = len(line) if end < 0 else end
         if self.parts and end > start:
             problem = "text follows a closing quote"

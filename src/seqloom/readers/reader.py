@@ -52,6 +52,10 @@ class FileReader(ABC):
         """Records with all cells; none where the format is no table."""
         return iter(())
 
+    def note(self, path: Path) -> str:
+        """What a reader should know of how the file is read; nothing by default."""
+        return ""
+
     def count_rows(self, path: Path) -> int:
         """How long the file is."""
         return count_lines(path)
@@ -187,7 +191,7 @@ def _nearest(column: str, names: Sequence[str]) -> str:
     """The name that was meant, else all of them; of a first line that is none, no cell is told."""
     near = difflib.get_close_matches(column, names, n=1)
     if not all(map(_may_be_name, names)):
-        return "the first line holds no names of columns: ask by position, or put a header first"
+        return "the first line holds no names of columns: put a header first, or ask by position"
     if near:
         return f"did you mean {near[0]!r}?"
     more = ", ..." * (len(names) > MOST_LISTED)
@@ -212,5 +216,8 @@ def _cure(names: Sequence[str]) -> str:
         cure for separator, cure in cures.items() if len(names) == 1 and separator in names[0]
     ]
     if len(names) == 1 and not fitting:
-        return "put a tab between source and target, or give two files as source.txt,target.txt"
+        return (
+            "put a tab, or a comma in a .csv file, between source and target, or give two files "
+            "as source.txt,target.txt"
+        )
     return fitting[0] if fitting else "positions count from 1"

@@ -34,7 +34,8 @@ def text_record(
         if any(isinstance(part, dict | list | bool | None) for part in parts):
             kind = VALUE_KINDS[type(value)]
             problem = f"column {label!r} holds {kind}, neither text nor numbers"
-            return Fault(Reason.TYPE, place, problem, "put it in quotes")
+            cure = "fill it in, or remove the row" if value is None else "put it in quotes"
+            return Fault(Reason.TYPE, place, problem, cure)
     return Record(place, [*map(cell_text, values[:texts]), *map(number_text, values[texts:])])
 
 
@@ -102,8 +103,12 @@ class RowPicker:
     def _settle(self, first: JsonRow, place: FileLocation) -> None:
         names = list(first) if isinstance(first, dict) else [""] * len(first)
         if isinstance(first, list) and self.wanted.column_by_name is not None:
+            nested = any(isinstance(each, dict | list) for each in first)
+            cure = "write one object a line, for example with jq -c '.[]'"
             raise DataError(
-                "is an array, whose columns have no names", place=place, remedy="ask by position"
+                "is an array, whose columns have no names",
+                place=place,
+                remedy=cure if nested else "ask by position",
             )
         self.indices = self.wanted.find_all(names, place)
         self.names = [names[index] for index in self.indices]

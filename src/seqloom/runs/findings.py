@@ -61,12 +61,25 @@ class Evidence:
         """The targets of the sampled rows."""
         return [target for _, target in self.survey.sample]
 
+    names_flags: bool = True  # whether options are written as on the command line
+
     def target_option(self, kind: str) -> str:
         """The option that reads the target as another kind."""
-        return f"--target {self.config.data.target or 2}:{kind}"
+        flag = f"--target {self.config.data.target or 2}:{kind}"
+        return flag if self.names_flags else f"the option target.kind={kind}"
+
+    def option(self, setting: str) -> str:
+        """An option with its value."""
+        return f"--set {setting}" if self.names_flags else f"the option {setting}"
 
 
 DataCheck = Callable[[Evidence], Iterable[Finding]]
+
+
+def reading_notes(evidence: Evidence) -> Iterator[Finding]:
+    """What should be known of how the file is read."""
+    if evidence.preview is not None and evidence.preview.note:
+        yield Finding(evidence.preview.note)
 
 
 def columns_not_read(evidence: Evidence) -> Iterator[Finding]:
@@ -99,7 +112,7 @@ def header_row(evidence: Evidence) -> Iterator[Finding]:
         cells = ", ".join(map(repr, first))
         yield Finding(
             f"the first row ({cells}) looks like a header and is read as a row; write "
-            "--set data.header=yes",
+            f"{evidence.option('data.header=yes')}",
             grave=True,
         )
 
@@ -186,6 +199,7 @@ def held_out_overlap(evidence: Evidence) -> Iterator[Finding]:
 
 
 COMMON_CHECKS: tuple[DataCheck, ...] = (
+    reading_notes,
     columns_not_read,
     header_row,
     other_separator,

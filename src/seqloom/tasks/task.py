@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic
 
 from seqloom.config import Config, DataConfig, check_columns, merge, validate
-from seqloom.data import Columns, Corpus, Data, Masking, Report, Row, read_rows, usable_rows
+from seqloom.data import (
+    Columns,
+    Corpus,
+    Data,
+    Masking,
+    Report,
+    Row,
+    preview,
+    read_rows,
+    usable_rows,
+)
 from seqloom.drawing.views import View
 from seqloom.errors import ConfigError
 from seqloom.explanations.explained_output import Cell, ExplainedOutput
@@ -19,7 +29,7 @@ from seqloom.registry import Family
 from seqloom.remedies import Setting
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.data_check import check_rows
-from seqloom.runs.findings import COMMON_CHECKS, DataCheck
+from seqloom.runs.findings import COMMON_CHECKS, DataCheck, Evidence
 from seqloom.runs.held_out import AnyPredictor, HeldOut
 from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.prepare import PreparedData, prepare_rows
@@ -81,8 +91,16 @@ class Task(ABC, Generic[AnyPredictor]):
         check_network(config)
 
     def draft(self, request: TrainingRequest, watch: TrainingObserver) -> RunDraft[Any]:
-        """Read the data and plan a new run, before anything of it is written."""
-        return draft_rows(request, watch, check=self.check_config)
+        """Read the data and plan a new run, before anything of it is written; say what `check`
+        would tell to look at first."""
+        draft = draft_rows(request, watch, check=self.check_config)
+        first = preview(request.data, draft.config.data)
+        evidence = Evidence(draft.config, draft.content, preview=first, names_flags=False)
+        for each in (*COMMON_CHECKS, *self.data_checks):
+            for finding in each(evidence):
+                if finding.grave:
+                    watch.on_message(f"look at this: {finding.sentence}")
+        return draft
 
     def prepare(
         self,
