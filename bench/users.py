@@ -2,11 +2,12 @@
 
     python bench/users.py FOLDER [NAME ...] [--seeds 1 2 3] [--set NAME=VALUE ...]
 
-Names: inflection, slots, intents, pronunciation; all if none is given. FOLDER holds clones, bare or
-not, of the public repositories named in `TASKS`, each as owner+name. Every seed is a training of
-its own; one that was stopped goes on where it was, and a seed that has been evaluated is not
-trained again. The table is printed, and each task is kept in bench/results/users-NAME.json with all
-seeds measured so far.
+Names: inflection, slots, intents, pronunciation, capitals; all if none is given. FOLDER holds
+clones, bare or not, of the public repositories named in `TASKS`, each as owner+name; `capitals`
+tags UD English EWT, in the folder that SEQLOOM_SHARED_DATA names, and is trained with and without
+rows in another case. Every seed is a training of its own; one that was stopped goes on where it
+was, and a seed that has been evaluated is not trained again. The table is printed, and each task is
+kept in bench/results/users-NAME.json with all seeds measured so far.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
-from foundation import RUNS, SEQLOOM, evaluation, spent
+from foundation import RUNS, SEQLOOM, evaluation, shared, spent
 from uses import USES, keep
 
 PARTS = ("train", "valid", "test")
@@ -194,6 +195,68 @@ def combine(name: str, seeds: dict[int, Any], options: Sequence[str]) -> dict[st
     }
 
 
+def evaluate_cases(run: Path) -> dict[str, float]:
+    """The accuracy of a tagger on test sentences as they are, and in capitals."""
+    test = shared("ud_english_ewt", "en_ewt-ud-test.conllu")
+    capitals = RUNS / "users-capitals-test.conllu"
+    lines = [line.split("\t") for line in test.read_text(encoding="utf-8").splitlines()]
+    written = [[*cells[:1], *map(str.upper, cells[1:2]), *cells[2:]] for cells in lines]
+    capitals.write_text("".join("\t".join(cells) + "\n" for cells in written), encoding="utf-8")
+    return {
+        case: float(evaluation(run, str(path))["scores"][0]["value"])
+        for case, path in (("normal", test), ("capitals", capitals))
+    }
+
+
+def measure_cases(seed: int, options: Sequence[str]) -> dict[str, Any]:
+    """A tagger that learns some rows in another case, and one that does not."""
+    found: dict[str, Any] = {}
+    for name, own in (("recased", ()), ("plain", ("data.recased=0",))):
+        run = RUNS / f"users-capitals-{name}-{seed}"
+        kept = run.with_name(f"{run.name}.json")
+        if not kept.exists():
+            files = [
+                shared("ud_english_ewt", f"en_ewt-ud-{part}.conllu") for part in ("train", "dev")
+            ]
+            words = [str(files[0]), "--valid", str(files[1]), "--run", str(run)]
+            sets = [word for each in (f"seed={seed}", *own, *options) for word in ("--set", each)]
+            subprocess.run([*SEQLOOM, "train", *words, *sets], check=True)
+            kept.write_text(json.dumps({**spent(run), **evaluate_cases(run)}), encoding="utf-8")
+        found[name] = json.loads(kept.read_text(encoding="utf-8"))
+    return found
+
+
+def combine_cases(seeds: dict[int, Any], options: Sequence[str]) -> dict[str, Any]:
+    """What other cases cost on normal text, and what is kept in capitals."""
+    costs = [each["plain"]["normal"] - each["recased"]["normal"] for each in seeds.values()]
+    kept = [
+        [100 * each[name]["capitals"] / each[name]["normal"] for each in seeds.values()]
+        for name in ("recased", "plain")
+    ]
+    figures = {"cost": costs, "kept in capitals": kept[0], "kept without such rows": kept[1]}
+    settings = "".join(f" --set {option}" for option in options)
+    return {
+        "command": f"seqloom train en_ewt-ud-train.conllu --valid en_ewt-ud-dev.conllu{settings} "
+        f"--set seed={min(seeds)} --run runs/users-capitals-recased-{min(seeds)}",
+        "seconds": mean(each["recased"]["seconds"] for each in seeds.values()),
+        "updates": round(mean(each["recased"]["updates"] for each in seeds.values())),
+        "scores": [
+            {"name": name, "value": mean(values), "low": min(values), "high": max(values)}
+            for name, values in figures.items()
+        ],
+        "notes": [
+            "cost: accuracy on normal text without such rows less that with them; kept: accuracy "
+            "in capitals in per cent of that on normal text; mean of the seeds, and their range",
+            *(
+                f"seed {seed}, {name}: {each[name]['normal']:.2f} normal, "
+                f"{each[name]['capitals']:.2f} in capitals"
+                for seed, each in seeds.items()
+                for name in ("recased", "plain")
+            ),
+        ],
+    }
+
+
 def line(name: str, found: dict[str, Any]) -> str:
     """A task's row of the printed table."""
     use = USES[f"users-{name}"]
@@ -208,16 +271,22 @@ def main(arguments: Sequence[str]) -> None:
     """Measure what is named with every seed, keep it, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *TASKS])
+    known = [*TASKS, "capitals"]
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *known])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--set", action="append", default=[], dest="options", metavar="NAME=VALUE")
     asked = parser.parse_args(arguments)
     table = []
-    for name in asked.names or TASKS:
-        paths, seeds = write_tables(name, asked.folder), {}
+    for name in asked.names or known:
+        seeds: dict[int, Any] = {}
+        paths = write_tables(name, asked.folder) if name in TASKS else {}
         for seed in asked.seeds:
-            seeds[seed] = measure_seed(name, seed, paths, asked.options)
-            result = combine(name, seeds, asked.options)
+            if name in TASKS:
+                seeds[seed] = measure_seed(name, seed, paths, asked.options)
+                result = combine(name, seeds, asked.options)
+            else:
+                seeds[seed] = measure_cases(seed, asked.options)
+                result = combine_cases(seeds, asked.options)
             keep(f"users-{name}", result)
         table.append(line(name, result))
     print("\n".join(table))

@@ -149,6 +149,12 @@ USES = {
         "words wrong",
         most=20.78,
     ),
+    "users-capitals": Use(
+        "UD English EWT in capitals, accuracy in per cent of that on normal text",
+        "users.py FOLDER capitals",
+        "kept in capitals",
+        least=90,
+    ),
     "dialog-alone": Use("the same from the last turn alone", "dialog.py dialog-alone", "BLEU"),
 }
 
