@@ -24,6 +24,7 @@ from foundation import RUNS, SEQLOOM, evaluation, shared, spent
 from uses import USES, keep
 
 PARTS = ("train", "valid", "test")
+SEEDS = ("one seed", "mean of {} seeds, in brackets the lowest and the highest")
 ESTIMATE = re.compile(r"about ([\d.]+|a|an) (second|minute|hour)")
 MINUTES = {"second": 1 / 60, "minute": 1.0, "hour": 60.0}
 
@@ -182,7 +183,7 @@ def combine(name: str, seeds: dict[int, Any], options: Sequence[str]) -> dict[st
         "scores": scores,
         "baselines": runs[0].get("baselines", {}),
         "notes": [
-            "mean of the seeds, in brackets the lowest and the highest",
+            SEEDS[len(seeds) > 1].format(len(seeds)),
             f"{leading}: {each_seed}",
             f"published: {TASKS[name].published}",
             f"data: {TASKS[name].repository} on GitHub",

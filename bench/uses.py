@@ -129,22 +129,20 @@ USES = {
     "clips": Use("clips of moving emoji → sentence", "senses.py clips", "exact match", least=95),
     "dialog": Use("CamRest676, turns → reply", "dialog.py dialog", "BLEU", least=18, minutes=15),
     "users-inflection": Use(
-        "Crimean Tatar, SIGMORPHON 2020: lemma and features → form, mean of 3 seeds",
+        "Crimean Tatar, SIGMORPHON 2020: lemma and features → form",
         "users.py FOLDER inflection",
         "exact match",
         least=98.5,
     ),
-    "users-slots": Use(
-        "SNIPS, utterance → slots, mean of 3 seeds", "users.py FOLDER slots", "span F1", least=87.8
-    ),
+    "users-slots": Use("SNIPS, utterance → slots", "users.py FOLDER slots", "span F1", least=87.8),
     "users-intents": Use(
-        "SNIPS, utterance → intent, mean of 3 seeds",
+        "SNIPS, utterance → intent",
         "users.py FOLDER intents",
         "accuracy",
         least=97.0,
     ),
     "users-pronunciation": Use(
-        "Greek, SIGMORPHON 2020, 3,600 words: spelling → sounds, mean of 3 seeds",
+        "Greek, SIGMORPHON 2020, 3,600 words: spelling → sounds",
         "users.py FOLDER pronunciation",
         "words wrong",
         most=20.78,
