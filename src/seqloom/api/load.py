@@ -15,8 +15,8 @@ from seqloom.nn.modules import materialize, meta_device
 from seqloom.prediction import Predictor, TextPredictor, ensemble
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import (
+    best_validation,
     choose_step,
-    likely_best_step,
     load_config,
     load_fields,
     model_weights,
@@ -81,8 +81,7 @@ def _load(run: str | Path, choice: EngineChoice) -> Predictor:
 
 def _settled(config: Config, directory: RunDirectory) -> Config:
     """The configuration with what the run's best step has found out on held-out rows."""
-    step = likely_best_step(directory)
-    found = None if step is None else step_validation(step)
+    found = best_validation(directory)
     search = config.search.settle(copies=found is not None and found.copies)
     return config.model_copy(update={"search": search})
 

@@ -14,6 +14,7 @@ __all__ = [
     "StepChoice",
     "StepNote",
     "best_step",
+    "best_validation",
     "choose_step",
     "likely_best_step",
     "load_config",
@@ -99,14 +100,28 @@ def choose_step(directory: RunDirectory) -> StepChoice:
 
 def likely_best_step(directory: RunDirectory) -> Checkpoint | None:
     """The same by what the newest readable step says of them, without a look at any weights."""
-    monitor, steps = load_config(directory).training.monitor, directory.checkpoints()
-    for newest in reversed(steps):
+    steps, found = directory.checkpoints(), _newest_progress(directory)
+    if found is None:
+        return None
+    newest, best = found
+    wanted = newest.number if best is None else best.step
+    return next((each for each in steps if each.number == wanted), newest)
+
+
+def best_validation(directory: RunDirectory) -> Validation | None:
+    """The best held-out results, by what the newest readable step says of them."""
+    found = _newest_progress(directory)
+    return None if found is None else found[1]
+
+
+def _newest_progress(directory: RunDirectory) -> tuple[Checkpoint, Validation | None] | None:
+    """The newest readable step and the best held-out results that it knows of."""
+    monitor = load_config(directory).training.monitor
+    for newest in reversed(directory.checkpoints()):
         try:
-            best = Progress.from_dict(newest.progress()).best(monitor)
+            return newest, Progress.from_dict(newest.progress()).best(monitor)
         except RunError:
             continue
-        wanted = newest.number if best is None else best.step
-        return next((each for each in steps if each.number == wanted), newest)
     return None
 
 
