@@ -7,7 +7,7 @@ import pytest
 
 import seqloom
 from seqloom.api.load import load, read_network
-from seqloom.prediction import HeadPredictor
+from seqloom.prediction import HeadPredictor, Predictor
 from seqloom.prediction.request import OutputOptions
 from seqloom.runs.contents import choose_step
 from seqloom.store import RunDirectory
@@ -34,7 +34,7 @@ def unfitted(run: Path) -> HeadPredictor:
     return found
 
 
-def error_of(model: HeadPredictor, data: Path) -> float:
+def error_of(model: Predictor, data: Path) -> float:
     scores = seqloom.evaluate(model, data).scores
     return next(each.value for each in scores if each.name == "calibration error")
 

@@ -156,7 +156,7 @@ class SearchConfig(Section):
     )
     max_extra: Count = Field(20, description="... plus this many tokens")
     copy_unknown: bool | Literal["auto"] = Field(
-        AUTO,
+        "auto",
         description="let <unk> be written, and put the source word that had the most attention in "
         "its place (words and symbols on both sides); auto does so where that is better on "
         "held-out rows, which training finds out",

@@ -121,8 +121,8 @@ class _LabelScores(Head):
         """Fold the temperature into the last layer, where every way of use finds it."""
         self.temperature *= temperature
         with torch.no_grad():
-            self.output.weight /= temperature
-            self.output.bias /= temperature
+            self.output.weight.div_(temperature)
+            self.output.bias.div_(temperature)
 
     def losses(
         self, outputs: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
