@@ -150,17 +150,21 @@ def measure_seed(name: str, seed: int, paths: dict[str, Path], options: Sequence
     return found
 
 
+def mean_scores(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The mean, the lowest and the highest of every score."""
+    values: dict[str, list[float]] = {}
+    for score in (each for run in runs for each in run["scores"]):
+        values.setdefault(score["name"], []).append(score["value"])
+    return [
+        {"name": name, "value": mean(each), "low": min(each), "high": max(each)}
+        for name, each in values.items()
+    ]
+
+
 def combine(name: str, seeds: dict[int, Any], options: Sequence[str]) -> dict[str, Any]:
     """The mean and the range over seeds of every score, and what stands beside them."""
     runs = list(seeds.values())
-    scores = []
-    for score in runs[0]["scores"]:
-        values = [
-            each["value"] for run in runs for each in run["scores"] if each["name"] == score["name"]
-        ]
-        scores.append(
-            {"name": score["name"], "value": mean(values), "low": min(values), "high": max(values)}
-        )
+    scores = runs[0]["scores"] if len(runs) == 1 else mean_scores(runs)
     leading = USES[f"users-{name}"].score
     each_seed = ", ".join(
         f"{each['value']:.2f} (seed {seed})"
