@@ -8,8 +8,8 @@ import pytest
 import seqloom
 from seqloom.errors import ConfigError, DataError
 from tests.cli.support import Command
-from tests.cli.test_check import labelled, table
-from tests.runs.test_prepare import Listening
+from tests.cli.tables import labelled, table
+from tests.runs.support import Listening
 
 QUICK = [
     *("--set=training.workers=1", "--set=training.updates=2", "--set=training.validate_every=2"),

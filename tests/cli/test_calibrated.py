@@ -12,8 +12,8 @@ from seqloom.prediction.request import OutputOptions
 from seqloom.runs.contents import choose_step
 from seqloom.store import RunDirectory
 from seqloom.tasks import task_of
+from tests.cli.class_rows import labelled, tagged, write
 from tests.cli.support import Command
-from tests.cli.test_breakdowns import labelled, tagged, write
 
 MADE = {"label": labelled, "tags": tagged}
 SETTINGS = [

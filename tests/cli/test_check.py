@@ -1,31 +1,15 @@
 """`check` judges: what a person should see before training, and a verdict at the end."""
 
 import json
-import random
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.cli.support import Command
+from tests.cli.tables import WORDS, labelled, sentences, table
 
 QUICK = ["--set=training.batch_tokens=128", "--set=training.workers=1"]
-WORDS = [f"w{a}{b}" for a in "abcdefghij" for b in "klmnopqrstuvwxyzklmno"]
-
-
-def table(path: Path, rows: Sequence[tuple[object, ...]], separator: str = "\t") -> Path:
-    path.write_text("".join(separator.join(map(str, row)) + "\n" for row in rows))
-    return path
-
-
-def sentences(rows: int, *, seed: int = 1, words: int = 4) -> list[str]:
-    chance = random.Random(seed)
-    return [" ".join(chance.choices(WORDS, k=words)) + f" {number}" for number in range(rows)]
-
-
-def labelled(rows: int, labels: str = "abc") -> list[tuple[object, ...]]:
-    return [(each, labels[number % len(labels)]) for number, each in enumerate(sentences(rows))]
 
 
 def judge(command: Command, *arguments: object) -> str:

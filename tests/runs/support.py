@@ -21,6 +21,7 @@ __all__ = [
     "PAIRS",
     "PRESETS",
     "Crash",
+    "Listening",
     "Options",
     "Watching",
     "assert_same",
@@ -143,3 +144,13 @@ def assert_same(run: Path, other: Path) -> None:
 
 def trained(run: Path, chosen: Options) -> TrainingResult:
     return train(PAIRS, run, options=chosen)
+
+
+class Listening(SilentObserver):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def on_message(self, sentence: str) -> None:
+        self.heard.append(sentence)

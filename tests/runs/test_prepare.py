@@ -12,8 +12,7 @@ from seqloom.config import PRESETS, merge, parse, validate
 from seqloom.data import Corpus, Data
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import load_text
-from seqloom.runs.progress import SilentObserver
-from tests.runs.support import PAIRS, options, trained, write_pairs
+from tests.runs.support import PAIRS, Listening, options, trained, write_pairs
 
 
 def texts(run: Path, side: str) -> list[tuple[str, str]]:
@@ -172,16 +171,6 @@ def test_a_failed_start_leaves_no_run(data: object, tmp_path: Path) -> None:
         train(data, tmp_path / "run", options=options())  # type: ignore[arg-type]
     assert not (tmp_path / "run").exists()
     trained(tmp_path / "run", options(updates=1))
-
-
-class Listening(SilentObserver):
-    """Keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-
-    def on_message(self, sentence: str) -> None:
-        self.heard.append(sentence)
 
 
 def test_a_damaged_cache_is_named_and_made_again(tmp_path: Path) -> None:

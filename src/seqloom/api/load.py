@@ -48,7 +48,7 @@ def load(
 
 def _load(run: str | Path, choice: EngineChoice) -> Predictor:
     directory = RunDirectory(Path(run))
-    config = _settled(load_config(directory), directory)
+    config = load_config(directory)
     source, target = load_fields(directory, config)
     notes: list[str] = []
 
@@ -76,14 +76,9 @@ def _load(run: str | Path, choice: EngineChoice) -> Predictor:
         return replace(model, notes=tuple(notes))
     network, engine = run_engine(read, OptimizedRun.find(directory), choice, str(run))
     writer: TextPredictor = task.predictor(config, source, target, network, run=directory)
-    return replace(writer, engine=engine, notes=tuple(notes))
-
-
-def _settled(config: Config, directory: RunDirectory) -> Config:
-    """The configuration with what the run's best step has found out on held-out rows."""
-    found = best_validation(directory)
-    search = config.search.settle(copies=found is not None and found.copies)
-    return config.model_copy(update={"search": search})
+    measured = best_validation(directory)
+    helps = measured is not None and measured.copies
+    return replace(writer, engine=engine, notes=tuple(notes), copying_helps=helps)
 
 
 def read_network(step: Checkpoint, config: Config, source: Field, target: Field) -> Any:

@@ -6,7 +6,7 @@ A choice between parts is a union of small classes told apart by `kind`; only `m
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
@@ -165,15 +165,9 @@ class SearchConfig(Section):
         100, description="without a source: most tokens that are written after a beginning"
     )
 
-    @property
-    def copies_unknown(self) -> bool:
-        """Whether unknown words are copied; what is still to be found out is not done."""
-        return self.copy_unknown is True
-
-    def settle(self, *, copies: bool) -> Self:
-        """The same where training has found out whether copying helps."""
-        chosen = copies if self.copy_unknown == AUTO else self.copy_unknown
-        return self.model_copy(update={"copy_unknown": chosen})
+    def copies(self, *, helps: bool) -> bool:
+        """Whether unknown words are copied, where training has found out whether that helps."""
+        return helps if self.copy_unknown == AUTO else bool(self.copy_unknown)
 
 
 class Config(Section):

@@ -90,6 +90,7 @@ class Constraints:
     )
     is_stream: bool = False  # ... which are part of a stream, where no text ends
     first_line: int = 0  # the line of the first prefix
+    copies: bool = False  # whether `<unk>` may be written, and source words in its place
 
     def with_prefixes(
         self, beginnings: Sequence[str], target: TextField, *, first: int, endless: bool
@@ -142,7 +143,7 @@ class Constraints:
         if self.is_continuation:
             longest = begun + options.length + (not self.is_stream)
         longest = longest.maximum(begun + needed + 1)
-        never = tuple(id_ for id_ in NEVER_WRITTEN if id_ != UNK or not options.copies_unknown)
+        never = tuple(id_ for id_ in NEVER_WRITTEN if id_ != UNK or not self.copies)
         return Limits(
             longest,
             forbidden=never + (END,) * self.is_stream,
@@ -238,7 +239,6 @@ class DecodingRequest:
     options: OutputOptions
     constraints: Constraints
     n_best: int = 1
-    copies: bool = False  # whether source words are written in place of `<unk>`
     beginnings: tuple[str, ...] = ()  # of a language model's outputs, by the numbers of inputs
 
     @classmethod
@@ -273,6 +273,11 @@ class DecodingRequest:
                     place=FileLocation("", first + each.number + 1),
                     remedy="give the pieces one by one, or leave these out",
                 )
+
+    @property
+    def copies(self) -> bool:
+        """Whether source words are written in place of `<unk>`."""
+        return self.constraints.copies
 
     @property
     def trace(self) -> bool:

@@ -79,6 +79,7 @@ class TextPredictor(Predictor):
     target: TextField
     network: SequenceModel
     engine: Engine | None = None  # encodes and decodes in place of the network's own parts
+    copying_helps: bool = False  # on held-out rows; counts where search.copy_unknown is auto
 
     @property
     def encoder(self) -> Encoder:
@@ -230,7 +231,8 @@ class TextPredictor(Predictor):
             self.config.search, request.n_best, automatic=self._automatic_search
         )
         asked = DecodingRequest.of(request, search, self.target)
-        return replace(asked, copies=self.config.search.copies_unknown)
+        copies = self.config.search.copies(helps=self.copying_helps)
+        return replace(asked, constraints=replace(asked.constraints, copies=copies))
 
     def with_beginnings(
         self, asked: DecodingRequest, lines: range, cells: Sequence[str]

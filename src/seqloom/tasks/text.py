@@ -98,9 +98,7 @@ class HeldOutText(HeldOutOutputs[TextPredictor]):
         if not self._texts:
             return False
         sources, references = zip(*self._texts, strict=True)
-        config = self.model.config
-        search = config.search.settle(copies=True)
-        copying = replace(self.model, config=config.model_copy(update={"search": search}))
+        copying = replace(self.model, copying_helps=True)
         outputs = list(copying.stream_cells(sources, search=Greedy()))
         changed = [n for n, each in enumerate(outputs) if any(t.copied for t in each.tokens)]
         if not changed:
