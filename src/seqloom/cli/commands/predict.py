@@ -1,8 +1,5 @@
 """`seqloom predict`: an output line for each input line."""
 
-import json
-import sys
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,20 +10,19 @@ import typer
 from seqloom.cli.commands.documents import DocumentFlags, write_document
 from seqloom.cli.commands.forecast import ForecastOptions, write_forecast
 from seqloom.cli.commands.glossary import GlossaryOption, TermReport
+from seqloom.cli.commands.line_outputs import Ask, LineFiles, write_lines
 from seqloom.cli.data_options import OverlongOption, RunArgument, WithOption
 from seqloom.cli.option_groups import OptionGroup
 from seqloom.cli.panels import DATA, MODEL, OUTPUT, TOLD
 from seqloom.cli.search_options import SearchOptions
-from seqloom.cli.terminal import behave_as_filter, escape_newlines, unescape_newlines
-from seqloom.errors import ConfigError, DataError, InputError
+from seqloom.cli.terminal import behave_as_filter
+from seqloom.errors import ConfigError
 
 if TYPE_CHECKING:
-    from seqloom.data import InputFile, Report
-    from seqloom.prediction import Forecaster, Output, OutputOptions, Predictor
+    from seqloom.prediction import Forecaster, OutputOptions, Predictor
 
 __all__ = ["NoRepeatOption", "predict"]
 
-Ask = Callable[..., Iterable["Output"]]
 NoRepeatOption = Annotated[
     int,
     typer.Option(
@@ -63,6 +59,31 @@ class ReadingOptions(DocumentFlags):
         bool,
         typer.Option("--skip-bad", help="treat unreadable lines as blank", rich_help_panel=DATA),
     ] = False
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="write outputs there, in parts that --resume goes on from",
+            rich_help_panel=DATA,
+        ),
+    ] = None
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="go on with an --output that was broken off", rich_help_panel=DATA
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.resume and self.output is None:
+            raise ConfigError(
+                "--resume goes on with an output file", remedy="name it with --output"
+            )
+
+    def files(self, *, as_json: bool) -> LineFiles:
+        """Where lines come from and go to."""
+        return LineFiles(self.file, self.output, self.resume, self.skip_bad, as_json)
 
 
 @dataclass(frozen=True)
@@ -175,6 +196,7 @@ def predict(
     if forecaster is not None:
         if not choice.is_silent or wanted != WantedOutputs():
             raise _no_search()
+        _refuse_output(reading, "forecast")
         _forecast(forecaster, reading, details)
         return
     if details.picture is not None:
@@ -190,14 +212,22 @@ def predict(
     asks: Ask = partial(model.stream_cells, search=search, n_best=wanted.n_best, options=options)
     report = None if options.glossary is None else TermReport(options.glossary)
     if reading.is_document(reading.file):
+        _refuse_output(reading, "document")
         made = write_document(reading.file, model, asks, reading, as_json=details.as_json)
         if report is not None:
             report.add([(segment.source, segment.text) for segment in made.segments])
     else:
         watched = asks if report is None else report.watch(asks)
-        _write_lines(model, watched, reading, as_json=details.as_json)
+        made_from = {"model": _model_steps(run, reading), "search": repr((search, wanted, details))}
+        write_lines(model, watched, reading.files(as_json=details.as_json), made_from=made_from)
     if report is not None:
         report.write(model)
+
+
+def _model_steps(run: Path, reading: ReadingOptions) -> list[str]:
+    """What tells the model of some runs from an earlier state of it."""
+    steps = [sorted(path.glob("step-*"))[-1:] for path in (run, *(reading.others or []))]
+    return [str(path.absolute()) for found in steps for path in found]
 
 
 def _no_search() -> ConfigError:
@@ -208,6 +238,14 @@ def _no_search() -> ConfigError:
             "target.horizon=N sets how far)"
         ),
     )
+
+
+def _refuse_output(reading: ReadingOptions, kind: str) -> None:
+    if reading.output is not None:
+        raise ConfigError(
+            f"--output is for lines, and a {kind} is written whole",
+            remedy="redirect standard output (> FILE)",
+        )
 
 
 def _forecast(model: "Forecaster", reading: ReadingOptions, details: Details) -> None:
@@ -243,32 +281,6 @@ def _output_options(wanted: WantedOutputs, details: Details, *, max_line: int) -
     )
 
 
-def _write_lines(
-    model: "Predictor",
-    asks: Ask,
-    reading: ReadingOptions,
-    *,
-    as_json: bool,
-) -> None:
-    """Print an output for each input line; unreadable lines that are skipped are counted."""
-    from seqloom.data import InputFile, Report
-    from seqloom.prediction import GROUP_SIZE
-
-    file, report = reading.file, Report() if reading.skip_bad else None
-    tell = partial(print, file=sys.stderr)
-    inputs = InputFile(file, model.config.data, report, tell)
-    lines = inputs.cells()
-    if model.source.config.kind == "none":
-        lines = map(unescape_newlines, lines)
-    outputs = asks(
-        lines if report is None else _blank_unreadable(lines, model, report, file),
-        group=1 if file is None and sys.stdin.isatty() else GROUP_SIZE,
-    )
-    _write(_locate_errors(outputs, inputs), as_json)
-    if report is not None and report.total_dropped:
-        print("\n".join(report.lines()[1:]), file=sys.stderr)
-
-
 def _check_attention(model: "Predictor", *, attention: bool) -> None:
     """ConfigError where attention is to be told and the model writes no tokens that attend."""
     if attention and model.as_text_predictor() is None:
@@ -277,17 +289,6 @@ def _check_attention(model: "Predictor", *, attention: bool) -> None:
             f"a model of {kind}s writes no tokens that could look at the input",
             remedy="leave --attention out (seqloom look shows what mattered)",
         )
-
-
-def _locate_errors(outputs: "Iterable[Output]", inputs: "InputFile") -> "Iterator[Output]":
-    """The outputs; an input that cannot be read is an error that names its file and line."""
-    from seqloom.data import FileLocation, file_name
-
-    try:
-        yield from outputs
-    except InputError as error:
-        place = FileLocation(file_name(inputs.path), error.line + inputs.lines_before)
-        raise DataError(error.problem, place=place, remedy=error.remedy) from None
 
 
 def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":
@@ -317,34 +318,3 @@ def _with_length(model: "Predictor", length: int) -> "Predictor":
             "--set search.max_extra=N",
         )
     return _with_options(model, [f"search.length={length}"])
-
-
-def _blank_unreadable(
-    lines: Iterable[str], model: "Predictor", report: "Report", file: Path | None
-) -> Iterator[str]:
-    """The lines, blank where the model cannot read them, which is counted."""
-    from seqloom.data import FileLocation, Reason, file_name
-
-    for number, line in enumerate(lines, 1):
-        if line.strip() and model.input_reader.field.fault(line) is not None:
-            report.kept -= 1
-            report.drop(Reason.VALUE, FileLocation(file_name(file), number))
-            yield ""
-        else:
-            yield line
-
-
-def _write(outputs: "Iterable[Output]", as_json: bool) -> None:
-    """Print outputs as they come, and say in the end how many inputs were too long."""
-    from seqloom.prediction.warnings import WarningCounts
-
-    warnings = WarningCounts()
-    for output in outputs:
-        warnings.add(output)
-        print(
-            json.dumps(output.as_dict(), ensure_ascii=False)
-            if as_json
-            else escape_newlines(output.text)
-        )
-    for line in warnings.lines():
-        print(line, file=sys.stderr)
