@@ -14,6 +14,7 @@ from seqloom.config import TARGETS, Overrides, column_overrides, merge
 from seqloom.data import Data, DataLike, as_data, data_files, has_names, join_targets
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting
+from seqloom.runs.contents import load_config
 from seqloom.runs.pretrained import (
     open_pretrained_run,
 )
@@ -30,7 +31,7 @@ from seqloom.runs.progress import (
 )
 from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
-from seqloom.tasks import Task, open_learner, task_of_options, task_of_request
+from seqloom.tasks import Task, open_learner, task_of, task_of_options
 from seqloom.training import Ranks
 
 __all__ = [
@@ -171,7 +172,10 @@ def _read_given(
 
 
 def _task(directory: RunDirectory, request: TrainingRequest, restart: bool) -> Task[Any]:
-    return task_of_options(request) if restart else task_of_request(directory, request)
+    """The task of a run that goes on, or else of the one that is asked for."""
+    if restart or not directory.exists or directory.latest_checkpoint() is None:
+        return task_of_options(request)
+    return task_of(load_config(directory))
 
 
 def _apply_base(

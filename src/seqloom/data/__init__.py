@@ -16,7 +16,6 @@ from seqloom.data.memory_inputs import MemoryInput, input_cells, row_cell
 from seqloom.data.memory_rows import ArrowTable, Data, DataLike, as_data, has_names, join_targets
 from seqloom.data.preview import Preview, preview
 from seqloom.data.recasing import Recasing
-from seqloom.data.report import DropCount, Report
 from seqloom.data.series_table import SeriesColumns, SeriesTable, read_series
 from seqloom.data.stream_batches import Chunk, StreamBatches
 from seqloom.data.survey import (
@@ -31,6 +30,8 @@ from seqloom.data.survey import (
 )
 from seqloom.data.table import (
     DataIdentity,
+    DropCount,
+    Report,
     Row,
     compare_data,
     data_files,

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from seqloom.data.batches import Indices, Lengths
 from seqloom.data.encoding import FILES, SIDES, Columns, write_corpus
-from seqloom.data.report import Report
-from seqloom.data.table import Row
+from seqloom.data.table import Report, Row
 from seqloom.errors import RunError
 from seqloom.fields.items import batch_dtype
 from seqloom.readers.lines import FileLocation

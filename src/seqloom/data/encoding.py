@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from seqloom.config import DataConfig
 from seqloom.data.memory_rows import Data, row_bytes
 from seqloom.data.recasing import Recasing
-from seqloom.data.report import Report
 from seqloom.data.splitting import piece_values, split_pair
-from seqloom.data.table import Row, data_files
+from seqloom.data.table import Report, Row, data_files
 from seqloom.errors import DataError
 from seqloom.fields import Field, Values
 from seqloom.readers.lines import Fault, FileLocation, Reason

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqloom.config import DataConfig
-from seqloom.data.report import Report
-from seqloom.data.table import names_file, source_record
+from seqloom.data.table import Report, names_file, source_record
 from seqloom.errors import DataError
 from seqloom.readers import READERS, Record, reader_of
 from seqloom.readers.lines import Fault, FileLocation, Reason, file_name, text_lines

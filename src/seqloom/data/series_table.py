@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from seqloom.config import DataConfig, WindowConfig
 from seqloom.data.memory_rows import Data, text_records
-from seqloom.data.report import Report
-from seqloom.data.table import data_files, describe_data
+from seqloom.data.table import Report, data_files, describe_data
 from seqloom.data.time_steps import HEAD, Clock, is_time_header, looks_like_time
 from seqloom.errors import DataError
 from seqloom.fields import SeriesField, column_names

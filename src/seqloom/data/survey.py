@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from seqloom.config import ColumnStatistics, DataConfig, Facts
 from seqloom.data.memory_rows import Data
-from seqloom.data.report import Report
-from seqloom.data.table import Row, is_stream, read_rows
+from seqloom.data.table import Report, Row, is_stream, read_rows
 from seqloom.fields import split_turns, split_words
 from seqloom.randomness import key
 

@@ -8,17 +8,17 @@ A data set is told from another by its files' names, sizes, columns and hashes.
 import dataclasses
 import math
 import reprlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.memory_rows import Data, describe_rows, in_memory, memory_records, row_bytes
-from seqloom.data.report import Report
 from seqloom.errors import DataError, RunError
 from seqloom.fields import join_turns, names_array
 from seqloom.readers.dialogs import history_record, turn_rows
@@ -34,11 +34,12 @@ from seqloom.readers.lines import (
     map_sound,
     text_lines,
 )
-from seqloom.readers.reader import ColumnSelection, FileReader, Record, reader_of
+from seqloom.readers.reader import ColumnSelection, FileIdentity, FileReader, Record, reader_of
 
 __all__ = [
     "DataIdentity",
-    "FileIdentity",
+    "DropCount",
+    "Report",
     "Row",
     "compare_data",
     "data_files",
@@ -52,6 +53,86 @@ __all__ = [
     "read_rows",
     "source_record",
 ]
+
+
+SHOWN = 5  # labels named in a line
+
+
+@dataclass(frozen=True)
+class DropCount:
+    """How many rows one reason cost, and where the first of them is."""
+
+    count: int
+    first: FileLocation
+
+
+@dataclass
+class Report:
+    """The tally of one pass, filled in while rows are read."""
+
+    kept: int = 0
+    dropped: dict[Reason, DropCount] = field(default_factory=dict)
+    unseen: Counter[str] = field(default_factory=Counter)
+    """Labels or tags of held-out rows that training did not have, and how often each comes."""
+    unseen_name: str = "label"
+    fitted: Counter[str] = field(default_factory=Counter)
+    """Rows that were too long and are used all the same, by what was done: truncated or split."""
+
+    @property
+    def total_dropped(self) -> int:
+        """Rows left out, for whatever reason."""
+        return sum(each.count for each in self.dropped.values())
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether any row was left out, truncated or split."""
+        return self.total_dropped + self.fitted.total() > 0
+
+    @property
+    def defect_count(self) -> int:
+        """Rows left out that should be mended."""
+        return sum(each.count for reason, each in self.dropped.items() if not reason.is_benign)
+
+    def drop(self, reason: Reason, place: FileLocation) -> None:
+        """Count one row that is left out."""
+        before = self.dropped.get(reason)
+        self.dropped[reason] = (
+            DropCount(before.count + 1, before.first) if before else DropCount(1, place)
+        )
+
+    def lines(self) -> list[str]:
+        """The tally in words, one reason a line, the costliest first."""
+        return [
+            f"rows kept: {self.kept:,}",
+            f"rows dropped: {self.total_dropped:,}",
+            *(f"  {reason}" for reason in self._reasons()),
+            *(f"rows {done}: {count:,}" for done, count in self.fitted.items() if count),
+        ]
+
+    def count_line(self) -> str:
+        """The rows that count and, where there are any, those that do not and why, in one line."""
+        left_out = "; ".join(self._reasons())
+        rows = f"{self.kept:,} row{'s' * (self.kept != 1)}"
+        return f"{rows}; {self.total_dropped:,} not counted: {left_out}" if left_out else rows
+
+    def unseen_line(self) -> str:
+        """The labels that training did not have, in a sentence; empty where there are none."""
+        if not self.unseen:
+            return ""
+        kinds, total = len(self.unseen), self.unseen.total()
+        named = ", ".join(f"{name} ({count:,})" for name, count in self.unseen.most_common(SHOWN))
+        return (
+            f"{kinds:,} {self.unseen_name}{'s' * (kinds > 1)} of the held-out rows "
+            f"{'are' if kinds > 1 else 'is'} not in the training data, so {total:,} "
+            f"{'cases count' if total > 1 else 'case counts'} as wrong: {named}"
+            + ", ..."
+            * (kinds > SHOWN)
+        )
+
+    def _reasons(self) -> list[str]:
+        """How many rows each reason cost, the costliest first."""
+        ranked = sorted(self.dropped.items(), key=lambda item: (-item[1].count, item[0]))
+        return [f"{each.count:,} × {reason}, first at {each.first}" for reason, each in ranked]
 
 
 def names_file(cell: str, config: DataConfig) -> bool:
@@ -287,32 +368,6 @@ def _why_nothing(report: Report) -> str:
     return f"none of its {report.total_dropped:,} rows can be used, {first}; {cure}"
 
 
-HASH_DIGITS = 8  # of a hash that is told
-
-
-@dataclass(frozen=True)
-class FileIdentity:
-    """One file of a data set, or the rows in memory."""
-
-    name: str
-    rows: int
-    unit: str = "rows"  # that are counted: rows, or lines of text
-    columns: int = 0  # 0 where the format has none
-    sha256: str = ""
-
-    def differences(self, before: "FileIdentity") -> Iterator[str]:
-        """How this file differs from what it was, in words."""
-        if self.name != before.name:
-            yield f"is called {self.name} where it was {before.name}"
-        if self.columns != before.columns:
-            yield f"has {self.columns} columns where it had {before.columns}"
-        if self.rows != before.rows:
-            yield f"has {self.rows:,} {self.unit} where it had {before.rows:,}"
-        if self.sha256 != before.sha256:
-            hashes = (each.sha256[:HASH_DIGITS] for each in (self, before))
-            yield "has the SHA-256 {}... where it had {}...".format(*hashes)
-
-
 @dataclass(frozen=True)
 class DataIdentity:
     """The files that a data set is made of."""
@@ -337,7 +392,8 @@ class DataIdentity:
 def identify_data(data: Data) -> DataIdentity:
     """What a data set is now; its files are read once."""
     if isinstance(data, str | Path):
-        return DataIdentity(tuple(map(_identify_file, data_files(data))))
+        files = data_files(data)
+        return DataIdentity(tuple(reader_of(path).identify(path) for path in files))
     digest = sha256()
     for part in row_bytes(data):
         digest.update(part)
@@ -355,15 +411,6 @@ def compare_data(data: Data, before: DataIdentity) -> str:
     several = len(now.files) > 1
     told = [f"{file.name} " * several + _join(found) for file, found in changes if found]
     return "; ".join(told)
-
-
-def _identify_file(path: Path) -> FileIdentity:
-    reader = reader_of(path)
-    with path.open("rb") as stream:
-        digest = file_digest(stream, "sha256").hexdigest()
-    return FileIdentity(
-        path.name, reader.count_rows(path), reader.row_unit, reader.count_columns(path), digest
-    )
 
 
 def _join(parts: Sequence[str]) -> str:

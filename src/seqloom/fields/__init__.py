@@ -3,25 +3,24 @@
 from seqloom.config.columns import column_names
 from seqloom.fields.blanks import BlanksField, MarkedText
 from seqloom.fields.columns import ColumnsField
-from seqloom.fields.field_files import PersistentField, UploadLimits
+from seqloom.fields.field_files import (
+    PersistentField,
+    learn_field,
+    learn_target,
+    load_field,
+    needs_all_cells,
+    placeholder_items,
+)
 from seqloom.fields.file_fields import FileField
 from seqloom.fields.items import Items, Numbers, Pixels, Series, Symbols, Values
 from seqloom.fields.labels import LabelField, TagsField
 from seqloom.fields.no_source import NoField
 from seqloom.fields.numbers import NumberField, VectorField
 from seqloom.fields.pictures import PictureField
-from seqloom.fields.protocol import Field, Readable
-from seqloom.fields.registry import (
-    learn_field,
-    learn_target,
-    load_field,
-    load_text,
-    needs_all_cells,
-    placeholder_items,
-)
+from seqloom.fields.protocol import Field, Readable, UploadLimits
 from seqloom.fields.series import SeriesBaseline, SeriesField
 from seqloom.fields.sounds import SoundField
-from seqloom.fields.text import TextField
+from seqloom.fields.text import TextField, load_text
 from seqloom.fields.turns import TurnsField, join_turns, parse_list, split_turns
 from seqloom.fields.vector_sequences import VectorSequenceField, names_array
 from seqloom.fields.videos import VideoField

@@ -1,48 +1,49 @@
-"""A field on disk: one JSON file with a hash over everything, and perhaps a tokenizer's model."""
+"""A field by the kind of its column: learnt from cells, saved to files and loaded from them.
+
+On disk it is one JSON file with a hash over everything, and perhaps a tokenizer's model.
+"""
 
 import hashlib
 import json
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+from pydantic import ValidationError
 
-from seqloom.config.columns import COLUMNS, ColumnOptions
-from seqloom.config.sections import original_values
+from seqloom.config.columns import COLUMNS, SOURCES, TARGETS, ColumnOptions
+from seqloom.config.sections import original_values, rename_values
 from seqloom.errors import RunError
 from seqloom.fields.items import Items, Values
+from seqloom.fields.protocol import Field, UploadLimits
 from seqloom.fields.sentences import TextPiece
+from seqloom.remedies import Remedy, Setting
 from seqloom.tokenizers.offsets import Offsets
 from seqloom.tokenizers.specials import FieldState
-
-if TYPE_CHECKING:
-    from seqloom.fields.protocol import Field
 
 __all__ = [
     "FACTS",
     "MODEL",
     "PersistentField",
-    "UploadLimits",
     "digest",
+    "learn_field",
+    "learn_target",
+    "load_field",
+    "needs_all_cells",
+    "placeholder_items",
     "read_facts",
     "read_file",
     "write_field",
 ]
 
 FACTS, MODEL = "field.json", "tokenizer.model"
+
 FORMAT = 1
 LARGEST_FILE = 64 * 2**20
 
 Kind = TypeVar("Kind", bound=ColumnOptions)
-
-
-class UploadLimits(NamedTuple):
-    """What a file may have that was sent rather than named."""
-
-    pixels: int
-    seconds: float
 
 
 class PersistentField(Generic[Kind]):
@@ -75,9 +76,7 @@ class PersistentField(Generic[Kind]):
         return cls(config)
 
     @classmethod
-    def learn_target(
-        cls, config: Kind, cells: Iterable[str], *, source: "Field", seed: int
-    ) -> Self:
+    def learn_target(cls, config: Kind, cells: Iterable[str], *, source: Field, seed: int) -> Self:
         """The same for a target, which may be made of what its source is made of."""
         return cls.learn(config, cells, seed=seed)
 
@@ -146,7 +145,7 @@ class PersistentField(Generic[Kind]):
         """This field with what it lacks of these cells, where it can grow."""
         return self
 
-    def extend_target(self, cells: Sequence[str], *, source: "Field") -> Self:
+    def extend_target(self, cells: Sequence[str], *, source: Field) -> Self:
         """The same for a target, given its source as it has grown."""
         return self.extend(cells)
 
@@ -154,7 +153,7 @@ class PersistentField(Generic[Kind]):
         """What clients are told of the column, beside its kind."""
         return self.items.facts()
 
-    def read_upload(self, content: bytes, limits: "UploadLimits") -> Values:
+    def read_upload(self, content: bytes, limits: UploadLimits) -> Values:
         """The row of a file's content; DataError where it cannot be read or exceeds a limit."""
         raise NotImplementedError
 
@@ -182,6 +181,7 @@ class PersistentField(Generic[Kind]):
 
 
 MISSING = object()
+
 # Options that earlier files do not have, with the values that leave their hashes as they are.
 ADDED: dict[str, Any] = {
     "vocabulary": "", "specials": "all", "unknown": "unk", "one_boundary": False,
@@ -263,3 +263,74 @@ def _with_digest(config: ColumnOptions, saved: FieldState) -> dict[str, Any]:
 
 def _without_added(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if ADDED.get(name, MISSING) != value}
+
+
+def learn_field(config: ColumnOptions, cells: Iterable[str], *, seed: int) -> Field:
+    """A new field from the cells of a column; the same cells and seed give the same."""
+    field: Field = COLUMNS.parts[config.kind].learn(config, cells, seed=seed)
+    return field
+
+
+def learn_target(config: ColumnOptions, cells: Iterable[str], *, source: Field, seed: int) -> Field:
+    """The same for a target, which may be made of what its source is made of."""
+    part = COLUMNS.parts[config.kind]
+    field: Field = part.learn_target(config, cells, source=source, seed=seed)
+    return field
+
+
+def placeholder_items(config: ColumnOptions) -> Items:
+    """Items of the kind that a column has, before there is any data."""
+    items: Items = COLUMNS.parts[config.kind].placeholder_items(config)
+    return items
+
+
+def needs_all_cells(kind: str) -> bool:
+    """Whether a sample of a column's cells is not enough to learn its field from."""
+    return bool(COLUMNS.parts[kind].needs_all_cells)
+
+
+def load_field(directory: Path) -> Field:
+    """The field that was saved there; RunError where its files are not whole."""
+    facts = read_facts(directory)
+    config = _options(facts, directory / FACTS)
+    field: Field = COLUMNS.parts[config.kind].restore(config, facts, directory)
+    if field.fingerprint != facts.get("sha256"):
+        raise RunError(
+            "was changed after it was saved",
+            place=directory / FACTS,
+            remedy="restore it from a copy",
+        )
+    return field
+
+
+def _options(facts: Mapping[str, Any], place: Path) -> ColumnOptions:
+    """The options of a saved field, whichever release wrote it."""
+    table = rename_values({"target": facts.get("config")})["target"]
+    kind = table.get("kind") if isinstance(table, Mapping) else None
+    known = [options for family in (SOURCES, TARGETS) for name, options in family if name == kind]
+    if not known:
+        raise _unknown_kind(kind, facts.get("module"), place)
+    fitting = (each for each in known if table.keys() <= each.model_fields.keys())
+    try:  # a series has other options as a target
+        return next(fitting, known[0]).model_validate(table)
+    except ValidationError as error:
+        name = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise _damage_error(name, place) from None
+
+
+def _unknown_kind(kind: Any, module: Any, place: Path) -> RunError:
+    if not isinstance(kind, str) or not isinstance(module, str):
+        return _damage_error("kind", place)
+    return RunError(
+        f"is a column of kind {kind!r}, which the module {module} registers",
+        place=place,
+        remedy=Remedy("import it first with {}", Setting("modules", module)),
+    )
+
+
+def _damage_error(name: str, place: Path) -> RunError:
+    return RunError(
+        f"its configuration is damaged at {name or 'the top'}",
+        place=place,
+        remedy="restore it from a copy",
+    )

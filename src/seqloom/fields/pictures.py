@@ -4,10 +4,10 @@ from io import BytesIO
 from typing import Any, ClassVar
 
 from seqloom.config.columns import COLUMNS, PictureConfig
-from seqloom.fields.field_files import UploadLimits
 from seqloom.fields.file_fields import UPLOAD_NAME, FileField
 from seqloom.fields.images.pixels import UPLOAD_FORMATS, PictureFile, read_picture
 from seqloom.fields.items import Pixels, Values
+from seqloom.fields.protocol import UploadLimits
 
 __all__ = ["PictureField"]
 

@@ -2,16 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from seqloom.config.columns import ColumnConfig
 from seqloom.errors import DataError
-from seqloom.fields.field_files import UploadLimits
 from seqloom.fields.items import Items, Values
 from seqloom.fields.sentences import TextPiece
 from seqloom.tokenizers.offsets import Offsets
 
-__all__ = ["Field", "Readable", "Values"]
+__all__ = ["Field", "Readable", "UploadLimits", "Values"]
+
+
+class UploadLimits(NamedTuple):
+    """What a file may have that was sent rather than named."""
+
+    pixels: int
+    seconds: float
 
 
 class Readable(Protocol):

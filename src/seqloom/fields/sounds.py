@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from seqloom.config.columns import COLUMNS, SoundConfig
 from seqloom.errors import DataError, RunError
-from seqloom.fields.field_files import UploadLimits
 from seqloom.fields.file_fields import UPLOAD_NAME, FileField
 from seqloom.fields.items import Numbers, Values
+from seqloom.fields.protocol import UploadLimits
 from seqloom.tokenizers.specials import FieldState
 
 __all__ = ["SoundField", "log_mel", "mel_bands", "resample"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom.config.columns import COLUMNS, TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
-from seqloom.fields.field_files import FACTS, MODEL, PersistentField, read_file
+from seqloom.fields.field_files import FACTS, MODEL, PersistentField, load_field, read_file
 from seqloom.fields.items import Symbols, Values
 from seqloom.fields.protocol import Field
 from seqloom.fields.sentences import TextPiece, pack_sentences
@@ -37,7 +37,10 @@ from seqloom.tokenizers.tokenizer import (
 )
 from seqloom.tokenizers.words import WordTokenizer
 
-__all__ = ["TextField"]
+__all__ = [
+    "TextField",
+    "load_text",
+]
 
 WORD_START = "\u2581"  # as sentencepiece shows a space
 FOLDING = "capitals read as small letters (the training data has none)"
@@ -373,3 +376,13 @@ def _integers(ids: Sequence[int] | Values) -> Sequence[int]:
 
 def _is_text(token: int) -> bool:
     return token > END or token == UNK
+
+
+def load_text(directory: Path) -> TextField:
+    """The field that was saved there, which must be text."""
+    field = load_field(directory)
+    if not isinstance(field, TextField):
+        raise RunError(
+            f"is {field.describe()}, not text", place=directory / FACTS, remedy="name another field"
+        )
+    return field

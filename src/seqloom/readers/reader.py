@@ -8,17 +8,23 @@ import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.errors import DataError
-from seqloom.readers.lines import Fault, FileLocation, count_lines
+from seqloom.readers.lines import (
+    Fault,
+    FileLocation,
+    count_lines,
+)
 from seqloom.registry import Family
 
 __all__ = [
     "READERS",
     "ColumnSelection",
+    "FileIdentity",
     "FileReader",
     "Header",
     "Record",
@@ -34,6 +40,32 @@ class Record(NamedTuple):
 
     place: FileLocation
     cells: list[str]
+
+
+HASH_DIGITS = 8  # of a hash that is told
+
+
+@dataclass(frozen=True)
+class FileIdentity:
+    """One file of a data set, or the rows in memory."""
+
+    name: str
+    rows: int
+    unit: str = "rows"  # that are counted: rows, or lines of text
+    columns: int = 0  # 0 where the format has none
+    sha256: str = ""
+
+    def differences(self, before: "FileIdentity") -> Iterator[str]:
+        """How this file differs from what it was, in words."""
+        if self.name != before.name:
+            yield f"is called {self.name} where it was {before.name}"
+        if self.columns != before.columns:
+            yield f"has {self.columns} columns where it had {before.columns}"
+        if self.rows != before.rows:
+            yield f"has {self.rows:,} {self.unit} where it had {before.rows:,}"
+        if self.sha256 != before.sha256:
+            hashes = (each.sha256[:HASH_DIGITS] for each in (self, before))
+            yield "has the SHA-256 {}... where it had {}...".format(*hashes)
 
 
 class FileReader(ABC):
@@ -67,6 +99,13 @@ class FileReader(ABC):
         except DataError:
             return 0
         return len(first.cells) if isinstance(first, Record) else 0
+
+    def identify(self, path: Path) -> FileIdentity:
+        """What the file is now; it is read once."""
+        with path.open("rb") as stream:
+            digest = file_digest(stream, "sha256").hexdigest()
+        rows, columns = self.count_rows(path), self.count_columns(path)
+        return FileIdentity(path.name, rows, self.row_unit, columns, digest)
 
 
 READERS: Family[Any, type[FileReader]] = Family("file format", home="seqloom.readers")

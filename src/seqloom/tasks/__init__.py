@@ -16,7 +16,6 @@ from seqloom.tasks.task import (
     open_learner,
     task_of,
     task_of_options,
-    task_of_request,
 )
 from seqloom.tasks.text import TEXT
 
@@ -43,5 +42,4 @@ __all__ = [
     "own_output",
     "task_of",
     "task_of_options",
-    "task_of_request",
 ]

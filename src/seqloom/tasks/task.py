@@ -55,7 +55,6 @@ __all__ = [
     "open_learner",
     "task_of",
     "task_of_options",
-    "task_of_request",
 ]
 
 EXAMPLES = {  # of inputs that are not text
@@ -302,13 +301,6 @@ def explain_output(
 ) -> ExplainedOutput:
     """An input with the model's output for it, or with this one, as what can be explained."""
     return task_of(model.config).explain(model, cell, output)
-
-
-def task_of_request(directory: RunDirectory, request: TrainingRequest) -> Task[Any]:
-    """The task of a run that goes on, or else of the one that is asked for."""
-    if directory.exists and directory.latest_checkpoint() is not None:
-        return task_of(load_config(directory))
-    return task_of_options(request)
 
 
 def task_of_options(request: TrainingRequest) -> Task[Any]:
