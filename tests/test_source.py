@@ -303,7 +303,7 @@ FRONT_ENDS = ("cli", "demos")
 FLAGS_MEANT = {
     "api/report.py": "the commands that repeat a report",
     "config/foreign_options.py": "what other toolkits call options",
-    "config/search_methods.py": "the declared flag of an option",
+    "config/searches.py": "the declared flag of an option",
     "drawing/notebook.py": "variables of a style sheet",
     "drawing/page.py": "variables of a style sheet",
     "drawing/results/forecast_errors.py": "what a shortened table leaves out",

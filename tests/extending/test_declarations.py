@@ -9,18 +9,11 @@ from typing import Any
 import pytest
 
 from seqloom.cli.search_options import SearchOptions
-from seqloom.config import (
-    Config,
-    ServingConfig,
-    dump,
-    option_rows,
-    parse,
-    parse_assignments,
-    validate,
-)
+from seqloom.config import Config, dump, option_rows, parse, parse_assignments, validate
 from seqloom.prediction.request import search_from_config
 from seqloom.registry import FAMILIES
 from seqloom.search import Ranking
+from seqloom.serving.limits import ServingConfig
 from seqloom.serving.requests import describe_searches, predict_request_model
 from tests.cli.support import Command
 from tests.extending.support import FOLDER, MEMBERS

@@ -6,10 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from seqloom.cli.search_options import SearchOptions
-from seqloom.config import Config, ServingConfig, dump, parse, validate
+from seqloom.config import Config, dump, parse, validate
 from seqloom.errors import ConfigError
 from seqloom.prediction.request import build_search, search_from_config
 from seqloom.search import SEARCHES, Beam, Greedy, Ranking, Sample, search_rows
+from seqloom.serving.limits import ServingConfig
 from seqloom.serving.requests import describe_searches, predict_request_model
 
 OPTIONS = {kind: {option.name: option for option in search.options()} for kind, search in SEARCHES}

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from seqloom.config import ServingConfig
 from seqloom.prediction import Predictor
 from seqloom.serving.guard import Access
+from seqloom.serving.limits import ServingConfig
 from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.server import Server, bind_socket, server_for
 from seqloom.serving.service import Service

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from seqloom.api.watch import RunMonitor
-from seqloom.config import ServingConfig
+from seqloom.serving.limits import ServingConfig
 from seqloom.serving.monitor import monitor_application
 from seqloom.serving.server import HTTPServer, bind_socket, server_config
 from seqloom.store import RunDirectory

@@ -18,12 +18,7 @@ from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
 from seqloom.tasks import task_of, task_of_options
 
-__all__ = [
-    "RunDescription",
-    "check_data",
-    "describe",
-    "example_command",
-]
+__all__ = ["RunDescription", "check_data", "describe", "example_command"]
 
 
 @dataclass(frozen=True)

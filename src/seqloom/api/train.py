@@ -15,9 +15,7 @@ from seqloom.data import Data, DataLike, as_data, data_files, has_names, join_ta
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_config
-from seqloom.runs.pretrained import (
-    open_pretrained_run,
-)
+from seqloom.runs.pretrained import open_pretrained_run
 from seqloom.runs.process import (
     StopRequest,
     TorchrunEnvironment,
@@ -25,19 +23,13 @@ from seqloom.runs.process import (
     torchrun_environment,
 )
 from seqloom.runs.processes.torchrun import follow, join_ranks, lead
-from seqloom.runs.progress import (
-    Progress,
-    TrainingObserver,
-)
+from seqloom.runs.progress import Progress, TrainingObserver
 from seqloom.runs.request import TrainingRequest
 from seqloom.store import RunDirectory
 from seqloom.tasks import Task, open_learner, task_of, task_of_options
 from seqloom.training import Ranks
 
-__all__ = [
-    "TrainingResult",
-    "train",
-]
+__all__ = ["TrainingResult", "train"]
 
 TARGET = "target"  # what targets are called that have no name
 

@@ -17,30 +17,18 @@ from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.held_out import diagnose
 from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.prepare import PreparedData
-from seqloom.runs.pretrained import (
-    PretrainedEmbeddings,
-    PretrainedFrontEnd,
-    PretrainedRun,
-)
+from seqloom.runs.pretrained import PretrainedEmbeddings, PretrainedFrontEnd, PretrainedRun
 from seqloom.runs.process import StopRequest, cores, threads
 from seqloom.runs.processes.torchrun import LeaderMessage
 from seqloom.runs.processes.workers import local_workers
-from seqloom.runs.progress import (
-    Plan,
-    TrainingObserver,
-    Validation,
-    ValidationSample,
-    surroundings,
-)
+from seqloom.runs.progress import Plan, TrainingObserver, Validation, ValidationSample, surroundings
 from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
 from seqloom.runs.time_budget import is_out_of_time, refit_schedule, validation_interval
 from seqloom.store import RunDirectory, average_tensors
 from seqloom.tasks import task_of
 from seqloom.training import SINGLE_PROCESS, PeerLostError, Ranks, Update
 
-__all__ = [
-    "TrainingSession",
-]
+__all__ = ["TrainingSession"]
 
 EVENT_EVERY = 20  # updates
 

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from seqloom.config.architecture.decoders import DECODERS
+from seqloom.config.architecture.decoders import DECODERS, HEADS
 from seqloom.config.architecture.encoders import ENCODERS
-from seqloom.config.architecture.heads import HEADS
 from seqloom.config.columns import SOURCES, TARGETS, Situation, TargetOptions
 from seqloom.config.columns.options import PRESETS, ColumnStatistics, Facts, preset_model
 from seqloom.config.schema import Config

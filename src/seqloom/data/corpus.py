@@ -33,12 +33,7 @@ from seqloom.fields.items import batch_dtype
 from seqloom.readers.lines import FileLocation
 from seqloom.tokenizers.specials import EMPTY
 
-__all__ = [
-    "Batch",
-    "ChunkVerifier",
-    "Corpus",
-    "file_checksums",
-]
+__all__ = ["Batch", "ChunkVerifier", "Corpus", "file_checksums"]
 
 CHUNK = 1 << 20  # bytes that have a checksum of their own
 

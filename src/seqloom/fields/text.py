@@ -29,18 +29,10 @@ from seqloom.tokenizers.piece_file import FIRST_PIECE
 from seqloom.tokenizers.specials import END, SPECIAL_SYMBOLS, UNK, FieldState
 from seqloom.tokenizers.spelling import Spelling
 from seqloom.tokenizers.subwords import SubwordTokenizer
-from seqloom.tokenizers.tokenizer import (
-    NOTHING_LEARNT,
-    LearntTexts,
-    TextObserver,
-    normalize,
-)
+from seqloom.tokenizers.tokenizer import NOTHING_LEARNT, LearntTexts, TextObserver, normalize
 from seqloom.tokenizers.words import WordTokenizer
 
-__all__ = [
-    "TextField",
-    "load_text",
-]
+__all__ = ["TextField", "load_text"]
 
 WORD_START = "\u2581"  # as sentencepiece shows a space
 FOLDING = "capitals read as small letters (the training data has none)"

@@ -14,13 +14,7 @@ from torch import Tensor, nn
 from seqloom.config import ENCODERS, HEADS, HorizonHeadConfig
 from seqloom.errors import ConfigError
 from seqloom.fields import Series
-from seqloom.model.connections import (
-    SOURCE,
-    STATES,
-    Connection,
-    ConnectionNode,
-    Connections,
-)
+from seqloom.model.connections import SOURCE, STATES, Connection, ConnectionNode, Connections
 from seqloom.model.parts import DecoderModule, EncoderModule, Head, HeadContext, WrappingEncoder
 from seqloom.model.state import ForecastContext, Memory, Source
 from seqloom.nn.embedding import Projection

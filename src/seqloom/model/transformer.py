@@ -16,14 +16,7 @@ from seqloom.config import (
     TransformerEncoderConfig,
 )
 from seqloom.errors import ConfigError
-from seqloom.model.connections import (
-    CODE,
-    STATES,
-    Connection,
-    ConnectionNode,
-    Connections,
-    Steps,
-)
+from seqloom.model.connections import CODE, STATES, Connection, ConnectionNode, Connections, Steps
 from seqloom.model.encoders import input_connections
 from seqloom.model.parts import DecoderModule, DecoderSizes, EncoderModule, EncoderSizes
 from seqloom.model.state import Features, Feedback, Memory, Source, State

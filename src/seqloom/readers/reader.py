@@ -14,11 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.errors import DataError
-from seqloom.readers.lines import (
-    Fault,
-    FileLocation,
-    count_lines,
-)
+from seqloom.readers.lines import Fault, FileLocation, count_lines
 from seqloom.registry import Family
 
 __all__ = [

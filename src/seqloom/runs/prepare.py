@@ -5,10 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal
 
-from seqloom.config import (
-    Config,
-    dump,
-)
+from seqloom.config import Config, dump
 from seqloom.data import (
     Columns,
     Corpus,
@@ -25,12 +22,7 @@ from seqloom.data import (
     survey,
 )
 from seqloom.errors import DataError
-from seqloom.fields import (
-    Field,
-    learn_field,
-    learn_target,
-    needs_all_cells,
-)
+from seqloom.fields import Field, learn_field, learn_target, needs_all_cells
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_fields
 from seqloom.runs.ctc_checks import check_ctc_lengths
@@ -47,13 +39,7 @@ from seqloom.runs.resume import ResumedConfig, check_same_data, resume_config
 from seqloom.store import RunDirectory
 from seqloom.store.durable import remove_tree, run_errors
 
-__all__ = [
-    "PreparedData",
-    "identify_files",
-    "learn_fields",
-    "prepare_rows",
-    "save_fields",
-]
+__all__ = ["PreparedData", "identify_files", "learn_fields", "prepare_rows", "save_fields"]
 
 
 @dataclass(frozen=True)

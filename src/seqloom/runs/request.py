@@ -14,37 +14,19 @@ from seqloom.config import (
     outline,
     plan,
 )
-from seqloom.data import (
-    Data,
-    Survey,
-    is_stream,
-    is_tagged,
-    survey,
-)
+from seqloom.data import Data, Survey, is_stream, is_tagged, survey
 from seqloom.errors import ConfigError
-from seqloom.fields import (
-    placeholder_items,
-)
+from seqloom.fields import placeholder_items
 from seqloom.model import build_on_meta
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.ctc_checks import check_ctc_config
-from seqloom.runs.pretrained import (
-    PretrainedRun,
-    embedding_overrides,
-    freeze_pretrained,
-)
+from seqloom.runs.pretrained import PretrainedRun, embedding_overrides, freeze_pretrained
 from seqloom.runs.process import check_gpu
 from seqloom.runs.progress import TrainingObserver
 from seqloom.runs.tensorboard import check_tensorboard
 from seqloom.training import check_forcing, check_precision, freeze
 
-__all__ = [
-    "ConfigCheck",
-    "RunDraft",
-    "TrainingRequest",
-    "check_network",
-    "draft_rows",
-]
+__all__ = ["ConfigCheck", "RunDraft", "TrainingRequest", "check_network", "draft_rows"]
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,8 @@
 
 from dataclasses import dataclass
 
-from seqloom.config import (
-    Config,
-    check_names,
-    dump,
-    flatten,
-    leaves,
-    merge,
-    preset_kinds,
-    validate,
-)
-from seqloom.data import (
-    Data,
-    DataIdentity,
-    compare_data,
-    describe_data,
-)
+from seqloom.config import Config, check_names, dump, flatten, leaves, merge, preset_kinds, validate
+from seqloom.data import Data, DataIdentity, compare_data, describe_data
 from seqloom.errors import ConfigError, DataError
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_config
@@ -25,11 +11,7 @@ from seqloom.runs.progress import Progress, TrainingObserver
 from seqloom.runs.request import ConfigCheck, TrainingRequest
 from seqloom.store import RunDirectory
 
-__all__ = [
-    "ResumedConfig",
-    "check_same_data",
-    "resume_config",
-]
+__all__ = ["ResumedConfig", "check_same_data", "resume_config"]
 
 CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on, ...
 FIXED = ("training.extend_vocabulary",)  # ... and of that, what is settled at its beginning

@@ -14,7 +14,6 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
-from seqloom.config import ServingConfig
 from seqloom.errors import ConfigError, SeqloomError
 from seqloom.prediction import Predictor
 from seqloom.serving.errors import (
@@ -29,9 +28,9 @@ from seqloom.serving.errors import (
 from seqloom.serving.guard import Access, Guard, PlainMethods
 from seqloom.serving.inputs import reads_files
 from seqloom.serving.jobs import Event, Job, RenderedOutput
-from seqloom.serving.log import log
+from seqloom.serving.limits import ServingConfig
 from seqloom.serving.looks import LookRequest
-from seqloom.serving.metrics import RequestRecord
+from seqloom.serving.metrics import RequestRecord, log
 from seqloom.serving.openapi import describe_api
 from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model

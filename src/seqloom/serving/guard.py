@@ -15,21 +15,12 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.routing import Match
 
-from seqloom.config import ServingConfig
 from seqloom.serving.connections import CROWDED
 from seqloom.serving.errors import PROBLEM, RequestRefused, error_body, retry_after
-from seqloom.serving.log import log
-from seqloom.serving.metrics import Metrics, RequestRecord
+from seqloom.serving.limits import ServingConfig
+from seqloom.serving.metrics import Metrics, RequestRecord, log
 
-__all__ = [
-    "LOOPBACK",
-    "OPEN_PATHS",
-    "Access",
-    "Guard",
-    "PlainMethods",
-    "Receive",
-    "Send",
-]
+__all__ = ["LOOPBACK", "OPEN_PATHS", "Access", "Guard", "PlainMethods", "Receive", "Send"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -9,18 +9,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from seqloom.config import ServingConfig
 from seqloom.data import SeriesTable, row_cell
 from seqloom.errors import ConfigError, DataError, LimitError, RowError
 from seqloom.fields import Field as Column
 from seqloom.fields import UploadLimits, names_array
-from seqloom.prediction import (
-    EncodedInput,
-    Forecaster,
-    OutputOptions,
-    Predictor,
-)
+from seqloom.prediction import EncodedInput, Forecaster, OutputOptions, Predictor
 from seqloom.prediction.request import NO_OPTIONS
+from seqloom.serving.limits import ServingConfig
 from seqloom.tasks import introduce
 
 __all__ = [

@@ -1,17 +1,19 @@
 """What a server counts, for Prometheus; every request ends in exactly one way."""
 
+import json
+import sys
 import time
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from seqloom.serving.log import log
-
-__all__ = ["Metrics", "Outcome", "RequestRecord"]
+__all__ = ["Metrics", "Outcome", "RequestRecord", "log"]
 
 Outcome = Literal["refused", "completed", "failed", "cancelled"]
+
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
@@ -107,3 +109,9 @@ class RequestRecord:
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self._began
+
+
+def log(event: str, **facts: Any) -> None:
+    """Write a line, with the time."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    print(json.dumps({"time": f"{stamp}Z", "event": event, **facts}), file=sys.stderr, flush=True)

@@ -9,10 +9,10 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
-from seqloom.config import ServingConfig
 from seqloom.serving.app import add_error_handlers, page_files
 from seqloom.serving.errors import RequestRefused
 from seqloom.serving.guard import Access, Guard, PlainMethods
+from seqloom.serving.limits import ServingConfig
 from seqloom.serving.metrics import Metrics
 
 __all__ = ["Monitored", "monitor_application"]

@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
-from seqloom.config import SearchConfig, ServingConfig
+from seqloom.config import SearchConfig
 from seqloom.config.searches import OptionsTable, PartOption, options_model
 from seqloom.errors import LimitError
 from seqloom.prediction import OutputOptions, PredictionRequest
 from seqloom.prediction.request import build_search
 from seqloom.search import SEARCHES
 from seqloom.serving.inputs import Input, StrictModel, check_input
+from seqloom.serving.limits import ServingConfig
 
 __all__ = [
     "PredictRequest",

@@ -9,11 +9,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from seqloom.config import ServingConfig
 from seqloom.prediction import Predictor, TextPredictor
 from seqloom.serving.errors import ProcessLost, QueueFull, ServerStopping
 from seqloom.serving.fairness import FairQueue
 from seqloom.serving.jobs import Event, Job, Ticket
+from seqloom.serving.limits import ServingConfig
 from seqloom.serving.processes import Process, ProcessTemplate
 from seqloom.serving.worker import Worker
 

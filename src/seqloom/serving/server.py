@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 import uvicorn
 
-from seqloom.config import ServingConfig
 from seqloom.errors import ConfigError
 from seqloom.prediction import Predictor
 from seqloom.remedies import Remedy, Setting
 from seqloom.serving.app import application
 from seqloom.serving.connections import ConnectionRoom, protocol
 from seqloom.serving.guard import Access, Guard
-from seqloom.serving.log import log
+from seqloom.serving.limits import ServingConfig
+from seqloom.serving.metrics import log
 from seqloom.serving.processes import ProcessTemplate, fork_template
 from seqloom.serving.service import Service
 

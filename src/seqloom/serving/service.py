@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import torch
 
-from seqloom.config import ServingConfig
 from seqloom.data import SeriesTable
 from seqloom.errors import ConfigError, DataError, LimitError
 from seqloom.explanations.explained_output import Cell
@@ -38,6 +37,7 @@ from seqloom.serving.inputs import (
     uploads,
 )
 from seqloom.serving.jobs import Event, Job, RenderedOutput, Ticket
+from seqloom.serving.limits import ServingConfig
 from seqloom.serving.looks import LookRequest, Looks, look_cost
 from seqloom.serving.metrics import Metrics, RequestRecord
 from seqloom.serving.processes import ProcessTemplate

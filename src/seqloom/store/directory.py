@@ -35,9 +35,7 @@ from seqloom.store.checkpoints import (
 from seqloom.store.durable import parse_json, read_plain
 from seqloom.store.events import append_event, read_events, truncate_events
 
-__all__ = [
-    "RunDirectory",
-]
+__all__ = ["RunDirectory"]
 
 OPTIMIZED = "optimized"
 OURS = {"config.toml", "fields", "cache", "distilled", "events.jsonl", "lock", OPTIMIZED}

@@ -14,12 +14,7 @@ from seqloom.errors import RunError
 from seqloom.store import durable
 from seqloom.store.durable import LARGEST_JSON, encode_json, open_plain, parse_json
 
-__all__ = [
-    "EventTail",
-    "append_event",
-    "read_events",
-    "truncate_events",
-]
+__all__ = ["EventTail", "append_event", "read_events", "truncate_events"]
 
 
 class EventTail:

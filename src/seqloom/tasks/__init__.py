@@ -9,14 +9,7 @@ from seqloom.tasks.language_model import LANGUAGE_MODEL, explain_text
 from seqloom.tasks.number import NUMBER
 from seqloom.tasks.series import SERIES
 from seqloom.tasks.tags import TAGS
-from seqloom.tasks.task import (
-    TASKS,
-    Task,
-    explain_output,
-    open_learner,
-    task_of,
-    task_of_options,
-)
+from seqloom.tasks.task import TASKS, Task, explain_output, open_learner, task_of, task_of_options
 from seqloom.tasks.text import TEXT
 
 __all__ = [

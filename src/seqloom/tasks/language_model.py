@@ -20,42 +20,24 @@ from seqloom.explanations.explained_output import (
     language_model_tokens,
 )
 from seqloom.fields import UNK, Field
-from seqloom.metrics import (
-    Score,
-    bits_per_character,
-    nats_per_character,
-    perplexity,
-)
+from seqloom.metrics import Score, bits_per_character, nats_per_character, perplexity
 from seqloom.model import Network
 from seqloom.prediction import Output, ScoredOutput, TextPredictor
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.held_out import HeldOut, Measurement, exposure_gap, symbol_guess_loss
-from seqloom.runs.prepare import (
-    PreparedData,
-)
+from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import Progress, Validation, ValidationSample
 from seqloom.runs.streams import STEPS, chunks
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation, with_baselines
 from seqloom.tasks.examples import EXAMPLES, ExampleInput, name_field
-from seqloom.tasks.report_rows import (
-    HeldOutRow,
-    ReportRow,
-    ReportRows,
-    Scale,
-)
+from seqloom.tasks.report_rows import HeldOutRow, ReportRow, ReportRows, Scale
 from seqloom.tasks.task import TASKS, Task
 from seqloom.tasks.text import TEXT, text_predictor
 from seqloom.training import measure_stream
 
-__all__ = [
-    "LANGUAGE_MODEL",
-    "LanguageModelTask",
-    "explain_text",
-    "language_scores",
-    "ngram_scores",
-]
+__all__ = ["LANGUAGE_MODEL", "LanguageModelTask", "explain_text", "language_scores", "ngram_scores"]
 
 SCALE = Scale("nats a character", "tokens", digits=2, top=None, lower_is_better=True)
 ORDERS = {"character": 7, "byte": 7}  # tokens in the longest n-grams; 5 of other units

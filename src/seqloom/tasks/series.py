@@ -25,13 +25,7 @@ from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import forecast_breakdowns
 from seqloom.tasks.examples import ExampleInput
 from seqloom.tasks.outputs import refuse_output
-from seqloom.tasks.report_rows import (
-    ForecastResults,
-    HeldOutRow,
-    ReportRows,
-    Scale,
-    open_held_out,
-)
+from seqloom.tasks.report_rows import ForecastResults, HeldOutRow, ReportRows, Scale, open_held_out
 from seqloom.tasks.series_data import ReportedTable, check_series, draft_series, prepare_series
 from seqloom.tasks.series_evaluation import HeldOutSeries, SeriesEvaluation, evaluate_series
 from seqloom.tasks.task import TASKS, Task

@@ -6,15 +6,7 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
-from seqloom.config import (
-    ColumnStatistics,
-    Config,
-    Facts,
-    HorizonConfig,
-    WindowConfig,
-    dump,
-    merge,
-)
+from seqloom.config import ColumnStatistics, Config, Facts, HorizonConfig, WindowConfig, dump, merge
 from seqloom.data import (
     Columns,
     Corpus,

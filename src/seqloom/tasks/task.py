@@ -48,14 +48,7 @@ from seqloom.tasks.report_rows import (
 )
 from seqloom.tasks.views import explanation_views
 
-__all__ = [
-    "TASKS",
-    "Task",
-    "explain_output",
-    "open_learner",
-    "task_of",
-    "task_of_options",
-]
+__all__ = ["TASKS", "Task", "explain_output", "open_learner", "task_of", "task_of_options"]
 
 EXAMPLES = {  # of inputs that are not text
     "label": "a label",

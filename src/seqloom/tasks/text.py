@@ -33,22 +33,12 @@ from seqloom.search import Greedy, Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation
 from seqloom.tasks.outputs import encode_sources, perplexity_score, score_groups
-from seqloom.tasks.report_rows import (
-    CHRF,
-    HeldOutRow,
-    ReportRows,
-    output_rows,
-    source_length,
-)
+from seqloom.tasks.report_rows import CHRF, HeldOutRow, ReportRows, output_rows, source_length
 from seqloom.tasks.target_checks import TEXT_CHECKS
 from seqloom.tasks.task import TASKS, Task
 from seqloom.tasks.views import attention_views, explanation_views
 
-__all__ = [
-    "TEXT",
-    "TextTask",
-    "text_predictor",
-]
+__all__ = ["TEXT", "TextTask", "text_predictor"]
 
 SAMPLED_ROWS = 500  # rows that are written out at a validation
 WHOLE_WORDS = {"word", "symbol"}  # units whose unknown tokens can be copied

@@ -25,13 +25,7 @@ from seqloom.errors import RunError
 from seqloom.model import Network
 from seqloom.nn.embedding import embedding_tables
 
-__all__ = [
-    "Optimizer",
-    "UpdateRule",
-    "decay_progress",
-    "learning_rate",
-    "trainable",
-]
+__all__ = ["Optimizer", "UpdateRule", "decay_progress", "learning_rate", "trainable"]
 
 
 def learning_rate(config: TrainingConfig, step: int) -> float:

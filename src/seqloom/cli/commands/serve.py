@@ -48,7 +48,7 @@ def serve(
     ] = None,
 ) -> None:
     """Answer requests over HTTP, and show a playground in the browser."""
-    from seqloom.config import serving_config
+    from seqloom.serving.limits import serving_config
 
     config = serving_config(limits or [])
     try:

@@ -26,7 +26,7 @@ def watch(
 ) -> None:
     """Show a training as it goes on, in the browser: curves, held-out examples, attention."""
     from seqloom.api.watch import RunMonitor
-    from seqloom.config import ServingConfig
+    from seqloom.serving.limits import ServingConfig
 
     try:
         from seqloom.serving.monitor import monitor_application

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from seqloom.config.architecture.stacks import RecurrentOptions, TransformerOptions
+from seqloom.config.architecture.units import RecurrentOptions, TransformerOptions
 from seqloom.config.sections import Choice, Layers, PartOptions, Width
 from seqloom.registry import Family
 

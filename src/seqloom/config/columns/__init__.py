@@ -4,7 +4,7 @@ from seqloom.config.columns.blanks import BlanksConfig, one_column
 from seqloom.config.columns.labels import LabelConfig, TagsConfig
 from seqloom.config.columns.media import PictureConfig, SoundConfig, VideoConfig
 from seqloom.config.columns.no_column import NoColumnConfig
-from seqloom.config.columns.numbers import NumberConfig, VectorConfig
+from seqloom.config.columns.numbers import NumberConfig, VectorConfig, VectorSequenceConfig
 from seqloom.config.columns.options import (
     COLUMNS,
     SOURCES,
@@ -20,7 +20,6 @@ from seqloom.config.columns.options import (
 from seqloom.config.columns.series import HorizonConfig, SeriesConfig, WindowConfig, column_names
 from seqloom.config.columns.several import ColumnsConfig
 from seqloom.config.columns.text import TextConfig, TurnsConfig
-from seqloom.config.columns.vector_sequences import VectorSequenceConfig
 
 __all__ = [
     "COLUMNS",

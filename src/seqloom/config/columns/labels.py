@@ -4,13 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from seqloom.config.columns.options import (
-    SOURCES,
-    TARGETS,
-    Situation,
-    SourceOptions,
-    TargetOptions,
-)
+from seqloom.config.columns.options import SOURCES, TARGETS, Situation, SourceOptions, TargetOptions
 from seqloom.config.sections import Overrides
 from seqloom.errors import ConfigError
 

@@ -1,17 +1,19 @@
-"""Columns of numbers, and of rows of numbers."""
+"""Columns of numbers: one, a vector, or a sequence of vectors."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
+from seqloom.config.columns.media import FileOptions
 from seqloom.config.columns.options import (
     SOURCES,
     TARGETS,
     Situation,
     SourceOptions,
     TargetOptions,
+    longest,
 )
 from seqloom.config.sections import Overrides
 
-__all__ = ["NumberConfig", "VectorConfig"]
+__all__ = ["NumberConfig", "VectorConfig", "VectorSequenceConfig"]
 
 
 @TARGETS.options("number")
@@ -38,3 +40,41 @@ class VectorConfig(SourceOptions):
     def encoder_defaults(self, situation: Situation) -> Overrides:
         """The vector itself."""
         return {"encoder": {"kind": "vectors"}}
+
+
+LONGEST_SEQUENCE = 4_096  # steps
+
+BATCH_STEPS = 20_000
+
+
+@SOURCES.options("vectors")
+class VectorSequenceConfig(FileOptions):
+    """A column of sequences of vectors, all of one width, each number in units of its spread.
+
+    A cell is a list of numbers or of lists of numbers in JSON, or the name of an array file (.npy).
+    """
+
+    has_positions: ClassVar[bool] = True
+
+    kind: Literal["vectors"] = "vectors"
+
+    def usual_preset(self, *, stream: bool) -> str:
+        """Recurrent layers, which need fewer rows than a Transformer."""
+        return "lstm"
+
+    def data_defaults(self, situation: Situation) -> Overrides:
+        """Cells are arrays of so many steps at most."""
+        return {"arrays": True, **longest(LONGEST_SEQUENCE, situation)}
+
+    def reader_defaults(self, situation: Situation) -> Overrides:
+        """What suits the target, as for a text."""
+        return situation.target.head_defaults(situation)
+
+    def output_limits(self, room: int) -> Overrides:
+        """Outputs as long as those of the data, however many steps are read."""
+        return {**super().output_limits(room), "max_ratio": 1e-6}
+
+    def training_defaults(self, situation: Situation, usual: Overrides) -> Overrides:
+        """As for files, with room for the steps of a batch."""
+        chosen = super().training_defaults(situation, usual)
+        return {**chosen, "batch_tokens": BATCH_STEPS}

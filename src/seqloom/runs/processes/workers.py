@@ -25,11 +25,7 @@ from seqloom.runs.process import SIGNALS, StopRequest, cores, learning_device, t
 from seqloom.store import RunDirectory
 from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
-__all__ = [
-    "local_workers",
-    "work",
-    "worker_count",
-]
+__all__ = ["local_workers", "work", "worker_count"]
 
 ENDING = 5.0  # seconds that a worker has to end by itself
 WORTH_WORKERS = 1_000_000  # target positions in a whole run, below which starting costs more

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from seqloom.config.search_methods import BeamOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, BeamOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.continuations import best_continuations, is_finished, path_ranks, upper_bounds

@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from seqloom.config.search_methods import BestPathOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, BestPathOptions
 from seqloom.errors import ConfigError
 from seqloom.search.labellings import Labelling, LabellingSearch, symbol_changes
 from seqloom.search.protocol import Search

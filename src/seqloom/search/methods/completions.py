@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from seqloom.config.search_methods import CompletionsOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, CompletionsOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.continuations import candidates

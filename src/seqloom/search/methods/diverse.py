@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from seqloom.config.search_methods import DiverseOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, DiverseOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier

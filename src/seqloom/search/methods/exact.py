@@ -14,8 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from seqloom.config.search_methods import ExactOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, ExactOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.continuations import path_ranks

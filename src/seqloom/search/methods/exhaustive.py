@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from torch import isfinite
 
-from seqloom.config.search_methods import ExhaustiveOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, ExhaustiveOptions
 from seqloom.errors import LimitError
 from seqloom.model import Decoder
 from seqloom.search.continuations import best_continuations, path_ranks

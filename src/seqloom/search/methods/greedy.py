@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from seqloom.config.search_methods import GreedyOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, GreedyOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Continuations, Frontier

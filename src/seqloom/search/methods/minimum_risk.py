@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seqloom.config.search_methods import RISK_DRAWS, RiskOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import RISK_DRAWS, SEARCHES, RiskOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier

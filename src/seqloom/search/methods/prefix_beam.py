@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from seqloom.config.search_methods import PrefixBeamOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, PrefixBeamOptions
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY
 from seqloom.search.labellings import Labelling, LabellingSearch

@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seqloom.config.search_methods import SampleOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, SampleOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.nn.modules import hash_counter, uniforms

@@ -14,8 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from seqloom.config.search_methods import StochasticOptions
-from seqloom.config.searches import SEARCHES
+from seqloom.config.searches import SEARCHES, StochasticOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.nn.modules import gumbels, hash_counter
