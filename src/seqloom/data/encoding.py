@@ -342,7 +342,7 @@ def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterat
                 columns.target.rows([row.target]),
             )
             fitting = _fit_row(row, source, target, columns=columns)
-            if isinstance(fitting, Fault) and not (
+            if not isinstance(fitting, _EncodedRow) and not (
                 fitting.reason.is_length and columns.config.overlong == "split"
             ):
                 fault = fitting

@@ -12,7 +12,15 @@ from seqloom.config import DataConfig
 from seqloom.data.table import Report, names_file, source_record
 from seqloom.errors import DataError
 from seqloom.readers import READERS, Record, reader_of
-from seqloom.readers.lines import Fault, FileLocation, Reason, file_name, text_lines
+from seqloom.readers.lines import (
+    Fault,
+    FileLocation,
+    Reason,
+    apply_sound,
+    file_name,
+    resolve,
+    text_lines,
+)
 from seqloom.readers.reader import ColumnSelection, file_ending
 
 __all__ = ["TAB", "InputFile", "positions"]
@@ -116,31 +124,34 @@ class InputFile:
         return Record(place, [cells[index] for index in chosen])
 
     def _pair(self, record: Record | Fault) -> tuple[str, str | None]:
-        found = record if isinstance(record, Fault) else self._join(record)
-        if isinstance(found, Record):
-            if self.report is not None:
-                self.report.kept += 1
-            return found.cells[0], found.cells[1] if len(found.cells) > 1 else None
-        if found.reason is Reason.BLANK:
-            return "", None
-        if self.report is None:
-            raise found.error()
-        self.report.drop(found.reason, found.place)
+        return resolve(apply_sound(record, self._join), self._take, self._refuse)
+
+    def _take(self, record: Record) -> tuple[str, str | None]:
+        """An input, and the target that stands beside it."""
+        if self.report is not None:
+            self.report.kept += 1
+        return record.cells[0], record.cells[1] if len(record.cells) > 1 else None
+
+    def _refuse(self, fault: Fault) -> tuple[str, str | None]:
+        """An empty input in place of one that cannot be used; blank lines are no fault."""
+        if fault.reason is not Reason.BLANK:
+            if self.report is None:
+                raise fault.error()
+            self.report.drop(fault.reason, fault.place)
         return "", None
 
     def _join(self, record: Record) -> Record | Fault:
         """The source as one cell, and the target after it where there is one."""
         count = len(self.config.source_columns)
-        cells = record.cells[:count]
-        found = source_record(Record(record.place, cells), self.config)
-        if isinstance(found, Fault):
-            return found
-        (cell,) = found.cells
-        if (
-            names_file(cell, self.config) and self._is_table
-        ):  # a file that a table names lies beside it
-            cell = str(Path(record.place.file).parent / cell.strip())
-        return Record(record.place, [cell, *record.cells[count:]])
+        sources = source_record(Record(record.place, record.cells[:count]), self.config)
+        return apply_sound(sources, lambda source: self._beside(source, record.cells[count:]))
+
+    def _beside(self, source: Record, rest: list[str]) -> Record:
+        """The source with the other cells; a file that a table names lies beside the table."""
+        place, (cell,) = source
+        if names_file(cell, self.config) and self._is_table:
+            cell = str(Path(place.file).parent / cell.strip())
+        return Record(place, [cell, *rest])
 
 
 def positions(config: DataConfig, width: int) -> tuple[int, ...] | None:

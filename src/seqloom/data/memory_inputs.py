@@ -6,17 +6,17 @@ column and the text has no tab, which would part columns in a file.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from seqloom.config import DataConfig
 from seqloom.data.inputs import TAB, InputFile, positions
 from seqloom.data.table import source_record
 from seqloom.errors import ConfigError, DataError, InputError
 from seqloom.fields import join_turns, parse_list
-from seqloom.readers import Record
 from seqloom.readers.arrow import BATCH, ArrowStream
-from seqloom.readers.lines import Fault, FileLocation
+from seqloom.readers.lines import Fault, FileLocation, apply_sound, resolve
 from seqloom.readers.reader import ColumnSelection
 from seqloom.readers.structured import plain_list, text_record
 
@@ -165,10 +165,12 @@ def _list_cell(given: Sequence[Any], config: DataConfig) -> str:
 def _cell(labels: list[str], values: list[Any], config: DataConfig) -> str:
     """Values of any type as the cell that a file would have given."""
     record = text_record(PLACE, labels, values, _sources_alone(config))
-    found = record if isinstance(record, Fault) else source_record(record, config)
-    if isinstance(found, Record):
-        return found.cells[0]
-    raise DataError(found.problem, remedy=found.remedy)
+    found = apply_sound(record, partial(source_record, config=config))
+    return resolve(found, lambda sound: sound.cells[0], _refuse)
+
+
+def _refuse(fault: Fault) -> NoReturn:
+    raise DataError(fault.problem, remedy=fault.remedy)
 
 
 def _sources_alone(config: DataConfig) -> ColumnSelection:

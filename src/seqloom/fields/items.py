@@ -71,6 +71,10 @@ class ItemKind:
         """An encoded row that stands for any other; `closing` of its items end the row."""
         raise NotImplementedError
 
+    def draw(self, rows: int, length: int, random: np.random.Generator) -> np.ndarray:
+        """Rows of random items, none of which is padding."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Symbols(ItemKind):
@@ -123,6 +127,10 @@ class Symbols(ItemKind):
         shape = (2, self.item_size) if self.spelling else (2,)
         return np.ones(shape, self.dtype)[: 1 + closing]
 
+    def draw(self, rows: int, length: int, random: np.random.Generator) -> np.ndarray:
+        shape = (rows, length, self.item_size) if self.spelling else (rows, length)
+        return random.integers(1, min(self.count, self.letters or self.count), shape)
+
 
 @dataclass(frozen=True)
 class Numbers(ItemKind):
@@ -136,6 +144,9 @@ class Numbers(ItemKind):
 
     def placeholder(self, *, closing: int = 0) -> np.ndarray:
         return np.zeros((PLACEHOLDER_STEPS, self.count), self.dtype)
+
+    def draw(self, rows: int, length: int, random: np.random.Generator) -> np.ndarray:
+        return random.standard_normal((rows, length, self.count), np.float32)
 
 
 @dataclass(frozen=True)
@@ -187,6 +198,9 @@ class Pixels(ItemKind):
 
     def placeholder(self, *, closing: int = 0) -> np.ndarray:
         return np.full((1, self.count), 255, self.dtype)
+
+    def draw(self, rows: int, length: int, random: np.random.Generator) -> np.ndarray:
+        return random.integers(256, size=(rows, length, self.count), dtype=np.uint8)
 
 
 Items = Symbols | Numbers | Pixels

@@ -38,13 +38,7 @@ class JsonReader(FileReader):
     def preview(self, path: Path) -> Iterator[Record | Fault]:
         """The keys of the first line, or the positions in an array."""
         lines = text_lines(path, max_line=LONGEST_LINE)
-        for first in islice(map_lines(lines, str(path), _parse), 1):
-            if isinstance(first, Fault):
-                yield first
-            else:
-                row, place = first
-                names = list(row) if isinstance(row, dict) else range(1, len(row) + 1)
-                yield Record(place, [str(name) for name in names])
+        return map_sound(islice(map_lines(lines, str(path), _parse), 1), _column_names)
 
 
 def json_records(
@@ -53,6 +47,13 @@ def json_records(
     """The wanted values of each line, an object or an array; positions in an object are those of
     the first line's keys."""
     return map_sound(map_lines(lines, file, _parse), RowPicker(wanted).pick)
+
+
+def _column_names(parsed: tuple[JsonRow, FileLocation]) -> Record:
+    """The keys of an object, or the positions in an array."""
+    row, place = parsed
+    names = list(row) if isinstance(row, dict) else range(1, len(row) + 1)
+    return Record(place, [str(name) for name in names])
 
 
 def _parse(line: str, place: FileLocation) -> tuple[JsonRow, FileLocation] | Fault:

@@ -25,6 +25,7 @@ __all__ = [
     "Fault",
     "FileLocation",
     "Reason",
+    "apply_sound",
     "check_file",
     "count_lines",
     "dispatch",
@@ -37,6 +38,7 @@ __all__ = [
     "open_binary",
     "open_text",
     "read_error",
+    "resolve",
     "sound_items",
     "split_faults",
     "text_lines",
@@ -107,6 +109,18 @@ class Fault(NamedTuple):
     def final_error(self) -> DataError:
         """What stops a reading that cannot do without the row."""
         return DataError(self.problem, place=self.place, remedy=self.remedy)
+
+
+def apply_sound(item: Item | Fault, change: Callable[[Item], Result | Fault]) -> Result | Fault:
+    """What `change` makes of an item; a fault stays as it is."""
+    return item if isinstance(item, Fault) else change(item)
+
+
+def resolve(
+    item: Item | Fault, take: Callable[[Item], Result], refuse: Callable[[Fault], Result]
+) -> Result:
+    """What `take` makes of an item, or `refuse` of the fault that stands in its place."""
+    return refuse(item) if isinstance(item, Fault) else take(item)
 
 
 def map_sound(

@@ -23,8 +23,9 @@ from seqloom.data import (
     usable_rows,
 )
 from seqloom.errors import DataError
-from seqloom.fields import Field, FileField, Items, NoField, Numbers, Pixels, Symbols, TextField
+from seqloom.fields import Field, NoField, TextField
 from seqloom.model import Source, build
+from seqloom.randomness import key
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.findings import DataCheck, Evidence, count_of, describe_time, them_or_it, verdict
 from seqloom.runs.prepare import learn_fields
@@ -81,30 +82,18 @@ def _seconds_per_update(
     """The time of one update on made-up rows of the mean length; workers share the positions."""
     source, target = lengths
     rows = _batch_rows(config, lengths)
+    random = np.random.default_rng(key(config.seed, "made-up rows"))
+    tokens, labels = (
+        torch.from_numpy(field.items.draw(rows, length, random))
+        for field, length in zip(fields, lengths, strict=True)
+    )
     with torch.random.fork_rng():
         network = build(config.model, source=fields[0].items, target=fields[1].items)
-        batch = Example(
-            Source(_random_items(fields[0].items, rows, source), torch.full((rows,), source)),
-            _random_items(fields[1].items, rows, target),
-        )
+        batch = Example(Source(tokens, torch.full((rows,), source)), labels)
         work = Portion([batch] * config.training.accumulate, rows * target, lambda: "made-up rows")
         updates = fit(Optimizer(network, config.training), lambda _: work, seed=config.seed)
         timed = [update.seconds for update, _ in zip(updates, range(TIMED_UPDATES), strict=False)]
         return float(np.median(timed[min(WARM_UPDATES, len(timed) - 1) :]))
-
-
-def _random_items(items: Items, rows: int, length: int) -> torch.Tensor:
-    """Random items, none of which is padding."""
-    match items:
-        case Symbols(count, 0):
-            return torch.randint(1, count, (rows, length))
-        case Symbols(count, spelling, letters):
-            most = min(count, letters)
-            return torch.randint(1, most, (rows, length, 1 + spelling))
-        case Numbers(count):
-            return torch.randn(rows, length, count)
-        case Pixels() as pixels:
-            return torch.randint(256, (rows, length, pixels.count), dtype=torch.uint8)
 
 
 MAX_MEASURED_FILES = 300  # files that are read for their lengths
@@ -225,7 +214,7 @@ def _lengths(field: Field, cells: list[str]) -> NDArray[np.int64]:
 
     Files are read one by one: of 100,000 in a sample only the lengths would fit into memory.
     """
-    if isinstance(field, FileField):
+    if field.reads_files:
         some = [cells[place] for place in even_indices(len(cells), MAX_MEASURED_FILES)]
         found = [len(field.rows([cell])[0]) for cell in some if field.fault(cell) is None]
     else:

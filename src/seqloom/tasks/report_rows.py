@@ -11,7 +11,7 @@ from seqloom.data import Corpus, Indices, Row, even_indices
 from seqloom.drawing.page import Picture
 from seqloom.drawing.views import View
 from seqloom.errors import RunError
-from seqloom.fields import Field, Pixels, Values
+from seqloom.fields import Field, Values
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast, Output, Predictor
 from seqloom.remedies import Remedy, Setting
@@ -190,8 +190,8 @@ def output_rows(
 
 def source_preview(field: Field, row: HeldOutRow) -> str | Picture:
     """The source of a row for a table: a picture as itself."""
-    items: Any = field.items
-    if not isinstance(items, Pixels):
+    items = field.items.pixels
+    if items is None:
         return row.source
     from PIL import Image
 
