@@ -308,11 +308,9 @@ FLAGS_MEANT = {
     "drawing/page.py": "variables of a style sheet",
     "drawing/results/forecast_errors.py": "what a shortened table leaves out",
     "engine/builder.py": "a command line of its own",
-    "runs/findings.py": "what the check of data suggests",
     "runs/processes/workers.py": "the command line of a worker",
     "tasks/language_model.py": "the command to try next",
     "tasks/series.py": "the command to try next",
-    "tasks/series_data.py": "what the check of data suggests",
     "tasks/task.py": "the command to try next",
     "tasks/text.py": "the command to try next",
 }

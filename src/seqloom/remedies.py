@@ -13,10 +13,12 @@ from os import PathLike, fspath
 from typing import Any, NamedTuple
 
 __all__ = [
+    "NEUTRAL",
     "PYTHON",
     "Command",
     "FileLocation",
     "NestedPlace",
+    "OptionWording",
     "Phrase",
     "Place",
     "Remedy",
@@ -154,7 +156,21 @@ def either(remedy: Phrase, text: str, *named: Setting | Command | str) -> Remedy
     return Remedy(whole, *remedy.named, *named, otherwise=remedy.otherwise)
 
 
+class OptionWording(Wording):
+    """Words that fit every front end: options by their names in the configuration."""
+
+    def setting(self, setting: Setting) -> str:
+        """The option with its value; of a column with its kind, the kind."""
+        if setting.value is None:
+            return f"the option {setting.name}"
+        _, colon, kind = str(setting.value).rpartition(":")
+        is_column = not setting.is_option and bool(colon)
+        name, value = (f"{setting.name}.kind", kind) if is_column else (setting.name, setting.value)
+        return f"the option {name}={value}"
+
+
 PYTHON = Wording()
+NEUTRAL = OptionWording()
 FUNCTIONS: Mapping[str, str] = {
     "train": "seqloom.train",
     "evaluate": "seqloom.evaluate",

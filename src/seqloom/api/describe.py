@@ -11,6 +11,7 @@ from seqloom.display import Displayed
 from seqloom.drawing import notebook
 from seqloom.drawing.page import table
 from seqloom.drawing.views import text_of
+from seqloom.remedies import PYTHON, Wording
 from seqloom.runs.contents import choose_step, load_config
 from seqloom.runs.parameter_table import PartCount, parameter_table
 from seqloom.runs.progress import Progress, Validation
@@ -122,9 +123,9 @@ def _exposure_gap(validation: Validation) -> str:
     return f", exposure gap {validation.gap:.3f}" if validation.gap else ""
 
 
-def check_data(request: TrainingRequest) -> Iterator[str]:
-    """Findings as lines of text, in the order they become known.
+def check_data(request: TrainingRequest, *, wording: Wording = PYTHON) -> Iterator[str]:
+    """Findings as lines of text in the words of a front end, in the order they become known.
 
     DataError at the end where training would stop at a bad row; here all of them are counted first.
     """
-    return task_of_options(request).check_data(request)
+    return task_of_options(request).check_data(request, wording)

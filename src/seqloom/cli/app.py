@@ -35,7 +35,7 @@ from seqloom.cli.data_options import (
 from seqloom.cli.option_groups import OptionGroup, add_command
 from seqloom.cli.panels import MACHINE, MODEL
 from seqloom.cli.terminal import behave_as_filter, print_hint, tolerate_lost_log
-from seqloom.cli.wording import CommandGroup
+from seqloom.cli.wording import CommandGroup, CommandWording
 from seqloom.errors import ConfigError
 
 __all__ = ["app", "main"]
@@ -110,7 +110,8 @@ def check(
     from seqloom.runs.request import TrainingRequest
 
     options = merge(columns.overrides(chosen.assignments), text.overrides)
-    for line in check_data(TrainingRequest(data, columns.valid, chosen.model, options)):
+    request = TrainingRequest(data, columns.valid, chosen.model, options)
+    for line in check_data(request, wording=CommandWording()):
         print(line, flush=True)
 
 

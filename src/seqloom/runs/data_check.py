@@ -26,7 +26,7 @@ from seqloom.errors import DataError
 from seqloom.fields import Field, NoField, TextField
 from seqloom.model import Source, build
 from seqloom.randomness import key
-from seqloom.remedies import Remedy, Setting
+from seqloom.remedies import Remedy, Setting, Wording
 from seqloom.runs.findings import DataCheck, Evidence, count_of, describe_time, them_or_it, verdict
 from seqloom.runs.prepare import learn_fields
 from seqloom.runs.processes.workers import worker_count
@@ -100,7 +100,11 @@ MAX_MEASURED_FILES = 300  # files that are read for their lengths
 
 
 def check_rows(
-    request: TrainingRequest, *, check: ConfigCheck, data_checks: Sequence[DataCheck]
+    request: TrainingRequest,
+    *,
+    check: ConfigCheck,
+    data_checks: Sequence[DataCheck],
+    wording: Wording,
 ) -> Iterator[str]:
     """Findings as lines of text, in the order they become known, and the verdict.
 
@@ -129,7 +133,7 @@ def check_rows(
     lost = 0 if config.data.skip_bad else lost
     evidence = Evidence(config, found, other, preview(request.data, config.data))
     findings = [each for check_data in data_checks for each in check_data(evidence)]
-    yield from ("", *verdict(findings, unusable=lost))
+    yield from ("", *verdict(findings, unusable=lost, wording=wording))
     if lost:
         raise DataError(
             f"{count_of(lost, 'row')} cannot be used",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from seqloom.config import Config
 from seqloom.data import Preview, Survey, overlap
+from seqloom.remedies import PYTHON, Phrase, Remedy, Setting, Wording
 
 __all__ = [
     "COMMON_CHECKS",
@@ -41,7 +42,7 @@ HEADINGS = {
 class Finding:
     """A sentence about the data with what to do; `grave` where training should wait for it."""
 
-    sentence: str
+    sentence: Phrase
     grave: bool = False
 
 
@@ -61,16 +62,9 @@ class Evidence:
         """The targets of the sampled rows."""
         return [target for _, target in self.survey.sample]
 
-    names_flags: bool = True  # whether options are written as on the command line
-
-    def target_option(self, kind: str) -> str:
-        """The option that reads the target as another kind."""
-        flag = f"--target {self.config.data.target or 2}:{kind}"
-        return flag if self.names_flags else f"the option target.kind={kind}"
-
-    def option(self, setting: str) -> str:
-        """An option with its value."""
-        return f"--set {setting}" if self.names_flags else f"the option {setting}"
+    def target_kind(self, kind: str) -> Setting:
+        """The setting that reads the target as another kind."""
+        return Setting("target", f"{self.config.data.target or 2}:{kind}")
 
 
 DataCheck = Callable[[Evidence], Iterable[Finding]]
@@ -88,11 +82,14 @@ def columns_not_read(evidence: Evidence) -> Iterator[Finding]:
     if preview is None or not preview.unread:
         return
     names = ", ".join(preview.unread[:NAMED]) + ", ..." * (len(preview.unread) > NAMED)
+    sides = Setting("data.source"), Setting("data.target")
     if len(preview.unread) == 1:
-        yield Finding(f"column {names} is not read; name it with --source or --target to read it")
+        yield Finding(
+            Remedy("column {} is not read; name it with {} or {} to read it", names, *sides)
+        )
     else:
         yield Finding(
-            f"columns {names} are not read; name with --source or --target which should be"
+            Remedy("columns {} are not read; name with {} or {} which should be", names, *sides)
         )
 
 
@@ -111,8 +108,11 @@ def header_row(evidence: Evidence) -> Iterator[Finding]:
     if (known == len(first) and not repeated) or numeric:
         cells = ", ".join(map(repr, first))
         yield Finding(
-            f"the first row ({cells}) looks like a header and is read as a row; write "
-            f"{evidence.option('data.header=yes')}",
+            Remedy(
+                "the first row ({}) looks like a header and is read as a row; write {}",
+                cells,
+                Setting("data.header", "yes"),
+            ),
             grave=True,
         )
 
@@ -210,10 +210,12 @@ COMMON_CHECKS: tuple[DataCheck, ...] = (
 """Those that fit any table of rows."""
 
 
-def verdict(findings: Sequence[Finding], unusable: int = 0) -> list[str]:
+def verdict(
+    findings: Sequence[Finding], unusable: int = 0, *, wording: Wording = PYTHON
+) -> list[str]:
     """The findings, the gravest first, below a line that says whether training can begin."""
-    grave = [each.sentence for each in findings if each.grave]
-    slight = [each.sentence for each in findings if not each.grave]
+    grave = [wording.remedy(each.sentence) for each in findings if each.grave]
+    slight = [wording.remedy(each.sentence) for each in findings if not each.grave]
     told = [f"  {number}. {each}" for number, each in enumerate((*grave, *slight), 1)]
     if unusable:
         rows = f"{count_of(unusable, 'row')} cannot be used"

@@ -16,6 +16,7 @@ from seqloom.explanations.media import group_features
 from seqloom.metrics import ColumnErrors, ForecastErrors, SeriesScale, StepErrors, score_all
 from seqloom.model import Network
 from seqloom.prediction import Forecaster, Output
+from seqloom.remedies import Wording
 from seqloom.runs.held_out import quantile_guess_loss
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import TrainingObserver
@@ -60,9 +61,9 @@ class SeriesTask(Task[Forecaster]):
         """Make or find a run's configuration, columns and scale, and its encoded windows."""
         return prepare_series(directory, request, watch, draft=draft, check=self.check_config)
 
-    def check_data(self, request: TrainingRequest) -> Iterator[str]:
+    def check_data(self, request: TrainingRequest, wording: Wording) -> Iterator[str]:
         """What is in a series and what training would make of it, as lines of text."""
-        return check_series(request, check=self.check_config)
+        return check_series(request, check=self.check_config, wording=wording)
 
     def predictor(
         self,

@@ -26,7 +26,7 @@ from seqloom.data import (
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SeriesBaseline, SeriesField
 from seqloom.metrics import calendar_periods, find_season, ridge, seasonal_naive_error
-from seqloom.remedies import Remedy, Setting
+from seqloom.remedies import Remedy, Setting, Wording
 from seqloom.runs.contents import load_fields
 from seqloom.runs.data_check import training_estimate
 from seqloom.runs.findings import Finding, count_of, few_rows, them_or_it, verdict
@@ -96,7 +96,9 @@ def prepare_series(
     return PreparedData(config, *fields, train, valid, tuple(notes), base, files)
 
 
-def check_series(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[str]:
+def check_series(
+    request: TrainingRequest, *, check: ConfigCheck, wording: Wording
+) -> Iterator[str]:
     """What is in a series and what training would make of it, as lines of text."""
     lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
     report = Report()
@@ -129,7 +131,7 @@ def check_series(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[st
     yield training_estimate(config, (source, target), _shape(config), held_out=held_out)
     lost = 0 if request.outline().data.skip_bad else report.total_dropped
     findings = [*few_rows(len(table), config.training.updates), *_no_season(season)]
-    yield from ("", *verdict(findings, unusable=lost))
+    yield from ("", *verdict(findings, unusable=lost, wording=wording))
     if lost:
         raise DataError(
             f"{count_of(lost, 'row')} cannot be used",
@@ -145,8 +147,10 @@ def check_series(request: TrainingRequest, *, check: ConfigCheck) -> Iterator[st
 def _no_season(season: int) -> Iterator[Finding]:
     if season == 1:
         yield Finding(
-            "no season was found; write --set target.season=24 if the series repeats after so many "
-            "steps"
+            Remedy(
+                "no season was found; write {} if the series repeats after so many steps",
+                Setting("target.season", 24),
+            )
         )
 
 

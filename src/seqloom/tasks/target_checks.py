@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from seqloom.remedies import Remedy
 from seqloom.runs.findings import Evidence, Finding, count_of
 
 __all__ = ["LABEL_CHECKS", "TEXT_CHECKS"]
@@ -26,10 +27,13 @@ def label_counts(evidence: Evidence) -> Iterator[Finding]:
     if len(counts) == 1:
         yield Finding(f"all rows have the label {next(iter(counts))!r}: nothing is to learn", True)
     elif rows >= SPREAD and len(counts) > rows / 2:
-        kinds = f"{evidence.target_option('text')} or {evidence.target_option('number')}"
         yield Finding(
-            f"{len(counts):,} different labels in {count_of(rows, 'row')}: most come once; write "
-            f"{kinds} if it is no column of labels",
+            Remedy(
+                f"{len(counts):,} different labels in {count_of(rows, 'row')}: most come once; "
+                "write {} or {} if it is no column of labels",
+                evidence.target_kind("text"),
+                evidence.target_kind("number"),
+            ),
             True,
         )
     else:
@@ -82,8 +86,12 @@ def looks_like_labels(evidence: Evidence) -> Iterator[Finding]:
         named = ", ".join(repr(each) for each in sorted(different)[:4])
         named += ", ..." * (len(different) > 4)
         yield Finding(
-            f"there are only {len(different)} different targets ({named}); "
-            f"write {evidence.target_option('label')} if they are labels",
+            Remedy(
+                "there are only {} different targets ({}); write {} if they are labels",
+                str(len(different)),
+                named,
+                evidence.target_kind("label"),
+            ),
             True,
         )
 
@@ -94,8 +102,11 @@ def looks_like_numbers(evidence: Evidence) -> Iterator[Finding]:
     numbers = [each for each in targets if re.fullmatch(r"\s*[-+]?\d+([.]\d+)?\s*", each)]
     if len(numbers) >= NEARLY_ALL * len(targets) and len(set(numbers)) > SPREAD:
         yield Finding(
-            "the targets are numbers and will be written digit by digit; write "
-            f"{evidence.target_option('number')} if their size is meant"
+            Remedy(
+                "the targets are numbers and will be written digit by digit; write {} if their "
+                "size is meant",
+                evidence.target_kind("number"),
+            )
         )
 
 
@@ -110,8 +121,12 @@ def looks_like_tags(evidence: Evidence) -> Iterator[Finding]:
     words = {word for source, _ in pairs for word in source}
     if aligned >= NEARLY_ALL and len(tags) <= MOST_TAGS and len(words) >= 3 * len(tags):
         yield Finding(
-            f"the target has one word for each word of the source, of {len(tags)} kinds; write "
-            f"{evidence.target_option('tags')} if they are tags",
+            Remedy(
+                "the target has one word for each word of the source, of {} kinds; write {} if "
+                "they are tags",
+                str(len(tags)),
+                evidence.target_kind("tags"),
+            ),
             True,
         )
 

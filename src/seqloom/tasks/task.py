@@ -26,7 +26,7 @@ from seqloom.metrics import Predictions, Score, target_scores
 from seqloom.model import Network
 from seqloom.prediction import Output, Predictor
 from seqloom.registry import Family
-from seqloom.remedies import Setting
+from seqloom.remedies import NEUTRAL, Setting, Wording
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.data_check import check_rows
 from seqloom.runs.findings import COMMON_CHECKS, DataCheck, Evidence
@@ -87,11 +87,11 @@ class Task(ABC, Generic[AnyPredictor]):
         would tell to look at first."""
         draft = draft_rows(request, watch, check=self.check_config)
         first = preview(request.data, draft.config.data)
-        evidence = Evidence(draft.config, draft.content, preview=first, names_flags=False)
+        evidence = Evidence(draft.config, draft.content, preview=first)
         for each in (*COMMON_CHECKS, *self.data_checks):
             for finding in each(evidence):
                 if finding.grave:
-                    watch.on_message(f"look at this: {finding.sentence}")
+                    watch.on_message(f"look at this: {NEUTRAL.remedy(finding.sentence)}")
         return draft
 
     def prepare(
@@ -105,10 +105,10 @@ class Task(ABC, Generic[AnyPredictor]):
         """Make or find a run's configuration, fields and encoded data."""
         return prepare_rows(directory, request, watch, draft=draft, check=self.check_config)
 
-    def check_data(self, request: TrainingRequest) -> Iterator[str]:
+    def check_data(self, request: TrainingRequest, wording: Wording) -> Iterator[str]:
         """What is in the data and what training would make of it, as lines of text."""
         checks = (*COMMON_CHECKS, *self.data_checks)
-        return check_rows(request, check=self.check_config, data_checks=checks)
+        return check_rows(request, check=self.check_config, data_checks=checks, wording=wording)
 
     def masking(self, config: Config, target: Any) -> Masking | None:
         """How tokens of the source are masked in training; None where none are."""
