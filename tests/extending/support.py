@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,9 +52,10 @@ def forget_parts(patch: pytest.MonkeyPatch) -> Iterator[None]:
     with patch.context() as inner:
         for family in FAMILIES.values():
             family.load()
-            for members in ("_options", "_parts"):
-                known = getattr(family, members)
-                own = {kind: known[kind] for kind in known if family.is_built_in(kind)}
+            for members in ("_options", "parts"):
+                own = copy(getattr(family, members))
+                for kind in [kind for kind in own if not family.is_built_in(kind)]:
+                    del own[kind]
                 inner.setattr(family, members, own)
         for name in MEMBERS:
             inner.delitem(sys.modules, name, raising=False)
