@@ -150,7 +150,7 @@ def _optimize(directory: RunDirectory, asked: OptimizeRequest) -> Optimization:
     require_core(model)
     require_symbols(model)
     shortlist = learn_shortlist(directory, model)
-    held = _held_out(directory, model, asked)
+    held = _open_rows(directory, model, asked)
     models = dict(_forms(model, shortlist))
     forms = measure_forms(models, held)
     chosen = choose_form(forms, asked)
@@ -210,7 +210,7 @@ def _pairs(corpus: Corpus) -> Iterator[Pair]:
     yield from list(zip(*sides, strict=True))[::step]
 
 
-def _held_out(
+def _open_rows(
     directory: RunDirectory, model: TextPredictor, asked: OptimizeRequest
 ) -> list[HeldOutRow]:
     if asked.data is None:

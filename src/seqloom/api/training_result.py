@@ -51,11 +51,11 @@ class TrainingResult(Displayed):
         return [
             ("run", str(self.run)),
             ("updates", f"{self.steps:,} in {self.seconds / 60:.1f} minutes"),
-            ("best", f"step {self.best.step:,}: {self._held_out()}"),
+            ("best", f"step {self.best.step:,}: {self._describe_best()}"),
             *([("diagnosis", self.diagnosis)] if self.diagnosis else []),
         ]
 
-    def _held_out(self) -> str:
+    def _describe_best(self) -> str:
         """The best held-out results in words."""
         directory = RunDirectory(self.run)
         if directory.exists:

@@ -227,7 +227,7 @@ def _encode_rows(
                 _count_unseen(row, columns, report)
             yield from pieces
         if columns.recasing is not None:
-            yield from _recased_rows(sound, columns, columns.recasing)
+            yield from _recase_rows(sound, columns, columns.recasing)
 
 
 def _fit_pieces(
@@ -270,7 +270,7 @@ def _split_row(row: Row, encoded: _EncodedRow, columns: Columns) -> Iterator[_En
         yield encoded._replace(source=source, target=target)
 
 
-def _recased_rows(rows: list[Row], columns: Columns, recasing: Recasing) -> Iterator[_EncodedRow]:
+def _recase_rows(rows: list[Row], columns: Columns, recasing: Recasing) -> Iterator[_EncodedRow]:
     """The other forms of those rows that are drawn; those that do not fit are left out."""
     copies = [
         row._replace(source=found[0], target=found[1])

@@ -217,7 +217,7 @@ def _each_column(
     found = []
     for texts in zip(*cells, strict=True):
         characters = sum(map(len, texts)) / len(texts)
-        shares = [_shared_pairs(text, row[1]) for text, row in zip(texts, rows, strict=True)]
+        shares = [_pair_overlap(text, row[1]) for text, row in zip(texts, rows, strict=True)]
         statistics, _ = _column_statistics(texts, characters)
         found.append(replace(statistics, target_overlap=sum(shares) / len(shares)))
     return tuple(found)
@@ -246,7 +246,7 @@ def _copied_below(rows: Sequence[tuple[str, str]]) -> int:
     return 0
 
 
-def _shared_pairs(text: str, target: str) -> float:
+def _pair_overlap(text: str, target: str) -> float:
     """The share of the pairs of characters in a text that its target has too."""
     pairs = {first + second for first, second in pairwise(text.casefold())}
     folded = target.casefold()

@@ -124,7 +124,7 @@ def check_rows(
     yield ""
     yield from _choices(config)
     fields = learn_fields(config, request.data, found)
-    held_out = _held_out_rows(config, found) if other is None else other.facts.rows
+    held_out = _count_held_out(config, found) if other is None else other.facts.rows
     yield from _trial(config, found, fields, held_out=held_out)
     for unfit in _unusable_rows(request, config, fields):
         yield from unfit.lines()[2:]
@@ -145,7 +145,7 @@ def check_rows(
         )
 
 
-def _held_out_rows(config: Config, found: Survey) -> int:
+def _count_held_out(config: Config, found: Survey) -> int:
     """About how many rows training would hold out."""
     return min(config.data.valid_rows, round(config.data.valid_share * found.facts.rows))
 

@@ -184,7 +184,7 @@ def row_repetitions(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def held_out_overlap(evidence: Evidence) -> Iterator[Finding]:
+def overlap_with_held_out(evidence: Evidence) -> Iterator[Finding]:
     """Held-out rows, or their sources, that are learnt from too."""
     if evidence.held_out is None or evidence.config.data.lines == "stream":
         return
@@ -205,7 +205,7 @@ COMMON_CHECKS: tuple[DataCheck, ...] = (
     other_separator,
     enough_rows,
     row_repetitions,
-    held_out_overlap,
+    overlap_with_held_out,
 )
 """Those that fit any table of rows."""
 

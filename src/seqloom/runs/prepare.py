@@ -79,7 +79,7 @@ def prepare_rows(
         draft = draft or draft_rows(request, watch, check=check)
         found = draft.content
         config, fields = _new_fields(draft.config, request, found, watch)
-        base = request.base or _pretrained_parts(config, fields)
+        base = request.base or _open_pretrained_parts(config, fields)
         source, target = fields
         save_fields(directory, source, target)
         directory.create(dump(config))
@@ -107,7 +107,7 @@ def prepare_rows(
     return replace(prepared, read_held_out=parts.read_held_out)
 
 
-def _pretrained_parts(
+def _open_pretrained_parts(
     config: Config, fields: tuple[Field, Field]
 ) -> PretrainedEmbeddings | PretrainedFrontEnd | None:
     """Token vectors or a front end from files, where the model begins with such."""

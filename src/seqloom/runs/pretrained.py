@@ -177,9 +177,9 @@ class PretrainedFrontEnd:
 
 def open_front_end(part: FrontEndConfig) -> PretrainedFrontEnd | None:
     """The convolutions of the run or the file that the options name, if they name one."""
-    if not part.pretrained:
+    if not part.initial_weights:
         return None
-    path = Path(part.pretrained)
+    path = Path(part.initial_weights)
     if path.is_dir():
         used = model_weights(best_step(RunDirectory(path)))
         inner = {
@@ -193,12 +193,12 @@ def open_front_end(part: FrontEndConfig) -> PretrainedFrontEnd | None:
     except OSError as error:
         why = error.strerror or "its name is not one"
         raise ConfigError(
-            f"model.front.weights = {part.pretrained!r}: cannot be read ({why})",
+            f"model.front.weights = {part.initial_weights!r}: cannot be read ({why})",
             remedy="name a run directory or a safetensors file",
         ) from None
     except RunError:
         raise ConfigError(
-            f"model.front.weights = {part.pretrained!r}: is not a safetensors file",
+            f"model.front.weights = {part.initial_weights!r}: is not a safetensors file",
             remedy="convert it, or name a run directory",
         ) from None
 

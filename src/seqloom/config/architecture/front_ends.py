@@ -26,7 +26,7 @@ class FrontEndOptions(PartOptions):
     hears: ClassVar[bool] = False  # whether it reads frames of sound
 
     @property
-    def pretrained(self) -> str:
+    def initial_weights(self) -> str:
         """The run directory or file whose weights it begins with; empty if none."""
         return ""
 
@@ -64,7 +64,7 @@ class ConvolutionOptions(FrontEndOptions):
     )
 
     @property
-    def pretrained(self) -> str:
+    def initial_weights(self) -> str:
         """The run directory or file whose weights it begins with; empty if none."""
         return self.weights
 
