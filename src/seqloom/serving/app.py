@@ -31,7 +31,6 @@ from seqloom.serving.jobs import Event, Job, RenderedOutput
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.looks import LookRequest
 from seqloom.serving.metrics import RequestRecord, log
-from seqloom.serving.openapi import describe_api
 from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model
 from seqloom.serving.responses import (
@@ -40,6 +39,7 @@ from seqloom.serving.responses import (
     PredictAnswer,
     ScoreAnswer,
     SearchesAnswer,
+    describe_api,
 )
 from seqloom.serving.service import Service
 from seqloom.version import __version__

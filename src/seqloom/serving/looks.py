@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from seqloom.config import ServingConfig
 from seqloom.errors import ConfigError
 from seqloom.explanations.attention import Attentions, attention_of
 from seqloom.explanations.attribution import attribute
@@ -19,6 +18,7 @@ from seqloom.explanations.tracing import trace_output
 from seqloom.explanations.unit_search import UnitStates, collect_states
 from seqloom.prediction import Predictor
 from seqloom.serving.inputs import Input, StrictModel
+from seqloom.serving.limits import ServingConfig
 from seqloom.serving.requests import check_inputs, check_limit
 from seqloom.tasks import held_out_traces, own_output
 

@@ -2,7 +2,12 @@
 
 from typing import Any
 
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict
+
+from seqloom.serving.errors import describe_code, error_classes
+from seqloom.serving.guard import OPEN_PATHS
 
 __all__ = [
     "ErrorAnswer",
@@ -11,6 +16,7 @@ __all__ = [
     "PredictAnswer",
     "ScoreAnswer",
     "SearchesAnswer",
+    "describe_api",
 ]
 
 PROBLEM_EXAMPLE: dict[str, Any] = {
@@ -201,3 +207,27 @@ class SearchesAnswer(BaseModel):
     """The searches that requests may name."""
 
     searches: list[SearchAnswer]
+
+
+SECURITY = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "the server's token"},
+    "password": {"type": "http", "scheme": "basic", "description": "any name; the token"},
+}
+
+
+def describe_api(app: FastAPI) -> dict[str, Any]:
+    """The description of an API, made once."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        schemas = document["components"]["schemas"]
+        schemas["ErrorAnswer"] = ErrorAnswer.model_json_schema()
+        document["components"]["securitySchemes"] = SECURITY
+        document["security"] = [{}, *({name: []} for name in SECURITY)]
+        for path in OPEN_PATHS:
+            document["paths"][path]["get"]["security"] = []
+        kinds = sorted(error_classes().items())
+        document["x-codes"] = {code: describe_code(kind) for code, kind in kinds}
+        app.openapi_schema = document
+    return app.openapi_schema
