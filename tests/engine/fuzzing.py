@@ -11,6 +11,7 @@ compiled for AddressSanitizer, which sees what no law can.
 
 import argparse
 import random
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -196,13 +197,10 @@ def main() -> None:
     ends, number = time.monotonic() + arguments.seconds, arguments.seed
     while time.monotonic() < ends:
         for name, case in CASES.items():
-            try:
-                case(random.Random(number))
-            except Exception:
-                print(f"{name}, --seed {number}:", flush=True)
-                raise
+            print(f"\r{name}, --seed {number} ", end="", file=sys.stderr, flush=True)
+            case(random.Random(number))
         number += 1
-    print(f"{number - arguments.seed} cases each of {' and '.join(CASES)}")
+    print(f"\n{number - arguments.seed} cases each of {' and '.join(CASES)}")
 
 
 if __name__ == "__main__":

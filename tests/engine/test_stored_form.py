@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from seqloom.engine.loop import SearchLoop
-from seqloom.engine.stored_form import check_sides, restore_stack, store_stack
+from seqloom.engine.stored_form import StoredStack, check_sides, restore_stack, store_stack
+from seqloom.errors import RunError
 from seqloom.search import PER_TOKEN, Beam, Limits
 from tests.engine.fuzzing import CASES
 from tests.engine.models import KINDS, RECURRENT, small_model
@@ -28,6 +29,15 @@ def test_a_form_that_was_stored_gives_the_same_outputs(name: str) -> None:
     check_sides(encoder, decoder, place="form")
     found = SearchLoop(encoder, decoder).run(rows, plan(search, limits), limits)
     assert found == SearchLoop(*made).run(rows, plan(search, limits), limits)
+
+
+def test_a_decoder_that_lost_its_wiring_is_refused() -> None:
+    """It would begin with a state of the size of an encoder's."""
+    model, _ = small_model("lstm form e", 1)
+    form = store_stack(stacks(model, "int8")[1], positions=256)
+    values = {**form.values, "fields": {**form.values["fields"], "wiring": None}}
+    with pytest.raises(RunError, match="no decoder"):
+        restore_stack(StoredStack(values, form.arrays), "int8", place="form")
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -107,6 +107,8 @@ def _check_block(block: BlockArrays, stack: StackArrays, *, steps: int) -> None:
 
 def _check_recurrent(arrays: RecurrentArrays) -> None:
     _expect("the token vectors", arrays.vectors, None, arrays.vector_width)
+    if (arrays.wiring is None) != (arrays.output is None):
+        raise ValueError("an output layer has no decoder")
     if arrays.wiring is None:
         _check_layers(arrays.layers, arrays.vector_width, arrays.outputs)
         if arrays.first and len(arrays.first) != arrays.parts:
