@@ -57,8 +57,9 @@ def pieces_of(model: bytes) -> list[str]:
     return [piece for piece in pieces if not piece.startswith("<")]
 
 
-def make_checkpoint(folder: Path, *, kind: str = "marian", **settings: Any) -> Any:
-    """Write a checkpoint as `save_pretrained` does, and return its model."""
+def make_checkpoint(folder: Path, *, kind: str = "marian", pieces: int = 0, **settings: Any) -> Any:
+    """Write a checkpoint as `save_pretrained` does, and return its model; its vocabulary has so
+    many pieces more that no text contains."""
     transformers: Any = import_module("transformers")
 
     transformers.utils.logging.disable_progress_bar()
@@ -68,6 +69,8 @@ def make_checkpoint(folder: Path, *, kind: str = "marian", **settings: Any) -> A
         (folder / f"{name}.spm").write_bytes(model)
     vocabularies = {name: pieces_of(model) for name, model in models.items()}
     del vocabularies["target"][len(vocabularies["source"]) - 4 :]  # some are unknown
+    for each in vocabularies.values():
+        each += [f"\u2581{number}" for number in range(pieces)]
     if settings.get("share_encoder_decoder_embeddings", True):
         both = list(dict.fromkeys([*vocabularies["source"], *vocabularies["target"]]))
         sizes = [write_vocabulary(folder / "vocab.json", both)] * 2

@@ -23,6 +23,7 @@ from seqloom.prediction import TextPredictor
 from seqloom.runs.contents import load_config
 from seqloom.search import PLAIN, Beam
 from seqloom.store import RunDirectory
+from tests.counts import count
 from tests.export.checkpoints import TARGETS, TEXTS, make_checkpoint
 from tests.export.small_models import RECURRENT, model_of, rows_of
 
@@ -89,11 +90,10 @@ def scores(model: TextPredictor, source: str, target: str) -> list[float]:
 
 
 def compare_beams(ours: TextPredictor, theirs: Any, tokenizer: Any, source: str) -> None:
-    """Without a length rule, and where the best output ends before the limit."""
+    """Without a length rule; at the limit, where none has ended, the likeliest path is the output
+    of both."""
     (row,) = ours.source.rows([source])
     (output,) = ours.predict_rows([row], search=Beam(3, PLAIN))
-    if output.stopped != "end":
-        return
     forbidden = [theirs.config.pad_token_id, tokenizer.unk_token_id]
     batch = tokenizer([source], return_tensors="pt")
     (found,) = theirs.generate(
@@ -105,6 +105,41 @@ def compare_beams(ours: TextPredictor, theirs: Any, tokenizer: Any, source: str)
         suppress_tokens=forbidden,
     )
     assert tokenizer.decode(found, skip_special_tokens=True) == output.text
+
+
+OPUS: dict[str, Any] = {  # Tiedemann and Thottingal 2020, OPUS-MT
+    "d_model": 512,
+    "encoder_layers": 6,
+    "decoder_layers": 6,
+    "encoder_attention_heads": 8,
+    "decoder_attention_heads": 8,
+    "encoder_ffn_dim": 2048,
+    "decoder_ffn_dim": 2048,
+    "max_position_embeddings": 512,
+    "activation_function": "swish",
+    "scale_embedding": True,
+    "static_position_embeddings": True,
+    "forced_eos_token_id": 0,
+    "pieces": 58_000,
+}
+
+
+@pytest.mark.skipif(count(0, 1) == 0, reason="minutes: scripts/check --full runs it")
+@pytest.mark.parametrize("shared", [True, False], ids=["one vocabulary", "two vocabularies"])
+def test_a_model_of_the_size_of_opus_goes_in_and_out(shared: bool, tmp_path: Path) -> None:
+    """6 + 6 layers of width 512 and 58,000 pieces: 74 million numbers, or 104 million."""
+    theirs = make_checkpoint(tmp_path / "there", share_encoder_decoder_embeddings=shared, **OPUS)
+    assert theirs.num_parameters() > 70_000_000
+    ours = load_text_predictor(import_run(tmp_path / "there", tmp_path / "run"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "there")
+    expected = [log_probabilities(theirs, tokenizer, *pair) for pair in PAIRS]
+    for pair, values in zip(PAIRS, expected, strict=True):
+        assert scores(ours, *pair) == pytest.approx(values, abs=1e-4)
+    export_huggingface(ours, tmp_path / "back")
+    back = HuggingFaceModel(tmp_path / "back")
+    for pair, values in zip(PAIRS, expected, strict=True):
+        found = log_probabilities(back.model, back.tokenizer, *pair)
+        assert found == pytest.approx(values, abs=1e-4)
 
 
 def configuration(run: Path) -> str:

@@ -11,18 +11,19 @@ from typing import Any
 from torch import Tensor
 
 from seqloom.api.training_result import TrainingResult, not_validated
+from seqloom.config import flatten
 from seqloom.drawing.curves import Curves, draw_curves
 from seqloom.errors import DivergedError, Interrupted, RunError, SeqloomError
 from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.held_out import diagnose
 from seqloom.runs.learner import Learner, new_network
+from seqloom.runs.loggers import LoggedRun, RunLogger, open_loggers
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.pretrained import PretrainedEmbeddings, PretrainedFrontEnd, PretrainedRun
 from seqloom.runs.process import StopRequest, cores, threads
 from seqloom.runs.processes.torchrun import LeaderMessage
 from seqloom.runs.processes.workers import local_workers
 from seqloom.runs.progress import Plan, TrainingObserver, Validation, ValidationSample, surroundings
-from seqloom.runs.tensorboard import TensorBoardLog, open_tensorboard
 from seqloom.runs.time_budget import is_out_of_time, refit_schedule, validation_interval
 from seqloom.store import RunDirectory, average_tensors
 from seqloom.tasks import task_of
@@ -53,7 +54,7 @@ class TrainingSession:
         self.held_out = self.task.build_held_out(prepared, deepcopy(network))
         masking = self.task.masking(self.config, prepared.target)
         self.learner = Learner(self.config, network, prepared.train, masking)
-        self.board: TensorBoardLog | None = None
+        self.loggers: list[RunLogger] = []
         self.told = 0  # updates of the schedule that the watcher knows of
 
     def run(self, stop: StopRequest, ranks: Ranks | None) -> TrainingResult:
@@ -72,18 +73,14 @@ class TrainingSession:
         if self._lacks_validation:
             self._validate(stop)
         if not self._stop_reason:
-            with self._open_board() as self.board, self._ranks(stop, ranks) as together:
-                self._compare_surroundings(together)
-                self._training_loop(together, stop)
-            with stop.interruptible("stopped; all updates are made and saved"):
-                self._draw()
+            run = LoggedRun(self.directory.path, self.learner.progress.step, flatten(self.config))
+            with open_loggers(self.config.training, run) as self.loggers:
+                with self._ranks(stop, ranks) as together:
+                    self._compare_surroundings(together)
+                    self._training_loop(together, stop)
+                with stop.interruptible("stopped; all updates are made and saved"):
+                    self._draw()
         return self._finish()
-
-    def _open_board(self) -> AbstractContextManager[TensorBoardLog | None]:
-        """What draws the figures of this sitting, where TensorBoard is asked for."""
-        if not self.config.training.tensorboard:
-            return nullcontext()
-        return open_tensorboard(self.directory.path, after=self.learner.progress.step)
 
     def _ranks(self, stop: StopRequest, launched: Ranks | None) -> AbstractContextManager[Ranks]:
         """Those that share each batch, all ready to begin."""
@@ -146,10 +143,10 @@ class TrainingSession:
         self.directory.append_event({**event, "time": now})
 
     def _record(self, event: dict[str, Any], **texts: list[dict[str, str]]) -> None:
-        """Put an event among the others; texts are not for the boards of figures."""
+        """Put an event among the others; texts are not for the loggers of figures."""
         self._append_event({**event, **texts})
-        if self.board is not None:
-            self.board.add_event(event)
+        for logger in self.loggers:
+            logger.add_event(event)
 
     def _updates(self, ranks: Ranks) -> Iterator[Update]:
         """The updates to make; one that leaves the finite numbers is an event too."""
@@ -316,6 +313,9 @@ class TrainingSession:
             draw_curves(Curves.of(self.directory.events()), path, best=best.step)
             self.held_out.set_weights(model_weights(best_step(self.directory)))
             self.held_out.draw(self.directory.path)
+            for logger in self.loggers:
+                for picture in sorted(self.directory.path.glob("*.png")):
+                    logger.add_picture(picture, self.learner.progress.step)
         except SeqloomError as error:
             self.watch.on_message(str(error))
 

@@ -324,3 +324,8 @@ class TrainingConfig(Section):
     tensorboard: bool = Field(
         False, description="also write the figures for TensorBoard, into the run directory"
     )
+    mlflow: bool = Field(
+        False,
+        description="also write options, figures and pictures to MLflow's local store, mlflow.db "
+        "beside the run directory",
+    )

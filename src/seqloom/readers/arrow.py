@@ -40,13 +40,17 @@ def batch_records(
     places, number = [held.index(index) for index in indices], 0
     for batch in batches:
         labels = [batch.schema.names[place] for place in places]
-        columns = [column_values(batch.column(place)) for place in places]
+        cells = [batch.column(place) for place in places]
+        columns = list(map(column_values, cells))
+        is_plain = all(is_text(each.type) and not each.null_count for each in cells)
         for values in zip(*columns, strict=True):
             number += 1
             place = FileLocation(file, number)
             if any(isinstance(value, bytes) for value in values):
                 problem = "a text of the row is not UTF-8"
                 yield Fault(Reason.ENCODING, place, problem, "write it again as a string")
+            elif is_plain:  # nothing to turn into text, which most tables spare
+                yield Record(place, list(values))
             else:
                 yield text_record(place, labels, list(values), wanted)
 

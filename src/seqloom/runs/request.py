@@ -20,10 +20,10 @@ from seqloom.fields import placeholder_items
 from seqloom.model import build_on_meta
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.ctc_checks import check_ctc_config
+from seqloom.runs.loggers import check_loggers
 from seqloom.runs.pretrained import PretrainedRun, embedding_overrides, freeze_pretrained
 from seqloom.runs.process import check_gpu
 from seqloom.runs.progress import TrainingObserver
-from seqloom.runs.tensorboard import check_tensorboard
 from seqloom.training import check_forcing, check_precision, freeze
 
 __all__ = ["ConfigCheck", "RunDraft", "TrainingRequest", "check_network", "draft_rows"]
@@ -127,7 +127,6 @@ def check_network(config: Config) -> None:
 def _check_surroundings(training: TrainingConfig) -> None:
     """ConfigError where this machine lacks what training asks of it."""
     check_precision(training)
-    if training.tensorboard:
-        check_tensorboard()
+    check_loggers(training)
     if training.device == "cuda":
         check_gpu()
