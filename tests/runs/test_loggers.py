@@ -111,8 +111,9 @@ def test_without_the_extra_it_says_how_to_have_it(
 ) -> None:
     """One sentence, before any data is read."""
     monkeypatch.setitem(sys.modules, package, None)
+    asked: dict[str, Any] = {name: True}
     with pytest.raises(ConfigError, match=rf"pip install 'seqloom\[{name}\]'"):
-        train(PAIRS, tmp_path / "run", options=options(**{name: True}))
+        train(PAIRS, tmp_path / "run", options=options(**asked))
     assert not (tmp_path / "run" / "config.toml").exists()
 
 
