@@ -22,7 +22,7 @@ RIGHT, DOWN = "\ue014", "\ue015"
 def served_() -> Iterator[Served]:
     models = {
         "first": untrained("transformer"),
-        "lstm": untrained("lstm", seed=2),
+        "lstm": untrained("lstm"),
         "words": untrained("transformer", unit="word"),
         "mood": made("mood"),
     }

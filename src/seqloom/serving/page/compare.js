@@ -53,7 +53,7 @@ function column(found) {
   if (found.error) parts.push(element("p", { textContent: found.error }));
   else {
     const { output } = found;
-    const [only] = output.tokens.length === 1 ? output.tokens : [];
+    const [only] = !found.model.search && output.tokens.length === 1 ? output.tokens : [];
     const told = [`${found.milliseconds.toFixed(0)} ms`];
     if (output.score !== null && output.tokens.length) told.unshift(`log-probability ${output.score.toFixed(3)}`);
     parts.push(output.forecast ? page.chart(output.forecast, COLUMN)
