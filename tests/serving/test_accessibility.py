@@ -107,7 +107,8 @@ def test_every_page(
             assert violations(browser, axe) == [], name
             bare = "return document.querySelectorAll('figure svg:not([aria-label])').length"
             assert browser.execute_script(bare) == 0
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+            wide = browser.execute_script("return document.documentElement.scrollWidth")
+            assert wide <= width, name
         browser.get(f"{served.address}/docs")
         until(lambda: browser.find_elements("id", "limit"))
         assert violations(browser, axe) == []

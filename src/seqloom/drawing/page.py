@@ -18,7 +18,7 @@ PAGE_STYLE = """
 body { background: var(--card); }
 main { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-h1, h2 { line-height: 1.25; text-wrap: balance; }
+h1, h2 { line-height: 1.25; text-wrap: balance; overflow-wrap: anywhere; }
 .table { overflow-x: auto; }
 table { width: auto; margin: .6rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .8rem .25rem 0; unicode-bidi: plaintext; }

@@ -39,8 +39,7 @@ function show() {
   data.source.forEach((symbol, i) => {
     const weight = step.attention ? step.attention[i] : 0;
     const node = make(source, 'span', symbol);
-    node.style.background = `rgb(var(--heat) / ${weight})`;
-    node.style.color = weight > 0.55 ? 'var(--on-accent)' : 'inherit';
+    node.style.background = `rgb(var(--heat) / ${0.45 * weight})`;
     node.title = weight.toFixed(3);
   });
   const output = make(view, 'div', undefined, 'line output');

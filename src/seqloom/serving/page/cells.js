@@ -2,24 +2,20 @@
 
 import { drawn, element } from "./elements.js";
 
-const [SMALL, LARGE] = [10, 11]; // pixels of a square
+const SIZE = 10; // pixels of a square
 const MOST = 32; // squares in a row
 
 const largest = (table) => Math.max(1e-9, ...table.flat().map(Math.abs));
 
-function columns(count, room) {
-  const most = Math.min(MOST, Math.floor(room / SMALL));
-  return count <= most ? count : most - (most % 8 || 0) || most;
-}
+const columns = (count, room) => Math.min(count, MOST, Math.max(8, 8 * Math.floor(room / SIZE / 8)));
 
 function grid(name, table, { room, isGate, choose }) {
   const count = table[0].length;
   const across = columns(count, room);
-  const size = Math.min(LARGE, Math.floor(room / across));
-  const [width, height] = [size * across, size * Math.ceil(count / across)];
+  const [width, height] = [SIZE * across, SIZE * Math.ceil(count / across)];
   const svg = drawn("svg", { class: "grid", width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
-  const squares = table[0].map((_, cell) => drawn("rect", { x: size * (cell % across) + 0.5, y: size * Math.floor(cell / across) + 0.5,
-    width: size - 1, height: size - 1, rx: 2, "data-cell": cell }));
+  const squares = table[0].map((_, cell) => drawn("rect", { x: SIZE * (cell % across) + 0.5, y: SIZE * Math.floor(cell / across) + 0.5,
+    width: SIZE - 1, height: SIZE - 1, rx: 2, "data-cell": cell }));
   svg.append(...squares);
   svg.addEventListener("click", ({ target }) => { if (target.dataset.cell) choose(name, Number(target.dataset.cell)); });
   const most = isGate ? 1 : largest(table);

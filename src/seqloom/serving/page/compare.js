@@ -93,7 +93,7 @@ async function judgements(all, signal) {
     }
     return element("tr", {}, element("th", { scope: "row", textContent: model.name }), ...cells);
   }));
-  const head = element("tr", {}, element("td"), ...texts.map((text) => element("th", { scope: "col", className: "number", dir: "auto", textContent: text })));
+  const head = element("tr", {}, element("td"), ...texts.map((text) => element("th", { scope: "col", className: "number", dir: "auto", textContent: text.trim() ? text : "(nothing)" })));
   return [scroller(element("table", { className: "judged" }, element("caption", { textContent: "The log-probability that each model gives to each output" }), head, ...rows),
     "Log-probabilities of the outputs")];
 }
