@@ -191,6 +191,20 @@ def test_a_beams_tree(browser: Any, served: Served, width: int, height: int) -> 
         assert page.one("#view .fold:focus").get_attribute("aria-expanded") == "true"
 
 
+def test_the_tab_of_a_linked_view_is_in_sight(browser: Any, served: Served) -> None:
+    page = Page(browser, served)
+    with page.on_screen(390, 844):
+        page.write("cab")
+        page.view("steps")
+        address = browser.current_url
+        again = Page(browser, served, hash_="#" + address.partition("#")[2])
+        again.wait()
+        until(lambda: again.all("#view .lens"))
+        tab = again.box("#tab-steps")
+        assert tab["left"] >= 0
+        assert tab["right"] <= 390
+
+
 def test_the_search_is_replayed(browser: Any, served: Served) -> None:
     """The slider begins with the start, and each step adds the paths that were kept then."""
     page = Page(browser, served)

@@ -47,7 +47,10 @@ function mark() {
     const own = each.dataset.view === name;
     each.setAttribute("aria-selected", String(own));
     each.tabIndex = own ? 0 : -1;
-    if (own) at("view").setAttribute("aria-labelledby", each.id);
+    if (own) {
+      at("view").setAttribute("aria-labelledby", each.id);
+      at("views").scrollLeft = each.offsetLeft - at("views").offsetLeft - at("views").clientWidth / 3;
+    }
   }
 }
 
@@ -101,6 +104,7 @@ export function showViews(result) {
   at("pieces").hidden = !split;
   if (split) at("pieces").replaceChildren(sentences(result.output, result.input));
   looked(result.output, split ? 0 : null);
+  mark(); // the tab of the view is in sight
   return draw();
 }
 
