@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import seqloom
+from seqloom.errors import SeqloomError
 from seqloom.explanations.attention import attention_of
 from seqloom.explanations.attribution import compute_attribution
 from seqloom.explanations.prediction_steps import explain_steps
@@ -65,6 +66,13 @@ def test_each_attribution(server: Served, models: dict[str, Predictor], method: 
         found = look(server, model=name, tokens=TOKENS, show="attribution", method=method)
         np.testing.assert_allclose(found["weights"], getattr(whole, method), atol=1e-5)
         assert found["inputs"] == ["<start>", "a", "b"]
+
+
+def test_the_client_sees_the_same(server: Served) -> None:
+    with seqloom.Client(server.address) as client:
+        assert client.look("cab", tokens=TOKENS, head=2) == look(server, tokens=TOKENS, head=2)
+        with pytest.raises(SeqloomError, match="no head 9"):
+            client.look("cab", head=9)
 
 
 def test_a_label_is_explained_too(server: Served) -> None:

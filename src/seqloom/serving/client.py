@@ -96,6 +96,13 @@ class Client:
         found = self._json("POST", "/v1/score", body)["scores"]
         return [ScoredOutput.from_dict(each) for each in found]
 
+    def look(self, given: ClientInput, **options: Any) -> dict[str, Any]:
+        """How the output for one input came about, as plain values; options are the other names of
+        a request to /v1/look, such as `show` and `layer`."""
+        body = {"input": _encode_input(given), **options}
+        found: dict[str, Any] = self._json("POST", "/v1/look", body)["look"]
+        return found
+
     def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         with self._connection_errors():
             content = self._request(method, path, body).read()
