@@ -233,15 +233,19 @@ def _copied_below(rows: Sequence[tuple[str, str]]) -> int:
     """The least count below which nearly all target words stand in their source too, in enough
     rows to learn from; 0 where there is none."""
     counts = Counter(word for _, target in rows for word in target.split())
+    rare: list[
+        tuple[int, int, bool]
+    ] = []  # the count of a rare word, its row, whether it is copied
+    for number, (source, target) in enumerate(rows):
+        words = [word for word in target.split() if counts[word] < RARE[-1]]
+        if words:
+            known = set(source.split())
+            rare += [(counts[word], number, word in known) for word in words]
     for limit in RARE:
-        rare = copied = touched = 0
-        for source, target in rows:
-            words = [word for word in target.split() if counts[word] < limit]
-            if words:
-                known = set(source.split())
-                own = sum(word in known for word in words)
-                rare, copied, touched = rare + len(words), copied + own, touched + (own > 0)
-        if copied > 0 and copied >= COPIED * rare and touched >= COPIED_ROWS * len(rows):
+        copies = [(row, copied) for count, row, copied in rare if count < limit]
+        touched = {row for row, copied in copies if copied}
+        enough = touched and len(touched) >= COPIED_ROWS * len(rows)
+        if enough and sum(copied for _, copied in copies) >= COPIED * len(copies):
             return limit
     return 0
 
