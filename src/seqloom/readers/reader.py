@@ -226,7 +226,7 @@ def _nearest(column: str, names: Sequence[str]) -> str:
     """The name that was meant, else all of them; of a first line that is none, no cell is told."""
     near = difflib.get_close_matches(column, names, n=1)
     if not all(map(_may_be_name, names)):
-        return "the first line holds no names of columns: put a header first, or ask by position"
+        return "the first line holds no names of columns: ask by position, or put a header first"
     if near:
         return f"did you mean {near[0]!r}?"
     more = ", ..." * (len(names) > MOST_LISTED)
