@@ -48,9 +48,11 @@ class TrainingResult(Displayed):
 
     def facts(self) -> list[tuple[str, str]]:
         """What there is to say, each under its name."""
+        minutes = self.seconds / 60
+        time = f"{minutes:.1f} minutes" if minutes >= 1 else f"{self.seconds:.1f} seconds"
         return [
             ("run", str(self.run)),
-            ("updates", f"{self.steps:,} in {self.seconds / 60:.1f} minutes"),
+            ("updates", f"{self.steps:,} in {time}"),
             ("best", f"step {self.best.step:,}: {self._describe_best()}"),
             *([("diagnosis", self.diagnosis)] if self.diagnosis else []),
         ]
