@@ -42,6 +42,8 @@ def test_bash_completes_what_is_being_typed(
     for words, place, wanted in (
         ("seqloom predict ru", "2", "runs/mine"),
         ("seqloom predict runs/mine --sea", "3", "--search"),
+        ("seqloom export runs/mine --to on", "4", "onnx"),
+        ("seqloom predict runs/mine --search bea", "4", "beam"),
     ):
         assert wanted in answer(monkeypatch, COMP_WORDS=words, COMP_CWORD=place).split()
 

@@ -1,10 +1,10 @@
 """What a shell is offered for a word that is being typed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-__all__ = ["complete_model", "complete_option", "complete_run"]
+__all__ = ["complete_model", "complete_option", "complete_run", "starting_so"]
 
 
 def complete_run(incomplete: str) -> list[str]:
@@ -30,4 +30,13 @@ def complete_model(incomplete: str) -> list[str]:
     """Kinds of models whose names begin so."""
     from seqloom.config.columns.options import PRESETS
 
-    return [name for name in PRESETS if name.startswith(incomplete)]
+    return starting_so(PRESETS)(incomplete)
+
+
+def starting_so(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """What completes a word to one of these names."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from seqloom.cli.completions import starting_so
 from seqloom.cli.option_groups import OptionGroup
 from seqloom.cli.panels import SEARCH
 from seqloom.errors import ConfigError
@@ -35,9 +36,12 @@ class SearchOptions(OptionGroup):
     def parameters(cls) -> list[inspect.Parameter]:
         from seqloom.config.searches import SEARCHES
 
-        kinds = ", ".join(SEARCHES.kinds())
+        kinds = SEARCHES.kinds()
         told = typer.Option(
-            "--search", help=f"{kinds}; the run's own choice if absent", rich_help_panel=SEARCH
+            "--search",
+            help=f"{', '.join(kinds)}; the run's own choice if absent",
+            rich_help_panel=SEARCH,
+            autocompletion=starting_so(kinds),
         )
         return [
             _parameter("kind", Annotated[str | None, told]),

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
+from seqloom.cli.completions import starting_so
 from seqloom.cli.data_options import RunArgument
 from seqloom.cli.option_groups import OptionGroup
 
@@ -27,7 +28,8 @@ class RuntimeChoice(OptionGroup):
         from seqloom.config import RUNTIMES
 
         lines = (f"{kind}: {inspect.getdoc(options)}" for kind, options in RUNTIMES)
-        told = typer.Option("--to", help=" ".join(lines))
+        kinds = [kind for kind, _ in RUNTIMES]
+        told = typer.Option("--to", help=" ".join(lines), autocompletion=starting_so(kinds))
         keyword = inspect.Parameter.KEYWORD_ONLY
         return [inspect.Parameter("to", keyword, annotation=Annotated[str, told])]
 
