@@ -73,6 +73,7 @@ VIEWS: dict[str, Displayed] = {
 }  # fmt: skip
 TAGS = {"div", "style", "p", "span", "table", "tr", "th", "td", "h4", "pre", "progress"}
 TAGS |= {"figure", "img", "details", "summary"}
+ATTRIBUTES = {"class", "dir", "style", "title", "alt", "src", "value", "max", "tabindex"}
 
 
 class Page(HTMLParser):
@@ -98,7 +99,7 @@ def assert_harmless(text: str) -> Page:
     assert {tag for tag, _ in page.elements} <= TAGS
     assert [tag for tag, _ in page.elements].count("style") == 1
     for _, attributes in page.elements:
-        assert set(attributes) <= {"class", "dir", "style", "title", "alt", "src", "value", "max"}
+        assert set(attributes) <= ATTRIBUTES
         source = attributes.get("src")
         if source is not None:
             kind, _, data = source.partition(",")
