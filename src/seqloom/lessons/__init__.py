@@ -21,11 +21,13 @@ from seqloom.lessons.lesson import (
     list_lessons,
     run_lesson,
 )
+from seqloom.lessons.shown_lesson import ShownLesson, show
 
 __all__ = [
     "LESSONS",
     "Lesson",
     "LessonResult",
+    "ShownLesson",
     "attention",
     "encoder_decoder",
     "gates",
@@ -33,6 +35,7 @@ __all__ = [
     "list_lessons",
     "run_lesson",
     "search",
+    "show",
     "tasks",
     "training",
     "transformer",

@@ -21,6 +21,7 @@ __all__ = [
     "lesson_lines",
     "list_lessons",
     "run_lesson",
+    "words_of",
 ]
 
 CHAPTERS = (
@@ -82,24 +83,21 @@ class LessonResult:
         parts = [self.shown or (text_of(self.view) if self.view is not None else "")]
         rows = [("", "text", "here", "", "")]
         for each in self.numbers:
-            printed = "" if each.printed is None else _words(each.printed)
+            printed = "" if each.printed is None else words_of(each.printed)
             note = "by hand" if each.by_hand else ""
             verdict = "" if changed and each.verdict == "✗" else each.verdict
-            rows.append((each.name, printed, _words(each.found), verdict, note))
-        remarks = [
-            textwrap.fill(f"≠ {', '.join(names)}: {care}", WIDTH, subsequent_indent="  ")
-            for care, names in self._cares().items()
-        ]
+            rows.append((each.name, printed, words_of(each.found), verdict, note))
+        remarks = [textwrap.fill(each, WIDTH, subsequent_indent="  ") for each in self.remarks()]
         blocks = [*parts, text_table(rows, right=(1, 2)), "\n".join(remarks)]
         return "\n\n".join(block for block in blocks if block).splitlines()
 
-    def _cares(self) -> dict[str, list[str]]:
-        """Each explanation, with the names of the numbers that it is about."""
+    def remarks(self) -> list[str]:
+        """Each explanation of a difference, after the names of the numbers that it is about."""
         cares: dict[str, list[str]] = {}
         for each in self.numbers:
             if each.care:
                 cares.setdefault(each.care, []).append(each.name)
-        return cares
+        return [f"≠ {', '.join(names)}: {care}" for care, names in cares.items()]
 
 
 @dataclass(frozen=True)
@@ -186,7 +184,7 @@ def _setting(chosen: Lesson, change: str) -> tuple[str, Any]:
         return name, type(default)(value)
     except ValueError:
         raise ConfigError(
-            f"{name} = {value!r} is not of its kind", remedy=f"the text has {_words(default)}"
+            f"{name} = {value!r} is not of its kind", remedy=f"the text has {words_of(default)}"
         ) from None
 
 
@@ -200,9 +198,10 @@ def _agree(printed: Number, found: Number, within: float) -> bool:
     return abs(printed - found) <= within
 
 
-def _words(value: Number | tuple[Number, ...]) -> str:
+def words_of(value: Number | tuple[Number, ...]) -> str:
+    """A number, a word or several of them, as a lesson prints them."""
     if isinstance(value, tuple):
-        return "(" + ", ".join(_words(each) for each in value) + ")"
+        return "(" + ", ".join(words_of(each) for each in value) + ")"
     if isinstance(value, str):
         return value
     return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"

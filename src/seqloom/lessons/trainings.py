@@ -1,7 +1,8 @@
 """Short trainings with the toolkit itself, in a folder that is removed afterwards."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.config import merge
+from seqloom.prediction.predictor import Predictor
 
-__all__ = ["learn", "share_correct", "strings"]
+__all__ = ["SMALL", "learn", "share_correct", "strings", "trained"]
 
 SMALL = {
     "model": {
@@ -32,15 +34,22 @@ def strings(count: int, *, shortest: int, longest: int, seed: int = 1) -> list[t
     return [(text, text[::-1]) for text in texts]
 
 
-def learn(
-    pairs: Sequence[tuple[str, str]], inputs: Sequence[str], options: Mapping[str, Any]
-) -> list[str]:
-    """What a small GRU model with these options writes for the inputs after training on pairs."""
+@contextmanager
+def trained(pairs: Sequence[tuple[str, str]], options: Mapping[str, Any]) -> Iterator[Predictor]:
+    """A small GRU model with these options that has learnt from the pairs; it is not kept."""
     with TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         chosen = merge(SMALL, dict(options))
-        train([*pairs], run, valid=[*pairs[:20]], model="gru", options=chosen)
-        return [output.text for output in load(run).predict([*inputs])]
+        train([*pairs], run, valid=[*pairs[:20]], model="gru", options=chosen, watch=False)
+        yield load(run)
+
+
+def learn(
+    pairs: Sequence[tuple[str, str]], inputs: Sequence[str], options: Mapping[str, Any]
+) -> list[str]:
+    """What such a model writes for the inputs."""
+    with trained(pairs, options) as model:
+        return [output.text for output in model.predict([*inputs])]
 
 
 def share_correct(outputs: Sequence[str], pairs: Sequence[tuple[str, str]]) -> float:

@@ -1,6 +1,7 @@
 """Lessons on attention: one step, matrices, heads, scores."""
 
 from seqloom.lessons.attention import (
+    alignments,
     attention_by_length,
     attention_heads,
     attention_matrix,
@@ -11,6 +12,7 @@ from seqloom.lessons.attention import (
 )
 
 __all__ = [
+    "alignments",
     "attention_by_length",
     "attention_heads",
     "attention_matrix",

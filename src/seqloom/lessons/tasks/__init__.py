@@ -1,15 +1,21 @@
 """Lessons on tasks: what sequences are mapped to."""
 
 from seqloom.lessons.tasks import (
+    captions,
     class_net,
     class_to_sequence,
     fill_in,
     paradigms,
+    small_tasks,
+    text_pairs,
 )
 
 __all__ = [
+    "captions",
     "class_net",
     "class_to_sequence",
     "fill_in",
     "paradigms",
+    "small_tasks",
+    "text_pairs",
 ]

@@ -11,6 +11,7 @@ from seqloom.lessons.units import (
     unit_sizes,
     word_numbers,
     word_order,
+    word_vectors,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "unit_sizes",
     "word_numbers",
     "word_order",
+    "word_vectors",
 ]
