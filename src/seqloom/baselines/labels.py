@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom.baselines.windows import ConcatenatedWindows, beginnings, windows_around
 from seqloom.data import Corpus
 from seqloom.errors import RunError
 from seqloom.fields import Field, Values
@@ -21,6 +22,8 @@ from seqloom.registry import Family
 __all__ = ["BASELINES", "Baseline", "TrainingRows", "baselines"]
 
 MOST_COUNTS = 1 << 25  # of pairs of a label and a token
+FIRST = 16  # tokens of a text that a linear classifier sees
+REACH = 2  # tokens on either side of a token that it sees
 SOLVER_STEPS = 200  # steps towards the linear baseline's weights
 
 Counts = NDArray[np.float64]
@@ -56,6 +59,18 @@ class TrainingRows:
         """The source's tokens, one after another and without `<end>`, and the row of each."""
         values, rows = self.rows.flat("source", closing=self.source.closing)
         return token_ids(values), rows
+
+    def source_rows(self, count: int) -> list[Ids]:
+        """The tokens of each of the first so many sources, without `<end>`."""
+        tokens, rows = self.tokens()
+        ends = np.searchsorted(rows, np.arange(1, count + 1))
+        return np.split(tokens[: ends[-1]], ends[:-1]) if count else []
+
+    def fits_windows(self, size: int) -> bool:
+        """Whether a linear classifier on so many concatenated tokens is small enough to learn."""
+        return self.countable and size * self.source.items.count * self.target.items.count <= (
+            MOST_COUNTS
+        )
 
 
 class Baseline(ABC):
@@ -130,6 +145,23 @@ class NaiveBayes(Baseline):
         return [known.target.cell([label]) for label in best]
 
 
+@BASELINES.part("concatenated window, 16 tokens")
+class LinearBeginning(Baseline):
+    """A linear classifier on the concatenated one-hot vectors of the first tokens, by ridge
+    regression on whether a row has each label."""
+
+    target = "label"
+
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
+        """A cell for each source."""
+        if not known.fits_windows(FIRST):
+            return None
+        labels = np.asarray(known.rows.flat("target")[0], np.int64)
+        learnt = beginnings(known.source_rows(len(labels)), FIRST)
+        best = _classify(learnt, labels, beginnings(sources, FIRST), known)
+        return [known.target.cell([label]) for label in best.tolist()]
+
+
 @BASELINES.part("commonest tag of each word")
 class MajorityTags(Baseline):
     """For each token the tag it mostly has; for one never seen, the commonest of all."""
@@ -148,6 +180,25 @@ class MajorityTags(Baseline):
         for pair in pairs[np.argsort(counts, kind="stable")].tolist():
             usual[pair // kinds] = pair % kinds
         return [known.target.cell(usual[row]) for row in sources]
+
+
+@BASELINES.part("concatenated window, 5 tokens")
+class LinearWindow(Baseline):
+    """A linear classifier on the concatenated one-hot vectors of a token and its neighbours, by
+    ridge regression on whether it has each tag."""
+
+    target = "tags"
+
+    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
+        """A cell for each source."""
+        if not known.fits_windows(2 * REACH + 1):
+            return None
+        tags, rows = known.rows.flat("target")
+        learnt = windows_around(known.source_rows(int(rows.max(initial=-1)) + 1), REACH)
+        asked = windows_around(sources, REACH)
+        best = _classify(learnt, np.asarray(tags, np.int64), asked, known)
+        ends = np.cumsum([len(row) for row in sources])[:-1]
+        return [known.target.cell(row) for row in np.split(best, ends)]
 
 
 @BASELINES.part("commonest tag")
@@ -195,6 +246,18 @@ class RidgeRegression(Baseline):
         asked = _BagsOfWords(np.concatenate(sources), rows, len(sources), vocabulary)
         found = np.stack([asked.matvec(column) for column in weights.T], axis=1) + middle
         return [known.target.cell(each[None]) for each in found]
+
+
+def _classify(learnt: Ids, classes: Ids, asked: Ids, known: TrainingRows) -> Ids:
+    """The likeliest class of each window that is asked for, by ridge regression on those learnt."""
+    vocabulary, kinds = known.source.items.count, known.target.items.count
+    targets = (classes[:, None] == np.arange(kinds)).astype(np.float32)
+    shares = targets.mean(axis=0)
+    weights = ConcatenatedWindows(learnt, vocabulary).solve_ridge(targets - shares)
+    scores = ConcatenatedWindows(asked, vocabulary).multiply(weights) + shares
+    scores[:, shares == 0] = -np.inf
+    best: Ids = scores.argmax(axis=1)
+    return best
 
 
 @dataclass(frozen=True)
