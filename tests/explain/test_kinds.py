@@ -37,8 +37,8 @@ from tests.explain.pictures import texts
 # What each kind has nothing of; everything else is there for all.
 MISSING = {
     "attention": {"label", "tags", "spelt tags", "gaps", "number", "language", "vector",
-                  "linear series", "picture to label"},
-    "alignment": set(KINDS),
+                  "linear series", "picture to label", "recurrent tags"},
+    "alignment": set(KINDS) - {"ctc"},
     "flow": {"language by blocks"},
     "positions": {name for name in KINDS if "blocks" not in name} - {"picture", "picture to label"},
     "tree": {name for name, kind in KINDS.items() if kind.target["kind"] != "text"},

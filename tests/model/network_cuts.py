@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from seqloom.fields import START
-from seqloom.model import Memory, Network, SequenceModel, Source
+from seqloom.model import DecoderModule, Memory, Network, Source
 from seqloom.model.connections import CODE, SOURCE, STATES, NodeStep
 from seqloom.model.encoders import RecurrentEncoder, VectorsEncoder
 from seqloom.model.forecast import AutoregressiveForecast
 from seqloom.model.recurrent import RecurrentDecoder
+from seqloom.model.tag_decoder import TagDecoder
 from seqloom.model.transformer import TransformerDecoder, TransformerEncoder
 from seqloom.nn.modules import children_of
 from seqloom.nn.recurrent import RecurrentLayer, RecurrentStack
@@ -92,12 +93,19 @@ def run_cut(model: Network, source: Source, tokens: Tensor | None = None) -> Cut
     with instrumented(model, cuts):
         memory = _encode(model, source, cuts, length)
         cuts.order, cuts.first = None, -length
-        if model.head is not None:
+        if tokens is not None and (decoder := _writer(model)) is not None:
+            _decode(decoder, memory, tokens, cuts)
+        elif model.head is not None:
             for step, output in enumerate(model.head(memory).unbind(1)):
                 cuts.single(("head.output", step), output)
-        elif tokens is not None:
-            _decode(model, memory, tokens, cuts)
     return cuts
+
+
+def _writer(model: Network) -> DecoderModule | None:
+    """What writes symbols one after another, where something does."""
+    if model.head is None:
+        return model.decoder
+    return model.head.decoder_part if isinstance(model.head.decoder_part, TagDecoder) else None
 
 
 def _encode(model: Network, source: Source, cuts: Cuts, length: int) -> Memory:
@@ -112,13 +120,13 @@ def _encode(model: Network, source: Source, cuts: Cuts, length: int) -> Memory:
     return memory
 
 
-def _decode(model: SequenceModel, memory: Memory, tokens: Tensor, cuts: Cuts) -> None:
-    state: Any = model.decoder.start(memory)
+def _decode(decoder: DecoderModule, memory: Memory, tokens: Tensor, cuts: Cuts) -> None:
+    state: Any = decoder.start(memory)
     fed = torch.cat([torch.full_like(tokens[:, :1], START), tokens[:, :-1]], dim=1)
     for step in range(tokens.shape[1]):
         cuts.first = step
-        features, state = model.decoder.read(fed[:, step : step + 1], state)
-        cuts.at("decoder.output", model.decoder.write(features.hidden))
+        features, state = decoder.read(fed[:, step : step + 1], state)
+        cuts.at("decoder.output", decoder.write(features.hidden))
 
 
 def _cuts_states(encoder: Any) -> bool:
@@ -136,6 +144,8 @@ def instrumented(model: Network, cuts: Cuts) -> Iterator[None]:
         undo += _cut_module(name, module, cuts)
         if isinstance(module, AutoregressiveForecast):
             undo.append(_cut_forecast(module, cuts))
+        if isinstance(module, TagDecoder):
+            undo.append(_input(module.stack, cuts, "decoder.input"))
     try:
         yield
     finally:
@@ -183,6 +193,15 @@ def _cut_forecast(head: AutoregressiveForecast, cuts: Cuts) -> Callable[[], None
 def _output(module: Any, cuts: Cuts, node: str) -> Callable[[], None]:
     handle = module.register_forward_hook(lambda *call: cuts.at(node, call[-1]))
     return handle.remove  # type: ignore[no-any-return]
+
+
+def _input(module: Any, cuts: Cuts, node: str) -> Callable[[], None]:
+    """Cut the first thing that a module is given."""
+
+    def given(_: Any, inputs: Any) -> Any:
+        return (cuts.at(node, inputs[0]), *inputs[1:])
+
+    return module.register_forward_pre_hook(given).remove  # type: ignore[no-any-return]
 
 
 def _states(module: Any, cuts: Cuts) -> Callable[[], None]:

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from seqloom.config import ModelConfig
-from seqloom.fields import END, Numbers, Symbols
-from seqloom.model import SequenceModel, Source, build, unroll
+from seqloom.fields import END, START, Numbers, Symbols
+from seqloom.model import Memory, SequenceModel, Source, build, unroll
 from seqloom.model.connections import STATES, Connections, NodeStep
 from tests.counts import count
+from tests.model.ctc_models import case as ctc_case
 from tests.model.models import FORMS, NAMED, model_of, recurrent, transformer
 from tests.model.network_cuts import direct_edges
 
@@ -191,3 +192,36 @@ def test_a_head_is_drawn_with_what_it_reads(
     drawn = {edge for edge in edges if edge[1][0] == "head.output"}
     assert found <= drawn
     assert found == drawn or head.get("pool") == "max"  # the largest may be at few positions
+
+
+@torch.no_grad()
+def test_of_ctc_every_symbol_before_and_every_step_are_drawn() -> None:
+    """Another symbol in a prefix, or another state, changes exactly the outputs drawn from it."""
+    model, _ = ctc_case(1)
+    source = Source(torch.tensor([[4, 5, 6, 7, END]]), torch.tensor([5]))
+    edges = unroll(model.connections(), source=5, target=STEPS)
+    memory = model.encoder.encode(source)
+    tokens = torch.tensor([[START, 4, 5]])
+
+    def outputs(changed: Memory, prefix: Tensor) -> Tensor:
+        features, _ = model.decoder.read(prefix, model.decoder.start(changed))
+        return model.decoder.write(features.hidden).log_softmax(-1)[0]
+
+    def reached(found: Tensor) -> set[int]:
+        same = torch.isclose(found, before, rtol=0, atol=1e-12)
+        return set((~same).any(1).nonzero().flatten().tolist())
+
+    def drawn(tail: NodeStep) -> set[int]:
+        return {head[1] for begin, head in edges if begin == tail and head[0] == "decoder.output"}
+
+    before = outputs(memory, tokens)
+    for step in range(1, STEPS):
+        other = tokens.clone()
+        other[0, step] = 1
+        assert reached(outputs(memory, other)) == drawn(("decoder.input", step))
+    assert memory.states is not None
+    for position in range(5):
+        states = memory.states.clone()
+        states[0, position] += 1
+        changed = outputs(replace(memory, states=states), tokens)
+        assert reached(changed) == drawn((STATES, position))

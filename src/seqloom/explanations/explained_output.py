@@ -219,6 +219,12 @@ class ExplainedLabels(ExplainedOutput):
     cost_description: ClassVar[str] = "the mean of −log p over what is said"
 
     target_ids: tuple[int, ...] = ()
+    fed_back: bool = False  # each label reads the one before
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What was read before each label: `<start>`, then the label before; or nothing."""
+        return (SPECIAL_SYMBOLS[START], *self.target[:-1]) if self.fed_back else ()
 
     @property
     def cost(self) -> CostFunction:
@@ -231,8 +237,32 @@ class ExplainedLabels(ExplainedOutput):
 
     def scores(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
         """The log-probability of each label; ids begin after that of padding."""
-        logs = output_part(network)(memory)[:, : len(self.target_ids)].log_softmax(-1)
+        judged = self._judge(network, memory)
+        logs = judged[:, : len(self.target_ids)].log_softmax(-1)
         return _gather(logs, [each - 1 for each in self.target_ids])
+
+    def replay(self, network: Network, memory: Memory) -> None:
+        """Have the head give these labels, of which each may read the one before."""
+        self._judge(network, memory)
+
+    def _judge(self, network: Network, memory: Memory) -> Float[Tensor, "N T V"]:
+        """The scores of all labels, for each row of a memory."""
+        target = torch.tensor([self.target_ids] * memory.sentences)
+        judged: Tensor = output_part(network).teacher_force(memory, target)
+        return judged
+
+    def output_labels(self, steps: int) -> tuple[str, ...]:
+        """The labels."""
+        return self.target
+
+    def input_labels(self, steps: int, memory: tuple[str, ...]) -> tuple[str, ...]:
+        """The labels that were read."""
+        return self.inputs
+
+    def attention_over_inputs(self, maps: AttentionMaps, pooling: Pooling) -> np.ndarray | None:
+        """The encoder's attention from the position of each label; it attends to no label."""
+        weights = super().attention_over_inputs(maps, pooling)
+        return None if weights is None else np.pad(weights, ((0, 0), (0, len(self.inputs))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +374,7 @@ def _gather(logs: Float[Tensor, "N T V"], ids: Sequence[int]) -> Float[Tensor, "
 
 def _label_cost(head: Head, memory: Memory, target: Tensor) -> Tensor:
     """The mean of −log p over the labels of each input."""
-    logs = head(memory)[:, : target.shape[1]].log_softmax(-1)
+    logs = head.teacher_force(memory, target)[:, : target.shape[1]].log_softmax(-1)
     return _mean_surprisal(logs, (target - 1).clamp(min=0), target.ne(EMPTY))
 
 

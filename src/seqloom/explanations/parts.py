@@ -23,6 +23,7 @@ from seqloom.model.heads import (
     MeanPool,
     TagsHead,
 )
+from seqloom.model.tag_decoder import RecurrentTagsHead
 from seqloom.nn.attention import Attention
 from seqloom.nn.embedding import (
     CharacterCNNVectors,
@@ -128,7 +129,7 @@ def _pooling(network: Network) -> tuple[Pooling, str]:
     known = _answer(POOLS, getattr(head, "pool", None))
     if known is not None:
         return known
-    each = _answer({TagsHead: True, BlanksHead: True}, head)
+    each = _answer({TagsHead: True, RecurrentTagsHead: True, BlanksHead: True}, head)
     around = getattr(head, "around", False)
     return ("around" if around else "each" if each else "all"), "all states"
 

@@ -1,6 +1,7 @@
 """One output step by step: what was read, states, gates, attention, and the best candidates."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -85,7 +86,12 @@ def _steps(said: ExplainedOutput, model: Any) -> PredictionSteps:
             remedy=Remedy("try {}, flow or net", Setting("show", "gradients")),
         )
     found = trace_output(model.network, said)
-    layers = layer_steps(found, "encoder", items)
+    layers, norms = layer_steps(found, "encoder", items), _state_norms(found, items)
+    fed: list[tuple[str, ...]] = [(f"the tag {each}",) for each in said.inputs] or [()] * items
+    if said.inputs:
+        above = layer_steps(found, "decoder", items)
+        layers = [(*below, *_decoder_places(own)) for below, own in zip(layers, above, strict=True)]
+        norms = [own[-1].norm for own in above]
     if pooling_of(model.network) in ("each", "around"):
         outputs, positions = _position_outputs(model, said), said.positions
     else:
@@ -97,10 +103,11 @@ def _steps(said: ExplainedOutput, model: Any) -> PredictionSteps:
                 read=said.source[t],
                 wrote=each.text,
                 log_probability=each.tokens[-1].log_probability if each.tokens else None,
-                norm=_state_norm(found, t),
+                norm=norms[t],
                 best=each.tokens[-1].alternatives if each.tokens else (),
                 layers=layers[t],
                 attention=None,
+                beside=fed[t],
             )
             for t, each in zip(positions, outputs, strict=True)
         ),
@@ -192,10 +199,18 @@ def _position_outputs(model: Any, said: ExplainedOutput) -> list[Output]:
     ]
 
 
-def _state_norm(found: Trace, t: int) -> float:
-    """The norm of the encoder's state at a position."""
+def _state_norms(found: Trace, items: int) -> list[float]:
+    """The norm of the encoder's state at each position."""
     states = found.memory.states
-    return float("nan") if states is None else float(states[0, t].norm())
+    if states is None:
+        return [float("nan")] * items
+    norms: list[float] = states[0, :items].norm(dim=1).tolist()
+    return norms
+
+
+def _decoder_places(layers: Sequence[LayerStep]) -> Iterator[LayerStep]:
+    """Layers of a decoder, named apart from those of an encoder."""
+    return (replace(layer, place=f"decoder {layer.place}") for layer in layers)
 
 
 def layer_steps(found: Trace, side: str, count: int) -> list[tuple[LayerStep, ...]]:

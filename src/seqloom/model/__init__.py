@@ -36,9 +36,11 @@ from seqloom.model.state import (
     TargetFeatures,
     TokenScorer,
 )
+from seqloom.model.tag_decoder import FIRST_TAG, RecurrentTagsHead, TagDecoder
 from seqloom.model.transformer import TransformerDecoder
 
 __all__ = [
+    "FIRST_TAG",
     "BlanksHead",
     "CTCDecoder",
     "CTCLayer",
@@ -64,9 +66,11 @@ __all__ = [
     "Network",
     "NumberHead",
     "RecurrentDecoder",
+    "RecurrentTagsHead",
     "SequenceModel",
     "Source",
     "State",
+    "TagDecoder",
     "TagsHead",
     "TargetFeatures",
     "TokenScorer",

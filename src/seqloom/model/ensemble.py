@@ -19,6 +19,7 @@ from seqloom.model.state import (
     Source,
     TokenScorer,
 )
+from seqloom.model.tag_decoder import RecurrentTagsHead
 
 __all__ = [
     "EnsembleDecoder",
@@ -184,6 +185,10 @@ def head_ensemble(models: Sequence[HeadModel]) -> HeadModel:
     """An ensemble of models with heads in use, all with the same two fields."""
     encoder = EnsembleEncoder([model.encoder for model in models])
     heads = [model.head for model in models]
+    taggers = [head.decoder for head in heads if isinstance(head, RecurrentTagsHead)]
+    if len(taggers) == len(heads):
+        together = EnsembleDecoder(taggers, [each.width for each in taggers])
+        return HeadModel(encoder, RecurrentTagsHead(together)).eval()
     fill = all(head.filling_head is not None for head in heads)
     return HeadModel(encoder, (EnsembleFillingHead if fill else EnsembleHead)(heads)).eval()
 

@@ -34,6 +34,7 @@ __all__ = [
     "BlanksHead",
     "CodePool",
     "LabelHead",
+    "LabelScores",
     "MaximumPool",
     "MeanPool",
     "NumberHead",
@@ -109,20 +110,20 @@ class _PooledHead(Head):
         return Connections((node,), (edge,))
 
 
-class _LabelScores(Head):
-    """A read-out from a vector to the score of each label; label ids start after padding's."""
+class LabelScores(Head):
+    """A head that gives the score of each label; label ids start after padding's."""
 
-    def __init__(self, readout: Readout, labels: int) -> None:
-        super().__init__()
-        self.readout = readout
-        self.output = nn.Linear(readout.width, labels)
+    @property
+    def last_layer(self) -> nn.Linear:
+        """What gives the scores."""
+        raise NotImplementedError
 
     def divide_scores(self, temperature: float) -> None:
         """Fold the temperature into the last layer, where every way of use finds it."""
         self.temperature *= temperature
         with torch.no_grad():
-            self.output.weight.div_(temperature)
-            self.output.bias.div_(temperature)
+            self.last_layer.weight.div_(temperature)
+            self.last_layer.bias.div_(temperature)
 
     def losses(
         self, outputs: Float[Tensor, "N V"], targets: Int[Tensor, "N"], *, smoothing: float
@@ -136,8 +137,21 @@ class _LabelScores(Head):
         return _mean_probability(outputs)
 
 
+class _ReadoutScores(LabelScores):
+    """A read-out from a vector to the score of each label."""
+
+    def __init__(self, readout: Readout, labels: int) -> None:
+        super().__init__()
+        self.readout = readout
+        self.output = nn.Linear(readout.width, labels)
+
+    @property
+    def last_layer(self) -> nn.Linear:
+        return self.output
+
+
 @HEADS.part("label")
-class LabelHead(_PooledHead, _LabelScores):
+class LabelHead(_PooledHead, _ReadoutScores):
     """Scores of each label, from one vector for the source (an acceptor, S1.1, S5.6)."""
 
     output_name = "label"
@@ -156,7 +170,7 @@ class LabelHead(_PooledHead, _LabelScores):
 
 
 @HEADS.part("tags")
-class TagsHead(_LabelScores):
+class TagsHead(_ReadoutScores):
     """Scores of each tag at each position of the source (a transducer, S1.1, S5.6)."""
 
     output_name = "tag"

@@ -5,7 +5,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal
 
-from seqloom.config import UNITS, RecurrentDecoderConfig, RecurrentEncoderConfig, UnitOptions
+from seqloom.config import (
+    UNITS,
+    RecurrentDecoderConfig,
+    RecurrentEncoderConfig,
+    RecurrentTagsConfig,
+    UnitOptions,
+)
 from seqloom.model.connections import Connection, ConnectionNode, Connections, Steps
 from seqloom.nn.recurrent import Direction, RecurrentStack, StackOptions
 from seqloom.nn.units import Unit
@@ -26,7 +32,8 @@ def unit_factory(options: UnitOptions) -> Callable[[int, int], Unit]:
 
 
 def stack_options(
-    options: RecurrentEncoderConfig | RecurrentDecoderConfig, direction: Direction
+    options: RecurrentEncoderConfig | RecurrentDecoderConfig | RecurrentTagsConfig,
+    direction: Direction,
 ) -> StackOptions:
     """How the layers of an encoder or a decoder are stacked."""
     return StackOptions(

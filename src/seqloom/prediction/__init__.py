@@ -6,7 +6,7 @@ from seqloom.prediction.conversation import Conversation
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.forecaster import Forecaster
 from seqloom.prediction.glossary import Glossary, GlossaryTerm, TermCount
-from seqloom.prediction.head_predictor import HeadPredictor, NumberPredictor
+from seqloom.prediction.head_predictor import HeadPredictor, NumberPredictor, TagPredictor
 from seqloom.prediction.inputs import GROUP_SIZE, EncodedInput, InputGroup, dummy_input
 from seqloom.prediction.mask_filler import BlankQuery, BlankScores, MaskFiller
 from seqloom.prediction.output import (
@@ -51,6 +51,7 @@ __all__ = [
     "ScoredOutput",
     "SentenceVectors",
     "StopReason",
+    "TagPredictor",
     "TermCount",
     "TextPredictor",
     "Token",

@@ -170,7 +170,9 @@ class MaskFiller(HeadPredictor):
             yield replace(output, text=self.text_with_blanks.fill(cell, output.ids))
 
     @torch.inference_mode()
-    def _run_head(self, batch: list[EncodedInput]) -> list[Float[Tensor, "N V"]]:
+    def _run_head(
+        self, batch: list[EncodedInput], given: list[Values]
+    ) -> list[Float[Tensor, "N V"]]:
         """What may stand in the gaps of each input."""
         rows = [each.values for each in batch]
         hidden = self._hidden_states(rows)

@@ -61,8 +61,12 @@ class HeadTask(Task[AnyHeadPredictor]):
         known = None if run is None else run.cache_directory / "train"
         engine = None if run is None else select_head_engine(network)
         fields = config, source, target, network, known
-        model: AnyHeadPredictor = self.predictor_class(*fields, engine=engine)
+        model: AnyHeadPredictor = self.predictor_of(network)(*fields, engine=engine)
         return model
+
+    def predictor_of(self, network: Any) -> type[Any]:
+        """The class of what uses a network."""
+        return self.predictor_class
 
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyHeadPredictor]:
         """The metrics over all held-out rows."""
@@ -84,7 +88,7 @@ class HeadTask(Task[AnyHeadPredictor]):
     ) -> Evaluation:
         """The metrics of the outputs, and what baselines reach."""
         self.check_evaluation(model.config, search, lowercase=lowercase)
-        return evaluate_outputs(self, model, data, options)
+        return evaluate_outputs(self, model, data, options, search=search)
 
 
 class HeldOutClasses(HeldOutOutputs[HeadPredictor]):

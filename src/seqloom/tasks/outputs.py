@@ -15,6 +15,7 @@ from seqloom.prediction import HeadPredictor, Output, Predictor, ScoredOutput
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.warnings import WarningCounts
 from seqloom.remedies import Setting
+from seqloom.search import Search
 from seqloom.tasks.evaluation import Evaluation, with_baselines
 from seqloom.tasks.report_rows import HeldOutRow
 from seqloom.tasks.task import Task
@@ -55,12 +56,17 @@ def encode_sources(model: Predictor, held: Sequence[HeldOutRow]) -> list[Encoded
 
 
 def evaluate_outputs(
-    task: Task[Any], model: HeadPredictor, data: Data, options: Mapping[str, Any] | None
+    task: Task[Any],
+    model: HeadPredictor,
+    data: Data,
+    options: Mapping[str, Any] | None,
+    *,
+    search: Search | None = None,
 ) -> Evaluation:
     """The metrics of what a head gives, its perplexity if it has one, and what baselines reach."""
     report = Report()
     rows = [(row.source, row.target) for row in task.data_rows(model, data, options, report)]
-    outputs = list(model.stream_cells(source for source, _ in rows))
+    outputs = list(model.stream_cells((source for source, _ in rows), search=search))
     compared = task.predictions(outputs, [target for _, target in rows])
     scores = score_all(compared)
     if task.has_perplexity:
@@ -110,7 +116,8 @@ def explain_labels(
             remedy="give each one tag",
         )
     names, labels = model.item_names(cell, values), tuple(model.target.tokens(ids))
-    return ExplainedLabels(names, labels, values, group_features(model, values), ids)
+    groups, fed_back = group_features(model, values), model.network.head.feeds_back
+    return ExplainedLabels(names, labels, values, groups, ids, fed_back)
 
 
 def refuse_output(model: Predictor, output: Output | str | None) -> None:

@@ -1,12 +1,15 @@
 """Tags: a label for each token of a text."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from seqloom.config import HEADS, Config
 from seqloom.explanations.explained_output import Cell, ExplainedOutput
 from seqloom.metrics import score_all
-from seqloom.prediction import HeadPredictor, Output
+from seqloom.prediction import HeadPredictor, Output, TagPredictor
+from seqloom.search import Search
 from seqloom.tasks.head_task import ClassTask
 from seqloom.tasks.outputs import (
     encode_sources,
@@ -28,6 +31,17 @@ class TagsTask(ClassTask):
     kind = "tags"
     verb = "Tag"
     plural = "tags"
+
+    def predictor_of(self, network: Any) -> type[Any]:
+        """One that searches, where tags follow from the tags before them."""
+        return HeadPredictor if network.head.decoder_part is None else TagPredictor
+
+    def check_evaluation(
+        self, config: Config, search: Search | None, *, lowercase: bool = False
+    ) -> None:
+        """Any search may be evaluated, where tags follow from the tags before them."""
+        feeds_back = HEADS.parts[config.model.decoder.kind].feeds_back
+        super().check_evaluation(config, None if feeds_back else search, lowercase=lowercase)
 
     def report_rows(self, model: HeadPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
         """Each row with its tags, judged by the share of right ones."""

@@ -22,6 +22,7 @@ __all__ = [
     "NumberHeadConfig",
     "PooledOptions",
     "RecurrentDecoderConfig",
+    "RecurrentTagsConfig",
     "TagsHeadConfig",
     "TransformerDecoderConfig",
 ]
@@ -60,6 +61,21 @@ class TagsHeadConfig(HeadOptions):
     """One label for each position of the source (S5.6)."""
 
     kind: Literal["tags"] = "tags"
+    readout: ReadoutChoice = "affine"
+
+
+@HEADS.options("recurrent-tags")
+class RecurrentTagsConfig(HeadOptions, RecurrentOptions):
+    """One label for each position of the source, each of which reads the label before it (S2.2)."""
+
+    kind: Literal["recurrent-tags"] = "recurrent-tags"
+    width: Width = Field(256, description="size of the hidden state")
+    feedback: Literal["token", "soft"] = Field(
+        "token", description="what a step reads of the tag before: its vector, or the mean of all"
+    )
+    first_state: Literal["zero", "learnt"] = Field(
+        "zero", description="the state before the first tag, zero or learnt"
+    )
     readout: ReadoutChoice = "affine"
 
 

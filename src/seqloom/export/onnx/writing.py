@@ -17,6 +17,7 @@ import numpy as np
 
 from seqloom.export.directories import whole_directory
 from seqloom.export.onnx.graphs import DecoderGraphs, save_head
+from seqloom.export.refusals import no_counterpart
 from seqloom.export.runtime import require_library
 from seqloom.fields import EMPTY, END, START, UNK, Field
 from seqloom.model import SequenceModel
@@ -46,6 +47,8 @@ def _write_graphs(network: Any, source: Field, folder: Path) -> list[str]:
     """The graphs of a network; the names of the tensors that each path has for itself."""
     network.eval()
     if network.head is not None:
+        if network.head.is_aligned and network.head.feeds_back:  # as many steps as the source has
+            raise no_counterpart("onnx", "model.decoder.kind", "recurrent-tags")
         save_head(network, source.items, folder / "model.onnx")
         return []
     writer: SequenceModel = network
