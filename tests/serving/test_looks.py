@@ -9,6 +9,7 @@ import pytest
 
 import seqloom
 from seqloom.errors import SeqloomError
+from seqloom.explain import architecture_graph, text_of, trace_output, unroll_graph
 from seqloom.explanations.attention import attention_of
 from seqloom.explanations.attribution import compute_attribution
 from seqloom.explanations.prediction_steps import explain_steps
@@ -175,3 +176,15 @@ def test_held_out_inputs_that_drive_a_cell(
     answer = server.ask("POST", "/v1/look", {"input": "a", "show": "unit", "model": "lstm"})
     assert answer.status == 422
     assert "no held-out rows" in answer.error
+
+
+@pytest.mark.parametrize("name", ["lstm", "mood"])
+def test_the_net_is_that_of_look(server: Served, models: dict[str, Predictor], name: str) -> None:
+    """S9: unrolled over the output, and as a whole, in words and as a picture of the same edges."""
+    found = look(server, model=name, input="cab", show="net")
+    network = models[name].network
+    explained = explain_output(models[name], "cab")
+    unrolled = unroll_graph(network, trace_output(network, explained))
+    assert found["unrolled"]["text"] == text_of(unrolled)
+    assert found["whole"]["text"] == text_of(architecture_graph(network))
+    assert all(found[each]["svg"].startswith("<svg") for each in ("unrolled", "whole"))

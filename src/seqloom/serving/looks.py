@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from threading import Lock
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from seqloom.errors import ConfigError
+from seqloom.explain import architecture_graph, drawing_of, text_of, unroll_graph
 from seqloom.explanations.attention import Attentions, attention_of
 from seqloom.explanations.attribution import attribute
 from seqloom.explanations.explained_output import ExplainedOutput, ExplainedText
@@ -29,6 +31,7 @@ HELD_OUT = 100  # rows that are searched for what drives a cell, ...
 HELD_OUT_COST = 3_000  # ... and the positions that this reads, about
 KEPT_STATES = 8  # units whose states for these rows are kept
 MOST_SWITCHES = 64
+DRAWING = Lock()  # one picture at a time
 Number = Annotated[int, Field(ge=1, le=10_000)]
 
 
@@ -66,7 +69,7 @@ class LookRequest(StrictModel):
         None,
         description="the output, in tokens as answers name them; the model's own if absent",
     )
-    show: Literal["attention", "attribution", "steps", "unit"] = Field(
+    show: Literal["attention", "attribution", "steps", "unit", "net"] = Field(
         "attention", description="what is seen"
     )
     of: str | None = Field(
@@ -187,10 +190,23 @@ def _steps(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) ->
     }
 
 
+def _net(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> dict[str, Any]:
+    """The network unrolled over the input and its output, and as a whole, as `look --show net`
+    draws them: a picture each, and the same in words."""
+    unrolled = unroll_graph(model.network, trace_output(model.network, explained))
+    views = {"unrolled": unrolled, "whole": architecture_graph(model.network)}
+    with DRAWING:
+        return {
+            name: {"svg": drawing_of(view).svg(), "text": text_of(view)}
+            for name, view in views.items()
+        }
+
+
 LOOKS: dict[str, Callable[[Predictor, ExplainedOutput, LookRequest], dict[str, Any]]] = {
     "attention": _attention,
     "attribution": _attribution,
     "steps": _steps,
+    "net": _net,
 }
 """What computes each kind of look at an output."""
 

@@ -5,8 +5,9 @@
 import best from "./best.js";
 import heat from "./heat.js";
 import { inPictures, inSound } from "./looks.js";
+import net from "./nets.js";
 import steps from "./steps.js";
 import threads from "./threads.js";
 import tree from "./tree.js";
 
-export const VIEWS = [inPictures, inSound, threads, heat, best, tree, steps];
+export const VIEWS = [inPictures, inSound, threads, heat, best, tree, steps, net];
