@@ -35,7 +35,7 @@ from multi30k import MODELS, OpenNMT, cut, peer, trusting
 
 import seqloom
 from seqloom.config import ModelConfig, Overrides
-from seqloom.config.presets import preset_model
+from seqloom.config.columns.options import preset_model
 from seqloom.engine.matrices import Precision
 from seqloom.fields import END, Symbols
 from seqloom.model import build_sequence_model
