@@ -169,7 +169,12 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
     several = columns if config.columns else ()
     return Survey(
         facts=Facts(
-            report.kept, sides[0], target, is_stream(data), several, _copied_below(reservoir.rows)
+            report.kept,
+            sides[0],
+            target,
+            is_stream(data),
+            several,
+            _copying_threshold(reservoir.rows),
         ),
         report=report,
         sample=reservoir.rows,
@@ -229,7 +234,7 @@ def _spelt_share(columns: Iterable[ColumnStatistics]) -> float:
     return max(spelt, default=0.0)
 
 
-def _copied_below(rows: Sequence[tuple[str, str]]) -> int:
+def _copying_threshold(rows: Sequence[tuple[str, str]]) -> int:
     """The least count below which nearly all target words stand in their source too, in enough
     rows to learn from; 0 where there is none."""
     counts = Counter(word for _, target in rows for word in target.split())

@@ -14,7 +14,15 @@ from seqloom.display import Displayed, html_of, plain_text_of
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.views import drawing_of, fragment_of, has_drawing, text_details, text_of
 
-__all__ = ["details", "heading", "notebook_html", "notebook_part", "paragraph", "picture", "shaded"]
+__all__ = [
+    "details",
+    "heading",
+    "highlight",
+    "notebook_html",
+    "notebook_part",
+    "paragraph",
+    "picture",
+]
 
 LIGHT = "--ink: #222; --faint: #666; --line: #ddd; --paper: #fff; --mark: 31, 95, 168;"
 DARK = "--ink: #ddd; --faint: #999; --line: #444; --paper: #111; --mark: 110, 170, 240;"
@@ -71,7 +79,7 @@ def notebook_part(view: Any) -> str:
 
 
 @html_of.register
-def displayed_html(value: Displayed) -> str | None:
+def html_of_displayed(value: Displayed) -> str | None:
     """Whatever shows itself, as a view; None where the module that writes it is not loaded."""
     if text_of.dispatch(type(value)) is text_of.dispatch(object):
         return None
@@ -79,7 +87,7 @@ def displayed_html(value: Displayed) -> str | None:
 
 
 @plain_text_of.register
-def displayed_text(value: Displayed) -> str:
+def text_of_displayed(value: Displayed) -> str:
     """The text of the view; its fields where the module that writes it is not loaded."""
     known = text_of.dispatch(type(value)) is not text_of.dispatch(object)
     return text_of(value) if known else repr(value)  # type: ignore[arg-type]
@@ -99,7 +107,7 @@ def paragraph(text: str, kind: str = "") -> str:
     return f'<p{name} dir="auto">{html.escape(text)}</p>'
 
 
-def shaded(text: str, words: str, share: float) -> str:
+def highlight(text: str, words: str, share: float) -> str:
     """A piece of a line on a ground that is the darker the larger the share, and words about it."""
     ground = f"background: rgba(var(--mark), {0.6 * share:.2f})"
     title = html.escape(words, quote=True)

@@ -85,7 +85,7 @@ def store_stack(stack: PackedStack, *, positions: int) -> StoredStack:
     values = _plain(getattr(stack, "arrays", None), "arrays", arrays, positions)
     if values is None:
         raise TypeError(f"a {type(stack).__name__} cannot be stored")
-    for name, array in _packed_arrays(stack):
+    for name, array in _arrays_of_stack(stack):
         arrays[f"packed.{name}"] = _finite(array)
     return StoredStack(values, arrays)
 
@@ -98,7 +98,7 @@ def restore_stack(form: StoredStack, precision: Precision, *, place: str) -> Pac
             raise TypeError("not a stack")
         check_sizes(described)
         stack = PackedStack.of(described, precision)
-        for name, array in _packed_arrays(stack):
+        for name, array in _arrays_of_stack(stack):
             stored = form.arrays[f"packed.{name}"]
             if stored.shape != array.shape or stored.dtype != array.dtype:
                 raise ValueError(f"{name} has another size than its model")
@@ -119,7 +119,7 @@ def check_sides(encoder: PackedStack, decoder: PackedStack, *, place: str) -> No
 
 def byte_count(stack: PackedStack) -> int:
     """The memory that a stack's arrays take."""
-    return sum(array.nbytes for _, array in _packed_arrays(stack))
+    return sum(array.nbytes for _, array in _arrays_of_stack(stack))
 
 
 def _plain(value: Any, name: str, arrays: Arrays, positions: int) -> Any:
@@ -163,20 +163,20 @@ def _restore_value(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     return value
 
 
-def _packed_arrays(value: Any, name: str = "") -> Iterator[tuple[str, np.ndarray]]:
+def _arrays_of_stack(value: Any, name: str = "") -> Iterator[tuple[str, np.ndarray]]:
     """Every array of a packed stack, beside those of what it was packed from."""
     if isinstance(value, np.ndarray):
         yield name, value
     elif is_dataclass(value):
         for each in fields(value):
             if each.name != "arrays" and not each.name.startswith("_"):
-                yield from _packed_arrays(getattr(value, each.name), f"{name}.{each.name}")
+                yield from _arrays_of_stack(getattr(value, each.name), f"{name}.{each.name}")
     elif isinstance(value, Mapping):
         for key, each in value.items():
-            yield from _packed_arrays(each, f"{name}.{key}")
+            yield from _arrays_of_stack(each, f"{name}.{key}")
     elif isinstance(value, Sequence) and not isinstance(value, str):
         for number, each in enumerate(value):
-            yield from _packed_arrays(each, f"{name}.{number}")
+            yield from _arrays_of_stack(each, f"{name}.{number}")
 
 
 def _finite(array: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from seqloom.display import Displayed
 from seqloom.errors import ConfigError
 from seqloom.explanations.attention import attention_of
 from seqloom.explanations.explained_output import ExplainedText
-from seqloom.fields import END, TextField, Values
+from seqloom.fields import END, TextField, Values, as_text_field
 from seqloom.metrics.alignment import ErrorRate, Links
 from seqloom.prediction import TextPredictor
 from seqloom.remedies import Remedy, Setting
@@ -93,12 +93,13 @@ def align(model: TextPredictor, said: ExplainedText, *, layer: int | None = None
 
 def _text_source(model: TextPredictor) -> TextField:
     """The source column of a model that reads text; ConfigError for any other."""
-    if not isinstance(model.source, TextField):
+    field = as_text_field(model.source)
+    if field is None:
         raise ConfigError(
             f"words are aligned with words, and the source here is {model.source.describe()}",
             remedy=Remedy("try {} or steps", Setting("show", "gradients")),
         )
-    return model.source
+    return field
 
 
 class _Words(NamedTuple):

@@ -1,7 +1,7 @@
 """What every runtime for text asks of a model."""
 
 from seqloom.errors import ConfigError
-from seqloom.fields import TextField, TurnsField
+from seqloom.fields import TextField, as_text_field
 from seqloom.prediction import Predictor, TextPredictor
 from seqloom.remedies import Command, Remedy, Setting
 
@@ -32,10 +32,11 @@ def require_writer(model: Predictor, runtime: str) -> TextPredictor:
 
 def require_text_source(model: TextPredictor, runtime: str) -> TextField:
     """What a model reads, where that is text; ConfigError for any other."""
-    if not isinstance(model.source, TextField) or isinstance(model.source, TurnsField):
+    field = as_text_field(model.source)
+    if field is None or field.has_turns:
         raise ConfigError(
             f"a source of {model.source.describe()} cannot be exported, only text",
             place=Setting("to", runtime),
             remedy="choose another runtime",
         )
-    return model.source
+    return field

@@ -20,7 +20,7 @@ from seqloom.fields.pictures import PictureField
 from seqloom.fields.protocol import Field, Readable, UploadLimits
 from seqloom.fields.series import SeriesBaseline, SeriesField
 from seqloom.fields.sounds import SoundField
-from seqloom.fields.text import TextField, load_text
+from seqloom.fields.text import TextField, as_text_field, load_text
 from seqloom.fields.turns import TurnsField, join_turns, parse_list, split_turns
 from seqloom.fields.vector_sequences import VectorSequenceField, names_array
 from seqloom.fields.videos import VideoField
@@ -63,6 +63,7 @@ __all__ = [
     "VectorField",
     "VectorSequenceField",
     "VideoField",
+    "as_text_field",
     "column_names",
     "join_turns",
     "learn_field",

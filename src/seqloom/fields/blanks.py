@@ -16,7 +16,7 @@ from seqloom.fields.field_files import FACTS, PersistentField
 from seqloom.fields.items import Symbols
 from seqloom.fields.protocol import Field, Values
 from seqloom.fields.sentences import TextPiece, pack_sentences
-from seqloom.fields.text import TextField
+from seqloom.fields.text import TextField, as_text_field
 from seqloom.tokenizers.offsets import Offsets, TextAlignment
 from seqloom.tokenizers.specials import BLANK, END, SPECIAL_SYMBOLS, FieldState
 
@@ -44,12 +44,13 @@ class BlanksField(PersistentField[BlanksConfig]):
         cls, config: BlanksConfig, cells: Iterable[str], *, source: Field, seed: int
     ) -> Self:
         """The blanks of texts that are cut as the source's are."""
-        if not isinstance(source, TextField):
+        text = as_text_field(source)
+        if text is None:
             raise ConfigError(
                 f"a source of kind {source.config.kind} and blanks do not go together: blanks are "
                 "tokens of a text"
             )
-        return cls.from_source(config, source)
+        return cls.from_source(config, text)
 
     def extend_target(self, cells: Sequence[str], *, source: Field) -> Self:
         """The same blanks of texts that are cut as the source's are now."""

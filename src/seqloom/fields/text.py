@@ -32,7 +32,7 @@ from seqloom.tokenizers.subwords import SubwordTokenizer
 from seqloom.tokenizers.tokenizer import NOTHING_LEARNT, LearntTexts, TextObserver, normalize
 from seqloom.tokenizers.words import WordTokenizer
 
-__all__ = ["TextField", "load_text"]
+__all__ = ["TextField", "as_text_field", "load_text"]
 
 WORD_START = "\u2581"  # as sentencepiece shows a space
 FOLDING = "capitals read as small letters (the training data has none)"
@@ -53,6 +53,7 @@ class TextField(PersistentField[TextConfig]):
     """Text cut into the units of its configuration; it never changes once it is learnt."""
 
     is_text: ClassVar[bool] = True
+    has_turns: ClassVar[bool] = False  # whether a cell is a list of turns
     length_unit: ClassVar[str] = "tokens"
     can_split: ClassVar[bool] = True
 
@@ -368,6 +369,11 @@ def _integers(ids: Sequence[int] | Values) -> Sequence[int]:
 
 def _is_text(token: int) -> bool:
     return token > END or token == UNK
+
+
+def as_text_field(field: Field) -> TextField | None:
+    """The field, where its cells are text; None for any other."""
+    return field if isinstance(field, TextField) else None
 
 
 def load_text(directory: Path) -> TextField:

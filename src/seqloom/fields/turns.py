@@ -56,8 +56,8 @@ def _are_texts(found: list[Any]) -> bool:
 class TurnsField(TextField):
     """Texts in the order in which they were said; where there is no room for all, the newest."""
 
+    has_turns: ClassVar[bool] = True
     takes_any_cell = False
-
     truncates_left = True
     can_split: ClassVar[bool] = False
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from seqloom.errors import ConfigError
-from seqloom.fields import TurnsField, join_turns
+from seqloom.fields import as_text_field, join_turns
 from seqloom.prediction.batching import ContinuousBatch, PendingInput
 from seqloom.prediction.request import NO_OPTIONS, OutputOptions, PredictionRequest
 from seqloom.prediction.text_predictor import TextPredictor
@@ -25,7 +25,8 @@ class Conversation:
 
     def __post_init__(self) -> None:
         """ConfigError for a model that reads no turns."""
-        if not isinstance(self.model.source, TurnsField):
+        source = as_text_field(self.model.source)
+        if source is None or not source.has_turns:
             raise ConfigError(
                 f"this model reads {self.model.source.describe()}, not turns, so it cannot keep "
                 "a conversation",

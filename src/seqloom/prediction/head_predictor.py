@@ -93,7 +93,7 @@ class HeadPredictor(Predictor):
         targets = self.target.rows(outputs)
         results: dict[int, ScoredOutput] = {}
         given = list(self._piece_targets(encoded, targets))
-        for each, judged, _ in self._joined_outputs(encoded, given):
+        for each, judged, _ in self._join_pieces(encoded, given):
             ids = torch.from_numpy(targets[each.number]).long()
             if len(ids) != len(judged):
                 unit = self.source.length_unit or "tokens"
@@ -117,7 +117,7 @@ class HeadPredictor(Predictor):
     ) -> list[Output]:
         """An output for each of so many inputs; those that were not encoded are blank."""
         outputs = [BLANK_OUTPUT] * count
-        for each, judged, pieces in self._joined_outputs(encoded):
+        for each, judged, pieces in self._join_pieces(encoded):
             outputs[each.number] = replace(self._output(each, judged, likeliest), pieces=pieces)
         return outputs
 
@@ -139,7 +139,7 @@ class HeadPredictor(Predictor):
                 yield padded
                 begin += items
 
-    def _joined_outputs(
+    def _join_pieces(
         self, encoded: Sequence[EncodedInput], given: Sequence[Values] = ()
     ) -> Iterator[tuple[EncodedInput, Float[Tensor, "T V"], int]]:
         """Each input whole, with what the head makes of it or of its pieces, and their number; a

@@ -139,14 +139,14 @@ class CsvReader(FileReader):
 def separator_of(lines: Sequence[str | Fault]) -> str:
     """What the first lines of a CSV file set columns apart by: a semicolon where the first row has
     no comma, and each of two or more has as many semicolons as the first; otherwise a comma."""
-    rows = list(_unquoted_rows(lines))
+    rows = list(_rows_without_quotes(lines))
     if len(rows) < 2 or "," in rows[0]:
         return ","
     counts = [row.count(";") for row in rows]
     return ";" if 0 < counts[0] == min(counts) else ","
 
 
-def _unquoted_rows(lines: Iterable[str | Fault]) -> Iterator[str]:
+def _rows_without_quotes(lines: Iterable[str | Fault]) -> Iterator[str]:
     """What stands outside of quotes in each whole row."""
     text = ""
     for line in lines:

@@ -23,7 +23,7 @@ from seqloom.data import (
     usable_rows,
 )
 from seqloom.errors import DataError
-from seqloom.fields import Field, NoField, TextField
+from seqloom.fields import Field, as_text_field
 from seqloom.model import Source, build
 from seqloom.randomness import key
 from seqloom.remedies import Remedy, Setting, Wording
@@ -177,7 +177,7 @@ def _unusable_rows(
 ) -> Iterator[Report]:
     """The rows that can be read and yet not be taken by the fields, or that are not aligned: those
     to learn from, then those held out."""
-    if all(isinstance(field, TextField | NoField) for field in fields):
+    if all(as_text_field(field) or field.is_absent for field in fields):
         return
     data: Data | None
     for data, held_out in ((request.data, False), (request.valid, True)):

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from seqloom.config import Config, FrontEndConfig, ModelConfig, Overrides, flatten, merge, validate
 from seqloom.data import read_vectors, vectors_size
 from seqloom.errors import ConfigError, RunError
-from seqloom.fields import Field, TextField
+from seqloom.fields import Field, as_text_field
 from seqloom.model import Network, TokenSide, token_table
 from seqloom.model.networks import weights
 from seqloom.remedies import Remedy, Setting
@@ -298,8 +298,8 @@ def _file(config: ModelConfig, side: TokenSide) -> str:
 
 
 def _read_embeddings(config: ModelConfig, side: TokenSide, field: Field) -> SideEmbeddings:
-    path = Path(_file(config, side))
-    if not isinstance(field, TextField):
+    path, text = Path(_file(config, side)), as_text_field(field)
+    if text is None:
         raise ConfigError(f"model.{side}_vectors: the {side} is no text", remedy="leave it out")
     size = vectors_size(path)
     if size != config.embedding:
@@ -308,7 +308,7 @@ def _read_embeddings(config: ModelConfig, side: TokenSide, field: Field) -> Side
             f"model.embedding is {config.embedding}",
             remedy="make them equal",
         )
-    spellings = dict(field.spellings())
+    spellings = dict(text.spellings())
     wanted = {*spellings.values(), *(text.lower() for text in spellings.values())}
     vectors = read_vectors(path, wanted)
     rows = {token: vectors.find(text) for token, text in spellings.items()}

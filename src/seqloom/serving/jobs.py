@@ -27,8 +27,10 @@ class RenderedOutput:
     tokens: int
 
     @classmethod
-    def of(cls, output: Output | ScoredOutput) -> Self:
-        """The output in JSON."""
+    def of(cls, output: "Output | ScoredOutput | RenderedOutput") -> "RenderedOutput":
+        """The output in JSON, unless it is already."""
+        if isinstance(output, RenderedOutput):
+            return output
         return cls.of_plain(output.as_dict(), len(output.tokens))
 
     @classmethod

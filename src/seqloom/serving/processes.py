@@ -271,10 +271,7 @@ class ProcessBatches:
 
 def _render(outputs: Mapping[int, Output | RenderedOutput]) -> dict[int, RenderedOutput]:
     """The outputs as they are sent, which are made here so that the server need not."""
-    return {
-        number: each if isinstance(each, RenderedOutput) else RenderedOutput.of(each)
-        for number, each in outputs.items()
-    }
+    return {number: RenderedOutput.of(each) for number, each in outputs.items()}
 
 
 def _serve_forks(

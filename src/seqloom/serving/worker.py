@@ -204,8 +204,8 @@ class Worker:
             yield from self._admit(tickets)
             return
         for ticket, output in outputs.items():
-            done = output if isinstance(output, RenderedOutput) else RenderedOutput.of(output)
-            yield ticket.job, Event(ticket.number, outputs=(done,), piece=ticket.piece)
+            done = (RenderedOutput.of(output),)
+            yield ticket.job, Event(ticket.number, outputs=done, piece=ticket.piece)
         for ticket in batch.tickets:
             if ticket.streams and (
                 certain := batch.running.stable_tokens(ticket, ticket.streamed_count)

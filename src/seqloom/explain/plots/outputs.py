@@ -37,7 +37,7 @@ def output_text(output: Output, width: int = 80) -> str:
 
 @notebook.notebook_part.register
 def output_html(output: Output) -> str:
-    """The text, its tokens shaded by their probability, and pictures of what was asked for."""
+    """The text, its tokens highlight by their probability, and pictures of what was asked for."""
     parts = [notebook.paragraph(output.text, "said")] if output.forecast is None else []
     parts += [_tokens_html(output)] if output.tokens else []
     parts += [notebook.paragraph("; ".join(_notes(output)), "faint")] if _notes(output) else []
@@ -94,4 +94,4 @@ def _token_html(token: Token) -> str:
     chance = math.exp(min(0.0, token.log_probability))
     rivals = [f"{each.text} {math.exp(each.log_probability):.3f}" for each in token.alternatives]
     words = "; ".join([f"probability {chance:.3f}", *rivals])
-    return notebook.shaded(visible_label(token.text), words, 1 - chance)
+    return notebook.highlight(visible_label(token.text), words, 1 - chance)

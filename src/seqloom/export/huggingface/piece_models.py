@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from seqloom.export.refusals import no_counterpart
-from seqloom.fields import SPECIAL_SYMBOLS, TextField, TurnsField
+from seqloom.fields import SPECIAL_SYMBOLS, TextField
 from seqloom.tokenizers.piece_file import read_fields, read_pieces
 
 __all__ = ["PIECE_SPACE", "SPECIAL_NAMES", "PieceModel", "piece_model"]
@@ -33,7 +33,7 @@ class PieceModel(NamedTuple):
 def piece_model(field: TextField, side: str) -> PieceModel:
     """A file that cuts as a field does; ConfigError with the option that it has no form for."""
     config = field.config
-    if isinstance(field, TurnsField):
+    if field.has_turns:
         raise no_counterpart("huggingface", f"{side}.kind", config.kind)
     if config.lowercase or config.normalize == "NFKC":
         name = "lowercase" if config.lowercase else "normalize"

@@ -22,11 +22,11 @@ def beam_steps_lesson(*, beam: int = 2) -> LessonResult:
     """Keep the K best after each step, stop when the best of all has ended."""
     paths: list[tuple[tuple[str, ...], float]] = [((), 1.0)]
     rows, step = [("step", "path", "probability", "")], 0
-    while not _ended(max(paths, key=lambda each: each[1])[0]):
+    while not _has_end(max(paths, key=lambda each: each[1])[0]):
         step += 1
         forks = []
         for words, chance in paths:
-            if _ended(words):
+            if _has_end(words):
                 forks.append((words, chance))
                 continue
             after = HOMOPHONES.get(words, {"<end>": 1.0})
@@ -53,7 +53,7 @@ def beam_steps_lesson(*, beam: int = 2) -> LessonResult:
     )  # fmt: skip
 
 
-def _ended(words: tuple[str, ...]) -> bool:
+def _has_end(words: tuple[str, ...]) -> bool:
     return words[-1:] == ("<end>",)
 
 
@@ -66,5 +66,5 @@ def _printed_product(words: tuple[str, ...]) -> float:
 def _ends(paths: list[tuple[tuple[str, ...], float]], *, extend: bool) -> int:
     """How often the best path holds <end> after a step that may extend finished paths."""
     best = max(paths, key=lambda each: each[1])[0]
-    after = (*best, "<end>") if extend or not _ended(best) else best
+    after = (*best, "<end>") if extend or not _has_end(best) else best
     return after.count("<end>")

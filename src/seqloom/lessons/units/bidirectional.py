@@ -54,7 +54,7 @@ def bidirectional_lesson(*, words: int = 5, width: int = 3) -> LessonResult:
                 largest_difference(outputs[..., width:], alone), by_hand=True,
             ),
             ComparedNumber(
-                "size of h_r at 1, as printed", _crossed(stack, text),
+                "size of h_r at 1, as printed", _norm_across_chains(stack, text),
                 size_of(outputs[0, 0, width:]), care=CARE, by_hand=True,
             ),
         ),
@@ -66,7 +66,7 @@ def size_of(vector: Tensor) -> float:
     return round(float(vector.norm()), 6)
 
 
-def _crossed(stack: RecurrentStack, text: Tensor) -> float:
+def _norm_across_chains(stack: RecurrentStack, text: Tensor) -> float:
     """‖h_r‖ at the first position where each h_r is computed from the other chain's next state."""
     forward, backward = (stack.get_submodule(f"layers.0.units.{each}") for each in (0, 1))
     width = backward.get_parameter("recur").shape[0]

@@ -30,8 +30,8 @@ def read_outs_lesson(*, words: int = 4, width: int = 3) -> LessonResult:
         rows.append((str(place + 1), *(f"{size:.4f}" for size in sizes)))
     return LessonResult(
         (
-            ComparedNumber("outputs with a loss of their own, acceptor", 1, _touched(acceptor)),
-            ComparedNumber("the same, transducer", words, _touched(transducer)),
+            ComparedNumber("outputs with a loss of their own, acceptor", 1, _with_loss(acceptor)),
+            ComparedNumber("the same, transducer", words, _with_loss(transducer)),
             ComparedNumber("L against Σ L_i", 0,
                            largest_difference(costs.sum(), sum(costs, torch.zeros(()))),
                            by_hand=True),
@@ -40,7 +40,7 @@ def read_outs_lesson(*, words: int = 4, width: int = 3) -> LessonResult:
     )  # fmt: skip
 
 
-def _touched(gradient: Tensor) -> int:
+def _with_loss(gradient: Tensor) -> int:
     return int(torch.count_nonzero(gradient.norm(dim=1)))
 
 
