@@ -1,4 +1,4 @@
-"""Training a run: where data, model, loop, metrics and store meet."""
+"""`train`: start a run or resume it, in one process or as a rank under torchrun."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from seqloom.training import Ranks
 
 __all__ = ["TrainingResult", "train"]
 
-TARGET = "target"  # what targets are called that have no name
+TARGET = "target"  # the name of a target column that has none
 
 
 def train(
@@ -51,20 +51,20 @@ def train(
     restart: bool = False,
     watch: Watch = None,
 ) -> TrainingResult:
-    """Learn to turn the source column into the target column; on an existing run, go on with it.
+    """Train a model that maps the source column to the target column, or resume an existing run.
 
     `data` is the path of a file, rows (tuples or objects with the columns' names) or a table of
-    pandas, polars, pyarrow or Hugging Face. `train(X, y, run=...)` takes targets that lie apart;
+    pandas, polars, pyarrow or Hugging Face. `train(X, y, run=...)` takes separate targets;
     `valid` is then such a pair too. `source`, `target` and `weight` name columns as on the
     command line: `"text"`, `"2"`, `"intent:label"`, `":label"` or `"none"`.
 
-    `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. A new run
-    begins with the fields and the weights of the run `base`, where one is given (S6.7). After
-    `until` updates it rests, validated and saved, and can go on later as if it had not. With
-    `restart` what lies in `run` is removed, once the new run is known to be possible.
-    In a terminal or a notebook, progress is shown; `watch=False` keeps silent, `watch=True` always
-    shows it, and an observer is told instead.
-    Under torchrun all ranks call this alike; the first reads the data, and the others only the run.
+    `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. With `base`, a
+    new run starts from the fields and the weights of that run (S6.7). After `until` updates
+    training pauses, validated and saved; a later call resumes it exactly. `restart` deletes the
+    contents of `run` once the new run is known to be possible.
+    Progress is shown in a terminal or a notebook; `watch=False` hides it, `watch=True` always shows
+    it, and an observer receives the events instead.
+    Under torchrun all ranks make the same call; only the first reads the data.
     """
     directory, apart = _run_and_targets(targets, run)
     columns = column_overrides(source, target, weight=weight)
@@ -75,7 +75,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Call:
-    """What one call of `train` asks for, with its data at hand."""
+    """The checked arguments of one call of `train`."""
 
     directory: RunDirectory
     request: TrainingRequest
@@ -84,7 +84,7 @@ class _Call:
     restart: bool
 
     def train(self, watch: Watch) -> TrainingResult:
-        """Train as the only process, as the first rank, or as one that follows it."""
+        """Train as the only process, or as a rank that torchrun started."""
         place = torchrun_environment()
         if place is not None:
             return self._train_as_rank(place, watch)
@@ -92,7 +92,7 @@ class _Call:
             return self._lead(stop, None, observer)
 
     def _train_as_rank(self, place: TorchrunEnvironment, watch: Watch) -> TrainingResult:
-        """Be the first of the ranks that a launcher has started, or one that follows it."""
+        """Train as one of torchrun's ranks: the first leads, the others follow it."""
         with stop_signals(first=place.rank == 0) as stop, join_ranks(place, stop) as ranks:
             if ranks.rank:
                 follow(lambda: open_learner(self.directory), ranks)
@@ -104,6 +104,7 @@ class _Call:
     def _lead(
         self, stop: StopRequest, ranks: Ranks | None, observer: TrainingObserver
     ) -> TrainingResult:
+        """Plan a new run or resume one, lock its directory, and train."""
         directory, restart = self.directory, self.restart
         if not restart:
             directory.require_usable_steps()
@@ -127,7 +128,7 @@ class _Call:
 def _run_and_targets(
     given: DataLike | None, run: str | Path | None
 ) -> tuple[RunDirectory, DataLike | None]:
-    """The second argument is the run, or else the targets, and the run is named."""
+    """The run directory and the targets; the second positional argument may be either."""
     if run is None and isinstance(given, str | Path):
         return RunDirectory(Path(given)), None
     if run is None:
@@ -140,7 +141,7 @@ def _run_and_targets(
 def _read_given(
     data: DataLike, targets: DataLike | None, valid: Any, columns: Overrides
 ) -> tuple[Data, Data | None, Overrides]:
-    """Rows to learn from and rows held out, each from sources and targets if those lie apart.
+    """Training rows and held-out rows; separate sources and targets are joined.
 
     In a table of sources, the targets become the column that `target` names.
     """
@@ -164,7 +165,7 @@ def _read_given(
 
 
 def _task(directory: RunDirectory, request: TrainingRequest, restart: bool) -> Task[Any]:
-    """The task of a run that goes on, or else of the one that is asked for."""
+    """The task of the run to resume, or of the requested one."""
     if restart or not directory.exists or directory.latest_checkpoint() is None:
         return task_of_options(request)
     return task_of(load_config(directory))
@@ -173,7 +174,7 @@ def _task(directory: RunDirectory, request: TrainingRequest, restart: bool) -> T
 def _apply_base(
     base: str | Path | None, directory: RunDirectory, request: TrainingRequest, *, restart: bool
 ) -> TrainingRequest:
-    """The request for a new run; one that goes on must have begun there, and needs it no more."""
+    """The request with its base run; a resumed run must have started from the same one."""
     if base is None:
         return request
     latest = directory.latest_checkpoint() if directory.exists and not restart else None

@@ -1,4 +1,4 @@
-"""One sitting of a run: updates, validations and saved steps, to the end or to a signal."""
+"""One session of a run: updates, validations and checkpoints, until the end or a signal."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from seqloom.runs.process import StopRequest, cores, threads
 from seqloom.runs.processes.torchrun import LeaderMessage
 from seqloom.runs.processes.workers import local_workers
 from seqloom.runs.progress import Plan, TrainingObserver, Validation, ValidationSample, surroundings
-from seqloom.runs.time_budget import is_out_of_time, refit_schedule, validation_interval
+from seqloom.runs.time_budget import refit_schedule, validation_interval
 from seqloom.store import RunDirectory, average_tensors
 from seqloom.tasks import task_of
 from seqloom.training import SINGLE_PROCESS, PeerLostError, Ranks, Update
@@ -35,7 +35,7 @@ EVENT_EVERY = 20  # updates
 
 
 class TrainingSession:
-    """One sitting of a run, as the first of its workers sees it."""
+    """One session of a run, in the process that validates and saves."""
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class TrainingSession:
         masking = self.task.masking(self.config, prepared.target)
         self.learner = Learner(self.config, network, prepared.train, masking)
         self.loggers: list[RunLogger] = []
-        self.told = 0  # updates of the schedule that the watcher knows of
+        self.told = 0  # updates of the schedule, as last reported
 
     def run(self, stop: StopRequest, ranks: Ranks | None) -> TrainingResult:
-        """Go on from the newest sound step to the end, or to where a signal stops it.
+        """Train from the newest valid checkpoint until the end or a signal.
 
-        `ranks` are those that a launcher has started; without one, local workers are.
+        `ranks` are those that torchrun started; None starts local workers.
         """
         notes = self.learner.resume(self.directory)
         measured_on = self.prepared.valid.fingerprint
@@ -83,7 +83,7 @@ class TrainingSession:
         return self._finish()
 
     def _ranks(self, stop: StopRequest, launched: Ranks | None) -> AbstractContextManager[Ranks]:
-        """Those that share each batch, all ready to begin."""
+        """The ranks that share each batch, ready to begin."""
         if launched is None and self.config.training.workers == 1:
             return nullcontext(SINGLE_PROCESS)
         if launched is None:
@@ -94,7 +94,7 @@ class TrainingSession:
     def _initialize_from(
         self, base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings
     ) -> None:
-        """Save the other's weights as step 0, from which this one goes on as from any other."""
+        """Save the base's weights as step 0, from which training continues."""
         learner = self.learner
         learner.begin(base.initial_weights(learner.network), place=str(base))
         learner.progress = replace(learner.progress, origin=base.origin)
@@ -166,7 +166,7 @@ class TrainingSession:
 
     @property
     def _lacks_validation(self) -> bool:
-        """Whether a signal has ended the validation of the step that it goes on from."""
+        """Whether a signal interrupted the validation of the step that training resumes from."""
         progress = self.learner.progress
         due = progress.step > 0 and self._is_due(progress.step)
         return due and all(each.step != progress.step for each in progress.validations)
@@ -177,12 +177,12 @@ class TrainingSession:
 
     @property
     def _rest(self) -> int:
-        """The update after which this sitting ends."""
+        """The update after which this session ends."""
         return min(self.until or self._last_update, self._last_update)
 
     @property
     def _out_of_time(self) -> bool:
-        return is_out_of_time(self.config.training, self.learner.progress)
+        return self.learner.progress.is_out_of_time(self.config.training)
 
     @property
     def _stop_reason(self) -> str:
@@ -252,7 +252,7 @@ class TrainingSession:
         self.watch.on_validation(validation, shown, best=best == validation)
 
     def _measure(self) -> tuple[dict[str, dict[str, Tensor]], Validation, list[ValidationSample]]:
-        """What the step saves, what its weights or their average reach on held-out rows, and a few
+        """The checkpoint's files, the held-out results of its weights or their average, and sample
         outputs."""
         training, progress = self.config.training, self.learner.progress
         choice = training.monitor, training.average, training.average_steps
@@ -271,7 +271,7 @@ class TrainingSession:
         return files, held_out.validation(progress, measured, samples), samples
 
     def _load_step_weights(self, numbers: list[int]) -> list[dict[str, Tensor]]:
-        """The weights of these steps, as far as they can be read."""
+        """The weights of these steps; unreadable ones are reported and left out."""
         found = []
         for step in self.directory.checkpoints():
             if step.number in numbers:
@@ -286,7 +286,7 @@ class TrainingSession:
         return Interrupted("stopped", remedy=f"{saved}: give the same command again to go on")
 
     def _save_unvalidated(self) -> int:
-        """Save the newest update, unless it was validated and saved just now; its step."""
+        """Save the newest update unless its validation saved it; return its step."""
         progress = self.learner.progress
         if not any(each.step == progress.step for each in progress.validations):
             files = self.learner.files()
@@ -303,8 +303,8 @@ class TrainingSession:
         return TrainingResult(self.directory.path, progress.step, progress.seconds, best, verdict)
 
     def _draw(self) -> None:
-        """Put a picture of the run's history beside it, and what the best step makes of held-out
-        rows; training does not fail for want of them."""
+        """Draw the training curves and the best step's held-out results into the run directory;
+        training does not fail if that fails."""
         best = self.learner.progress.best(self.config.training.monitor)
         if not self.config.training.curves or best is None:
             return
@@ -320,7 +320,7 @@ class TrainingSession:
             self.watch.on_message(str(error))
 
     def _diagnose(self) -> str:
-        """What is wrong with the model, if something is: said, and put among the events once."""
+        """Report what is wrong with the model, if anything is, and record it once as an event."""
         train, valid = self.prepared.train, self.prepared.valid
         progress = self.learner.progress
         guessing = self.task.guess_loss(train, valid, self.prepared.target)

@@ -3,12 +3,10 @@
 Memory does not grow with the length of the texts: a row leaves 24 bytes behind (three hashes), and
 at most `SAMPLE` rows are kept whole.
 
-A held-out part where none is given, chosen by what the rows say.
-
-Rows with the same source fall on the same side, so nothing held out was seen in training; where
-sources come back by nature, as labels do, rows that are wholly alike. The order in which they are
-chosen depends on each of them and the seed alone, not on where they stand. Of a stream of text the
-end is held out, so that what stands before it is still one text.
+`hold_out` chooses the held-out rows where no held-out data is given. Rows with the same source go
+to the same side, so that nothing held out was seen in training; where sources repeat by nature, as
+labels do, this holds for identical rows. The choice depends on each row and the seed, not on the
+order of rows. Of a stream of text the end is held out, so that the rest is still one text.
 """
 
 import math

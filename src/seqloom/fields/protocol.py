@@ -1,4 +1,4 @@
-"""What every kind of column offers."""
+"""The interface of every kind of column."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,14 +14,14 @@ __all__ = ["Field", "Readable", "UploadLimits", "Values"]
 
 
 class UploadLimits(NamedTuple):
-    """What a file may have that was sent rather than named."""
+    """Limits for uploaded files."""
 
     pixels: int
     seconds: float
 
 
 class Readable(Protocol):
-    """What turns inputs of a model, which are text, into arrays of numbers."""
+    """Encodes the inputs of a model, which are cells of text, as arrays."""
 
     @property
     def closing(self) -> int:
@@ -29,7 +29,7 @@ class Readable(Protocol):
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is no such column, and cells are empty."""
+        """Whether the column does not exist, so that all cells are empty."""
 
     @property
     def reads_files(self) -> bool:
@@ -37,16 +37,16 @@ class Readable(Protocol):
 
     @property
     def longest(self) -> int:
-        """Items of the longest cell that was learnt from; 0 where that is not known."""
+        """Items of the longest training cell; 0 if unknown."""
 
     def unknown_share(self, row: Values) -> float:
-        """The share of a row's items that stand for something that was not learnt."""
+        """The share of a row's items that are unknown tokens."""
 
     def fault(self, cell: str) -> DataError | None:
-        """The error that a cell is, with how to mend it; None where nothing is wrong with it."""
+        """The error in a cell, with its remedy; None for a valid cell."""
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
-        """Each cell as its items, closed; the cells have no fault."""
+        """Encode valid cells, each with its closing items."""
 
     def plain_text(self, cell: str) -> str:
         """The text of a cell that offsets point into: several texts are lines of it."""
@@ -58,15 +58,15 @@ class Readable(Protocol):
         """A readable form of each item of a row, for tables and the axes of pictures."""
 
     def truncate(self, row: Values, most: int) -> Values:
-        """So many items of a row at most, and those that close it."""
+        """Truncate a row to `most` items, keeping its closing items."""
 
     @property
     def truncates_left(self) -> bool:
-        """Whether what is oldest in a row is left out where there is too much of it."""
+        """Whether truncation drops items from the start of a row."""
 
     @property
     def length_unit(self) -> str:
-        """Of what a row has a length; empty where all rows are alike."""
+        """The unit of a row's length; empty where all rows have the same length."""
 
     @property
     def can_split(self) -> bool:
@@ -118,14 +118,14 @@ class Field(Readable, Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Differs wherever two fields differ in what they make of a cell."""
+        """A hash that differs between fields that encode some cell differently."""
 
     @property
     def as_target(self) -> "Field":
         """The same vocabulary as a target reads it, where both sides share one."""
 
     def cell(self, row: Any) -> str:
-        """The cell of a row; of a text without what closes it."""
+        """Decode a row into its cell, without the closing items."""
 
     def decoded_offsets(self, row: Any) -> list[Offsets]:
         """Where each item of a row stands in `cell(row)`; none where items are not text."""
@@ -137,13 +137,13 @@ class Field(Readable, Protocol):
         """Labels of a cell that the training data did not have, where a column holds labels."""
 
     def extend(self, cells: Sequence[str]) -> "Field":
-        """This field with what it lacks of these cells, where it can grow."""
+        """This field with the symbols that these cells add, if it can grow."""
 
     def extend_target(self, cells: Sequence[str], *, source: "Field") -> "Field":
         """The same for a target, given its source as it has grown."""
 
     def facts(self) -> dict[str, Any]:
-        """What clients are told of the column, beside its kind."""
+        """Properties of the column for clients, beside its kind."""
 
     def read_upload(self, content: bytes, limits: UploadLimits) -> Values:
         """The row of a file's content; DataError where it cannot be read or exceeds a limit."""

@@ -37,7 +37,7 @@ AnyPredictor = TypeVar("AnyPredictor", bound=Predictor)
 
 @dataclass(frozen=True)
 class Measurement:
-    """What some weights reach on the held-out rows: the loss, and scores found along with it."""
+    """The held-out loss of some weights, and the scores computed with it."""
 
     loss: float  # per item of the target
     scores: tuple[Score, ...] = ()  # the leading one first
@@ -59,13 +59,13 @@ class HeldOut(Generic[AnyPredictor]):
         load_weights(self.model.network, tensors, place="held-out rows")
 
     def measure(self, tensors: Mapping[str, Tensor]) -> Measurement:
-        """What these weights, which are then in use, reach."""
+        """Load these weights and measure them."""
         self.set_weights(tensors)
         return Measurement(self.row_loss())
 
     def row_loss(self, freedom: ScheduledSampling | None = None) -> float:
-        """The loss per item of the target of the weights in use; labels that training did not have
-        are no part of it."""
+        """The loss of the loaded weights per target item, without labels that training did not
+        have."""
         negative = 0.0
         for rows in batches_by_length(self.rows.lengths, tokens=self.training.batch_tokens):
             batch = example(self.rows.batch(rows), freedom=freedom)
@@ -73,11 +73,11 @@ class HeldOut(Generic[AnyPredictor]):
         return negative / max(1, int(self.rows.lengths.target.sum()) - self._unseen)
 
     def samples(self) -> list[ValidationSample]:
-        """Rows spread over all of them and what the model makes of each, where that is shown."""
+        """Evenly spaced rows with the model's outputs, for tasks that show them."""
         return []
 
     def draw(self, directory: Path) -> None:
-        """Put pictures of what the model makes of the rows beside a run, where there are any."""
+        """Draw the held-out results into a run directory, for tasks that have pictures."""
 
     def validation(
         self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
@@ -103,16 +103,16 @@ DIVERGENCE = (
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A failing that has a name, and a sentence about it with what to try."""
+    """A named failure of training, and a sentence with what to try."""
 
     name: str
     sentence: str
 
 
 def diagnose(validations: Sequence[Validation], guessing: float) -> Diagnosis | None:
-    """The gravest failing of a run with these results, if any.
+    """The gravest failure of a run with these results, if any.
 
-    `guessing` is the held-out loss of a model that looks at nothing.
+    `guessing` is the held-out loss of a model that ignores its source.
     """
     newest, lowest = validations[-1], min(validations, key=lambda each: each.training)
     if newest.training > DIVERGENCE[0] * lowest.training + DIVERGENCE[1]:
@@ -133,9 +133,9 @@ def diagnose(validations: Sequence[Validation], guessing: float) -> Diagnosis | 
     if best >= guessing:
         return Diagnosis(
             "no better than guessing",
-            f"the held-out loss of {best:.2f} is no better than {guessing:.2f}, that of guessing "
-            "by what is usual; train longer (training.updates), raise "
-            "training.rate, or give more rows",
+            f"the held-out loss of {best:.2f} is no better than {guessing:.2f}, that of a "
+            "model that ignores its source; train longer (training.updates), raise training.rate, "
+            "or give more rows",
         )
     return None
 
@@ -191,7 +191,7 @@ class HeldOutOutputs(HeldOut[AnyPredictor]):
         self._most = len(self.rows) if most is None else most
 
     def samples(self) -> list[ValidationSample]:
-        """Rows spread over all of them, and the output for each."""
+        """Evenly spaced rows, with the output for each."""
         model, batch = self.model, self.rows.batch(even_indices(len(self.rows), self._most))
         sources = [row[:n] for row, n in zip(batch.source, batch.source_lengths, strict=True)]
         targets = [row[:n] for row, n in zip(batch.target, batch.target_lengths, strict=True)]

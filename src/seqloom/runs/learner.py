@@ -1,4 +1,4 @@
-"""What one worker holds of a run: model, optimiser, its share of the data, how far it has come."""
+"""What each worker trains with: network, optimizer, its share of the data, and progress."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -36,11 +36,11 @@ from seqloom.training import (
 
 __all__ = ["Learner", "example", "new_network"]
 
-SMOOTH = 0.95  # of the running mean of the loss, in the next
+SMOOTH = 0.95  # decay of the running mean of the loss
 
 
 class Learner:
-    """Makes updates, from the newest sound step on."""
+    """Makes updates, from the newest valid checkpoint on."""
 
     def __init__(
         self, config: Config, network: Network, corpus: Corpus, masking: Masking | None = None
@@ -79,10 +79,10 @@ class Learner:
         if config.data.lines == "stream":
             self.stream = Stream(corpus, network, config, device=self.device)
         self.progress = Progress(data=corpus.fingerprint)
-        self._began = time.monotonic()  # when a run from nothing on would have begun
+        self._began = time.monotonic()  # now, less the seconds of earlier sessions
 
     def resume(self, directory: RunDirectory) -> list[str]:
-        """Take up the newest step that verifies; what a reader should know about that."""
+        """Load the newest valid checkpoint; return notes for the user."""
         skipped: list[SkippedCheckpoint] = []
         step = directory.latest_checkpoint(skipped)
         notes = [f"step {each.step} was passed over: {each.why}" for each in skipped]
@@ -100,7 +100,7 @@ class Learner:
         return [*self.notes, *notes]
 
     def begin(self, tensors: Mapping[str, Tensor], *, place: str) -> None:
-        """Take these weights, and let a moving average begin with them."""
+        """Load these weights, and start the moving average from them."""
         load_weights(self.network, tensors, place=place)
         if self.moving is not None:
             self.moving.restore(tensors)

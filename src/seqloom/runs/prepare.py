@@ -67,9 +67,9 @@ def prepare_rows(
     draft: RunDraft[Survey] | None,
     check: ConfigCheck,
 ) -> PreparedData:
-    """Make or find a run's configuration and fields, and its rows in encoded form.
+    """Create or load a run's configuration, fields and encoded rows.
 
-    A new run follows its draft, where one was made before.
+    A new run uses `draft` if it is given.
     """
     found: Survey | None = None
     base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings | None = None
@@ -110,7 +110,7 @@ def prepare_rows(
 def _open_pretrained_parts(
     config: Config, fields: tuple[Field, Field]
 ) -> PretrainedEmbeddings | PretrainedFrontEnd | None:
-    """Token vectors or a front end from files, where the model begins with such."""
+    """Pretrained token vectors or a front end, if the configuration names any."""
     model = config.model
     if model.front.kind == "none" and not (model.source_vectors or model.target_vectors):
         return None
@@ -118,15 +118,15 @@ def _open_pretrained_parts(
 
 
 def identify_files(request: TrainingRequest) -> dict[str, Any]:
-    """What the data of a new run is, for the day on which it goes on."""
+    """Identify the data files of a new run, so that resuming can check them."""
     sides = {"train": request.data, "valid": request.valid}
     return {side: identify_data(data).as_dict() for side, data in sides.items() if data is not None}
 
 
 def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Field]:
-    """New fields of surveyed data; two views of one where they share a vocabulary.
+    """Learn the fields from surveyed data; with a shared vocabulary both are views of one.
 
-    Labels and tags are those of all rows, everything else is learnt from the sampled ones.
+    Labels and tags are collected from all rows; everything else is learnt from the sample.
     """
     sources, targets = _cells(0, config, data, found), _cells(1, config, data, found)
     if config.model.share_vocabulary:
@@ -137,8 +137,8 @@ def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Fiel
 
 
 def _cells(side: Literal[0, 1], config: Config, data: Data, found: Survey) -> Iterable[str]:
-    """What a column is learnt from; rows that cannot be used are passed by, since the survey has
-    told of them."""
+    """The cells that a column is learnt from; unusable rows are skipped, since the survey has
+    reported them."""
     column = (config.source, config.target)[side]
     if not needs_all_cells(column.kind) or len(found.sample) == found.facts.rows:
         rows = list(found.sample)
@@ -156,7 +156,7 @@ class _RowSplits:
     request: TrainingRequest
     columns: Columns
     seed: int
-    survey: Survey | None  # where one was made in this sitting
+    survey: Survey | None  # of a new run
     recasing: Recasing | None
 
     def mark(self, side: Literal["train", "valid"]) -> str:
@@ -173,8 +173,7 @@ class _RowSplits:
         *,
         mark: str,
     ) -> Corpus:
-        """One side in encoded form, with this fingerprint: what an earlier sitting left, or made
-        now."""
+        """The encoded corpus of one side: reused if its fingerprint is `mark`, otherwise built."""
         place, (data, columns) = directory.cache_directory / side, self._side(side)
         corpus = Corpus.reuse(place, mark, watch.on_message)
         if corpus is not None:
@@ -219,7 +218,7 @@ class _RowSplits:
 def _new_fields(
     config: Config, request: TrainingRequest, found: Survey, watch: TrainingObserver
 ) -> tuple[Config, tuple[Field, Field]]:
-    """New fields, or those of the run that is begun from; the configuration that goes with them."""
+    """The fields, new or those of the base run, and the configuration that fits them."""
     base = request.base
     if base is None:
         watch.on_message("learning the vocabulary")

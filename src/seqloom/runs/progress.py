@@ -1,4 +1,4 @@
-"""What a run remembers beside its tensors (progress.json), and what it tells whoever watches it."""
+"""The progress of a run (progress.json), and the events that training observers receive."""
 
 import dataclasses
 import math
@@ -32,7 +32,7 @@ Monitor = Literal["loss", "metric"]
 
 @dataclass(frozen=True)
 class Validation:
-    """Held-out results of the weights that would be used after this many updates."""
+    """Held-out results after `step` updates."""
 
     step: int
     loss: float  # per item of the target, without smoothing: nats, or a squared error
@@ -46,7 +46,7 @@ class Validation:
     gap: float = 0.0  # exposure: what the loss is more where the model reads its own outputs
 
     def value(self, monitor: Monitor) -> float:
-        """What is compared: larger is better."""
+        """The monitored value; larger is better."""
         return -self.loss if monitor == "loss" else self.metric
 
     def reaches(self, target: float, monitor: Monitor) -> bool:
@@ -98,6 +98,10 @@ class Progress:
     def last_update(self, training: TrainingConfig) -> int:
         """The number of the update at which the schedule ends."""
         return self.scheduled or training.updates
+
+    def is_out_of_time(self, training: TrainingConfig) -> bool:
+        """Whether the time budget is used up before a schedule could be fitted to it."""
+        return 0 < 60 * training.minutes <= self.seconds and not self.scheduled
 
     def best(self, monitor: Monitor) -> Validation | None:
         """The validation to use; among equals the one with the lower loss."""

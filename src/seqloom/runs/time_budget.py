@@ -16,7 +16,6 @@ from seqloom.training import learning_rate
 __all__ = [
     "budget_scale",
     "fit_schedule",
-    "is_out_of_time",
     "refit_schedule",
     "validation_interval",
 ]
@@ -79,11 +78,6 @@ def _costs(progress: Progress) -> tuple[float, float]:
     """The mean seconds of an update and of a validation; 0 before there was one."""
     update = (progress.seconds - progress.validating) / max(1, progress.step)
     return max(update, 1e-9), progress.validating / max(1, len(progress.validations))
-
-
-def is_out_of_time(training: TrainingConfig, progress: Progress) -> bool:
-    """Whether the budget is used up before a schedule could be fitted to it."""
-    return 0 < 60 * training.minutes <= progress.seconds and not progress.scheduled
 
 
 def budget_scale(training: TrainingConfig, progress: Progress) -> float:

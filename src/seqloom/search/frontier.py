@@ -24,7 +24,7 @@ __all__ = ["Choices", "Continuations", "FinishedSentences", "Frontier", "Notes",
 
 
 class Notes(NamedTuple):
-    """What explains a step, for each row that was read in it."""
+    """Attention and other traces of a step, for each row that was read in it."""
 
     attention: Float[Tensor, "R S"] | None = None
     tokens: Int[Tensor, "R A"] | None = None  # the likeliest that could have been written
@@ -32,7 +32,7 @@ class Notes(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """What each path may write next."""
+    """The scores of each path's possible next tokens."""
 
     logits: Float[Tensor, "R V"]  # −∞ where a token may not be written
     norms: Float[Tensor, "R"]  # their logarithmic sum before anything was ruled out
@@ -57,7 +57,7 @@ class Choices(NamedTuple):
 
 
 class Continuations(NamedTuple):
-    """How paths go on: each new one continues a path of its sentence by a token.
+    """The chosen continuations: each new path extends a path of its sentence by a token.
 
     A path that has finished stays as it is by a gain of 0, whatever the token.
     """
@@ -68,7 +68,7 @@ class Continuations(NamedTuple):
 
 
 class SearchStep(NamedTuple):
-    """One step of all paths, and the way back to the one before."""
+    """One step of all paths, linked to the step before."""
 
     tokens: Int[Tensor, "R"]
     scores: Float[Tensor, "R"]
@@ -82,7 +82,7 @@ class SearchStep(NamedTuple):
 
 
 class FinishedSentences(NamedTuple):
-    """Sentences that are done, with their paths best first, or paths put aside before."""
+    """Finished sentences with their paths, best first, or single paths that finished earlier."""
 
     sentences: Int[Tensor, "B"]
     steps: Int[Tensor, "B"]
@@ -95,7 +95,7 @@ class FinishedSentences(NamedTuple):
 
 @dataclass(frozen=True)
 class Frontier:
-    """Where a search stands; the decoder's state follows the paths when they are next read."""
+    """The state of a search; the decoder's state is reordered when the paths are next read."""
 
     state: Any  # the decoder's, as it was after the last step
     limits: Limits

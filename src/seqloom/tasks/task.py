@@ -83,8 +83,8 @@ class Task(ABC, Generic[AnyPredictor]):
         check_network(config)
 
     def draft(self, request: TrainingRequest, watch: TrainingObserver) -> RunDraft[Any]:
-        """Read the data and plan a new run, before anything of it is written; say what `check`
-        would tell to look at first."""
+        """Survey the data and plan a new run before anything is written; report the grave findings
+        of `seqloom check`."""
         draft = draft_rows(request, watch, check=self.check_config)
         first = preview(request.data, draft.config.data)
         evidence = Evidence(draft.config, draft.content, preview=first)
@@ -102,7 +102,7 @@ class Task(ABC, Generic[AnyPredictor]):
         *,
         draft: RunDraft[Any] | None = None,
     ) -> PreparedData:
-        """Make or find a run's configuration, fields and encoded data."""
+        """Create or load a run's configuration, fields and encoded data."""
         return prepare_rows(directory, request, watch, draft=draft, check=self.check_config)
 
     def check_data(self, request: TrainingRequest, wording: Wording) -> Iterator[str]:
@@ -124,19 +124,19 @@ class Task(ABC, Generic[AnyPredictor]):
         *,
         run: RunDirectory | None = None,
     ) -> AnyPredictor:
-        """The network in use; with the final weights of a run, as fast as it can be."""
+        """A predictor with this network; given its run, with the fastest engine for it."""
 
     def calibrate(self, network: Any, found: Validation) -> None:
-        """Let the confidences of a finished network fit its held-out results; nothing to do where
-        outputs are no classes."""
+        """Calibrate the confidences of a trained network by its held-out results; a no-op unless
+        outputs are classes."""
 
     @abstractmethod
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyPredictor]:
-        """What measures weights on the held-out rows, in this network."""
+        """What measures weights on the held-out rows, by loading them into this network."""
 
     @abstractmethod
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
-        """The held-out loss of a model that looks at no source."""
+        """The held-out loss of a model that ignores its source."""
 
     def data_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """A user's options for reading rows, completed."""
@@ -149,8 +149,8 @@ class Task(ABC, Generic[AnyPredictor]):
         options: Mapping[str, Any] | None,
         report: Report,
     ) -> Iterator[Row]:
-        """Rows to be judged, in the run's own columns; how bad rows were treated in training, and
-        weights, count only where options say so here."""
+        """Rows to evaluate, read with the run's columns; `skip_bad` and `weight` of training do not
+        carry over, so options must set them."""
         reading = {"weight": "", "skip_bad": False}
         own = merge(model.config.model_dump(mode="json"), {"data": reading})
         tables = merge(own, self.data_options(options or {}))
@@ -217,7 +217,7 @@ class Task(ABC, Generic[AnyPredictor]):
         return Predictions(self.kind, [each.text for each in outputs], references)
 
     def breakdowns(self, model: AnyPredictor, data: Predictions) -> tuple[Breakdown, ...]:
-        """What stands behind the scores of these outputs, where that says more."""
+        """Tables that break the scores down, such as scores per class; none for most tasks."""
         return ()
 
     def describe_loss(self, loss: float) -> str:
@@ -246,7 +246,7 @@ class Task(ABC, Generic[AnyPredictor]):
 
     @abstractmethod
     def report_rows(self, model: AnyPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
-        """Held-out rows with what the model says of each, and how good that is."""
+        """Held-out rows with the model's output and score for each."""
 
     def cells(self, model: AnyPredictor, held: Sequence[HeldOutRow]) -> list[Cell]:
         """The inputs of held-out rows that are short enough to be explained."""
@@ -260,7 +260,7 @@ class Task(ABC, Generic[AnyPredictor]):
     def explain(
         self, model: AnyPredictor, cell: Cell, output: Output | str | None = None
     ) -> ExplainedOutput:
-        """An input, which may be encoded already, with what the model says of it or with this."""
+        """An input, encoded or not, with the model's output for it or with the given one."""
 
     def example_command(self, config: Config, run: Path, data: str) -> str:
         """The command that uses a finished run."""
@@ -297,8 +297,7 @@ def explain_output(
 
 
 def task_of_options(request: TrainingRequest) -> Task[Any]:
-    """The task that is asked for; ConfigError where the options cannot be, before any data is
-    read."""
+    """The requested task; ConfigError for impossible options, before any data is read."""
     config = request.outline()
     task = task_of(config)
     task.check_columns(config)
@@ -306,7 +305,7 @@ def task_of_options(request: TrainingRequest) -> Task[Any]:
 
 
 def open_learner(directory: RunDirectory) -> Learner:
-    """The learner of a run, from its newest sound step on."""
+    """The learner of a run, at its newest valid checkpoint."""
     config = load_config(directory)
     source, target = load_fields(directory, config)
     network = new_network(config, source, target)

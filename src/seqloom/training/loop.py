@@ -42,7 +42,9 @@ class Portion(NamedTuple):
     examples: list[Example]
     tokens: int
     describe: Callable[[], str]  # names its rows, when something goes wrong
-    backward: Callable[[Example, LossOptions], Sums] | None = None  # where a stream goes on
+    backward: Callable[[Example, LossOptions], Sums] | None = (
+        None  # of a stream, whose state is carried on
+    )
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Update:
     stop: bool = False  # whether a rank was asked to stop
 
     def figures(self) -> dict[str, Any]:
-        """What is worth recording."""
+        """The values to log."""
         return {name: value for name, value in asdict(self).items() if name != "stop"}
 
 
@@ -75,7 +77,7 @@ def fit(
 
     Randomness is set anew at each update from (seed, step, rank), so stopping between two of them
     and starting again changes nothing. When the first rank's caller stops asking, all ranks end;
-    when it changes the optimiser's scale between two updates, all follow.
+    when it changes the optimizer's scale between two updates, all follow.
     """
     stopped = False
     try:
@@ -103,7 +105,7 @@ def fit(
 
 
 def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> ReducedLoss:
-    """Fill in every parameter's gradient, all ranks' together; the loss without penalties."""
+    """Compute the gradients, summed over all ranks; return the loss without penalties."""
     config, tokens = optimizer.config, float(work.tokens)
     optimizer.zero()
     model = optimizer.model.train()
