@@ -1,4 +1,4 @@
-"""What to choose when nothing is chosen: a pure function from a few facts about the data.
+"""Automatic choices: a pure function from a few facts about the data to a configuration.
 
 `plan` lays the user's own options over these choices, so each can be set apart from the others.
 What a kind of column chooses stands with its options.
@@ -37,7 +37,7 @@ UNKNOWN = ColumnStatistics(1.0, 1.0, 0.0, 1, 1, 1)  # a column that is not yet r
 
 
 def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") -> Config:
-    """The whole configuration: automatic choices, and the user's own laid over them."""
+    """The whole configuration: automatic choices, overridden by the user's options."""
     overrides = _complete(overrides, preset)
     situation = _situation(overrides, facts, preset)
     own = _own_columns(overrides)
@@ -54,7 +54,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
 
 
 def outline(overrides: Mapping[str, Any], *, preset: str = "auto", stream: bool = False) -> Config:
-    """What options tell before any data is read: the columns, how rows are read, and the seed.
+    """The configuration known before any data is read: columns, reading of rows, and seed.
 
     It says nothing of the model, and of training and search holds the user's options alone.
     """
@@ -74,7 +74,7 @@ def check_columns(config: Config) -> None:
 
 
 def items_per_row(facts: Facts, config: Config) -> float:
-    """Roughly how many items a row has: of its target, or of its source if that is no text."""
+    """The approximate items of a row: of its target, or of its source if the target is no text."""
     if config.target.is_text:
         return config.target.items_per_row(facts.target)
     return config.source.items_per_row(facts.source)

@@ -1,5 +1,4 @@
-"""Which rows make up which batch: by a budget of positions, mates of like length, or any mates
-where lengths say nothing of the work.
+"""Batches of rows within a budget of positions, grouped by length where length decides the cost.
 
 The global batch is a function of (seed, step) alone, so a resumed run sees what an uninterrupted
 one would have seen, and a rank finds its share without asking others (RELIABILITY, randomness).
@@ -29,7 +28,7 @@ class Lengths(NamedTuple):
 
     @property
     def longer(self) -> NDArray[np.int32]:
-        """The longer side of each row, which is what a budget has to hold."""
+        """The longer side of each row, which counts against the budget."""
         return np.maximum(self.source, self.target)
 
 
@@ -76,7 +75,7 @@ class Batches:
         return padding_share(self._of_epoch(epoch), self._lengths)
 
     def _of_epoch(self, epoch: int) -> list[Indices]:
-        """The batches of a pass; only the latest asked for is kept."""
+        """The batches of a pass; only the latest pass is cached."""
         if epoch != self._epoch:
             generator = np.random.default_rng(key(self._seed, "epoch", epoch))
             batches = _cut_batches(self._order(generator), self._lengths, *self._limits)

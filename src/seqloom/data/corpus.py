@@ -198,7 +198,7 @@ class Corpus:
 
     @classmethod
     def open(cls, directory: Path) -> "Corpus":
-        """What `build` left in `directory`, after a look at whether it is whole."""
+        """Open the corpus in `directory`, after checking the sizes of its files."""
         contents = _contents(directory)
         verifiers = {
             name: ChunkVerifier(directory / name, checksums)
@@ -225,8 +225,8 @@ class Corpus:
     def reuse(
         cls, directory: Path, fingerprint: str, tell: Callable[[str], None] = lambda damage: None
     ) -> "Corpus | None":
-        """The corpus in `directory` if every byte is as written and it was made of just this;
-        otherwise None. `tell` hears of damage."""
+        """The corpus in `directory` if its checksums and its fingerprint match; otherwise None.
+        Damage is reported to `tell`."""
         if not directory.exists():
             return None
         try:
@@ -254,7 +254,7 @@ class Corpus:
 
     @property
     def sources(self) -> NDArray[Any]:
-        """The items of all sources, one after another, on disk as long as nothing asks for them."""
+        """The concatenated items of all sources, memory-mapped."""
         return self._whole("source")
 
     @property
@@ -267,7 +267,7 @@ class Corpus:
         return self._values[side]
 
     def flat(self, side: str, *, closing: int = 0) -> tuple[NDArray[Any], Indices]:
-        """The items of one side, row after row, and the row of each; less those that close it."""
+        """The items of one side without closing items, row after row, and the row of each."""
         starts, ends = np.asarray(self._spans[side], np.int64).T
         lengths = ends - starts - closing
         rows = np.repeat(np.arange(len(lengths)), lengths)

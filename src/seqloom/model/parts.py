@@ -183,7 +183,7 @@ class EncoderModule(nn.Module):
 
     @property
     def gives_code(self) -> bool:
-        """Whether it sums up the source in a code."""
+        """Whether it summarizes the source in one vector, the code."""
         return self.sizes.code is not None
 
     @property
@@ -291,11 +291,11 @@ class DecoderModule(nn.Module):
         raise NotImplementedError
 
     def read(self, inputs: Int[Tensor, "R T"], state: Any) -> tuple[Features, Any]:
-        """Take in T more tokens for each row. One read of T equals T reads of one."""
+        """Read T more tokens for each row; reading T at once equals T reads of one."""
         raise NotImplementedError
 
     def read_vectors(self, vectors: Float[Tensor, "R T E"], state: Any) -> tuple[Features, Any]:
-        """Take in T more vectors, which need not be those of tokens."""
+        """Read T more vectors, which need not be token embeddings."""
         raise NotImplementedError
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
@@ -325,7 +325,7 @@ class Head(nn.Module):
     """What `losses` measures."""
 
     output_name: ClassVar[str] = "output"
-    """What it gives, in a word or two."""
+    """Its output, in a word or two."""
 
     forecasts: ClassVar[bool] = False
     """Whether it gives the next steps of a series."""
@@ -337,12 +337,12 @@ class Head(nn.Module):
     """Whether a step reads the output of the step before, so that training forces true values."""
 
     temperature: float = 1.0
-    """What its scores were divided by after training."""
+    """The calibration temperature of its scores."""
 
     __call__: Callable[..., Tensor]
 
     def divide_scores(self, temperature: float) -> None:
-        """Divide the scores of classes by this, so that confidences fit; others stay."""
+        """Divide class scores by this temperature (calibration); a no-op for other heads."""
 
     @classmethod
     def build(cls, options: Any, context: HeadContext) -> "Head":

@@ -43,7 +43,7 @@ def next_steps(
 ) -> NextSteps:
     """The next `count` steps of rows that have read so much; `lengths` of them are real."""
     if is_traced():
-        return _traced_steps(positions, count, prefix=lengths is not None)
+        return _steps_for_tracing(positions, count, prefix=lengths is not None)
     read = positions.tolist()
     first, end = min(read), max(read) + count
     even = first + count == end
@@ -55,7 +55,7 @@ def next_steps(
     return NextSteps(at, first if even else None, end, seen, last)
 
 
-def _traced_steps(positions: Int[Tensor, "R"], count: int, *, prefix: bool) -> NextSteps:
+def _steps_for_tracing(positions: Int[Tensor, "R"], count: int, *, prefix: bool) -> NextSteps:
     """The first steps of all, or one step more of rows that have read equally much."""
     at = positions[:, None] + torch.arange(count, device=positions.device)
     return NextSteps(at, 0 if prefix else None, sys.maxsize, None)

@@ -1,4 +1,4 @@
-"""A finished model in use: raw input, fields, encoder, search, Output."""
+"""`TextPredictor`: from raw input through fields, encoder and search to an `Output`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ WINDOW = 128  # tokens of a text that a Transformer sees at once, where training
 
 @dataclass(frozen=True)
 class TextPredictor(Predictor):
-    """What `seqloom.load` gives for a target of text: a search drives the decoder."""
+    """The predictor for targets of text, in which a search drives the decoder."""
 
     source: Field
     target: TextField
@@ -83,22 +83,22 @@ class TextPredictor(Predictor):
 
     @property
     def encoder(self) -> Encoder:
-        """What reads inputs: the engine's where there is one."""
+        """The encoder: the engine's if there is one."""
         return self.network.encoder if self.engine is None else self.engine.encoder
 
     @property
     def decoder(self) -> Decoder[Any]:
-        """What writes outputs: the engine's where there is one."""
+        """The decoder: the engine's if there is one."""
         return self.network.decoder if self.engine is None else self.engine.decoder
 
     @property
     def is_language_model(self) -> bool:
-        """Whether there is no source: a language model, whose inputs are beginnings."""
+        """Whether the model is a language model, whose inputs are the beginnings of outputs."""
         return self.source.is_absent
 
     @property
     def is_stream(self) -> bool:
-        """Whether it has learnt from a stream, where no text ends."""
+        """Whether it was trained on a stream of text without ends."""
         return self.config.data.lines == "stream"
 
     def stream_cells(
@@ -223,7 +223,7 @@ class TextPredictor(Predictor):
         return results
 
     def decoding_request(self, request: PredictionRequest) -> DecodingRequest:
-        """What the caller asks for, in the model's tokens; ConfigError where it cannot be.
+        """The request in the model's tokens; ConfigError where it cannot be met.
 
         A language model draws, unless told otherwise: its likeliest text says little.
         """
@@ -298,7 +298,7 @@ class TextPredictor(Predictor):
     def build_output(
         self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
     ) -> Output:
-        """The best output for an input, with whatever was asked for beside it."""
+        """The best output for an input, with the requested extras."""
         read = self._read_tokens(source)
         if len(read.names) != found.source_positions:
             read = read.thin(found.source_positions)
@@ -385,7 +385,7 @@ class TextPredictor(Predictor):
         return replace(self, network=network, engine=engine)
 
     def warm_up(self) -> None:
-        """Read an input, and make two steps of an output."""
+        """Encode a dummy input and decode two steps, so that the first request is not slow."""
         first = dummy_input(self.source)
         running: ContinuousBatch[int] = ContinuousBatch(self)
         running.add([PendingInput(0, first, 0, self.decoding_request(PredictionRequest()))])

@@ -1,4 +1,4 @@
-"""What `check` finds in data: one function for each check, and a verdict."""
+"""The checks of `seqloom check`, one function each, and its verdict."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the checks look at."""
+    """The input of every check: configuration, survey and preview."""
 
     config: Config
     survey: Survey
@@ -71,7 +71,7 @@ DataCheck = Callable[[Evidence], Iterable[Finding]]
 
 
 def reading_notes(evidence: Evidence) -> Iterator[Finding]:
-    """What should be known of how the file is read."""
+    """Notes of the file's reader."""
     if evidence.preview is not None and evidence.preview.note:
         yield Finding(evidence.preview.note)
 
@@ -152,7 +152,7 @@ def _lists_features(column: Sequence[str], separator: str) -> bool:
 
 
 def few_rows(rows: int, updates: int) -> Iterator[Finding]:
-    """Too few rows to learn anything that carries over."""
+    """Too few rows to generalize from."""
     if rows >= SCANT:
         return
     if rows < FEW:
@@ -174,7 +174,7 @@ def enough_rows(evidence: Evidence) -> Iterator[Finding]:
 
 
 def row_repetitions(evidence: Evidence) -> Iterator[Finding]:
-    """Many rows that say the same again."""
+    """Many duplicate rows."""
     survey = evidence.survey
     rows, again = survey.facts.rows, survey.duplicate_rows
     if rows and again >= REPEATED * rows and evidence.config.data.lines != "stream":
@@ -185,7 +185,7 @@ def row_repetitions(evidence: Evidence) -> Iterator[Finding]:
 
 
 def overlap_with_held_out(evidence: Evidence) -> Iterator[Finding]:
-    """Held-out rows, or their sources, that are learnt from too."""
+    """Held-out rows, or their sources, that are also in the training data."""
     if evidence.held_out is None or evidence.config.data.lines == "stream":
         return
     shared, rows = overlap(evidence.survey, evidence.held_out), evidence.held_out.facts.rows
@@ -228,7 +228,7 @@ def verdict(
 
 
 def count_of(number: int, word: str) -> str:
-    """So many of something, such as `1 row` and `2 rows`."""
+    """A count with its noun, such as `1 row` and `2 rows`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 

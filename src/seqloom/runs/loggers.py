@@ -180,7 +180,7 @@ LOGGERS: Mapping[str, type[RunLogger]] = {
 
 def check_loggers(training: TrainingConfig) -> None:
     """ConfigError where a logger that is asked for is not installed."""
-    for name, kind in _chosen(training):
+    for name, kind in _active_loggers(training):
         if any(_is_missing(package) for package in kind.packages):
             raise ConfigError(
                 f"training.{name} = true: {kind.title} is not installed",
@@ -190,17 +190,17 @@ def check_loggers(training: TrainingConfig) -> None:
 
 @contextmanager
 def open_loggers(training: TrainingConfig, run: LoggedRun) -> Iterator[list[RunLogger]]:
-    """The loggers that are asked for, for one sitting of a run."""
+    """The loggers that are asked for, for one session of a run."""
     finished = False
     with ExitStack() as stack:
-        opened = [kind(run) for _, kind in _chosen(training)]
+        opened = [kind(run) for _, kind in _active_loggers(training)]
         for logger in opened:
             stack.callback(lambda each: each.close(finished=finished), logger)
         yield opened
         finished = True
 
 
-def _chosen(training: TrainingConfig) -> Iterator[tuple[str, type[RunLogger]]]:
+def _active_loggers(training: TrainingConfig) -> Iterator[tuple[str, type[RunLogger]]]:
     return ((name, kind) for name, kind in LOGGERS.items() if getattr(training, name))
 
 

@@ -1,4 +1,4 @@
-"""What a user asks of training, checked and planned before anything of a run is written."""
+"""A request for training, checked and planned before anything of a run is written."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ __all__ = ["ConfigCheck", "RunDraft", "TrainingRequest", "check_network", "draft
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """What a user asks for: data, held-out data, a preset, and options of their own."""
+    """The arguments of a training run: data, held-out data, a preset and the user's options."""
 
     data: Data
     valid: Data | None = None
@@ -40,13 +40,13 @@ class TrainingRequest:
     base: PretrainedRun | None = None  # the run that a new one begins from
 
     def __post_init__(self) -> None:
-        """Files of words with their tags have tags as their target, unless it is said otherwise."""
+        """Default the target of files of tagged words to tags."""
         check_columns_bare(self.options)
         if is_tagged(self.data):
             object.__setattr__(self, "options", merge({"target": {"kind": "tags"}}, self.options))
 
     def with_base(self, base: PretrainedRun) -> "TrainingRequest":
-        """The same for a run that begins from another: its fields and its model are settled."""
+        """The request for a run that starts from `base`, whose fields and model it keeps."""
         check_names(self.options, place="options")
         if self.preset != "auto":
             raise ConfigError(
@@ -57,7 +57,8 @@ class TrainingRequest:
         return replace(self, options=base.options(self.options), base=base)
 
     def outline(self) -> Config:
-        """What the options tell before any data is read; ConfigError where they cannot be."""
+        """The configuration as far as the options decide it before data is read; ConfigError for
+        impossible options."""
         check_names(self.options, place="options")
         config = outline(self._options(), preset=self.preset, stream=is_stream(self.data))
         if config.training.extend_vocabulary and self.base is None:
@@ -69,11 +70,11 @@ class TrainingRequest:
         return config
 
     def plan(self, facts: Facts) -> Config:
-        """The whole configuration for such data; vectors from a file settle their own size."""
+        """The whole configuration for such data; pretrained vectors decide their own size."""
         return plan(self._options(), facts, preset=self.preset)
 
     def survey(self) -> Survey:
-        """One look at the data, with the options checked before."""
+        """Check the options, then survey the data."""
         config = self.outline()
         return survey(self.data, config.data, seed=config.seed)
 
@@ -92,7 +93,7 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True)
 class RunDraft(Generic[Content]):
-    """A new run before anything of it is written: its configuration, and the data it follows."""
+    """A planned run before anything of it is written: its configuration and its data."""
 
     config: Config
     content: Content
@@ -110,7 +111,7 @@ def draft_rows(
 
 
 def check_network(config: Config) -> None:
-    """ConfigError where no network can be built, learn, or be computed as configured."""
+    """ConfigError where the configured network cannot be built or trained."""
     model, training = config.model, config.training
     if model.ctc or model.decoder.is_ctc:
         check_ctc_config(config)

@@ -1,4 +1,4 @@
-"""Where a search stands: the paths so far, and the sentences that have left (S7).
+"""The state of a search: its paths so far, and the finished sentences (S7).
 
 Letters as everywhere: B sentences still searched, K paths for each, R = B·K rows, T steps so far.
 Histories are not copied from step to step: each step remembers which path it continued, and a

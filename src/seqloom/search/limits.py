@@ -1,4 +1,4 @@
-"""What an output may be: its length, its symbols, required phrases, further rules (S7.5).
+"""Constraints on outputs: length, symbols, required phrases, further rules (S7.5).
 
 Letters as everywhere: B sentences, K paths for each, R = B·K rows, T steps so far, V vocabulary.
 """

@@ -48,7 +48,7 @@ DISPLACED = ".seqloom-displaced-"
 
 
 class RunDirectory:
-    """A run's files: saved whole or not at all, and checked before they are believed."""
+    """The files of a run: written atomically, and verified before they are used."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,21 +56,21 @@ class RunDirectory:
 
     @property
     def exists(self) -> bool:
-        """Whether a complete run is here."""
+        """Whether the directory holds a complete run."""
         return os.path.lexists(self.path / "config.toml")
 
     @property
     def fields_directory(self) -> Path:
-        """Where the learnt fields lie, in `source` and `target`."""
+        """The directory of the learnt fields, `source` and `target`."""
         return self._own_directory("fields")
 
     @property
     def cache_directory(self) -> Path:
-        """Where encoded data lies; it may be removed at any time."""
+        """The directory of the encoded data, which may be removed at any time."""
         return self._own_directory("cache")
 
     def create(self, config_text: str) -> None:
-        """Make it a run: the fields written so far reach the disk, then config.toml appears."""
+        """Complete a new run: sync its fields to disk, then write config.toml."""
         self._require_own()
         beside = self.path / f"{UNFINISHED}{os.getpid()}-config"
         with durable.run_errors(self.path):
@@ -108,7 +108,7 @@ class RunDirectory:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the one writer until the block or the process ends; RunError at once if another is."""
+        """Hold the writer's lock until the block or the process ends; RunError if it is taken."""
         self._require_own()
         path = self.path / "lock"
         with ExitStack() as cleanup:
@@ -157,11 +157,11 @@ class RunDirectory:
     def save_optimized(
         self, step: int, files: Mapping[str, Tensors], *, facts: dict[str, Any]
     ) -> Path:
-        """Save the form that a step is used in, in place of any before: all of it, or nothing."""
+        """Save the optimized form of a step atomically, replacing an earlier one."""
         return self._save(self.path / OPTIMIZED, step, files, facts)
 
     def optimized(self) -> Checkpoint | None:
-        """The form that a step is used in, if there is one; its progress holds the facts."""
+        """The optimized form of a step, if there is one; its progress holds the facts."""
         path = self._own_directory(OPTIMIZED)
         if not os.path.lexists(path):
             return None
@@ -192,7 +192,7 @@ class RunDirectory:
         return path
 
     def checkpoints(self) -> list[Checkpoint]:
-        """All step directories, oldest first, sound or not."""
+        """All step directories, oldest first, valid or not."""
         with durable.run_errors(self.path):
             found = [Checkpoint.at(path) for path in self.path.iterdir()]
         return sorted((step for step in found if step), key=lambda step: step.number)
@@ -200,12 +200,12 @@ class RunDirectory:
     def latest_checkpoint(
         self, skipped: list[SkippedCheckpoint] | None = None
     ) -> Checkpoint | None:
-        """The newest step that verifies; those passed over go into `skipped` with the reason."""
+        """The newest valid checkpoint; invalid ones are appended to `skipped` with the reason."""
         return next(self._intact_checkpoints(skipped), None)
 
     def require_usable_steps(self) -> None:
-        """RunError where steps are here and none of them can be gone on from, so that they would be
-        lost if a run began anew in their place."""
+        """RunError where there are checkpoints and none is valid, since a new run would overwrite
+        them."""
         skipped: list[SkippedCheckpoint] = []
         if not self.path.is_dir() or not self.checkpoints():
             return
@@ -229,7 +229,7 @@ class RunDirectory:
         )
 
     def clear(self) -> int:
-        """Remove all that belongs to a run, config.toml first; how many steps that were.
+        """Remove all that belongs to a run, config.toml first; return the number of its steps.
 
         The lock is held. Pictures and other results that lie here stay.
         """
@@ -243,7 +243,7 @@ class RunDirectory:
         return len(steps)
 
     def prune(self, keep: Collection[int]) -> None:
-        """Remove the other steps, but never the two newest that verify."""
+        """Remove all other steps except the two newest valid ones."""
         sound = self._intact_checkpoints()
         kept = {*keep, *(step.number for step in islice(sound, LEAST_VERIFIED))}
         with durable.run_errors(self.path):
@@ -260,25 +260,25 @@ class RunDirectory:
         append_event(self.path / "events.jsonl", event)
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """What happened, in order; a line that was cut off is passed over."""
+        """The recorded events, in order; a truncated last line is skipped."""
         return read_events(self.path / "events.jsonl")
 
     def truncate_events(self, after_step: int) -> None:
-        """Forget the events of later steps."""
+        """Remove the events of later steps."""
         path = self.path / "events.jsonl"
         if os.path.lexists(path):
             beside = self.path / f"{UNFINISHED}{os.getpid()}-events"
             truncate_events(path, beside, after_step=after_step)
 
     def leave_request(self, action: str) -> None:
-        """Ask whoever trains the run to do something before its next update."""
+        """Leave a request for the training process, which it reads before its next update."""
         beside = self.path / f"{REQUEST}-{os.getpid()}"
         with durable.run_errors(self.path):
             durable.write_file(beside, action.encode())
             durable.rename(beside, self.path / REQUEST)
 
     def take_request(self) -> str:
-        """What the one who trains the run is asked to do, once; empty where it is nothing."""
+        """Read and remove the request to the training process; empty if there is none."""
         path = self.path / REQUEST
         if not os.path.lexists(path):
             return ""
@@ -308,7 +308,7 @@ class RunDirectory:
         return path
 
     def _require_own(self) -> None:
-        """Do not move into a directory that holds something else."""
+        """RunError where the directory holds something other than a run."""
         if self.exists or not os.path.lexists(self.path):
             return
         with durable.run_errors(self.path):
@@ -337,7 +337,7 @@ class RunDirectory:
         os.write(handle, b" " * LOCKED_BYTES + str(os.getpid()).encode())
 
     def _tidy(self) -> None:
-        """Remove what a dead writer left; a step that was to be replaced and was not comes back."""
+        """Clean up after a killed writer, and restore a step whose replacement did not finish."""
         for entry in sorted(self.path.iterdir()):
             place = self.path / entry.name.removeprefix(DISPLACED)
             known = Checkpoint.at(place) or place.name == OPTIMIZED

@@ -84,7 +84,7 @@ class HeldOutText(HeldOutOutputs[TextPredictor]):
         return rows if unknown else []
 
     def _copying_helps(self) -> bool:
-        """Whether the texts are better where unknown words are copied from the source."""
+        """Whether copying unknown words from the source improves the texts."""
         if not self._texts:
             return False
         sources, references = zip(*self._texts, strict=True)
@@ -120,7 +120,7 @@ class TextTask(Task[TextPredictor]):
     data_checks = TEXT_CHECKS
 
     def verb_of(self, config: Config) -> str:
-        """What is done with a source of this kind."""
+        """What the model does, by the kind of its source."""
         return VERBS.get(config.source.kind, "Write")
 
     def predictor(
