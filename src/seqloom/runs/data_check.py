@@ -18,7 +18,6 @@ from seqloom.data import (
     describe_data,
     even_indices,
     overlap,
-    preview,
     read_rows,
     usable_rows,
 )
@@ -27,7 +26,14 @@ from seqloom.fields import Field, as_text_field
 from seqloom.model import Source, build
 from seqloom.randomness import key
 from seqloom.remedies import Remedy, Setting, Wording
-from seqloom.runs.findings import DataCheck, Evidence, count_of, describe_time, them_or_it, verdict
+from seqloom.runs.findings import (
+    DataCheck,
+    count_of,
+    describe_time,
+    run_checks,
+    them_or_it,
+    verdict,
+)
 from seqloom.runs.prepare import learn_fields
 from seqloom.runs.processes.workers import worker_count
 from seqloom.runs.request import ConfigCheck, TrainingRequest
@@ -131,8 +137,7 @@ def check_rows(
         yield from filter(None, [unfit.unseen_line()])
         lost += unfit.defect_count
     lost = 0 if config.data.skip_bad else lost
-    evidence = Evidence(config, found, other, preview(request.data, config.data))
-    findings = [each for check_data in data_checks for each in check_data(evidence)]
+    findings = run_checks(data_checks, request.data, config, found, other)
     yield from ("", *verdict(findings, unusable=lost, wording=wording))
     if lost:
         raise DataError(

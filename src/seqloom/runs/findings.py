@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from seqloom.config import Config
-from seqloom.data import Preview, Survey, overlap
+from seqloom.data import Data, Preview, Survey, overlap, preview
 from seqloom.remedies import PYTHON, Phrase, Remedy, Setting, Wording
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "count_of",
     "describe_time",
     "few_rows",
+    "run_checks",
     "them_or_it",
     "verdict",
 ]
@@ -208,6 +209,14 @@ COMMON_CHECKS: tuple[DataCheck, ...] = (
     overlap_with_held_out,
 )
 """Those that fit any table of rows."""
+
+
+def run_checks(
+    checks: Sequence[DataCheck], data: Data, config: Config, found: Survey, other: Survey | None
+) -> list[Finding]:
+    """The findings of all checks in surveyed data and, if there is any, held-out data."""
+    evidence = Evidence(config, found, other, preview(data, config.data))
+    return [finding for check in checks for finding in check(evidence)]
 
 
 def verdict(

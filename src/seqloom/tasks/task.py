@@ -14,7 +14,6 @@ from seqloom.data import (
     Masking,
     Report,
     Row,
-    preview,
     read_rows,
     usable_rows,
 )
@@ -29,7 +28,7 @@ from seqloom.registry import Family
 from seqloom.remedies import NEUTRAL, Setting, Wording
 from seqloom.runs.contents import load_config, load_fields
 from seqloom.runs.data_check import check_rows
-from seqloom.runs.findings import COMMON_CHECKS, DataCheck, Evidence
+from seqloom.runs.findings import COMMON_CHECKS, DataCheck, run_checks
 from seqloom.runs.held_out import AnyPredictor, HeldOut
 from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.prepare import PreparedData, prepare_rows
@@ -86,12 +85,10 @@ class Task(ABC, Generic[AnyPredictor]):
         """Survey the data and plan a new run before anything is written; report the grave findings
         of `seqloom check`."""
         draft = draft_rows(request, watch, check=self.check_config)
-        first = preview(request.data, draft.config.data)
-        evidence = Evidence(draft.config, draft.content, preview=first)
-        for each in (*COMMON_CHECKS, *self.data_checks):
-            for finding in each(evidence):
-                if finding.grave:
-                    watch.on_message(f"look at this: {NEUTRAL.remedy(finding.sentence)}")
+        checks = (*COMMON_CHECKS, *self.data_checks)
+        for finding in run_checks(checks, request.data, draft.config, draft.content, None):
+            if finding.grave:
+                watch.on_message(f"look at this: {NEUTRAL.remedy(finding.sentence)}")
         return draft
 
     def prepare(
