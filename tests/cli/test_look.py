@@ -116,7 +116,7 @@ def test_a_report_is_one_page(command: Command, lstm: Path, tmp_path: Path) -> N
     ):  # fmt: skip
         assert f"<h2>{heading}</h2>" in page
     assert "95 % interval" in page
-    assert page.count("<figure>") == 5
+    assert page.count("<figure ") == 5
     addresses = set(re.findall(r"""(?:href|src)=["']([^"']+)""", page))
     assert {each for each in addresses if not each.startswith(("#", "data:image/png"))} == set()
     (tmp_path / "test.tsv").write_text("aei\tiea\n")

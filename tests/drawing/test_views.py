@@ -53,7 +53,7 @@ def test_a_value_from_outside_is_written_in_every_kind(kind: type[Dots], tmp_pat
     page = (tmp_path / "dots.html").read_text()
     assert "<title>&lt;dots&gt;</title>" in page
     assert ">two</text>" in page
-    assert "<pre>one &amp; two</pre>" in page
+    assert ">one &amp; two</pre>" in page
     assert text_of(dots, 5) == "one &"
 
 

@@ -155,7 +155,7 @@ class SearchConfig(Section):
         2.0, description="longest output as a multiple of the source, ..."
     )
     max_extra: Count = Field(20, description="... plus this many tokens")
-    copy_unknown: bool | Literal["auto"] = Field(
+    copy_unknown: Literal["auto", True, False] = Field(
         "auto",
         description="let <unk> be written, and put the source word that had the most attention in "
         "its place (words and symbols on both sides); auto does so where that is better on "

@@ -28,7 +28,7 @@ td img { max-width: 16rem; max-height: 8rem; image-rendering: pixelated; }
 figure { margin: 1rem 0; overflow-x: auto; }
 figure svg { max-width: max(100%, 36rem); height: auto; }
 @media (prefers-color-scheme: dark) { figure.drawn svg { filter: invert(.9) hue-rotate(180deg); } }
-.headline { font-size: 1.25rem; margin: 0 0 1rem; } .headline b { color: var(--accent); }
+.headline { font-size: 1.25rem; margin: 0 0 1rem; } .headline strong { color: var(--accent); }
 figcaption, .faint { color: var(--faint); font-size: .9rem; }
 pre { background: var(--paper); padding: .8rem; overflow-x: auto; line-height: 1.3; }
 code { background: var(--paper); } pre code { background: none; }

@@ -107,7 +107,9 @@ class RunReport:
         if not self.scores:
             return []
         words = html.escape(str(self.scores[0]))
-        return [f'<p class="headline"><b>{words}</b> on {self.row_count:,} held-out rows</p>']
+        return [
+            f'<p class="headline"><strong>{words}</strong> on {self.row_count:,} held-out rows</p>'
+        ]
 
     def _curves(self) -> Drawing:
         return Drawing((), lambda figure, _: fill_curves(figure, self.curves, self.best))

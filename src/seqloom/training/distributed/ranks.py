@@ -145,10 +145,10 @@ class Ranks:
         """
         small = not values.is_cuda and (self.world - 1) * values.nbytes <= SENT_AT_ONCE
         if self.world > 1 and small:
-            given = values.new_empty(self.world * len(values))
-            exchange = partial(distributed.all_to_all_single, input=values.repeat(self.world))
-            self._communicate(given, exchange)
-            torch.sum(given.view(self.world, -1), dim=0, out=values)
+            mine = values.flatten().repeat(self.world)
+            given = torch.empty_like(mine)
+            self._communicate(given, partial(distributed.all_to_all_single, input=mine))
+            values.copy_(given.view(self.world, *values.shape).sum(0))
         elif self.world > 1:
             self._communicate(values, distributed.all_reduce)
         return values
