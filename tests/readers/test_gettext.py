@@ -121,6 +121,10 @@ def test_what_babel_writes_is_read(
         ("msgid Open\nmsgstr Otwórz\n", ':9: is no line of a PO file, such as msgid "text"; mend'),
         ('msgid "Op"en"\nmsgstr "x"\n', ":9: is no line of a PO file"),
         ('msgid "a"\n\nmsgid "b"\nmsgstr "c"\n', ":9: missing msgstr for msgid 'a'; mend it"),
+        (
+            'msgid "a\\n"\n"b"\n\nmsgid "c"\nmsgstr "d"\n',
+            ":9: missing msgstr for msgid 'a\\nb'; mend",
+        ),
         ('msgid "a"\nmsgstr "b"\nmsgid_plurl "c"\n', ":11: is no line of a PO file"),
         ('msgid "a"\nmsgid_plural "b"\nmsgstr[4] "c"\n', ":9: msg has more translations than"),
         ('msgid "a"\nmsgstr "b \0"\n', ":10: byte 11 of the line is NUL"),

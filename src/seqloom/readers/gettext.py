@@ -145,7 +145,7 @@ def _parse_catalog(path: Path, lines: Sequence[str]) -> "Catalog":
     try:
         return read_po(_relevant_lines(path, lines), abort_invalid=True)
     except PoFileError as error:
-        cause = str(error).rpartition(" on ")[0]
+        cause = str(error).rpartition(" on ")[0].replace("\n", r"\n")  # of the texts it quotes
         raise DataError(f"{path}:{error.lineno + 1}: {cause}", remedy=CURE) from None
     except (ValueError, LookupError) as error:
         raise DataError(
