@@ -324,7 +324,7 @@ HEADLINES = {  # a result, the words for it, and the score that is told
     "transformer": ("Multi30k, German to English, 29,000 sentences", "BLEU"),
     "task-sst2": ("SST-2, what a film review thinks; 5 models", "accuracy"),
     "task-ewt": ("English EWT, the part of speech of every word", "accuracy"),
-    "pronounce-fre": ("French words and how they sound; 5 models", "WER"),
+    "pronounce-fre": ("French words and how they sound; 5 models", "words wrong"),
     "ptb": ("Penn Treebank, the next word", "perplexity"),
     "shakespeare": ("tinyshakespeare, the next character", "perplexity"),
     "strings-heard": ("3 to 7 spoken digits, written down", "WER"),

@@ -77,7 +77,7 @@ def error_rate(missed: Sequence[bool]) -> dict[str, Any]:
     drawn = sorted(sum(chance.choices(missed, k=len(missed))) for _ in range(RESAMPLES))
     low, high = drawn[round(0.025 * RESAMPLES)], drawn[round(0.975 * RESAMPLES) - 1]
     counts = {"value": sum(missed), "low": low, "high": high}
-    return {"name": "WER", **{name: 100 * n / len(missed) for name, n in counts.items()}}
+    return {"name": "words wrong", **{name: 100 * n / len(missed) for name, n in counts.items()}}
 
 
 def measure(name: str) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Use(NamedTuple):
 def pronounced(name: str, title: str, most: float, minutes: float | None = None) -> Use:
     """A word error rate of bench/pronounce.py."""
     title = f"{title}: spelling → sounds"
-    return Use(title, f"pronounce.py {name}", "WER", most=most, minutes=minutes)
+    return Use(title, f"pronounce.py {name}", "words wrong", most=most, minutes=minutes)
 
 
 USES = {

@@ -1,4 +1,4 @@
-"""Written outputs against written references: BLEU and chrF by sacrebleu, and exact match.
+"""Written outputs against written references: BLEU and chrF by sacrebleu, exact match, edit rates.
 
 Which of them lead, and which fit at all, follows from the references (Predictions has the rules):
 
@@ -8,8 +8,6 @@ Which of them lead, and which fit at all, follows from the references (Predictio
 - symbols set apart by spaces, as in pronunciations: exact match leads, then "words wrong" and
   "symbols wrong". A rate over phonemes is never called WER, which for pronunciations means the
   share of words that have any mistake.
-
-Written outputs against written references by the edits that lead from one to the other.
 """
 
 from collections.abc import Callable, Sequence
