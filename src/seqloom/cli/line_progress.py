@@ -9,7 +9,8 @@ from typing import Self
 
 __all__ = ["LineProgress", "count_lines"]
 
-LINE_EVERY = 60.0  # seconds between two lines where there is no bar
+LINE_EVERY = 60.0  # seconds between two lines where there is no bar, ...
+REDRAWN_EVERY = 0.1  # ... and between two states of the bar
 CHUNK = 1 << 20
 
 
@@ -59,14 +60,17 @@ class LineProgress:
 
     def follow(self, lines: Iterable[str]) -> Iterator[str]:
         """The lines, counted as they come."""
+        every = LINE_EVERY if self._bar.disable else REDRAWN_EVERY
         for count, line in enumerate(lines, 1):
             yield line
-            self._bar.update(self._task, completed=count)
-            if self._bar.disable and time.monotonic() - self._spoke >= LINE_EVERY:
+            if time.monotonic() - self._spoke >= every:
                 self._speak(count)
 
     def _speak(self, count: int) -> None:
         self._spoke = time.monotonic()
+        if not self._bar.disable:
+            self._bar.update(self._task, completed=count)
+            return
         minutes = (self._spoke - self._began) / 60
         done = f"{count:,} lines"
         if self._total:
