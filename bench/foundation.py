@@ -4,7 +4,7 @@
 
 Names: start (import and help), french, dates, transformer, lstm (both on Multi30k, whose files lie
 in the folder that SEQLOOM_SHARED_DATA names). A training that was stopped goes on where it was; its
-time is that of all sittings. Each result is kept in bench/results/NAME.json, and the page is made
+time counts every resumption. Each result is kept in bench/results/NAME.json, and the page is made
 of all of them.
 """
 

@@ -3,7 +3,7 @@
     python bench/language.py [NAME ...]
 
 Names: shakespeare, ptb, gaps. The files lie in the folder that SEQLOOM_SHARED_DATA names. A
-training that was stopped goes on where it was; its time is that of all sittings. Each result is
+training that was stopped goes on where it was; its time counts every resumption. Each result is
 kept in bench/results/NAME.json.
 """
 

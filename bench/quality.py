@@ -9,7 +9,7 @@ foundation.py are: test_2016_flickr, beam 5, lower-cased. Ours is timed with wha
 look, theirs by its own clock, which leaves that out; measuring counts for neither. Theirs ends when
 it has the last BLEU, or when it has taken twice as long as ours took to it: what it has not reached
 by then takes it more than all of its time. A training that was stopped goes on where it was, and
-its time is that of all sittings. Results are kept in bench/results/quality.json; docs/results.md is
+its time counts every resumption. Results are kept in bench/results/quality.json; docs/results.md is
 made anew.
 """
 

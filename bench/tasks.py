@@ -3,7 +3,7 @@
     python bench/tasks.py [NAME ...]
 
 Names: sst2, ewt, names. The files lie in the folder that SEQLOOM_SHARED_DATA names. A training that
-was stopped goes on where it was; its time is that of all sittings. Each result is kept in
+was stopped goes on where it was; its time counts every resumption. Each result is kept in
 bench/results/task-NAME.json, and a task that has one is not measured again unless it is named.
 """
 

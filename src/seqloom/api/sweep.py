@@ -204,7 +204,7 @@ def sweep(
 
 @dataclass
 class _Halving:
-    """One sitting of a sweep."""
+    """One call of a sweep, new or resumed."""
 
     folder: Path
     space: SweepSpace

@@ -208,7 +208,7 @@ class TrainingSession:
         changed = [name for name, value in here.items() if before.get(name, value) != value]
         if changed and self.learner.progress.step:
             self.watch.on_message(
-                f"{', '.join(changed)} differ from the earlier sitting: the run goes on, "
+                f"{', '.join(changed)} differ from when this run was last trained: it goes on, "
                 "though not bit for bit as it would have there"
             )
 

@@ -294,8 +294,8 @@ class TrainingConfig(Section):
     )
     minutes: NonNegative = Field(
         0.0,
-        description="budget of time, over all sittings: the learning rate falls so that training "
-        "ends within it; 0 sets no limit",
+        description="budget of time, resumptions included: the learning rate falls so that "
+        "training ends within it; 0 sets no limit",
     )
     average: Literal["none", "last", "best", "moving"] = Field(
         "last",

@@ -20,7 +20,7 @@ __all__ = ["LOGGERS", "LoggedRun", "RunLogger", "check_loggers", "open_loggers"]
 
 UPDATE = {"loss": "loss", "gradient norm": "gradient_norm", "learning rate": "rate"}
 LOSSES = {"update": "training/loss", "validation": "held out/loss"}  # by the kind of event
-RUN_TAG = "seqloom.run"  # by which a sitting finds the run of the one before
+RUN_TAG = "seqloom.run"  # by which a resumed training finds its run
 LONGEST_PARAMETER = 6_000  # characters that MLflow takes
 
 

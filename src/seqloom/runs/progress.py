@@ -82,7 +82,7 @@ class Progress:
     """How far a run has come."""
 
     step: int = 0
-    seconds: float = 0.0  # of training and validating, over all sittings
+    seconds: float = 0.0  # of training and validating, resumptions included
     validating: float = 0.0  # seconds of that which validations took
     skipped: int = 0  # updates left out because their gradient was not finite
     loss: float = 0.0  # running mean of the training loss

@@ -250,7 +250,7 @@ class _WindowSplits:
         return fingerprint(data, columns, side, self.config.seed, request.valid is None)
 
     def corpus(self, side: Literal["train", "valid"], table: SeriesTable) -> Corpus:
-        """One side in encoded form: what an earlier sitting left, or made now."""
+        """One side in encoded form: what an earlier call left, or made now."""
         place, mark = self.directory.cache_directory / side, self.mark(side)
         corpus = Corpus.reuse(place, mark, self.watch.on_message)
         if corpus is not None:
