@@ -16,6 +16,7 @@ from seqloom.engine.from_network import (
     Hypothesis,
     Limits,
     Search,
+    SearchPlan,
     Source,
     decoder_arrays,
     encoder_arrays,
@@ -61,6 +62,11 @@ class CompiledModel:
         outputs = dict(found)
         return [outputs[number] for number in range(len(rows))]
 
+    def plan(self, search: Search, limits: Limits) -> SearchPlan | None:
+        """How the core carries out a search as a whole; None where Python has to, step by step, or
+        a front end reads the source."""
+        return None if self.encoder.stack.front is not None else plan_of(search, limits)
+
     def search_each(
         self,
         rows: Sequence[np.ndarray],
@@ -72,8 +78,8 @@ class CompiledModel:
     ) -> Iterator[tuple[int, list[Hypothesis]]] | None:
         """The same with the number of each source, as they are done: who makes something of them
         need not wait for the last."""
-        plan = plan_of(search, limits)
-        if plan is None or self.encoder.stack.front is not None:
+        plan = self.plan(search, limits)
+        if plan is None:
             return None
         if words is None and self.shortlist is not None and self.encoder.stack.vocabulary:
             words = self.shortlist.for_rows(rows)

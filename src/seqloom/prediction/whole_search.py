@@ -6,7 +6,6 @@ from typing import Generic, Protocol
 
 import torch
 
-from seqloom.engine.from_network import plan_of
 from seqloom.engine.selection import Engine
 from seqloom.prediction.batching import DecodingModel, PendingInput, Tag, limits_for
 from seqloom.prediction.output import Output
@@ -68,7 +67,7 @@ def fits_whole_batch(model: EngineModel, pending: PendingInput[Tag]) -> bool:
     if engine is None or engine.compiled is None or asked.options.tree:
         return False
     limits = limits_for([pending], model.config.search)
-    if plan_of(asked.search, limits) is None:
+    if engine.compiled.plan(asked.search, limits) is None:
         return False
     return asked.search.paths * int(limits.longest.sum()) <= MOST_WORK
 
