@@ -35,7 +35,7 @@ from seqloom.readers.lines import (
 from seqloom.readers.reader import ColumnSelection, Record, file_ending
 from seqloom.remedies import Remedy, Setting
 
-__all__ = ["ALL", "SeriesColumns", "SeriesTable", "read_series"]
+__all__ = ["ALL", "NO_TIME", "SeriesColumns", "SeriesTable", "read_series"]
 
 ALL = "all"
 NO_TIME = "none"

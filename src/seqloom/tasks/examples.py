@@ -1,15 +1,20 @@
 """Held-out rows as inputs to try, in the form in which a request holds them."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from seqloom.data import even_indices
+from seqloom.data import Report, even_indices, read_rows
+from seqloom.data.series_table import NO_TIME
 from seqloom.drawing.page import Picture
+from seqloom.errors import DataError
 from seqloom.fields import UNK, Field, split_turns
-from seqloom.prediction import Predictor
+from seqloom.fields.protocol import UploadLimits
+from seqloom.prediction import Forecaster, Predictor
 from seqloom.tasks.report_rows import HeldOutRow, source_preview
 
 __all__ = [
@@ -19,16 +24,24 @@ __all__ = [
     "plain_rows",
     "source_examples",
     "spread_by_length",
+    "window_examples",
 ]
 
 EXAMPLES = 3
 LONGEST_TEXT = 120  # characters, so that an example is read at a glance
+LONGEST_SOUND = 60.0  # seconds
+MOST_BYTES = 100_000  # of a file
+MOST_FILES = 20  # that are looked at
+MOST_CELLS = 12_000  # of all windows
+
+
+Column = list[float | None]
 
 
 class ExampleInput(NamedTuple):
     """An input to try, and the target of its row."""
 
-    input: Any  # a text, a list of turns, or a file in base64, as requests have it
+    input: Any  # as requests have it: a text, a list of turns, a file in base64, a table
     reference: str = ""
 
 
@@ -40,12 +53,18 @@ def name_field(field: Field) -> str:
 
 def source_examples(model: Predictor, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
     """The sources of a few rows that can be sent as they were given."""
-    if model.source.reads_files:
+    if model.source.items.pixels is not None:
         previews = [(source_preview(model.source, row), row.target) for row in held[:EXAMPLES]]
         return [
-            ExampleInput({"base64": base64.b64encode(shown.png).decode("ascii")}, target)
+            _file_example(shown.png, target)
             for shown, target in previews
             if isinstance(shown, Picture)
+        ]
+    if model.source.takes_uploads:
+        return list(islice(_uploads(model, held), EXAMPLES))
+    if model.source.takes_lists:
+        return [ExampleInput(row.source, row.target) for row in held if row.source.startswith("[")][
+            :EXAMPLES
         ]
     chosen = spread_by_length(plain_rows(model, held))
     listed = model.config.data.turns or model.config.data.columns
@@ -53,6 +72,60 @@ def source_examples(model: Predictor, held: Sequence[HeldOutRow]) -> list[Exampl
         ExampleInput(split_turns(row.source) if listed else row.source, row.target)
         for row in chosen
     ]
+
+
+def window_examples(model: Forecaster, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
+    """Windows from all over the held-out rows as tables, and what came after each. Their steps are
+    numbered, since times are not kept with them."""
+    cells = model.shape.window * len(model.source.names)
+    count = min(EXAMPLES, MOST_CELLS // cells)
+    chosen = [held[place] for place in even_indices(len(held), count)]
+    return [ExampleInput({"series": _table(model, row)}, row.target) for row in chosen]
+
+
+def _table(model: Forecaster, row: HeldOutRow) -> dict[str, Column]:
+    """The columns of a window. Those that are known ahead go on beyond its end, and begin with
+    steps that are not read."""
+    values = model.source.unscale(np.asarray(row.source_values))
+    columns: list[Column] = [[float(f"{each:.6g}") for each in column] for column in values.T]
+    observed, ahead = model.columns.observation_width, 0
+    if model.columns.known:
+        ahead = model.shape.horizon
+        known = [[column[0]] * ahead + column for column in columns[observed:]]
+        columns = [[*column, *[None] * ahead] for column in columns[:observed]] + known
+    time = model.config.data.time
+    first: dict[str, Column] = (
+        {time: [*range(1, len(values) + ahead + 1)]} if time not in ("", NO_TIME) else {}
+    )
+    return {**first, **dict(zip(model.columns.all, columns, strict=True))}
+
+
+def _uploads(model: Predictor, held: Sequence[HeldOutRow]) -> Iterator[ExampleInput]:
+    """The files of rows, as far as they are small, are still there and hold what was encoded."""
+    wanted = {row.place: row for row in held[:MOST_FILES] if row.place is not None}
+    files = dict.fromkeys(place.file for place in wanted)
+    try:
+        for found in chain(*(read_rows(Path(file), model.config.data, Report()) for file in files)):
+            row = wanted.pop(found.place, None)
+            if row is not None and (content := _same_file(model.source, found.source, row)):
+                yield _file_example(content, row.target)
+            if not wanted:
+                return
+    except (DataError, OSError):
+        return
+
+
+def _same_file(field: Any, name: str, row: HeldOutRow) -> bytes:
+    """The content of a file that the row was encoded from; empty where it is not what it was."""
+    path = Path(name)
+    content = path.read_bytes() if path.stat().st_size <= MOST_BYTES else b""
+    limits = UploadLimits(pixels=1, seconds=LONGEST_SOUND)
+    same = content and np.array_equal(field.read_upload(content, limits), row.source_values)
+    return content if same else b""
+
+
+def _file_example(content: bytes, target: str) -> ExampleInput:
+    return ExampleInput({"base64": base64.b64encode(content).decode("ascii")}, target)
 
 
 def plain_rows(model: Predictor, held: Sequence[HeldOutRow]) -> list[HeldOutRow]:

@@ -14,6 +14,7 @@ from seqloom.errors import RunError
 from seqloom.fields import Field, Values
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast, Output, Predictor
+from seqloom.readers.lines import FileLocation
 from seqloom.remedies import Remedy, Setting
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Breakdown
@@ -69,6 +70,7 @@ class HeldOutRow(NamedTuple):
     target: str
     source_values: Values
     target_values: Values
+    place: FileLocation | None = None  # where an encoded row was read
 
     def is_short(self, text: str, values: Values) -> bool:
         """Whether one side of the row is there, and short enough to be explained."""
@@ -121,7 +123,8 @@ def encode_held_out(model: Predictor, rows: Sequence[Row], *, most: int) -> list
     targets = model.target.rows([row.target for row in chosen])
     cells = ((row.source, row.target) for row in chosen)
     return [
-        HeldOutRow(*cell, *encoded) for cell, *encoded in zip(cells, sources, targets, strict=True)
+        HeldOutRow(*cell, source, target)
+        for cell, source, target in zip(cells, sources, targets, strict=True)
     ]
 
 
@@ -147,10 +150,9 @@ def corpus_rows(corpus: Corpus, model: Predictor, indices: Indices) -> list[Held
             model.target.cell(target[:written]),
             source[:read],
             target[:written],
+            corpus.place(int(index)),
         )
-        for source, read, target, written in zip(
-            batch.source, batch.source_lengths, batch.target, batch.target_lengths, strict=True
-        )
+        for source, read, target, written, index in zip(*batch, strict=True)
     ]
 
 

@@ -24,7 +24,7 @@ from seqloom.runs.request import RunDraft, TrainingRequest
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import forecast_breakdowns
-from seqloom.tasks.examples import ExampleInput
+from seqloom.tasks.examples import ExampleInput, window_examples
 from seqloom.tasks.outputs import refuse_output
 from seqloom.tasks.report_rows import ForecastResults, HeldOutRow, ReportRows, Scale, open_held_out
 from seqloom.tasks.series_data import ReportedTable, check_series, draft_series, prepare_series
@@ -92,8 +92,8 @@ class SeriesTask(Task[Forecaster]):
         return "a model of series forecasts"
 
     def examples(self, model: Forecaster, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
-        """None: the times of held-out windows are not kept with them."""
-        return []
+        """Windows of the held-out rows, and what came after them."""
+        return window_examples(model, held)
 
     def describe_loss(self, loss: float) -> str:
         """The loss as what it is."""

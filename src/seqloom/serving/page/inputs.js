@@ -158,6 +158,14 @@ export function columns() {
   return Object.fromEntries(names.map((name, place) => [name, rows.map((row) => value(row[place]))]));
 }
 
+// The inverse of `columns`.
+function csv(series) {
+  const names = Object.keys(series);
+  const mark = names.some((name) => /[,;]/.test(name)) ? "\t" : ",";
+  const rows = series[names[0]].map((_, row) => names.map((name) => series[name][row] ?? "").join(mark));
+  return [names.join(mark), ...rows].join("\n");
+}
+
 export function isThere() {
   if (reads.kind in files) return Boolean(files[reads.kind]);
   if (reads.kind === "series") return Boolean(at("table").value.trim());
@@ -181,6 +189,8 @@ export async function fill(input) {
     at("source").value = input.join("\n");
   } else if (Array.isArray(input)) {
     at("turns").value = JSON.stringify(input);
+  } else if (input.series) {
+    at("table").value = csv(input.series);
   } else if (input.base64) {
     const bytes = Uint8Array.from(atob(input.base64), (letter) => letter.charCodeAt(0));
     if (reads.kind === "picture") await takePicture(new File([bytes], input.name ?? "example.png", { type: "image/png" }));

@@ -47,11 +47,11 @@ export function parted(text, marker) {
 
 const short = (value) => Number(value.toPrecision(4)).toString();
 
-function chart(name, past, forecast, width) {
+function chart(name, { past, came }, forecast, width) {
   const mean = forecast.mean[name];
   const shares = Object.keys(forecast.quantiles).sort((one, other) => one - other);
   const edges = shares.map((share) => forecast.quantiles[share][name]);
-  const all = [...past, ...mean, ...edges.flat()].filter(Number.isFinite);
+  const all = [...past, ...mean, ...came, ...edges.flat()].filter(Number.isFinite);
   const [low, high] = [Math.min(...all), Math.max(...all)];
   const steps = past.length + mean.length;
   const x = (step) => EDGE.left + ((width - EDGE.left - EDGE.right) * step) / Math.max(1, steps - 1);
@@ -71,6 +71,7 @@ function chart(name, past, forecast, width) {
   const joined = past.length ? [past.at(-1), ...mean] : mean;
   svg.append(drawn("path", { class: "past", d: path(past, 0) }),
     drawn("path", { class: "mean", d: path(joined, past.length - (past.length ? 1 : 0)) }));
+  if (came.length) svg.append(drawn("path", { class: "came", d: path(came, past.length) }));
   const [from, last] = [x(past.length), forecast.times.length - 1];
   const tight = width - EDGE.right - from < 1.7 * LABEL;
   const below = (place, anchor, text) => svg.append(drawn("text", { class: "faint", x: place, y: HEIGHT - 6, "text-anchor": anchor }, text));
@@ -92,15 +93,23 @@ function table(forecast) {
     element("div", { className: "view" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
 }
 
-export function forecast(found, observed, room) {
+// What came after a window, column by column, from the reference of its row; steps are parted by semicolons.
+function parse(reference, count) {
+  const steps = (reference ?? "").split(";").filter((step) => step.trim()).map((step) => step.trim().split(/\s+/).map(Number));
+  return Array.from({ length: count }, (_, column) => steps.map((step) => step[column]));
+}
+
+export function forecast(found, observed, room, reference = "") {
   const width = Math.max(NARROW, Math.min(WIDE, room));
   const steps = found.times.length;
   const names = Object.keys(found.mean).slice(0, MOST_CHARTS);
-  const charts = names.map((name) => {
+  const came = parse(reference, Object.keys(found.mean).length);
+  const charts = names.map((name, column) => {
     const past = (observed[name] ?? []).filter(Number.isFinite).slice(-Math.max(LEAST_PAST, PAST * steps));
-    return chart(name, past, found, width);
+    return chart(name, { past, came: came[column].slice(0, steps) }, found, width);
   });
   const shares = Object.keys(found.quantiles).sort((one, other) => one - other);
   const key = shares.length > 1 ? `Below the lower edge of the band lies ${shares[0]} of what is expected, below the upper one ${shares.at(-1)}.` : "";
-  return element("div", { className: "charts" }, ...charts, element("p", { className: "facts", textContent: key }), table(found));
+  const dashes = reference ? " The dashed line is what came." : "";
+  return element("div", { className: "charts" }, ...charts, element("p", { className: "facts", textContent: key + dashes }), table(found));
 }

@@ -124,7 +124,7 @@ function judged(output) {
   switch (model().target.kind) {
     case "label": return output.tokens.length ? bars(output.tokens[0]) : element("p", { textContent: output.text });
     case "tags": return tagged(output);
-    case "series": return forecast(output.forecast, columns(), at("judged").clientWidth);
+    case "series": return forecast(output.forecast, columns(), at("judged").clientWidth, triedExample()?.reference);
     default: return element("p", { className: "figure", textContent: output.text });
   }
 }
@@ -154,10 +154,12 @@ function showOutput(output, seconds) {
     force: goOnFrom, edit: editInput });
 }
 
+const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+const triedExample = () => model().examples.find(({ input }) => same(input, state.asked.inputs[0]));
+
 function showReference() {
-  const [sent] = state.asked.inputs;
-  const known = model().examples.find(({ input }) => JSON.stringify(input) === JSON.stringify(sent));
-  at("reference").hidden = !known?.reference || state.begun.length > 0;
+  const known = triedExample();
+  at("reference").hidden = !known?.reference || state.begun.length > 0 || model().target.kind === "series"; // its chart has it
   at("reference").lastElementChild.textContent = known?.reference ?? "";
 }
 
@@ -251,8 +253,7 @@ function showExamples(examples) {
 function pressExample() {
   const [sent] = state.asked.inputs;
   [...at("examples").children].forEach((button, number) => {
-    const same = JSON.stringify(model().examples[number].input) === JSON.stringify(sent);
-    button.setAttribute("aria-pressed", String(same));
+    button.setAttribute("aria-pressed", String(same(model().examples[number].input, sent)));
   });
 }
 
@@ -263,7 +264,7 @@ async function tryExample(number) {
 }
 
 function chooseModel() {
-  const untouched = !isThere() || state.examples.includes(plainText());
+  const untouched = !isThere() || state.examples.some((input) => same(input, given()));
   fitModel();
   state.examples = model().examples.map(({ input }) => input);
   if (untouched && state.examples.length) tryExample(0);
