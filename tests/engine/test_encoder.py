@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from seqloom.config import ModelConfig
+from seqloom.engine.exporters.parts import TorchVectors
 from seqloom.engine.from_network import missing_forms
 from seqloom.engine.selection import select_engine, select_head_engine
 from seqloom.fields import Numbers, Pixels, Symbols
@@ -83,24 +84,58 @@ def test_pictures_are_read_on_torch_and_encoded_in_the_core() -> None:
     assert made.compiled.search([], Greedy(), Limits(torch.zeros(0, dtype=torch.int64))) is None
 
 
-@pytest.mark.parametrize("target", ["label", "tags", "number"])
+HEADS: dict[str, object] = {
+    "label by code": {"kind": "label", "pool": "code"},
+    "label by mean": {"kind": "label", "pool": "mean", "readout": "perceptron"},
+    "label by maximum": {"kind": "label", "pool": "max"},
+    "tags": "tags",
+    "tags after a perceptron": {"kind": "tags", "readout": "perceptron"},
+    "number": "number",
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
 @pytest.mark.parametrize("encoder", [RECURRENT, TRANSFORMER], ids=["recurrent", "transformer"])
 @torch.no_grad()
-def test_heads_say_the_same_over_a_compiled_encoder(
-    target: str, encoder: dict[str, object]
-) -> None:
-    """Labels, tags and numbers, for short and long sources side by side."""
-    config = ModelConfig.model_validate({"embedding": 8, "encoder": encoder, "decoder": target})
-    outputs = Numbers(1) if target == "number" else Symbols(5)
+def test_heads_in_the_core_say_the_same(name: str, encoder: dict[str, object]) -> None:
+    """Labels, tags and numbers, for short and long sources side by side, on one thread or two."""
+    config = ModelConfig.model_validate(
+        {"embedding": 8, "encoder": encoder, "decoder": HEADS[name]}
+    )
+    outputs = Numbers(1) if name == "number" else Symbols(5)
     model = stirred(build(config, source=Symbols(9), target=outputs)).eval()
     assert isinstance(model, HeadModel)
     engine = select_head_engine(model)
     assert str(engine).startswith("compiled core")
+    assert engine.scorer is not None
     source = Source(torch.randint(1, 9, (3, 5)), LENGTHS)
-    found = model.float().head(engine.encoder.encode(source))
+    rows = [row[:length].numpy() for row, length in zip(source.values, LENGTHS, strict=True)]
     expected = model.double().head(model.encoder.encode(source))
-    real = source.mask if target == "tags" else torch.ones(3, 1, dtype=torch.bool)
-    torch.testing.assert_close(found.double()[real], expected[real], rtol=CLOSE, atol=5 * CLOSE)
+    for threads in (1, 2):
+        found = engine.scorer.scores(rows * 50, closing=1, threads=threads)
+        for number, scores in enumerate(found):
+            whole = expected[number % 3]
+            own = whole if len(whole) == 1 else whole[: LENGTHS[number % 3] - 1]
+            torch.testing.assert_close(
+                torch.from_numpy(scores).double(), own, rtol=CLOSE, atol=5 * CLOSE
+            )
+    assert engine.scorer.scores([]) == []
+
+
+@torch.no_grad()
+def test_vectors_of_words_read_by_their_letters_are_remembered() -> None:
+    asked = []
+
+    class Letters(torch.nn.Module):
+        def forward(self, items: torch.Tensor) -> torch.Tensor:
+            asked.append(len(items))
+            return items.sum(1, keepdim=True).float()
+
+    vectors = TorchVectors(Letters())
+    items = np.array([[1, 2], [3, 4], [1, 2], [5, 6]])
+    assert vectors.vectors(items).tolist() == [[3], [7], [3], [11]]
+    assert vectors.vectors(items[::-1]).tolist() == [[11], [3], [7], [3]]
+    assert asked == [3]
 
 
 @pytest.mark.parametrize("search", [Greedy(), Beam(3, n_best=2), PatientBeam(4)], ids=str)

@@ -8,6 +8,7 @@ import pytest
 from seqloom.config import TextConfig
 from seqloom.fields import UNK, TextField, split_words
 from seqloom.tokenizers import prune_counts
+from seqloom.tokenizers.words import WordTokenizer
 
 BY_HAND = {
     "Don't stop! It's Tom's.": "Don't|stop|!|It|'s|Tom|'s|.",
@@ -112,3 +113,22 @@ def test_counting_is_bounded() -> None:
     counts = Counter({f"rare{number}": 1 for number in range(100)} | {"common": 5, "usual": 3})
     assert prune_counts(counts, limit=50) == Counter({"common": 5, "usual": 3})
     assert prune_counts(counts, limit=200) == counts
+
+
+def test_texts_with_plain_spaces_are_cut_as_all_others() -> None:
+    """What stands between spaces is cut once and remembered, which changes neither ids nor
+    places: other white space, and an apostrophe before a space, take the long way."""
+    draw = random.Random(3)
+    parts = ("l'", "it's", "dis-moi", "3.5", "a", "B", "!", ".", "(", "...", "--", "x-y", "\u4e2d")
+    rare = ("", "\t", "'", "\u2019", "t' ", "  ")
+    texts = [
+        " ".join(draw.choice(parts if draw.random() < 0.95 else rare) for _ in range(6))
+        for _ in range(1_000)
+    ]
+    tokenizer = WordTokenizer.learn(TextConfig(unit="word", size=16), texts[:200], seed=1)
+    for text in texts:
+        expected = tokenizer._tokens(text)
+        (ids,) = tokenizer.encode_many([text])
+        assert list(zip(ids.tolist(), tokenizer.offsets(text), strict=True)) == expected
+    assert any(tokenizer._chunks(text) is None for text in texts)
+    assert any(tokenizer._chunks(text) is not None for text in texts)

@@ -27,7 +27,7 @@ class CompiledEncoder:
         mask = source.mask
         real = mask.numpy()
         lengths = source.lengths.numpy().astype(np.int32)
-        text = self._text(source.values.detach().numpy()[real], lengths)
+        text = self.text_structure(source.values.detach().numpy()[real], lengths)
         structure = self.stack.structure(int(lengths.max()))
         shape = core().sl_code_shape(structure)
         codes = np.zeros((len(lengths), core().sl_code_size(shape)), dtype=np.float32)
@@ -40,7 +40,7 @@ class CompiledEncoder:
         code = _parts(codes, shape.parts, shape.layers, shape.width)
         return Memory(len(lengths), torch.from_numpy(padded), mask, code=code)
 
-    def _text(self, items: np.ndarray, lengths: np.ndarray) -> TextStructure:
+    def text_structure(self, items: np.ndarray, lengths: np.ndarray) -> TextStructure:
         """All real items, one sentence after the other."""
         tokens = inputs = None
         if self.stack.vectorizer is None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, NamedTuple
 
-from seqloom.engine.exporters import UnfitError, decoder_form, encoder_form
-from seqloom.engine.packed import SideArrays
+from seqloom.engine.exporters import UnfitError, decoder_form, encoder_form, head_form
+from seqloom.engine.packed import HeadArrays, SideArrays
 from seqloom.errors import DataError, DivergedError
 from seqloom.model import Decoder, Encoder, Features, Memory, Source
 from seqloom.search import Beam, Greedy, Hypothesis, Limits, PatientBeam, Ranking, Search
@@ -29,6 +29,7 @@ __all__ = [
     "Source",
     "decoder_arrays",
     "encoder_arrays",
+    "head_arrays",
     "missing_forms",
     "plan_of",
 ]
@@ -48,6 +49,14 @@ def decoder_arrays(decoder: Decoder[Any]) -> SideArrays | str:
     """The parameters of a decoder, or why the engine has no form for it."""
     try:
         return decoder_form(decoder)
+    except UnfitError as reason:
+        return str(reason)
+
+
+def head_arrays(head: Any) -> HeadArrays | str:
+    """The parameters of a head, or why the engine has no form for it."""
+    try:
+        return head_form(head)
     except UnfitError as reason:
         return str(reason)
 

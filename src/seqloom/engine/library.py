@@ -23,6 +23,7 @@ __all__ = [
     "MatrixStructure",
     "NormStructure",
     "RecurrentStructure",
+    "ScorerStructure",
     "SearchStructure",
     "SourceStructure",
     "StackStructure",
@@ -188,6 +189,17 @@ class TextStructure(Structure):
     ]
 
 
+class ScorerStructure(Structure):
+    """sl_scorer."""
+
+    _fields_ = [
+        ("pool", c_int32),
+        ("width", c_int32),
+        ("readout", MatrixStructure),
+        ("output", MatrixStructure),
+    ]
+
+
 class CodesStructure(Structure):
     """sl_codes."""
 
@@ -326,6 +338,10 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     ),
     "sl_read": (c_int, [Stack, c_void_p, POINTER(StepStructure), c_void_p]),
     "sl_write": (c_int, [Stack, c_void_p, c_void_p, c_int32, c_void_p]),
+    "sl_score_all": (
+        c_int,
+        [Stack, POINTER(ScorerStructure), POINTER(TextStructure), c_void_p, c_int32],
+    ),
     "sl_search_all": (
         c_int,
         [

@@ -13,6 +13,7 @@ __all__ = [
     "ACTIVATIONS",
     "AffineArrays",
     "FrontEndCall",
+    "HeadArrays",
     "NoSourceArrays",
     "PackedStack",
     "ReadingTurn",
@@ -105,6 +106,15 @@ def pack_output(output: AffineArrays, precision: Precision) -> Matrix:
         missing=-np.inf,
         keep_rows=True,
     )
+
+
+@dataclass(frozen=True)
+class HeadArrays:
+    """The parameters of a head: how states become one vector, its read-out and its output."""
+
+    pool: str
+    readout: AffineArrays | None
+    output: AffineArrays
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 from seqloom.engine.compiled import CompiledModel, compile_decoder, compile_encoder
+from seqloom.engine.from_network import head_arrays
 from seqloom.engine.library import core, core_or_none, missing_reason
 from seqloom.engine.matrices import Precision
+from seqloom.engine.scorer import CompiledScorer
 from seqloom.engine.shortlist import Shortlist
 from seqloom.model import Decoder, Encoder, HeadModel, SequenceModel
 from seqloom.torch_engine import fast_decoder, fast_encoder
@@ -71,18 +73,19 @@ def core_engine(model: CompiledModel, precision: Precision) -> Engine:
 
 @dataclass(frozen=True)
 class HeadEngine:
-    """What encodes in place of a network's own encoder; its head, which is small, runs on torch."""
+    """What encodes in place of a network's own encoder, and gives the scores of its head."""
 
     encoder: Encoder
     name: str
     reason: str = ""
+    scorer: CompiledScorer | None = None  # where the core has a form for encoder and head
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})" if self.reason else self.name
 
 
 def select_head_engine(network: HeadModel, *, precision: Precision = "float32") -> HeadEngine:
-    """The fastest engine that has a form for the encoder of a network with a head."""
+    """The fastest engine that has a form for the encoder of a network with a head, and for both."""
     if core_or_none() is None:
         warn_once(missing_reason())
     encoder = compile_encoder(network.encoder, precision=precision)
@@ -90,7 +93,10 @@ def select_head_engine(network: HeadModel, *, precision: Precision = "float32") 
         own = network.encoder
         reading = fast_encoder(own)
         return HeadEngine(reading, _torch_name("encoder", own=reading is own), encoder)
-    return HeadEngine(encoder, f"{core_name(precision)}; head on torch")
+    head = head_arrays(network.head)
+    if isinstance(head, str) or encoder.stack.front is not None:
+        return HeadEngine(encoder, f"{core_name(precision)}; head on torch")
+    return HeadEngine(encoder, core_name(precision), scorer=CompiledScorer(encoder, head))
 
 
 def core_name(precision: str) -> str:

@@ -197,7 +197,7 @@ class MarkedText:
         """The text as it was given."""
         return cell
 
-    def offsets(self, cell: str) -> list[Offsets]:
+    def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
         """Where each item of a cell's row stands in it; a blank is its marker."""
         pieces: list[tuple[int, int]] = []
         place = 0

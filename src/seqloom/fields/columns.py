@@ -153,7 +153,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         """The columns, a line break between two."""
         return "\n".join(_split_cell(cell))
 
-    def offsets(self, cell: str) -> list[Offsets]:
+    def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
         """Where each item of a cell's row stands in its columns, a line break between two; each
         separator is such a break."""
         found: list[Offsets] = []

@@ -113,7 +113,7 @@ class PersistentField(Generic[Kind]):
         """The text of a cell that offsets point into: several texts are lines of it."""
         return cell
 
-    def offsets(self, cell: str) -> list[Offsets]:
+    def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
         """Where each item of a cell's row stands in its text; none where items are not text."""
         return []
 

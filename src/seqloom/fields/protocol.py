@@ -51,8 +51,9 @@ class Readable(Protocol):
     def plain_text(self, cell: str) -> str:
         """The text of a cell that offsets point into: several texts are lines of it."""
 
-    def offsets(self, cell: str) -> list[Offsets]:
-        """Where each item of a cell's row stands in its text; none where items are not text."""
+    def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
+        """Where each item of a cell's row stands in its text; none where items are not text.
+        Whoever has the row gives it, so that the cell need not be cut again."""
 
     def tokens(self, row: Any) -> list[str]:
         """A readable form of each item of a row, for tables and the axes of pictures."""

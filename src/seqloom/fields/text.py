@@ -73,6 +73,7 @@ class TextField(PersistentField[TextConfig]):
         self.learnt = learnt
         self.takes_any_cell = config.unknown == "unk"
         self.closing = int(self.has_end)
+        self._shown: dict[int, str] = {}  # readable forms that were asked for before
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
@@ -207,14 +208,14 @@ class TextField(PersistentField[TextConfig]):
     def unknown_share(self, row: Values) -> float:
         """The share of a row's tokens that are `<unk>`, or single bytes in place of pieces; of
         tokens that are spelt, those with unknown letters."""
-        inner = np.asarray(row, dtype=np.int64)[: len(row) - self.closing]
+        inner = np.asarray(row, dtype=np.int32)[: len(row) - self.closing]
         ids = inner if inner.ndim == 1 else inner[:, 0]
         unknown = ids == UNK
         if inner.ndim > 1:
             unknown = unknown & (inner[:, 1:] == UNK).any(1)
         elif self.config.unit == "subword":
             unknown = unknown | ((ids > END) & (ids < FIRST_PIECE))
-        return float(unknown.mean()) if len(ids) else 0.0
+        return np.count_nonzero(unknown) / len(ids) if len(ids) else 0.0
 
     def fault(self, cell: str) -> DataError | None:
         """Every text can be cut; what is not known becomes `<unk>`, or is an error if so
@@ -234,7 +235,8 @@ class TextField(PersistentField[TextConfig]):
         without `<end>` where the vocabulary does not list it."""
         if not self.has_end:
             return list(self.encode_many(cells))
-        closed = [np.append(ids, np.int32(END)) for ids in self.encode_many(cells)]
+        end = np.array([END], np.int32)
+        closed = [np.concatenate((ids, end)) for ids in self.encode_many(cells)]
         if self._spelling is None:
             return list(closed)
         letters = (self._spelling.rows(self.normalize(cell)) for cell in cells)
@@ -251,9 +253,12 @@ class TextField(PersistentField[TextConfig]):
         folded = f", {FOLDING}" if self.folds_capitals else ""
         return f"{self.config.unit}s, {self.items.table_size:,} symbols{given}{spelt}{folded}"
 
-    def offsets(self, cell: str) -> list[Offsets]:
+    def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
         """Where each item of a cell's row stands in the cell; `<end>` is at its end."""
-        found = self._tokenizer.offsets(self._rewrite(cell))
+        ids = None
+        if row is not None and row.ndim == 1:
+            ids = np.asarray(row, dtype=np.int32)[: len(row) - self.closing]
+        found = self._tokenizer.offsets(self._rewrite(cell), ids)
         alignment = TextAlignment.of_normalized(cell, self._rewrite)
         if alignment is not None:
             found = [alignment.original(each) for each in found]
@@ -309,10 +314,13 @@ class TextField(PersistentField[TextConfig]):
 
     def tokens(self, ids: Sequence[int] | Values) -> list[str]:
         """A readable form of each id, for tables and the axes of pictures."""
-        return [
-            SPECIAL_SYMBOLS[token] if token <= END else self._tokenizer.show(token)
-            for token in _integers(ids)
-        ]
+        shown = self._shown
+        return [shown.get(token) or self._show(token) for token in _integers(ids)]
+
+    def _show(self, token: int) -> str:
+        """A readable form of an id, which is remembered."""
+        name = SPECIAL_SYMBOLS[token] if token <= END else self._tokenizer.show(token)
+        return self._shown.setdefault(token, name)
 
     def state(self) -> FieldState:
         """All that `restore` needs."""

@@ -124,7 +124,7 @@ class TurnsField(TextField):
         """The turns, a line break between two."""
         return "\n".join(split_turns(cell))
 
-    def offsets(self, cell: str) -> list[Offsets]:
+    def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
         """Where each item of a cell's row stands in its turns, a line break between two."""
         read = self._newest(cell)
         begin = len(self.plain_text(cell)) - len("\n".join(read))

@@ -1,15 +1,15 @@
 """A finished model with a head in use: raw input, fields, encoder, judgement, Output."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import inf, nan
 from typing import Self
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Float, Int
 
 from seqloom.engine.selection import NETWORK, HeadEngine
 from seqloom.errors import ConfigError, DataError
@@ -17,8 +17,21 @@ from seqloom.fields import EMPTY, Field, NumberField, Values
 from seqloom.model import FIRST_TAG, DecoderModule, Encoder, HeadModel
 from seqloom.model.ensemble import head_ensemble
 from seqloom.prediction.batching import batch_by_length, pad_batch, parallel_map
-from seqloom.prediction.inputs import GROUP_SIZE, EncodedInput, InputGroup, dummy_input
-from seqloom.prediction.joining import BLANK_OUTPUT, join_by_input, join_encoded
+from seqloom.prediction.inputs import (
+    GROUP_SIZE,
+    EncodedInput,
+    InputGroup,
+    ReadTokens,
+    dummy_input,
+)
+from seqloom.prediction.joining import (
+    BLANK_OUTPUT,
+    JudgedInput,
+    WholeInput,
+    join_by_input,
+    join_encoded,
+    source_facts,
+)
 from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
 from seqloom.prediction.predictor import Predictor
 from seqloom.prediction.request import NO_OPTIONS, OutputOptions, search_from_config
@@ -28,6 +41,7 @@ from seqloom.search import Hypothesis, Limits, Search, run_to_end
 __all__ = ["HeadPredictor", "NumberPredictor", "TagPredictor"]
 
 ROWS = 256  # in a batch
+MIN_OVERLAP = 64  # inputs that are worth a thread beside Python's
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,7 @@ class HeadPredictor(Predictor):
         encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
         return self.outputs(encoded, len(rows), alternatives)
 
-    def score_rows(self, rows: Sequence[Values]) -> list[Float[Tensor, "T V"]]:
+    def score_rows(self, rows: Sequence[Values]) -> list[Float[np.ndarray, "T V"]]:
         """The scores of all labels at each position of inputs that are already encoded."""
         return self._head_outputs([EncodedInput(number, row) for number, row in enumerate(rows)])
 
@@ -92,20 +106,22 @@ class HeadPredictor(Predictor):
         one was not in the training data."""
         targets = self.target.rows(outputs)
         results: dict[int, ScoredOutput] = {}
+        wholes = self._wholes(encoded)
         given = list(self._piece_targets(encoded, targets))
-        for each, judged, _ in self._join_pieces(encoded, given):
-            ids = torch.from_numpy(targets[each.number]).long()
+        for whole, judged in self._join_scores(wholes, self._head_outputs(encoded, given)):
+            number = whole.encoded.number
+            ids = targets[number]
             if len(ids) != len(judged):
                 unit = self.source.length_unit or "tokens"
                 raise DataError(
-                    f"pair {each.number + 1}: {len(judged):,} {unit} that are read and "
+                    f"pair {number + 1}: {len(judged):,} {unit} that are read and "
                     f"{len(ids):,} tags",
                     remedy=f"give each {unit[:-1]} one tag",
                 )
-            likely = judged.log_softmax(-1)[torch.arange(len(ids)), ids - 1]
-            found = likely.masked_fill(ids == EMPTY, -inf).tolist()
-            names = self.target.tokens(targets[each.number])
-            results[each.number] = ScoredOutput(sum(found), tuple(map(Token, names, found)))
+            likely = _log_softmax(judged)[np.arange(len(ids)), ids - 1]
+            found = np.where(ids == EMPTY, -inf, likely).tolist()
+            names = self.target.tokens(ids)
+            results[number] = ScoredOutput(sum(found), tuple(map(Token, names, found)))
         return [results[number] for number in range(len(outputs))]
 
     def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterable[Output]:
@@ -116,10 +132,26 @@ class HeadPredictor(Predictor):
         self, encoded: Sequence[EncodedInput], count: int, likeliest: int = 1
     ) -> list[Output]:
         """An output for each of so many inputs; those that were not encoded are blank."""
-        outputs = [BLANK_OUTPUT] * count
-        for each, judged, pieces in self._join_pieces(encoded):
-            outputs[each.number] = replace(self._output(each, judged, likeliest), pieces=pieces)
+        outputs, wholes, reader = [BLANK_OUTPUT] * count, self._wholes(encoded), self.input_reader
+        read: Iterator[ReadTokens] = map(reader.read_tokens, (whole.encoded for whole in wholes))
+        if len(encoded) < MIN_OVERLAP or not self._scores_in_core:
+            scores = self._head_outputs(encoded)
+        else:
+            with ThreadPoolExecutor(1) as pool:  # the core scores while Python looks up tokens
+                scoring = pool.submit(self._head_outputs, encoded)
+                read = iter(list(read))
+                scores = scoring.result()
+        judged = [
+            JudgedInput(whole, tokens, found)
+            for (whole, found), tokens in zip(self._join_scores(wholes, scores), read, strict=True)
+        ]
+        for each, output in zip(judged, self._judged_outputs(judged, likeliest), strict=True):
+            outputs[each.whole.encoded.number] = output
         return outputs
+
+    @property
+    def _scores_in_core(self) -> bool:
+        return self.engine is not None and self.engine.scorer is not None
 
     def _piece_targets(
         self, encoded: Sequence[EncodedInput], targets: Sequence[Values]
@@ -139,38 +171,51 @@ class HeadPredictor(Predictor):
                 yield padded
                 begin += items
 
-    def _join_pieces(
-        self, encoded: Sequence[EncodedInput], given: Sequence[Values] = ()
-    ) -> Iterator[tuple[EncodedInput, Float[Tensor, "T V"], int]]:
-        """Each input whole, with what the head makes of it or of its pieces, and their number; a
-        head that reads its own outputs reads the targets given."""
-        pairs = zip(encoded, self._head_outputs(encoded, given), strict=True)
-        for _, group in groupby(pairs, key=lambda pair: pair[0].number):
-            pieces, judged = zip(*group, strict=True)
-            if len(pieces) == 1:
-                yield pieces[0], judged[0], 1
-                continue
-            sizes = torch.tensor([float(len(each.values)) for each in pieces])
-            joined = torch.cat(judged) if self.target.is_aligned else self._mean(judged, sizes)
-            yield join_encoded(pieces, self.source.closing), joined, len(pieces)
+    def _wholes(self, encoded: Sequence[EncodedInput]) -> list[WholeInput]:
+        """Each input, with the lengths of the pieces that it was split into."""
+        wholes = []
+        for _, group in groupby(encoded, key=lambda each: each.number):
+            pieces = tuple(group)
+            lengths = tuple(len(each.values) for each in pieces)
+            wholes.append(WholeInput(join_encoded(pieces, self.source.closing), lengths))
+        return wholes
+
+    def _join_scores(
+        self, wholes: Sequence[WholeInput], scores: Iterable[Float[np.ndarray, "_ V"]]
+    ) -> Iterator[tuple[WholeInput, Float[np.ndarray, "T V"]]]:
+        """Each input with what the head makes of it or of its pieces."""
+        pending = iter(scores)
+        for whole in wholes:
+            parts = [next(pending) for _ in whole.lengths]
+            if len(parts) == 1:
+                yield whole, parts[0]
+            elif self.target.is_aligned:
+                yield whole, np.concatenate(parts)
+            else:
+                yield whole, self._mean(parts, np.array(whole.lengths, np.float32))
 
     def _mean(
-        self, judged: Sequence[Float[Tensor, "1 V"]], sizes: Float[Tensor, "P"]
-    ) -> Float[Tensor, "1 V"]:
+        self, judged: Sequence[Float[np.ndarray, "1 V"]], sizes: Float[np.ndarray, "P"]
+    ) -> Float[np.ndarray, "1 V"]:
         """The log of the pieces' mean probabilities, weighed by how long they are."""
-        weights = (sizes / sizes.sum()).log()[:, None]
-        return (torch.cat(list(judged)).log_softmax(-1) + weights).logsumexp(0, keepdim=True)
+        weights = np.log(sizes / sizes.sum())[:, None]
+        return np.logaddexp.reduce(_log_softmax(np.concatenate(judged)) + weights, 0, keepdims=True)
 
     def _head_outputs(
         self, encoded: Sequence[EncodedInput], given: Sequence[Values] = ()
-    ) -> list[Float[Tensor, "T V"]]:
-        """What the head makes of each input, at its own positions alone."""
+    ) -> list[Float[np.ndarray, "T V"]]:
+        """What the head makes of each input, at its own positions alone; a head that reads its own
+        outputs reads the targets given."""
+        if self.engine is not None and self.engine.scorer is not None:
+            rows = [each.values for each in encoded]
+            threads = torch.get_num_threads()
+            return self.engine.scorer.scores(rows, closing=self.source.closing, threads=threads)
         order = list(batch_by_length([len(each.values) for each in encoded], most=ROWS))
         shared = [
             ([encoded[place] for place in batch], [given[place] for place in batch if given])
             for batch in order
         ]
-        found: dict[int, Float[Tensor, "T V"]] = {}
+        found: dict[int, Float[np.ndarray, "T V"]] = {}
         judgements = parallel_map(lambda work: self._run_head(*work), shared)
         for batch, judged in zip(order, judgements, strict=True):
             found |= dict(zip(batch, judged, strict=True))
@@ -179,7 +224,7 @@ class HeadPredictor(Predictor):
     @torch.inference_mode()
     def _run_head(
         self, batch: list[EncodedInput], given: list[Values]
-    ) -> list[Float[Tensor, "T V"]]:
+    ) -> list[Float[np.ndarray, "T V"]]:
         self.network.eval()
         memory = self.encoder.encode(pad_batch([each.values for each in batch]))
         lengths = [len(each.values) - self.source.closing for each in batch]
@@ -188,33 +233,37 @@ class HeadPredictor(Predictor):
         judged = head(memory) if targets is None else head.teacher_force(memory, targets)
         return [
             values[:own] if len(values) > 1 else values
-            for values, own in zip(judged, lengths, strict=True)
+            for values, own in zip(judged.numpy(), lengths, strict=True)
         ]
 
-    def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
-        found = judged.log_softmax(-1).topk(min(likeliest, judged.shape[-1]))
-        scores, labels = found.values.tolist(), (found.indices + 1).tolist()
-        tokens = tuple(map(self._token, scores, labels))
-        total = sum(token.log_probability for token in tokens)
-        text = " ".join(token.text for token in tokens)
-        return self._with_source(Output(text, total, total, tokens, "end"), source)
+    def _judged_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
+        """The outputs of inputs, all of whose labels are looked up together."""
+        if not judged:
+            return
+        found = _log_softmax(np.concatenate([each.scores for each in judged]))  # (N, V)
+        best = _largest(found, likeliest)
+        values = np.take_along_axis(found, best, 1)
+        names = self.target.tokens((best[:, 0] + 1).tolist())
+        tokens = list(map(Token, names, values[:, 0].tolist()))
+        if best.shape[1] > 1:
+            others = map(self._alternatives, values.tolist(), (best + 1).tolist())
+            tokens = [
+                Token(token.text, token.log_probability, other)
+                for token, other in zip(tokens, others, strict=True)
+            ]
+        ends = accumulate(len(each.scores) for each in judged)
+        for each, end in zip(judged, ends, strict=True):
+            own = slice(end - len(each.scores), end)
+            total = sum([token.log_probability for token in tokens[own]])
+            yield each.output(" ".join(names[own]), total, tuple(tokens[own]))
+
+    def _alternatives(self, scores: list[float], labels: list[int]) -> tuple[TokenAlternative, ...]:
+        """The likeliest labels of a position."""
+        return tuple(map(TokenAlternative, self.target.tokens(labels), scores))
 
     def _with_source(self, output: Output, source: EncodedInput) -> Output:
         """The output with what was read for it."""
-        read = self.input_reader.read_tokens(source)
-        return replace(
-            output,
-            source=tuple(read.names),
-            source_offsets=tuple(read.offsets),
-            truncated=source.truncated,
-            warnings=source.warnings,
-        )
-
-    def _token(self, scores: list[float], labels: list[int]) -> Token:
-        """The likeliest label of a position, and the next ones if more are wanted."""
-        names = self.target.tokens(labels)
-        others = tuple(map(TokenAlternative, names, scores)) if len(names) > 1 else ()
-        return Token(names[0], scores[0], others)
+        return replace(output, **source_facts(source, self.input_reader.read_tokens(source)))
 
     def ensemble_with(self, others: Sequence[Self]) -> Self:
         """A predictor that averages what the heads of all say."""
@@ -242,14 +291,17 @@ class NumberPredictor(HeadPredictor):
         raise ConfigError("numbers have no log-probability here", remedy="use evaluate")
 
     def _mean(
-        self, judged: Sequence[Float[Tensor, "1 V"]], sizes: Float[Tensor, "P"]
-    ) -> Float[Tensor, "1 V"]:
+        self, judged: Sequence[Float[np.ndarray, "1 V"]], sizes: Float[np.ndarray, "P"]
+    ) -> Float[np.ndarray, "1 V"]:
         """The mean of the pieces' numbers, weighed by how long they are."""
-        return (torch.cat(list(judged)) * (sizes / sizes.sum())[:, None]).sum(0, keepdim=True)
+        weights = (sizes / sizes.sum())[:, None]
+        mean: Float[np.ndarray, "1 V"] = (np.concatenate(judged) * weights).sum(0, keepdims=True)
+        return mean
 
-    def _output(self, source: EncodedInput, judged: Float[Tensor, "T V"], likeliest: int) -> Output:
-        (text,) = self.target.tokens(np.asarray(judged))
-        return self._with_source(Output(text, nan, nan, (), "end"), source)
+    def _judged_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
+        for each in judged:
+            (text,) = self.target.tokens(each.scores)
+            yield each.output(text, nan, ())
 
 
 @dataclass(frozen=True)
@@ -359,6 +411,18 @@ class TagPredictor(HeadPredictor):
                 whole = join_encoded(parts, self.source.closing)
                 joined[number] = self._with_source(joined[number], whole)
         return joined
+
+
+def _log_softmax(scores: Float[np.ndarray, "N V"]) -> Float[np.ndarray, "N V"]:
+    shifted = scores - scores.max(-1, keepdims=True)
+    found: Float[np.ndarray, "N V"] = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return found
+
+
+def _largest(scores: Float[np.ndarray, "N V"], count: int) -> Int[np.ndarray, "N K"]:
+    """The columns of the largest values of each row, in order, ties by the column."""
+    order: Int[np.ndarray, "N K"] = scores.argmax(-1, keepdims=True)
+    return order if count == 1 else np.argsort(-scores, axis=-1, kind="stable")[:, :count]
 
 
 def _scores(step: Sequence[tuple[int, float]]) -> list[float]:

@@ -163,7 +163,8 @@ class InputReader(NamedTuple):
         A token that is not known, or is a byte of a character, is called what was written there.
         """
         names = self.field.tokens(source.values)
-        offsets = self.field.offsets(source.cell) if source.cell else []
+        row = None if source.truncated else source.values
+        offsets = self.field.offsets(source.cell, row) if source.cell else []
         if source.truncated and offsets:
             (row,) = self.field.rows([source.cell])
             ids = row if row.ndim == 1 else row[:, 0]
@@ -172,9 +173,12 @@ class InputReader(NamedTuple):
         if len(offsets) != len(names):
             return ReadTokens(names, [])
         text = LONE_SURROGATES.sub("\ufffd", self.field.plain_text(source.cell))
+        places = zip(names, offsets, strict=True)
         shown = [
-            text[start:end] if start < end and UNWRITTEN.fullmatch(name) else name
-            for name, (start, end) in zip(names, offsets, strict=True)
+            text[start:end]
+            if name[:1] == "<" and start < end and UNWRITTEN.fullmatch(name)
+            else name
+            for name, (start, end) in places
         ]
         return ReadTokens(shown, offsets)
 

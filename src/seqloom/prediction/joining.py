@@ -3,15 +3,23 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain, groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from seqloom.prediction.inputs import EncodedInput
+from seqloom.prediction.inputs import EncodedInput, ReadTokens
 from seqloom.prediction.output import Branch, Output, Token
 from seqloom.tokenizers.offsets import shift
 
-__all__ = ["BLANK_OUTPUT", "join_by_input", "join_encoded"]
+__all__ = [
+    "BLANK_OUTPUT",
+    "JudgedInput",
+    "WholeInput",
+    "join_by_input",
+    "join_encoded",
+    "source_facts",
+]
 
 BLANK_OUTPUT = Output("", 0.0, 0.0, (), "blank")
 
@@ -129,3 +137,36 @@ def _join_trees(trees: Sequence[tuple[Branch, ...]]) -> Iterator[Branch]:
             parent = None if branch.parent is None else branch.parent + first
             yield replace(branch, number=branch.number + first, parent=parent)
         first += len(tree)
+
+
+class WholeInput(NamedTuple):
+    """An input that may have been read in pieces, of which these are the lengths."""
+
+    encoded: EncodedInput
+    lengths: tuple[int, ...]
+
+
+class JudgedInput(NamedTuple):
+    """An input, the names of what was read, and what a head makes of it."""
+
+    whole: WholeInput
+    read: ReadTokens
+    scores: Float[np.ndarray, "T V"]
+
+    def output(
+        self, text: str, score: float, tokens: tuple[Token, ...], ids: tuple[int, ...] = ()
+    ) -> Output:
+        """The output with this text."""
+        facts = source_facts(self.whole.encoded, self.read)
+        pieces = len(self.whole.lengths)
+        return Output(text, score, score, tokens, "end", pieces=pieces, ids=ids, **facts)
+
+
+def source_facts(source: EncodedInput, read: ReadTokens) -> dict[str, Any]:
+    """What an output says of its input."""
+    return {
+        "source": tuple(read.names),
+        "source_offsets": tuple(read.offsets),
+        "truncated": source.truncated,
+        "warnings": source.warnings,
+    }

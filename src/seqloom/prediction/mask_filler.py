@@ -17,7 +17,8 @@ from seqloom.model import FillingHead
 from seqloom.prediction.batching import batch_by_length, pad_batch, parallel_map
 from seqloom.prediction.head_predictor import HeadPredictor
 from seqloom.prediction.inputs import EncodedInput, InputGroup
-from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
+from seqloom.prediction.joining import JudgedInput
+from seqloom.prediction.output import Output, ScoredOutput, Token
 from seqloom.prediction.request import OutputOptions
 
 __all__ = ["BlankQuery", "BlankScores", "MaskFiller"]
@@ -172,29 +173,29 @@ class MaskFiller(HeadPredictor):
     @torch.inference_mode()
     def _run_head(
         self, batch: list[EncodedInput], given: list[Values]
-    ) -> list[Float[Tensor, "N V"]]:
+    ) -> list[Float[np.ndarray, "N V"]]:
         """What may stand in the gaps of each input."""
         rows = [each.values for each in batch]
         hidden = self._hidden_states(rows)
         places = [torch.from_numpy(np.flatnonzero(row == BLANK)) for row in rows]
         return [
-            self._log_probabilities(states[gaps])
+            self._log_probabilities(states[gaps]).numpy()
             for states, gaps in zip(hidden, places, strict=True)
         ]
 
-    def _output(self, source: EncodedInput, judged: Float[Tensor, "N V"], likeliest: int) -> Output:
-        found = judged.topk(min(likeliest, int(self.target.fillable.sum())))
-        best = found.indices[:, 0].tolist()
-        tokens = []
-        for scores, ids in zip(found.values.tolist(), found.indices.tolist(), strict=True):
-            names = self.target.tokens(ids)
-            tokens.append(Token(names[0], scores[0], tuple(map(TokenAlternative, names, scores))))
-        total = sum(token.log_probability for token in tokens)
-        filled = source.values.copy()
-        filled[filled == BLANK] = best
-        text, ids = self.source.cell(filled), tuple(best)
-        output = Output(text, total, total, tuple(tokens), "end", ids=ids)
-        return self._with_source(output, source)
+    def _judged_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
+        most = min(likeliest, int(self.target.fillable.sum()))
+        for each in judged:
+            found = torch.from_numpy(each.scores).topk(most)
+            best = found.indices[:, 0].tolist()
+            tokens = []
+            for scores, ids in zip(found.values.tolist(), found.indices.tolist(), strict=True):
+                others = self._alternatives(scores, ids)
+                tokens.append(Token(others[0].text, scores[0], others))
+            filled = each.whole.encoded.values.copy()
+            filled[filled == BLANK] = best
+            total = sum(token.log_probability for token in tokens)
+            yield each.output(self.source.cell(filled), total, tuple(tokens), tuple(best))
 
 
 def _concatenate(batch: list[BlankQuery], name: str) -> Ids:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import torch
 
 from seqloom.config import HEADS, Config
 from seqloom.data import Corpus, Data, even_indices
@@ -105,9 +104,9 @@ class HeldOutClasses(HeldOutOutputs[HeadPredictor]):
         batch = self.rows.batch(even_indices(len(self.rows), CALIBRATION_ROWS))
         sources = [row[:n] for row, n in zip(batch.source, batch.source_lengths, strict=True)]
         targets = [row[:n] for row, n in zip(batch.target, batch.target_lengths, strict=True)]
-        scores, labels = torch.cat(self.model.score_rows(sources)), np.concatenate(targets)
+        scores, labels = map(np.concatenate, (self.model.score_rows(sources), targets))
         known = labels != EMPTY
-        return fit_temperature(scores.double().numpy()[known], labels[known] - 1)
+        return fit_temperature(scores.astype(np.float64)[known], labels[known] - 1)
 
 
 class ClassTask(HeadTask[HeadPredictor]):

@@ -81,7 +81,7 @@ class ImportedPieceTokenizer:
             for (language, _), pieces in zip(split, cut, strict=True)
         ]
 
-    def offsets(self, text: str) -> list[Offsets]:
+    def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """Where the model file found each piece, through its own normalization."""
         language, rest = _split_language(text)
         before = len(text) - len(rest)

@@ -13,6 +13,7 @@ from seqloom.tokenizers.tokenizer import CharacterTokenizer, split_symbols
 __all__ = ["Spelling"]
 
 MOST_LETTERS = 8_000  # in the alphabet
+MOST_KNOWN = 50_000  # symbols that are remembered
 
 
 class Spelling:
@@ -23,6 +24,7 @@ class Spelling:
         """Use `learn` or `restore`."""
         self.size = size
         self._letters = letters
+        self._known: dict[str, bytes] = {}  # rows of symbols that were spelt before
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
@@ -51,12 +53,19 @@ class Spelling:
 
     def rows(self, text: str) -> NDArray[np.int32]:
         """A row for each symbol of a text, and an empty one for what closes it."""
-        symbols = split_symbols(text)
-        table = np.full((len(symbols) + 1, self.size), EMPTY, dtype=np.int32)
-        for row, symbol in zip(table, symbols, strict=False):
-            ids = self._ids(symbol)
-            row[: len(ids)] = ids
-        return table
+        rows = [self._known.get(symbol) or self._row(symbol) for symbol in split_symbols(text)]
+        empty = np.full(self.size, EMPTY, dtype=np.int32).tobytes()
+        table = np.frombuffer(b"".join([*rows, empty]), dtype=np.int32)
+        return table.reshape(-1, self.size)
+
+    def _row(self, symbol: str) -> bytes:
+        """The padded ids of a symbol, which is remembered."""
+        row = np.full(self.size, EMPTY, dtype=np.int32)
+        ids = self._ids(symbol)
+        row[: len(ids)] = ids
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        return self._known.setdefault(symbol, row.tobytes())
 
     def _ids(self, symbol: str) -> Sequence[int]:
         head = (self.size - 2) // 2

@@ -118,9 +118,10 @@ class SubwordTokenizer:
             rows = self._processor.encode(ready, out_type=int, num_threads=-1)
         return [np.array(row, dtype=np.int32) for row in rows]
 
-    def offsets(self, text: str) -> list[Offsets]:
+    def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """The pieces, each with the space that it begins with; for bytes their character."""
-        (ids,) = self.encode_many([text])
+        if ids is None:
+            (ids,) = self.encode_many([text])
         if (ids < FIRST_PIECE).any():
             found = self._byte_offsets(ids.tolist(), f" {_escape(text)}")
         else:

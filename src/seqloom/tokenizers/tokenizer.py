@@ -81,8 +81,8 @@ class Tokenizer(Protocol):
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of each text."""
 
-    def offsets(self, text: str) -> list[Offsets]:
-        """Where each of the ids of a text stands in it."""
+    def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
+        """Where each of the ids of a text stands in it; whoever has the ids gives them."""
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids among which only `<unk>` may be special."""
@@ -125,7 +125,7 @@ class ByteTokenizer:
             for text in texts
         ]
 
-    def offsets(self, text: str) -> list[Offsets]:
+    def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """For each byte the character that it is part of."""
         return [
             (place, place + 1) for place, char in enumerate(text) for _ in range(len(char.encode()))
@@ -206,7 +206,7 @@ class SymbolTokenizer:
             for text in texts
         ]
 
-    def offsets(self, text: str) -> list[Offsets]:
+    def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """The symbols without the spaces between them."""
         return [match.span() for match in _SYMBOL.finditer(text)]
 
@@ -240,7 +240,7 @@ class SymbolTokenizer:
 class CharacterTokenizer(SymbolTokenizer):
     """One code point is one token; those outside the vocabulary are `<unk>`."""
 
-    def offsets(self, text: str) -> list[Offsets]:
+    def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """One after the other."""
         return consecutive([1] * len(text))
 

@@ -113,6 +113,10 @@ _SPACINGS = (
     "\u202f",
 )  # what may be usual beside a mark; the first wins ties
 _JOIN_MARK = "\uffed"
+_OPEN_APOSTROPHE = re.compile(f"{_APOSTROPHE} ")
+_MOST_CHUNKS = 50_000  # that are remembered, with at most so many characters:
+_LONGEST_CHUNK = 32
+_Chunk = tuple[tuple[int, ...], tuple[Offsets, ...]]  # the ids of what stands between two spaces
 _SPECIALS = len(SPECIAL_SYMBOLS)
 
 
@@ -138,6 +142,7 @@ class WordTokenizer:
         beside = [usual.get(symbol, (_SPACE, _SPACE)) for symbol in self._symbols]
         self._before = [gap for gap, _ in beside]
         self._after = [gap for _, gap in beside]
+        self._known_chunks: dict[str, _Chunk] = {}
         self._spacing = {self._ids[symbol] for symbol in symbols if not symbol.strip()}
 
     @property
@@ -179,12 +184,60 @@ class WordTokenizer:
         """The ids of the words and marks, and of every gap that is not the usual one."""
         return [np.array(self._encode(text), dtype=np.int32) for text in texts]
 
-    def offsets(self, text: str) -> list[Offsets]:
+    def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """The word or mark of each id, or the white space where that has one of its own."""
-        return [offsets for _, offsets in self._tokens(text)]
+        chunks = self._chunks(text)
+        if chunks is None:
+            return [offsets for _, offsets in self._tokens(text)]
+        found: list[Offsets] = []
+        last, place = None, 0
+        for tokens, offsets in chunks:
+            if last is not None and self._usual_spacing(last, tokens[0]) != _SPACE:
+                found += [offsets for _, offsets in self._spaces(_SPACE, place - 1)]
+            length = offsets[-1][1]
+            if len(offsets) == 1:
+                found.append((place, place + length))
+            else:
+                found += [(start + place, end + place) for start, end in offsets]
+            last, place = tokens[-1], place + length + 1
+        return found
 
     def _encode(self, text: str) -> list[int]:
-        return [token for token, _ in self._tokens(text)]
+        chunks = self._chunks(text)
+        if chunks is None:
+            return [token for token, _ in self._tokens(text)]
+        found: list[int] = []
+        last = None
+        for tokens, _ in chunks:
+            if last is not None and self._usual_spacing(last, tokens[0]) != _SPACE:
+                found += [token for token, _ in self._spaces(_SPACE, 0)]
+            found += tokens
+            last = tokens[-1]
+        return found
+
+    def _chunks(self, text: str) -> list[_Chunk] | None:
+        """What stands between spaces, each cut by itself and but once; None where there is other
+        white space, or an apostrophe that belongs to what comes after the space."""
+        written = text.split(_SPACE)
+        if written != text.split() or _OPEN_APOSTROPHE.search(text):
+            return None
+        known = self._known_chunks
+        try:
+            return [known[each] for each in written]
+        except KeyError:
+            pass
+        if len(known) > _MOST_CHUNKS:
+            known.clear()
+        chunks = []
+        for each in written:
+            chunk = known.get(each)
+            if chunk is None:
+                tokens, offsets = zip(*self._tokens(each), strict=True)
+                chunk = tokens, offsets
+                if len(each) <= _LONGEST_CHUNK:
+                    known[each] = chunk
+            chunks.append(chunk)
+        return chunks
 
     def _tokens(self, text: str) -> list[tuple[int, Offsets]]:
         """Each id with the place of what it stands for."""

@@ -27,6 +27,7 @@ typedef enum {
 typedef enum { SL_ELMAN = 0, SL_LSTM = 1, SL_GRU = 2, SL_SSRU = 3 } sl_unit_kind;
 typedef enum { SL_NO_QUERY = 0, SL_CURRENT = 1, SL_PREVIOUS = 2, SL_FED = 3 } sl_query;
 typedef enum { SL_DOT = 0, SL_ADDITIVE = 1, SL_PERCEPTRON = 2 } sl_score;
+typedef enum { SL_EVERY = 0, SL_CODE = 1, SL_MEAN = 2, SL_MAXIMUM = 3 } sl_pooling;
 typedef enum { SL_OWN = 0, SL_COPIED = 1, SL_MAPPED = 2, SL_READ = 3 } sl_first;
 
 /* A linear map. Weights are packed in blocks of 64 columns: float32 as (block, input, 64), int8 as
@@ -129,6 +130,13 @@ typedef struct {
     const int32_t *lengths, *tokens;
     const float *inputs;
 } sl_text;
+
+/* A head: scores from every state of a sentence, or from one vector of `width` values for all of it. */
+typedef struct {
+    int32_t pool, width;
+    sl_matrix readout; /* with tanh, before the output; may be absent */
+    sl_matrix output;
+} sl_scorer;
 
 /* What an encoder says of whole sentences: (part, layer, width) in aligned rows. */
 typedef struct {
@@ -246,6 +254,11 @@ int sl_prepare(const sl_stack *decoder, sl_workspace *space, const float *states
 int sl_read(const sl_stack *decoder, sl_workspace *space, const sl_step *step, float *hidden);
 int sl_write(const sl_stack *decoder, sl_workspace *space, const float *hidden, int32_t rows,
              float *logits);
+
+/* Scores (rows, outputs in aligned rows), a row for each position or for each sentence; 0, or 1 where memory ran
+ * out. Sentences that follow each other are encoded together, best of like lengths. */
+int sl_score_all(const sl_stack *encoder, const sl_scorer *scorer, const sl_text *text, float *scores,
+                 int32_t threads);
 
 /* A whole search; 0, 1 where memory ran out, 2 where probabilities are no numbers */
 int sl_search_all(const sl_stack *encoder, const sl_stack *decoder, const sl_search *search,

@@ -1,6 +1,6 @@
 """What all exporters share: arrays of tensors, and the vectors of tokens."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
 
@@ -28,6 +28,7 @@ __all__ = [
     "token_table",
 ]
 
+MOST_KNOWN = 50_000  # words whose vectors are remembered
 LARGEST_ONE_HOT = 2_048  # symbols whose one-hot vectors are worth a table
 
 
@@ -129,14 +130,33 @@ def decoder_table(vectors: Any) -> Tensor:
 
 @dataclass(frozen=True)
 class TorchVectors:
-    """Vectors of items by a module on torch, and a linear layer after it, if there is one."""
+    """Vectors of items by a module on torch, and a linear layer after it, if there is one.
+
+    Those of words that are read by their letters are remembered: most words of a text are common.
+    """
 
     module: Any
     after: nn.Linear | None = None
+    known: dict[bytes, np.ndarray] = field(default_factory=dict, compare=False)
 
-    @torch.no_grad()
     def vectors(self, items: np.ndarray) -> np.ndarray:
         """The vectors (N, D) of items (N, ...)."""
+        if items.ndim != 2 or not np.issubdtype(items.dtype, np.integer):
+            return self._compute(items)
+        rows = np.ascontiguousarray(items)
+        whole = np.dtype((np.void, rows.itemsize * rows.shape[1]))
+        names: list[bytes] = rows.view(whole).ravel().tolist()
+        found = {name: self.known[name] for name in set(names) if name in self.known}
+        new = {name: place for place, name in enumerate(names) if name not in found}
+        if new:
+            made = dict(zip(new, self._compute(rows[list(new.values())]), strict=True))
+            found |= made
+            if len(self.known) + len(made) <= MOST_KNOWN:
+                self.known.update(made)
+        return np.stack([found[name] for name in names])
+
+    @torch.no_grad()
+    def _compute(self, items: np.ndarray) -> np.ndarray:
         values = torch.from_numpy(np.ascontiguousarray(items))
         parameter = next(self.module.parameters(), values)
         values = values.to(parameter.dtype) if values.is_floating_point() else values.long()
