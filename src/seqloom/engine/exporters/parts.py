@@ -145,7 +145,7 @@ class TorchVectors:
             return self._compute(items)
         rows = np.ascontiguousarray(items)
         whole = np.dtype((np.void, rows.itemsize * rows.shape[1]))
-        names: list[bytes] = rows.view(whole).ravel().tolist()
+        names: Any = rows.view(whole).ravel().tolist()
         found = {name: self.known[name] for name in set(names) if name in self.known}
         new = {name: place for place, name in enumerate(names) if name not in found}
         if new:
