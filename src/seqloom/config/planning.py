@@ -33,6 +33,7 @@ __all__ = [
 
 FILL_SHARE = 0.85  # of a batch of rows that differ in length; a stream leaves nothing empty
 PLACE = "configuration"
+SMALL = 200_000  # tokens that are soon learnt in full precision and in small batches
 UNKNOWN = ColumnStatistics(1.0, 1.0, 0.0, 1, 1, 1)  # a column that is not yet read
 
 
@@ -209,7 +210,7 @@ def _usual_training(situation: Situation, rows: int) -> Overrides:
     What follows from the batch and the number of updates follows the user's own, where set.
     """
     tokens, settled, stream = situation.tokens, situation.training, situation.stream
-    batch = next((b for limit, b in ((200_000, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
+    batch = next((b for limit, b in ((SMALL, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
     batch = settled.get("batch_tokens", batch)
     filled = batch if stream else FILL_SHARE * batch
     held = min(filled, (settled.get("batch_rows") or rows) * tokens / rows)
@@ -222,6 +223,7 @@ def _usual_training(situation: Situation, rows: int) -> Overrides:
         "rate": settled.get("optimizer", AdamWConfig()).scale_rate(rate),
         "warmup": min(1_000, updates // 10),
         "validate_every": max(50, min(1_000, updates // 15)),
+        **({"precision": "auto"} if situation.target.is_text and tokens >= SMALL else {}),
     }
 
 

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from seqloom.nn.modules import is_traced
 from seqloom.nn.positions import Rotary
+from seqloom.nn.scaled_attention import scaled_attention
 from seqloom.nn.units import Unit
 
 __all__ = [
@@ -233,7 +234,7 @@ def _attend(
 ) -> Float[Tensor, "R T D"]:
     """Softmax of q·k/√E over what is seen, times the values, head after head."""
     query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
-    output = functional.scaled_dot_product_attention(query, key, value, mask, is_causal=causal)
+    output = scaled_attention(query, key, value, mask, causal=causal)
     return output.transpose(1, 2).flatten(2)
 
 

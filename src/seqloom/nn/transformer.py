@@ -12,6 +12,7 @@ from torch.nn import functional
 from seqloom.errors import ConfigError
 from seqloom.nn.modules import Dropout
 from seqloom.nn.positions import Rotary
+from seqloom.nn.scaled_attention import scaled_attention
 from seqloom.nn.token_mixing import (
     Cache,
     HeadSizes,
@@ -98,7 +99,7 @@ class CrossAttention(nn.Module):
         """The output of each position and, with `trace`, its attention weights."""
         rows, steps, _ = inputs.shape
         query, seen = self._queries(inputs, len(mask)), mask[:, None, None]
-        output = functional.scaled_dot_product_attention(query, keys.keys, keys.values, seen)
+        output = scaled_attention(query, keys.keys, keys.values, seen)
         output = self.combine(output.transpose(1, 2).reshape(rows, steps, -1))
         return output, self._weights(query, keys, mask, rows) if trace else None
 

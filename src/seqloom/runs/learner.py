@@ -30,6 +30,7 @@ from seqloom.training import (
     Ranks,
     ScheduledSampling,
     Update,
+    bound_primitive_cache,
     fit,
     freeze,
 )
@@ -55,6 +56,7 @@ class Learner:
             self.notes += freeze(network, config.training.freeze)
         if config.model.frozen_vectors:
             self.notes += freeze_pretrained(network, config.model)
+        bound_primitive_cache()
         self.optimizer = Optimizer(network, config.training, rows=len(corpus))
         self.moving: MovingAverage | None = None
         if config.training.average == "moving":

@@ -11,6 +11,7 @@ sum with a factor for each position.
 Whether this machine computes in bfloat16 rather than imitating it (S6.6).
 """
 
+import os
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -47,6 +48,7 @@ __all__ = [
     "Sums",
     "backward",
     "backward_from_features",
+    "bound_primitive_cache",
     "check_precision",
     "extend_factors",
     "matmul_precision",
@@ -384,6 +386,8 @@ class PositionWeights:
         return matrix
 
 
+PRIMITIVE_CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"  # in the environment
+PRIMITIVES = 256  # shapes of products, about 0.7 MB each; an update uses about 50
 BFLOAT16_FEATURES = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
 
 
@@ -392,6 +396,12 @@ def has_bfloat16() -> bool:
     """Whether the processor has a unit for bfloat16."""
     able = torch.cpu.get_capabilities()
     return any(able.get(unit, False) for unit in BFLOAT16_FEATURES)
+
+
+def bound_primitive_cache() -> None:
+    """Let torch keep the code of fewer products in bfloat16, before it has made the first: each
+    shape has code of its own, and the shapes of batches are many."""
+    os.environ.setdefault(PRIMITIVE_CACHE, str(PRIMITIVES))
 
 
 def precision_of(config: TrainingConfig) -> Precision:

@@ -26,8 +26,7 @@ WHOLE_WORDS = ("word", "symbol")  # units of which a word is one token
 RECASED = 0.2  # of sentences, learnt once more in another case
 LANES = 32  # stretches of a stream in a batch
 LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
-SMALL = 200_000  # tokens that are soon learnt in full precision, ...
-VALID_SHARE = 0.02  # ... and of more than those this share tells enough
+SMALL, VALID_SHARE = 200_000, 0.02  # of more tokens than those, this share tells enough
 STREAM_BUDGETS = 17_500_000, 10_600_000  # characters, or words, in all passes over a stream
 
 
@@ -202,7 +201,7 @@ class TextConfig(SourceOptions, TargetOptions):
         training = {"truncate": steps, "batch_tokens": LANES * steps, "label_smoothing": 0.0}
         chosen: Overrides = {
             "model": {} if large else _stream_layers(tokens, spelt=self.is_spelt),
-            "training": {**training, "precision": "float32" if tokens < SMALL else "auto"},
+            "training": training,
         }
         if tokens >= SMALL:
             chosen["data"] = {"valid_share": VALID_SHARE}
