@@ -93,6 +93,19 @@ class DataConfig(Section):
         description="source cells are sequences of numbers: lists in JSON, or names of array files "
         "(.npy) beside the data",
     )
+    window: Count = Field(
+        0,
+        description="vectors: so many rows of a table over time, one step each, are one source, "
+        "and the source may be several columns of numbers; 0 if a cell is a whole sequence",
+    )
+    stride: Count = Field(
+        0, description="rows from the beginning of one window to that of the next; 0 is a window"
+    )
+    aligned: bool = Field(
+        False,
+        description="windows: each row's target is the tag of its step; otherwise the last target "
+        "in a window is that of all of it",
+    )
     inside: bool = Field(
         False, description="refuse files that lie outside of the data's folder, links followed"
     )
@@ -102,7 +115,8 @@ class DataConfig(Section):
     valid_rows: Positive = Field(2_000, description="and at most this many rows")
     time: str = Field(
         "",
-        description="series: the column that tells when; found by its name or values if empty; "
+        description="series and windows: the column that tells when; found by its name or values "
+        "if empty; "
         "none counts the rows, whatever a column says",
     )
     parts: Annotated[tuple[Positive, ...], Field(max_length=3)] = Field(
@@ -114,9 +128,14 @@ class DataConfig(Section):
     @property
     def source_columns(self) -> list[str]:
         """The source's columns, by name or position."""
-        several = self.turns or self.columns
+        several = self.turns or self.columns or self.window > 0
         named = self.source.split(",") if several else [self.source]
         return [column.strip() for column in named]
+
+    @property
+    def time_columns(self) -> list[str]:
+        """The column that tells when the steps of windows are; none where rows are counted."""
+        return [self.time] if self.window and self.time not in ("", "none") else []
 
 
 class SearchConfig(Section):

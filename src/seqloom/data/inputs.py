@@ -1,7 +1,8 @@
 """Inputs of a finished model, read by the columns and in the format of its training data.
 
 A table (TSV, CSV, JSONL, Parquet and so on, by the file's ending) gives the source columns of each
-row. Any other file, and standard input, gives a line each; tabs in a line part its columns.
+row, or those of a window of rows. Any other file, and standard input, gives a line each; tabs in a
+line part its columns.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from seqloom.config import DataConfig
 from seqloom.data.table import Report, names_file, source_record
+from seqloom.data.table_windows import table_records
 from seqloom.errors import DataError
 from seqloom.readers import READERS, Record, reader_of
 from seqloom.readers.lines import (
@@ -68,13 +70,13 @@ class InputFile:
         if targets and self.config.target and self.config.target != self.config.source:
             wanted = self.config.model_copy(update={"weight": ""})
             if self._has_target(path, wanted):
-                return reader_of(path).records(path, wanted)
-        return reader_of(path).records(path, alone)
+                return table_records(path, wanted)
+        return table_records(path, alone)
 
     def _has_target(self, path: Path, wanted: DataConfig) -> bool:
         """Whether a table has the target's column too."""
         try:
-            next(reader_of(path).records(path, wanted), None)
+            next(table_records(path, wanted), None)
         except DataError:
             return False
         return True
@@ -97,7 +99,8 @@ class InputFile:
 
     def _has_columns(self, line: str) -> bool:
         """Whether a line is a row of several columns rather than a bare input."""
-        return TAB in line and bool(self.config.source) and bool(line.strip())
+        whole = self.config.window > 0  # a line is a window
+        return TAB in line and bool(self.config.source) and bool(line.strip()) and not whole
 
     def _bare(self, line: str, place: FileLocation) -> Record | Fault:
         """A line without tabs: an input where the source is one column, or a list of turns."""
@@ -142,7 +145,7 @@ class InputFile:
 
     def _join(self, record: Record) -> Record | Fault:
         """The source as one cell, and the target after it where there is one."""
-        count = len(self.config.source_columns)
+        count = 1 if self.config.window else len(self.config.source_columns)
         sources = source_record(Record(record.place, record.cells[:count]), self.config)
         return apply_sound(sources, lambda source: self._beside(source, record.cells[count:]))
 

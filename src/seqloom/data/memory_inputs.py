@@ -174,7 +174,9 @@ def _refuse(fault: Fault) -> NoReturn:
 
 
 def _sources_alone(config: DataConfig) -> ColumnSelection:
-    return ColumnSelection.of(config.model_copy(update={"target": "", "weight": ""}))
+    """The source columns; an input in memory is a whole window and not a row of one."""
+    alone = {"target": "", "weight": "", "window": 0}
+    return ColumnSelection.of(config.model_copy(update=alone))
 
 
 def _wrong_width(count: int, config: DataConfig) -> DataError:

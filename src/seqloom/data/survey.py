@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from seqloom.config import ColumnStatistics, DataConfig, Facts
 from seqloom.data.memory_rows import Data
 from seqloom.data.table import Report, Row, is_stream, read_rows
+from seqloom.data.table_windows import shared_windows
 from seqloom.fields import split_turns, split_words
 from seqloom.randomness import key
 
@@ -307,10 +308,14 @@ class Split:
 
 @dataclass(frozen=True)
 class TailSplit:
-    """The end of a stream is held out, from a row on that is counted from 0."""
+    """The end of a stream is held out, from a row on that is counted from 0.
+
+    So many rows before it are left out, since they are in part the same.
+    """
 
     start: int
     rows: int
+    apart: int = 0
 
     @property
     def holdout(self) -> frozenset[int]:
@@ -319,7 +324,7 @@ class TailSplit:
 
     def train(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows to learn from."""
-        return islice(rows, self.start)
+        return islice(rows, max(1, self.start - self.apart))
 
     def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows held out."""
@@ -329,16 +334,16 @@ class TailSplit:
 def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | TailSplit:
     """Hold out about `valid_share` of the rows and at most `valid_rows`.
 
-    Of a stream these are the last rows, whatever they say. Of other data at least one row is held
-    out where there are two different sources; none is with a share of 0. A source that many rows
-    repeat stays in training, unless all are like that. Where even the rarest source has more than
-    a quarter of the rows, and more than one, rows that are wholly alike are held out in its place;
-    where those are as many, none are.
+    Of a stream and of windows over time these are the last rows, whatever they say. Of other data
+    at least one row is held out where there are two different sources; none is with a share of 0. A
+    source that many rows repeat stays in training, unless all are like that. Where even the rarest
+    source has more than a quarter of the rows, and more than one, rows that are wholly alike are
+    held out in its place; where those are as many, none are.
     """
-    if config.lines == "stream":
+    if config.lines == "stream" or config.window:
         rows = survey.facts.rows
         most = min(config.valid_rows, math.ceil(config.valid_share * rows), rows - 1)
-        return TailSplit(rows - most, rows)
+        return TailSplit(rows - most, rows, apart=shared_windows(config))
     if config.valid_share == 0 or len(np.unique(survey.source_hashes)) < 2:
         return Split(frozenset(), config)
     most = max(1, min(config.valid_rows, int(config.valid_share * survey.facts.rows)))

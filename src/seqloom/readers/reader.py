@@ -143,12 +143,13 @@ class ColumnSelection:
     @classmethod
     def of(cls, config: DataConfig) -> "ColumnSelection":
         """What the configuration asks for."""
-        sources = config.source_columns
+        sources = [*config.time_columns, *config.source_columns]
         targets = [] if config.turns and config.source == config.target else [config.target]
         columns = [column.strip() for column in (*sources, *targets)]
         texts = [column for column in columns if column]
         weight = [config.weight] if config.weight else []
-        lists = sum(map(bool, columns[: len(sources)])) if config.turns or config.arrays else 0
+        listed = config.turns or (config.arrays and not config.window)
+        lists = sum(map(bool, columns[: len(sources)])) if listed else 0
         alone = bool(config.source and not config.target and not weight)
         return cls((*texts, *weight), config.header, len(texts), lists, alone)
 

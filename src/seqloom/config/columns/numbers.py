@@ -1,6 +1,6 @@
 """Columns of numbers: one, a vector, or a sequence of vectors."""
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from seqloom.config.columns.media import FileOptions
 from seqloom.config.columns.options import (
@@ -12,6 +12,11 @@ from seqloom.config.columns.options import (
     longest,
 )
 from seqloom.config.sections import Overrides
+from seqloom.errors import ConfigError
+from seqloom.remedies import Remedy, Setting
+
+if TYPE_CHECKING:
+    from seqloom.config.schema import DataConfig
 
 __all__ = ["NumberConfig", "VectorConfig", "VectorSequenceConfig"]
 
@@ -52,6 +57,7 @@ class VectorSequenceConfig(FileOptions):
     """A column of sequences of vectors, all of one width, each number in units of its spread.
 
     A cell is a list of numbers or of lists of numbers in JSON, or the name of an array file (.npy).
+    With `data.window`, a sequence is so many rows of a table over time (S1.1).
     """
 
     has_positions: ClassVar[bool] = True
@@ -64,7 +70,25 @@ class VectorSequenceConfig(FileOptions):
 
     def data_defaults(self, situation: Situation) -> Overrides:
         """Cells are arrays of so many steps at most."""
-        return {"arrays": True, **longest(LONGEST_SEQUENCE, situation)}
+        tagged = {"aligned": True} if situation.target.is_aligned else {}
+        return {"arrays": True, **tagged, **longest(LONGEST_SEQUENCE, situation)}
+
+    def check_reading(self, data: "DataConfig") -> None:
+        """ConfigError where several columns are named without a window of rows."""
+        if "," in data.source and not data.window:
+            raise ConfigError(
+                f"the source {data.source!r} is several columns, whose rows are steps of a window",
+                remedy=Remedy(
+                    "say with {} how many rows are one, or name one column of whole sequences",
+                    Setting("data.window", 100),
+                ),
+            )
+        if data.stride and not data.window:
+            raise ConfigError(
+                "there are no windows for it to part",
+                place=Setting("data.stride", data.stride),
+                remedy=Remedy("set {} too", Setting("data.window", 100)),
+            )
 
     def reader_defaults(self, situation: Situation) -> Overrides:
         """What suits the target, as for a text."""
