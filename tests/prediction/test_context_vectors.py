@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 import torch
 
+from seqloom.config import TextConfig, validate
+from seqloom.config.columns import NoColumnConfig
 from seqloom.drawing.views import drawing_of, text_of
 from seqloom.errors import ConfigError, DataError
 from seqloom.explain import vector_map
-from seqloom.prediction import ContextVectors
+from seqloom.fields import TextField
+from seqloom.fields.no_source import NoField
+from seqloom.model import build_sequence_model
+from seqloom.prediction import ContextVectors, TextPredictor
 from seqloom.prediction.batching import pad_batch
 from tests.prediction.untrained import untrained
 
@@ -37,6 +42,50 @@ def test_layer_0_knows_no_context_and_the_last_does() -> None:
     below, above = (each.words.cosine("b@1", "b@2") for each in found)
     assert below == pytest.approx(1.0)
     assert above < 0.99
+
+
+@pytest.mark.parametrize("kind", ["lstm", "transformer"])
+def test_a_language_model_has_vectors_of_its_own_layers(kind: str) -> None:
+    """That of a token is what the next one is predicted from, and knows what came before alone."""
+    side = {"layers": 2, "dropout": 0.0, "width": 8}
+    recurrent = {**side, "kind": "recurrent"}
+    chosen = (
+        recurrent if kind == "lstm" else {**side, "kind": "transformer", "heads": 2, "inner": 16}
+    )
+    none = {"attention": "none", "first_state": "zero"} if kind == "lstm" else {}
+    tables = {
+        "data": {"source": ""},
+        "source": {"kind": "none"},
+        "model": {
+            "embedding": 8,
+            "share_vocabulary": False,
+            "encoder": {"kind": "none"},
+            "decoder": {**chosen, **none},
+        },
+    }
+    config = validate(tables, place="test")
+    field = TextField.learn(TextConfig(unit="word"), ["a b c d"], seed=1)
+    torch.manual_seed(1)
+    nothing = NoField(NoColumnConfig())
+    network = build_sequence_model(config.model, source=nothing.items, target=field.items)
+    model = TextPredictor(config, nothing, field, network.double().eval())
+    found = model.vectors(["a b c", "b b"])
+    assert found.layer == 2
+    assert [each.tokens for each in found.sentences] == [("a", "b", "c"), ("b", "b")]
+    with torch.no_grad():
+        scores = network.decoder.write(torch.from_numpy(found.sentences[0].vectors))
+    likely = scores.log_softmax(-1)
+    scored = model.score([("", "a b c")])[0]
+    (row,) = field.rows(["a b c"])
+    wanted = [float(likely[place, row[place + 1]]) for place in range(3)]
+    given = [token.log_probability for token in scored.tokens[1:]]
+    np.testing.assert_allclose(wanted, given, atol=1e-6)
+    longer = model.vectors(["a b c d d"]).sentences[0].vectors
+    np.testing.assert_allclose(longer[:3], found.sentences[0].vectors, atol=1e-12)
+    below = model.vectors(["a b", "b"], layer=0).words
+    if kind == "lstm":
+        assert below.cosine("b@1", "b@2") == pytest.approx(1.0)
+    assert model.vectors(["a b", "b"], layer=1).words.cosine("b@1", "b@2") < 0.999
 
 
 @pytest.mark.parametrize("unit", ["character", "word"])
@@ -91,7 +140,7 @@ def test_a_map_shows_the_words_that_are_named() -> None:
 
 def test_what_cannot_be_done_is_said() -> None:
     model = untrained("lstm")
-    with pytest.raises(ConfigError, match="the encoder has layers 0 to 1"):
+    with pytest.raises(ConfigError, match="the model has layers 0 to 1"):
         model.vectors(["a"], layer=2)
     with pytest.raises(DataError, match="'zebra' is in none of the texts"):
         model.vectors(["a"]).find("zebra")

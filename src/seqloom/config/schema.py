@@ -94,17 +94,13 @@ class DataConfig(Section):
         "(.npy) beside the data",
     )
     window: Count = Field(
-        0,
-        description="vectors: so many rows of a table over time, one step each, are one source, "
-        "and the source may be several columns of numbers; 0 if a cell is a whole sequence",
+        0, description="vectors: so many rows of a table, each a step, are a source; 0: a cell is"
     )
     stride: Count = Field(
         0, description="rows from the beginning of one window to that of the next; 0 is a window"
     )
     aligned: bool = Field(
-        False,
-        description="windows: each row's target is the tag of its step; otherwise the last target "
-        "in a window is that of all of it",
+        False, description="windows: each row has a tag; else a window has the last target in it"
     )
     inside: bool = Field(
         False, description="refuse files that lie outside of the data's folder, links followed"
@@ -115,8 +111,7 @@ class DataConfig(Section):
     valid_rows: Positive = Field(2_000, description="and at most this many rows")
     time: str = Field(
         "",
-        description="series and windows: the column that tells when; found by its name or values "
-        "if empty; "
+        description="over time: the column that tells when; found by its name or values if empty; "
         "none counts the rows, whatever a column says",
     )
     parts: Annotated[tuple[Positive, ...], Field(max_length=3)] = Field(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.memory_rows import Data, describe_rows, in_memory, memory_records, row_bytes
-from seqloom.data.table_windows import table_records, window_records
+from seqloom.data.table_windows import check_windows, table_records, window_records
 from seqloom.errors import DataError, RunError
 from seqloom.fields import join_turns, names_array
 from seqloom.readers.dialogs import history_record, turn_rows
@@ -239,6 +239,7 @@ def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
 
 def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
     files = data_files(data)
+    check_windows(config)
     if not isinstance(data, str | Path):
         records = memory_records(data, ColumnSelection.of(config))
         return window_records(records, config) if config.window else records

@@ -16,12 +16,13 @@ import numpy as np
 
 from seqloom.config import DataConfig
 from seqloom.data.time_steps import HEAD, Clock, looks_like_time
-from seqloom.errors import DataError
+from seqloom.errors import ConfigError, DataError
 from seqloom.readers import reader_of
 from seqloom.readers.lines import Fault, FileLocation, Reason, sound_items
 from seqloom.readers.reader import Record
+from seqloom.remedies import Remedy, Setting
 
-__all__ = ["shared_windows", "table_records", "window_records"]
+__all__ = ["check_windows", "shared_windows", "table_records", "window_records"]
 
 NO_BREAK = "\u00a0"
 
@@ -32,6 +33,26 @@ def table_records(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         return reader_of(path).records(path, config)
     timed = _with_time_column(path, config)
     return window_records(reader_of(path).records(path, timed), timed)
+
+
+def check_windows(config: DataConfig) -> None:
+    """ConfigError where options speak of windows and none are asked for."""
+    if config.window or not config.arrays:
+        return
+    if "," in config.source:
+        raise ConfigError(
+            f"the source {config.source!r} is several columns, whose rows are steps of a window",
+            remedy=Remedy(
+                "say with {} how many rows are one, or name one column of whole sequences",
+                Setting("data.window", 100),
+            ),
+        )
+    if config.stride:
+        raise ConfigError(
+            "there are no windows for it to part",
+            place=Setting("data.stride", config.stride),
+            remedy=Remedy("set {} too", Setting("data.window", 100)),
+        )
 
 
 def _with_time_column(path: Path, config: DataConfig) -> DataConfig:

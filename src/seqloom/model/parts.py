@@ -302,6 +302,14 @@ class DecoderModule(nn.Module):
         """Unnormalized log-probabilities of the next token, for any leading shape."""
         raise NotImplementedError
 
+    def layer_states(
+        self, inputs: Int[Tensor, "B T"], memory: Memory
+    ) -> list[Float[Tensor, "B T _"]]:
+        """A vector for each token that is read from each layer: first what the lowest layer reads,
+        and last what the output layer reads (S1.5)."""
+        features, _ = self.read(inputs, self.start(memory))
+        return [features.hidden]
+
     def connections(self) -> Connections:
         """The edges by which the decoder is drawn.
 

@@ -160,6 +160,18 @@ class RecurrentDecoder(DecoderModule):
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return self.output(hidden)
 
+    def layer_states(
+        self, inputs: Int[Tensor, "B T"], memory: Memory
+    ) -> list[Float[Tensor, "B T _"]]:
+        if self.wiring.soft or self._is_sequential() or self.wiring.code or self.attends:
+            return super().layer_states(inputs, memory)
+        state = self.start(memory)
+        read = self._unit_inputs(
+            self._feedback_vectors(self.embedding(inputs), state.own), [], state
+        )
+        layers = [states for states, _ in self.stack.layer_outputs(read, state.own.layers)]
+        return [read, *layers[:-1], self.dropout(self.readout([layers[-1]]))]
+
     def _source_context(self, memory: Memory) -> SourceContext:
         code: tuple[Tensor, ...] = ()
         if self.wiring.code:

@@ -217,7 +217,7 @@ class TransformerDecoder(DecoderModule):
         self, vectors: Float[Tensor, "R T E"], state: TransformerState
     ) -> tuple[Features, TransformerState]:
         steps = next_steps(state.own.positions, vectors.shape[1])
-        hidden, caches, weights = self._run_blocks(
+        (*_, hidden), caches, weights = self._run_blocks(
             self.embed.add_positions(vectors, steps.at), steps, state
         )
         attention = None if weights is None else weights.mean(dim=1)  # the last block's heads
@@ -228,6 +228,15 @@ class TransformerDecoder(DecoderModule):
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         return self.output(hidden)
+
+    def layer_states(
+        self, inputs: Int[Tensor, "B T"], memory: Memory
+    ) -> list[Float[Tensor, "B T _"]]:
+        state = self.start(memory)
+        steps = next_steps(state.own.positions, inputs.shape[1])
+        read = self.embed.add_positions(self.embed.embedding(inputs), steps.at)
+        (*below, hidden), _, _ = self._run_blocks(read, steps, state)
+        return [*below, self.readout(self.norm(hidden))]
 
     def _empty_cache(self, rows: int) -> DecoderCache:
         """The cache of paths that have read nothing."""
@@ -252,16 +261,18 @@ class TransformerDecoder(DecoderModule):
 
     def _run_blocks(
         self, hidden: Float[Tensor, "R T D"], steps: NextSteps, state: TransformerState
-    ) -> tuple[Tensor, tuple[Cache, ...], Tensor | None]:
-        """Hidden states after all blocks, the blocks' caches, and the last block's attention."""
-        shared, weights, caches = state.shared, None, []
+    ) -> tuple[list[Tensor], tuple[Cache, ...], Tensor | None]:
+        """Hidden states before and after each block, the blocks' caches, and the last block's
+        attention."""
+        shared, weights, caches, layers = state.shared, None, [], [hidden]
         for number, block in enumerate(children_of(self.blocks, Block)):
             source = (shared.keys[number], shared.mask) if isinstance(shared, SourceKeys) else None
             hidden, cache, weights = block.decode(
                 hidden, state.own.caches[number], steps, source, trace=state.trace
             )
             caches.append(cache)
-        return hidden, tuple(caches), weights
+            layers.append(hidden)
+        return layers, tuple(caches), weights
 
     def connections(self) -> Connections:
         blocks = list(children_of(self.blocks, Block))

@@ -17,10 +17,12 @@ from seqloom.data import WordVectors
 from seqloom.display import Displayed
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import Offsets
-from seqloom.model.parts import EncoderModule
+from seqloom.model import Network, SequenceModel
+from seqloom.model.state import Memory, Source
 from seqloom.prediction.batching import batch_by_length, pad_batch
 from seqloom.prediction.inputs import EncodedInput, InputReader
 from seqloom.remedies import Setting
+from seqloom.tokenizers.specials import START
 from seqloom.tokenizers.words import word_pattern
 
 __all__ = ["ContextVectors", "Occurrence", "SentenceVectors", "context_vectors"]
@@ -140,26 +142,41 @@ class ContextVectors(Displayed):
 
 @torch.inference_mode()
 def context_vectors(
-    encoder: EncoderModule, reader: InputReader, cells: Sequence[str], layer: int | None
+    network: Network, reader: InputReader, cells: Sequence[str], layer: int | None
 ) -> ContextVectors:
-    """The vectors of a layer, or of the last, for each cell that an encoder reads."""
-    if not encoder.sizes.states:
-        raise ConfigError(
-            "this model has no encoder of its own whose states are a token's",
-            remedy="name one run with a source",
-        )
-    encoder.eval()
+    """The vectors of a layer, or of the last, for each cell that an encoder reads; a language
+    model, which has none, reads it with its own layers."""
+    network.eval()
     found = [SentenceVectors(cell, (), (), np.zeros((0, 0))) for cell in cells]
     encoded = reader.read_all(cells).encoded
     _check_whole(encoded)
+    if not network.encoder.has_source:  # no layer reads what closes a text
+        closing = reader.field.closing
+        encoded = [each._replace(values=each.values[: len(each.values) - closing])
+                   for each in encoded]  # fmt: skip
     chosen = layer
     for batch in batch_by_length([len(each.values) for each in encoded], most=ROWS):
         some = [encoded[place] for place in batch]
-        layers = encoder.layer_states(pad_batch([each.values for each in some]))
+        layers = _layer_states(network, pad_batch([each.values for each in some]))
         chosen = _check_layer(layer, len(layers))
         for each, vectors in zip(some, layers[chosen].numpy(), strict=True):
             found[each.number] = _sentence(reader, each, vectors)
     return ContextVectors(tuple(found), chosen or 0)
+
+
+def _layer_states(network: Network, source: Source) -> list[Float[torch.Tensor, "B S _"]]:
+    """What each layer of the encoder has for each token, or of a language model, having read it."""
+    if network.encoder.sizes.states:
+        return network.encoder.layer_states(source)
+    if network.encoder.has_source or not isinstance(network, SequenceModel):
+        raise ConfigError(
+            "this model has no encoder of its own whose states are a token's",
+            remedy="name one run with a source",
+        )
+    first = torch.full_like(source.values[:, :1], START)
+    read = torch.cat([first, source.values], dim=1)
+    layers = network.decoder.layer_states(read, Memory(len(read)))
+    return [states[:, 1:] for states in layers]
 
 
 def _sentence(
@@ -180,7 +197,7 @@ def _check_layer(layer: int | None, count: int) -> int:
         return count - 1
     if not 0 <= layer < count:
         raise ConfigError(
-            f"the encoder has layers 0 to {count - 1}",
+            f"the model has layers 0 to {count - 1}",
             place=Setting("layer", layer),
             remedy="choose one of them; 0 is what the first of them reads",
         )

@@ -175,13 +175,17 @@ class Predictor(ABC):
         return 0
 
     def vectors(self, inputs: Inputs, *, layer: int | None = None) -> ContextVectors:
-        """A vector for each token of each input from a layer of the encoder: the last, unless
-        another is named; layer 0 is what the first one reads (S1.5)."""
+        """A vector for each token of each input from a layer of the encoder, or of a language
+        model: the last, unless another is named; layer 0 is what the first one reads (S1.5)."""
         return self.vectors_of_cells(list(input_cells(inputs, self.config.data)), layer=layer)
 
     def vectors_of_cells(self, cells: Sequence[str], *, layer: int | None = None) -> ContextVectors:
         """The same for cells of the source column."""
-        return context_vectors(self.network.encoder, self.input_reader, cells, layer)
+        reader = self.input_reader
+        if not self.network.encoder.has_source:
+            limits = self.config.data
+            reader = InputReader(self.target, limits.max_target, limits.overlong)
+        return context_vectors(self.network, reader, cells, layer)
 
     def encode_cell(self, cell: str | Values) -> Values:
         """One input as the network reads it, truncated; DataError where it cannot be read."""

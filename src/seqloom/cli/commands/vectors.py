@@ -120,8 +120,8 @@ class ContextOptions(OptionGroup):
         typer.Option(
             "--from",
             metavar="RUN",
-            help="a trained model, whose encoder gives each token of DATA, which are then texts, a "
-            "vector in its sentence",
+            help="a trained model, which gives each token of the texts DATA a vector in its "
+            "sentence",
             rich_help_panel=VIEW,
         ),
     ] = None

@@ -1,6 +1,6 @@
 """Columns of numbers: one, a vector, or a sequence of vectors."""
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from seqloom.config.columns.media import FileOptions
 from seqloom.config.columns.options import (
@@ -12,11 +12,6 @@ from seqloom.config.columns.options import (
     longest,
 )
 from seqloom.config.sections import Overrides
-from seqloom.errors import ConfigError
-from seqloom.remedies import Remedy, Setting
-
-if TYPE_CHECKING:
-    from seqloom.config.schema import DataConfig
 
 __all__ = ["NumberConfig", "VectorConfig", "VectorSequenceConfig"]
 
@@ -72,23 +67,6 @@ class VectorSequenceConfig(FileOptions):
         """Cells are arrays of so many steps at most."""
         tagged = {"aligned": True} if situation.target.is_aligned else {}
         return {"arrays": True, **tagged, **longest(LONGEST_SEQUENCE, situation)}
-
-    def check_reading(self, data: "DataConfig") -> None:
-        """ConfigError where several columns are named without a window of rows."""
-        if "," in data.source and not data.window:
-            raise ConfigError(
-                f"the source {data.source!r} is several columns, whose rows are steps of a window",
-                remedy=Remedy(
-                    "say with {} how many rows are one, or name one column of whole sequences",
-                    Setting("data.window", 100),
-                ),
-            )
-        if data.stride and not data.window:
-            raise ConfigError(
-                "there are no windows for it to part",
-                place=Setting("data.stride", data.stride),
-                remedy=Remedy("set {} too", Setting("data.window", 100)),
-            )
 
     def reader_defaults(self, situation: Situation) -> Overrides:
         """What suits the target, as for a text."""

@@ -177,9 +177,8 @@ def _check_pair(source: SourceOptions, target: TargetOptions) -> None:
             f"a source of kind {source.kind} and a target of kind {target.kind} do not go "
             "together, as a series is forecast from series alone",
             remedy=Remedy(
-                "leave {} out, or read windows of the table with {} and {}",
+                "leave {} out, or read sequences of numbers with {}",
                 Setting("data.source"),
                 Setting("source.kind", "vectors"),
-                Setting("data.window", 100),
             ),
         )
