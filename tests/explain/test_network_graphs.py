@@ -4,6 +4,7 @@ changes its head."""
 import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,8 +12,9 @@ from seqloom.drawing.views import text_of, write
 from seqloom.explain.plots.network_graphs import box_diagram
 from seqloom.explanations.explained_output import ExplainedLabels, ExplainedOutput, ExplainedText
 from seqloom.explanations.network_graphs import NetworkGraph, architecture_graph
+from seqloom.explanations.switches import GateSwitch, HeadSwitch, silenced_parts, switch_off
 from seqloom.explanations.tracing import trace_output
-from seqloom.explanations.unrolled_graph import unroll_graph
+from seqloom.explanations.unrolled_graph import SeenStep, unroll_graph
 from seqloom.model import FIRST_TAG, CTCDecoder, Network, SequenceModel, Source
 from seqloom.model.connections import SOURCE, NodeStep
 from seqloom.tasks import explain_output
@@ -55,10 +57,10 @@ def cut_edges(network: Network, said: ExplainedOutput) -> set[tuple[NodeStep, No
     return found
 
 
-def check_law(network: Network, said: ExplainedOutput) -> None:
-    """The drawn edges that carry vectors are those of the cut network; what is not drawn reaches
-    no output."""
-    net = unrolled(network, said)
+def check_law(network: Network, said: ExplainedOutput, net: NetworkGraph | None = None) -> None:
+    """The drawn edges that carry vectors and count are those of the cut network; what is not drawn
+    reaches no output."""
+    net = net or unrolled(network, said)
     by = {value: node.name for node in net.nodes for value in node.stands_for}
     found = cut_edges(network, said)
     expected = {(by[tail], by[head]) for tail, head in found if tail in by and head in by}
@@ -74,7 +76,7 @@ def check_law(network: Network, said: ExplainedOutput) -> None:
     drawn = {
         (edge.begin, edge.end)
         for edge in net.edges
-        if edge.kind not in without and edge.begin not in symbols
+        if edge.kind not in without and edge.begin not in symbols and edge.counts
     }
     assert expected == drawn - _asks_in_vain(net)
     _check_hidden(net, found)
@@ -110,6 +112,58 @@ def _check_hidden(net: NetworkGraph, found: set[tuple[NodeStep, NodeStep]]) -> N
 @pytest.mark.parametrize("kind", sorted({*FORMS.values(), *KINDS}))
 def test_an_edge_is_drawn_exactly_where_its_tail_counts(kind: str) -> None:
     check_law(named(kind), PAIR)
+
+
+WRITER = "decoder layer 1 forward"
+SWITCHES: dict[str, tuple[str, list[HeadSwitch | GateSwitch]]] = {
+    "a head": ("after sinusoids", [HeadSwitch("cross", 1, 1)]),
+    "every head": ("after sinusoids", [HeadSwitch("cross", 1, n) for n in (1, 2)]),
+    "every head of an encoder": ("after sinusoids", [HeadSwitch("encoder", 1, n) for n in (1, 2)]),
+    "input gate": ("lstm form e", [GateSwitch(WRITER, "input")]),
+    "output gate": ("lstm form e", [GateSwitch(WRITER, "output")]),
+    "every gate": ("lstm form e", [GateSwitch(WRITER, n) for n in ("input", "forget", "output")]),
+    "reset gate": ("gru-take form everything", [GateSwitch(WRITER, "reset")]),
+    "every update": ("gru-take form everything", [GateSwitch(WRITER, "update")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_the_law_holds_with_parts_off(name: str) -> None:
+    """An edge counts exactly where its tail still changes its head, and its node says what is
+    off."""
+    kind, switches = SWITCHES[name]
+    changed = switch_off(named(kind), switches)
+    silenced = silenced_parts(changed, switches)
+    net = unroll_graph(changed, trace_output(changed, PAIR), silenced=silenced)
+    check_law(changed, PAIR, net)
+    assert {node.off for node in net.nodes} - {""} == set(silenced.names.values())
+    if name.startswith("every"):
+        assert not all(edge.counts for edge in net.edges)
+
+
+@pytest.mark.parametrize("kind", ["lstm form e", "backwards affine", "lstm reads and writes"])
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_a_step_that_must_be_seen_is_drawn(kind: str, side: str) -> None:
+    """Of a long side seven steps, this one and its neighbours among them, and no fewer edges into
+    it than where all is drawn."""
+    count = 14
+    ids = tuple(4 + n % 4 for n in range(count - 1))
+    said = ExplainedText(
+        (*"abcdefghijklm", "<end>"),
+        (*"nopqrstuvwxyz", "<end>"),
+        np.array([*ids, 3], np.int32),
+        target_ids=(*ids, 3),
+    )
+    network = named(kind)
+    trace = trace_output(network, said)
+    name = "encoder.source" if side == "encoder" else "decoder.output"
+    for step in (0, 2, 7, 13):
+        net = unroll_graph(network, trace, seen=SeenStep(side, step))
+        shown = {at for node in net.nodes for part, at in node.stands_for if part == name}
+        assert {step, 0, count - 1} <= shown
+        assert len(shown) == 7
+        columns = sorted(node.x for node in net.nodes if (name, step) in node.stands_for)
+        assert len(columns) == 1
 
 
 @pytest.mark.parametrize("kind", PREDICTORS)

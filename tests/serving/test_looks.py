@@ -1,5 +1,6 @@
 """What HTTP shows of an output is what `look` computes for it (S8, S9)."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -180,11 +181,38 @@ def test_held_out_inputs_that_drive_a_cell(
 
 @pytest.mark.parametrize("name", ["lstm", "mood"])
 def test_the_net_is_that_of_look(server: Served, models: dict[str, Predictor], name: str) -> None:
-    """S9: unrolled over the output, and as a whole, in words and as a picture of the same edges."""
+    """S9: unrolled over the output, and as a whole, with a box for each node and the same edges."""
     found = look(server, model=name, input="cab", show="net")
     network = models[name].network
     explained = explain_output(models[name], "cab")
     unrolled = unroll_graph(network, trace_output(network, explained))
-    assert found["unrolled"]["text"] == text_of(unrolled)
-    assert found["whole"]["text"] == text_of(architecture_graph(network))
-    assert all(found[each]["svg"].startswith("<svg") for each in ("unrolled", "whole"))
+    for shown, net in (("unrolled", unrolled), ("whole", architecture_graph(network))):
+        drawn = found[shown]
+        assert drawn["text"] == text_of(net)
+        assert [each["label"] for each in drawn["boxes"]] == [each.label for each in net.nodes]
+        numbers = {node.name: number for number, node in enumerate(net.nodes)}
+        assert [(each["begin"], each["end"], each["kind"]) for each in drawn["arrows"]] == [
+            (numbers[edge.begin], numbers[edge.end], edge.kind) for edge in net.edges
+        ]
+        width, height = drawn["size"]
+        corners = [
+            float(each)
+            for arrow in drawn["arrows"]
+            for each in re.findall(r"(-?[\d.]+) -?[\d.]+", arrow["path"])
+        ]
+        assert 0 <= min(corners) <= max(corners) <= width
+        assert all(0 < y < height for _, y in (each["at"] for each in drawn["boxes"]))
+
+
+def test_the_net_tells_what_is_off(server: Served) -> None:
+    """Of an attention whose heads are all off no edge counts, and its boxes say so; of a long
+    output the step that is asked for is there."""
+    off = [{"of": "cross", "layer": 1, "head": head} for head in (1, 2)]
+    found = look(server, show="net", tokens=TOKENS, off=off)["unrolled"]
+    assert {each["counts"] for each in found["arrows"] if each["kind"] == "attention"} == {False}
+    told = [each for each in found["boxes"] if each["off"]]
+    assert {each["off"] for each in told} == {"head 1, head 2 off"}
+    assert [step for each in told for _, step in each["steps"]] == [0, 1, 2]
+    tokens = [*("ab" * 9), "<end>"]
+    long = look(server, show="net", tokens=tokens, step=9)["unrolled"]
+    assert ["decoder", 9] in [step for each in long["boxes"] for step in each["steps"]]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -332,3 +333,55 @@ def test_a_word_is_changed_and_an_output_forced(browser: Any, served: Served) ->
     page.wait()
     assert page.one("#source").get_property("value") == "cbb"
     pick(page, "Part", "decoder layer 1 forward")
+
+
+LIT = """const lit = [...document.querySelectorAll("#view .diagram .arrow")].map(
+    (each) => each.classList.contains("lit"));
+  const now = [...document.querySelectorAll("#view .diagram .now")];
+  return [lit, now.map((each) => each.dataset.name)]"""
+
+
+def is_lit(browser: Any, arrows: list[bool]) -> bool:
+    """Whether these arrows of the net are lit and no others."""
+    found: list[bool] = browser.execute_script(LIT)[0]
+    return found == arrows
+
+
+def says(page: Page, words: str) -> bool:
+    """Whether the view has these words."""
+    return words in page.one("#view").text
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_net_beside_the_steps(browser: Any, served: Served, width: int, height: int) -> None:
+    """S9: at each step the edges into its values are lit and no others, and its boxes are in sight;
+    with every head off, what was attended to counts no more; a forced token stands in its box."""
+    page = Page(browser, served)
+    with page.on_screen(width, height):
+        page.write("a")
+        page.view("steps")
+        until(lambda: page.all("#view .diagram .lit"))
+        (output,) = served.predict("a").json["outputs"]
+        tokens = [each["text"] for each in output["tokens"]]
+        body: dict[str, Any] = {"input": "a", "tokens": tokens, "show": "net"}
+        for place in (1, len(tokens) - 1)[width < 500 :]:
+            step_to(page, place)
+            asked = {**body, "side": "decoder", "step": place}
+            net = served.ask("POST", "/v1/look", asked).json["look"]["unrolled"]
+            heads = [
+                ["decoder", place] in net["boxes"][each["end"]]["steps"] for each in net["arrows"]
+            ]
+            until(partial(is_lit, browser, heads))
+            names = browser.execute_script(LIT)[1]
+            assert names
+            assert all(name.startswith("decoder.") and name.endswith(f" {place}") for name in names)
+            box, room = page.box("#view .diagram .now"), page.box("#view .beside .scroller")
+            assert room["left"] <= box["left"] <= box["right"] <= room["right"]
+        for head in ("head 1", "head 2"):
+            next(each for each in page.all(".switches button") if each.text == head).click()
+            until(partial(says, page, f"{head}, layer"))
+        until(lambda: page.all("#view .diagram .box.off"))
+        attended = page.all("#view .diagram .arrow[data-kind=attention]")
+        assert attended
+        assert all("off" in each.get_attribute("class").split() for each in attended)
+        page.browser.refresh()  # what is off is on again

@@ -1,7 +1,7 @@
 """Boxes in columns and rows, and arrows that run between them without crossing a box."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -206,6 +206,52 @@ class BoxDiagram:
         middle = (low + level - HALF) / 2
         return [*start, (start[-1][0], middle), (to, middle), (to, level - HALF)], True
 
+    def as_dict(self) -> dict[str, Any]:
+        """All of it in inches from the upper left corner, with arrows as paths of SVG."""
+        left, bottom, right, top = self.bounds
+
+        def place(point: Point) -> tuple[float, float]:
+            return round(point[0] - left, 3), round(top - point[1], 3)
+
+        def line(arrow: Arrow) -> str:
+            points, curve = self.path(arrow)
+            parts = _segments(points, curve=curve)
+            return "".join(
+                letter + " ".join(f"{x:g} {y:g}" for x, y in map(place, some))
+                for letter, some in parts
+            )
+
+        names = {name: number for number, name in enumerate(self.boxes)}
+        return {
+            "size": place((right, bottom)),
+            "boxes": [
+                {
+                    "at": place(self.centre(box)),
+                    "width": round(2 * self.half_width(box), 3),
+                    "label": box.label,
+                    "kind": box.kind,
+                }
+                for box in self.boxes.values()
+            ],
+            "arrows": [
+                {
+                    "begin": names[each.begin],
+                    "end": names[each.end],
+                    "kind": each.kind,
+                    "path": line(each),
+                    "weight": None if each.weight is None else round(each.weight, 4),
+                }
+                for each in self.arrows
+            ],
+            "headings": [
+                {"at": place(where), "label": each.label, "align": align}
+                for each in self.headings
+                for where, align in [self.heading_place(each)]
+            ],
+            "gaps": [place((column * self.column, row * ROW)) for column, row in self.gaps],
+            "legend": _legend(self.arrows),
+        }
+
     def heading_place(self, heading: Heading) -> tuple[Point, str]:
         """Where a heading stands, on the left or on the right of all boxes, and its alignment."""
         left, right = self._sides
@@ -306,22 +352,30 @@ def _draw_arrows(axes: "Axes", diagram: BoxDiagram) -> None:
         )  # fmt: skip
 
 
+def _segments(points: Sequence[Point], *, curve: bool) -> Iterator[tuple[str, list[Point]]]:
+    """A line with rounded corners as SVG has it: its letters, each with its points; with `curve`,
+    its last four points are a Bézier curve's."""
+    line = points[:-3] if curve else points
+    yield "M", [line[0]]
+    for before, here, after in zip(line, line[1:], line[2:], strict=False):
+        yield "L", [_toward(here, before)]
+        yield "Q", [here, _toward(here, after)]
+    if len(line) > 1:
+        yield "L", [line[-1]]
+    if curve:
+        yield "C", [*points[-3:]]
+
+
 def _round_corners(points: Sequence[Point], *, curve: bool) -> "Path":
-    """A line with rounded corners; with `curve`, its last four points are a Bézier curve's."""
+    """A line with rounded corners."""
     from matplotlib.path import Path
 
-    line = points[:-3] if curve else points
-    found, codes = [line[0]], [Path.MOVETO]
-    for before, here, after in zip(line, line[1:], line[2:], strict=False):
-        found += [_toward(here, before), here, _toward(here, after)]
-        codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
-    if len(line) > 1:
-        found.append(line[-1])
-        codes.append(Path.LINETO)
-    if curve:
-        found += points[-3:]
-        codes += [Path.CURVE4] * 3
-    return Path(found, codes)
+    codes = {"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3, "C": Path.CURVE4}
+    parts = list(_segments(points, curve=curve))
+    return Path(
+        [point for _, some in parts for point in some],
+        [codes[letter] for letter, some in parts for _ in some],
+    )
 
 
 def _toward(corner: Point, other: Point) -> Point:

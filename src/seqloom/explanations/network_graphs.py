@@ -50,6 +50,8 @@ class GraphNode:
     x: float  # in columns
     y: float  # in rows
     stands_for: tuple[NodeStep, ...]  # the values of the model, and their steps
+    once: bool = False  # one value for the whole source
+    off: str = ""  # what of it is switched off
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -66,6 +68,7 @@ class GraphEdge:
     end: str
     kind: str  # of the connection
     weight: float | None = None  # of attention
+    counts: bool = True  # False where parts are off, so that `begin` changes nothing of `end`
 
 
 @dataclass(frozen=True)

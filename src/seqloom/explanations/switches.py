@@ -1,9 +1,11 @@
 """A network with some of its parts switched off, to see what follows without them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from seqloom.errors import ConfigError
@@ -16,10 +18,20 @@ from seqloom.explanations.instrumented_copy import (
     side_of,
 )
 from seqloom.explanations.parts import attention_kind
+from seqloom.model import Network
 from seqloom.nn.units import Gru, Lstm
 
-__all__ = ["GateSwitch", "HeadSwitch", "switch_off"]
+__all__ = [
+    "NOTHING_SILENCED",
+    "GateSwitch",
+    "HeadSwitch",
+    "SilencedParts",
+    "silenced_parts",
+    "switch_off",
+]
 
+ATTENDED = ("attention", "self-attention")  # kinds of edges that heads read
+STATE_KINDS = ("time", "initial")  # kinds of edges that a recurrent unit's state comes by
 CLOSED = -1e4  # that is added to what a gate sums up, so that it stays at 0
 
 
@@ -39,6 +51,18 @@ class GateSwitch(NamedTuple):
     cell: int | None = None  # counted from 0
 
 
+class SilencedParts(NamedTuple):
+    """What is off in a network, by the names of its nodes (`connections()`)."""
+
+    names: Mapping[str, str] = MappingProxyType({})  # in words
+    heads: Mapping[str, set[int]] = MappingProxyType({})  # counted from 0
+    edges: Set[tuple[str, str]] = frozenset()
+    """Nodes, and the kinds of their edges whose tails change nothing of them any more."""
+
+
+NOTHING_SILENCED = SilencedParts()
+
+
 def switch_off(network: AnyNetwork, switches: Iterable[HeadSwitch | GateSwitch]) -> AnyNetwork:
     """A copy with the same parameters, in which these heads give nothing and these gates stay
     closed; ConfigError where it has no such part."""
@@ -51,7 +75,69 @@ def switch_off(network: AnyNetwork, switches: Iterable[HeadSwitch | GateSwitch])
     return changed
 
 
-def _silence_head(network: nn.Module, switch: HeadSwitch) -> None:
+def silenced_parts(changed: Network, switches: Sequence[HeadSwitch | GateSwitch]) -> SilencedParts:
+    """What switches do to the graph of a network that `switch_off` made with them."""
+    connections = changed.connections()
+    nodes = {node.name for node in connections.nodes}
+    heads: dict[str, set[int]] = {}
+    names: dict[str, list[str]] = {}
+    deaf: set[tuple[str, str]] = set()
+    kinds = {name: {edge.kind for edge in connections.into(name)} for name in nodes}
+    for each in switches:
+        node = _node_of(each, nodes)
+        if isinstance(each, HeadSwitch):
+            names.setdefault(node, []).append(f"head {each.head}")
+            heads.setdefault(node, set()).add(each.head - 1)
+            if len(heads[node]) == _find_heads(changed, each).number:
+                deaf |= {(node, kind) for kind in ATTENDED}
+        else:
+            names.setdefault(node, []).append(f"{each.gate} gate")
+            deaf |= {(node, kind) for kind in kinds.get(node, ()) if _is_deaf(changed, each, kind)}
+    told = {node: f"{', '.join(words)} off" for node, words in names.items()}
+    return SilencedParts(told, heads, deaf)
+
+
+def _node_of(switch: HeadSwitch | GateSwitch, nodes: Set[str]) -> str:
+    """The node whose part is switched off."""
+    if isinstance(switch, HeadSwitch):
+        side, kind = ATTENTION_KINDS[switch.of]
+        return f"{side}.blocks.{switch.layer - 1}.{kind}-attention"
+    side, _, number, _ = switch.at.split()
+    layer = int(number) - 1
+    names = (f"{side}.layers.{layer}", f"{side}.blocks.{layer}.recurrence")
+    return next((name for name in names if name in nodes), switch.at)
+
+
+def _is_deaf(changed: Network, switch: GateSwitch, kind: str) -> bool:
+    """Whether the units of a layer take the same step whatever comes in by edges of this kind: a
+    unit's own input, or its state before."""
+    place = switch.at.rpartition(" ")[0]
+    units = [unit for at, unit in recurrent_units(changed) if str(at).startswith(f"{place} ")]
+    return all(_unit_is_deaf(unit, by_state=kind in STATE_KINDS) for unit in units)
+
+
+@torch.enable_grad()
+def _unit_is_deaf(unit: Any, *, by_state: bool) -> bool:
+    like = unit.project.weight
+    inputs = torch.randn(1, 1, unit.project.in_features, dtype=like.dtype).requires_grad_()
+    state = tuple(
+        torch.randn(1, unit.width, dtype=like.dtype).requires_grad_() for _ in unit.state_names
+    )
+    _, after = unit(inputs, state)
+    total = sum((part * torch.randn_like(part)).sum() for part in after)
+    found = torch.autograd.grad(total, state if by_state else (inputs,), allow_unused=True)
+    return not any(each is not None and bool(each.ne(0).any()) for each in found)
+
+
+class _Heads(NamedTuple):
+    """What puts the heads of an attention together, their number, and the width of each."""
+
+    combine: nn.Linear
+    number: int
+    width: int
+
+
+def _find_heads(network: nn.Module, switch: HeadSwitch) -> _Heads:
     wanted = ATTENTION_KINDS.get(switch.of)
     for name, module in network.named_modules():
         kind = attention_kind(module)
@@ -61,12 +147,16 @@ def _silence_head(network: nn.Module, switch: HeadSwitch) -> None:
         if (side_of(name), kind) == wanted and layer_of(name) == switch.layer:
             sizes: Any = module.sizes
             if switch.head <= sizes.heads:
-                combine.register_forward_pre_hook(partial(_mute, switch.head - 1, sizes.value))
-                return
+                return _Heads(combine, sizes.heads, sizes.value)
     raise ConfigError(
         f"there is no head {switch.head} in layer {switch.layer} of {switch.of} attention "
         "that could be switched off"
     )
+
+
+def _silence_head(network: nn.Module, switch: HeadSwitch) -> None:
+    heads = _find_heads(network, switch)
+    heads.combine.register_forward_pre_hook(partial(_mute, switch.head - 1, heads.width))
 
 
 def _mute(head: int, width: int, _module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:

@@ -1,7 +1,9 @@
 """A network unrolled over an input and its output: every value at every step (S9)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from seqloom.explanations.network_graphs import (
     GraphEdge,
@@ -12,34 +14,51 @@ from seqloom.explanations.network_graphs import (
     label_with_norm,
 )
 from seqloom.explanations.plain_values import tick_label
+from seqloom.explanations.switches import NOTHING_SILENCED, SilencedParts
 from seqloom.explanations.tracing import AttentionTrace, Trace, position_labels
 from seqloom.model import Network
 from seqloom.model.connections import (
     SOURCE,
+    Connection,
     ConnectionNode,
+    Connections,
     NodeStep,
     unroll_connections,
 )
 
-__all__ = [
-    "unroll_graph",
-]
+__all__ = ["SeenStep", "unroll_graph"]
 
 
 FIRST, LAST = 6, 3  # columns of a long side that are shown
+ENDS, NEAR = 2, 1  # the same at both ends, and on each side of a step that must be seen
 SIDES = 0.6  # columns between the two sides, and as much on each side of the code
 
 
-def unroll_graph(network: Network, found: Trace) -> NetworkGraph:
+class SeenStep(NamedTuple):
+    """A step that is drawn however long its side is: a position of the source, or of the target."""
+
+    side: str  # encoder or decoder
+    step: int
+
+
+def unroll_graph(
+    network: Network,
+    found: Trace,
+    *,
+    seen: SeenStep | None = None,
+    silenced: SilencedParts = NOTHING_SILENCED,
+) -> NetworkGraph:
     """Every value at every step; attention has its weights."""
-    return _Unrolled(GraphParts(network.connections()), found).graph()
+    return _Unrolled(GraphParts(network.connections()), found, seen, silenced).graph()
 
 
 class _Unrolled:
     """The graph of one trace, its sides next to each other."""
 
-    def __init__(self, parts: GraphParts, found: Trace) -> None:
-        self.parts, self.trace = parts, found
+    def __init__(
+        self, parts: GraphParts, found: Trace, seen: SeenStep | None, silenced: SilencedParts
+    ) -> None:
+        self.parts, self.trace, self.seen, self.silenced = parts, found, seen, silenced
         said, connections = found.output, parts.connections
         self.items = len(said.values)
         self.positions = int(found.memory.source_lengths(said.source_batch())[0])
@@ -51,14 +70,23 @@ class _Unrolled:
         )
         if self.aligned:
             self.target = 1 + max(said.positions, default=0)
-        self.edges = unroll_connections(
-            connections, source=self.positions, target=self.target, items=self.items
+        self.edges = self._unroll(connections)
+        counting = [e for e in connections.edges if (e.head, e.kind) not in silenced.edges]
+        self.counting = (
+            self._unroll(replace(connections, edges=tuple(counting)))
+            if silenced.edges
+            else self.edges
         )
         self.first = -self.positions if any(e.kind == "prefix" for e in parts.edges) else 0
         self.inputs: dict[NodeStep, list[NodeStep]] = {}
         for tail, head in self.edges:
             self.inputs.setdefault(head, []).append(tail)
         self.columns = _Columns(self)
+
+    def _unroll(self, connections: Connections) -> dict[tuple[NodeStep, NodeStep], Connection]:
+        return unroll_connections(
+            connections, source=self.positions, target=self.target, items=self.items
+        )
 
     def graph(self) -> NetworkGraph:
         """All nodes that are shown, and the edges between them."""
@@ -109,11 +137,14 @@ class _Unrolled:
 
     def _node(self, value: NodeStep, stands: tuple[NodeStep, ...]) -> GraphNode:
         name, step = value
-        kind = self.parts.nodes[name].kind
+        node = self.parts.nodes[name]
         x = self.columns.x(value)
         label = self._label(name, step)
         y = self.parts.heights[name]
-        return GraphNode(f"{name} {step}", label, kind, x or 0.0, y, stands)
+        off = ", ".join(dict.fromkeys(self.silenced.names.get(each, "") for each, _ in stands))
+        return GraphNode(
+            f"{name} {step}", label, node.kind, x or 0.0, y, stands, node.once, off.strip(", ")
+        )
 
     def _label(self, name: str, step: int) -> str:
         """A symbol, or what a layer is."""
@@ -154,9 +185,14 @@ class _Unrolled:
     def _edges(self, nodes: Mapping[NodeStep, GraphNode]) -> list[GraphEdge]:
         weights = {}
         for look in self.trace.attention_traces:
-            weights[self._asking(look)] = look.weights.double().mean(dim=0).numpy()
+            asking = self._asking(look)
+            heads = look.weights.double().clone()  # (H, T, S)
+            heads[sorted(self.silenced.heads.get(asking, ()))] = 0
+            weights[asking] = heads.mean(dim=0).numpy()
         found: dict[tuple[NodeStep, NodeStep], GraphEdge] = {}
-        for (tail, head), edge in self.edges.items():
+        for (tail, head), first in self.edges.items():
+            counts = (tail, head) in self.counting
+            edge = self.counting.get((tail, head), first)
             if not {tail[0], head[0]} <= set(self.parts.nodes):
                 continue
             pair = self._value_of(tail), self._value_of(head)
@@ -167,7 +203,8 @@ class _Unrolled:
                 row, column = self._rank(head), self._rank(tail)
                 weight = float(weights[head[0]][row, column])
             begin, end = (nodes[value].name for value in pair)
-            found.setdefault(pair, GraphEdge(begin, end, edge.kind, weight))
+            if pair not in found or (counts and not found[pair].counts):
+                found[pair] = GraphEdge(begin, end, edge.kind, weight, counts)
         return list(found.values())
 
     def _asking(self, look: AttentionTrace) -> str:
@@ -212,16 +249,26 @@ class _Columns:
         parts = graph.parts
         reading = parts.connections.order.reading(graph.positions)
         prefix = graph.first < 0
-        self.encoder = {} if prefix else _visible(reading)
+        self.encoder = {} if prefix else _visible(reading, self._seen("encoder"))
         width = max(self.encoder.values(), default=-1.0) + 1
         self.code = width - 1 + 1.0 if "encoder.code" in parts.nodes else width - 1
         begin = 0.0 if not width else self.code + 1 + SIDES * (self.code < width)
         self.decoder: dict[int, float] = {}
         for steps in (range(graph.first, 0), range(graph.target)):  # the source read first
-            self.decoder |= {step: begin + x for step, x in _visible([*steps]).items()}
+            shown = _visible([*steps], self._seen("decoder"))
+            self.decoder |= {step: begin + x for step, x in shown.items()}
             begin = max([begin - 1, *self.decoder.values()]) + 1
         self.items = self._spread(width)
         self.gaps = {side: _gaps(getattr(self, side)) for side in ("encoder", "decoder", "items")}
+
+    def _seen(self, side: str) -> int | None:
+        """The step of a side that must be seen; a decoder may read the source itself."""
+        seen = self.graph.seen
+        if seen is None:
+            return None
+        if seen.side == "encoder" and self.graph.first < 0:
+            return self.graph.first + seen.step if side == "decoder" else None
+        return seen.step if seen.side == side else None
 
     def lane(self, name: str) -> str:
         """Which columns a node's steps stand in."""
@@ -255,12 +302,22 @@ class _Columns:
         return {item: (x + 0.5) * room / wide - 0.5 for item, x in shown.items()}
 
 
-def _visible(steps: list[int]) -> dict[int, float]:
-    """The columns of steps; of many, some in the middle are left out."""
+def _visible(steps: list[int], seen: int | None = None) -> dict[int, float]:
+    """The columns of steps; of many, some are left out, and a column is left free for them."""
     if len(steps) <= FIRST + LAST + 1:
         return {step: float(x) for x, step in enumerate(steps)}
-    shown = dict(enumerate(steps[:FIRST])) | dict(enumerate(steps[-LAST:], FIRST + 1))
-    return {step: float(x) for x, step in shown.items()}
+    shown = [*range(FIRST), *range(len(steps) - LAST, len(steps))]
+    if seen in steps:
+        most = len(steps) - ENDS - NEAR - 1
+        middle = min(max(steps.index(seen), ENDS + NEAR), most)
+        ends = *range(ENDS), *range(len(steps) - ENDS, len(steps))
+        shown = sorted({*ends, *range(middle - NEAR, middle + NEAR + 1)})
+    skipped = 0
+    found = {}
+    for x, (place, before) in enumerate(zip(shown, [-1, *shown], strict=False)):
+        skipped += place > before + 1
+        found[steps[place]] = float(x + skipped)
+    return found
 
 
 def _gaps(columns: Mapping[int, float]) -> list[float]:

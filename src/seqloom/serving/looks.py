@@ -2,22 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from threading import Lock
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from seqloom.errors import ConfigError
-from seqloom.explain import architecture_graph, drawing_of, text_of, unroll_graph
+from seqloom.explain import architecture_graph, unroll_graph
+from seqloom.explain.plots.network_graphs import diagram_values
 from seqloom.explanations.attention import Attentions, attention_of
 from seqloom.explanations.attribution import attribute
 from seqloom.explanations.explained_output import ExplainedOutput, ExplainedText
 from seqloom.explanations.plain_values import round_values
 from seqloom.explanations.prediction_steps import explain_steps
 from seqloom.explanations.step_tables import layer_guesses, residual_norms, unit_table
-from seqloom.explanations.switches import GateSwitch, HeadSwitch, switch_off
+from seqloom.explanations.switches import GateSwitch, HeadSwitch, silenced_parts, switch_off
 from seqloom.explanations.tracing import trace_output
 from seqloom.explanations.unit_search import UnitStates, collect_states
+from seqloom.explanations.unrolled_graph import SeenStep
 from seqloom.prediction import Predictor
 from seqloom.serving.inputs import Input, StrictModel
 from seqloom.serving.limits import ServingConfig
@@ -31,7 +32,6 @@ HELD_OUT = 100  # rows that are searched for what drives a cell, ...
 HELD_OUT_COST = 3_000  # ... and the positions that this reads, about
 KEPT_STATES = 8  # units whose states for these rows are kept
 MOST_SWITCHES = 64
-DRAWING = Lock()  # one picture at a time
 Number = Annotated[int, Field(ge=1, le=10_000)]
 
 
@@ -90,7 +90,14 @@ class LookRequest(StrictModel):
         0, description="unit: the cell, counted from 0, whose held-out inputs are looked for"
     )
     off: list[Switch] = Field(
-        [], description="steps: heads and gates that are switched off", max_length=MOST_SWITCHES
+        [],
+        description="steps and net: heads and gates that are switched off",
+        max_length=MOST_SWITCHES,
+    )
+    side: Literal["encoder", "decoder"] = Field("decoder", description="net: of the step")
+    step: Annotated[int, Field(ge=0, le=100_000)] | None = Field(
+        None,
+        description="net: a step, counted from 0, that is seen however many there are",
     )
 
     def check_sizes(self, limits: ServingConfig) -> None:
@@ -154,15 +161,20 @@ def _attribution(
     }
 
 
+def _switch(model: Predictor, wanted: LookRequest) -> Predictor:
+    """The model without the parts that are off."""
+    if not wanted.off:
+        return model
+    network = switch_off(model.network, [each.part() for each in wanted.off])
+    changed: Predictor = replace(model, network=network)
+    writer = changed.as_text_predictor()
+    return changed if writer is None else replace(writer, engine=None)
+
+
 def _steps(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> dict[str, Any]:
     """Each step: what was read and written, the likeliest tokens, the state of one recurrent unit,
     and what each layer of blocks would say; with parts switched off, also what then follows."""
-    changed = model
-    if wanted.off:
-        parts = [each.part() for each in wanted.off]
-        changed = replace(model, network=switch_off(model.network, parts))
-        if (writer := changed.as_text_predictor()) is not None:
-            changed = replace(writer, engine=None)
+    changed = _switch(model, wanted)
     units = trace_output(changed.network, explained).unit_traces
     places = [str(each.location) for each in units]
     at = wanted.at or (places[0] if places else None)
@@ -192,14 +204,21 @@ def _steps(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) ->
 
 def _net(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> dict[str, Any]:
     """The network unrolled over the input and its output, and as a whole, as `look --show net`
-    draws them: a picture each, and the same in words."""
-    unrolled = unroll_graph(model.network, trace_output(model.network, explained))
-    views = {"unrolled": unrolled, "whole": architecture_graph(model.network)}
-    with DRAWING:
-        return {
-            name: {"svg": drawing_of(view).svg(), "text": text_of(view)}
-            for name, view in views.items()
-        }
+    draws them: where each box and arrow is, and the same in words."""
+    network = _switch(model, wanted).network
+    trace = trace_output(network, explained)
+    unrolled = unroll_graph(
+        network,
+        trace,
+        seen=None if wanted.step is None else SeenStep(wanted.side, wanted.step),
+        silenced=silenced_parts(network, [each.part() for each in wanted.off]),
+    )
+    positions = int(trace.memory.source_lengths(explained.source_batch())[0])
+    return {
+        "unrolled": diagram_values(unrolled),
+        "whole": diagram_values(architecture_graph(network)),
+        "reading": network.connections().order.reading(positions),
+    }
 
 
 LOOKS: dict[str, Callable[[Predictor, ExplainedOutput, LookRequest], dict[str, Any]]] = {

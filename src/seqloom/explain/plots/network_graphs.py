@@ -1,6 +1,7 @@
 """Networks as boxes and arrows; in the terminal, as a grid of steps and what each row reads."""
 
 from functools import partial
+from typing import Any
 
 from rich.cells import cell_len
 
@@ -10,7 +11,7 @@ from seqloom.drawing.views import drawing_of, text_of
 from seqloom.explain.plots.terminal import wrap_lines
 from seqloom.explanations.network_graphs import GraphNode, NetworkGraph
 
-__all__ = ["box_diagram", "draw_graph", "graph_text"]
+__all__ = ["box_diagram", "diagram_values", "draw_graph", "graph_text"]
 
 
 @text_of.register
@@ -53,6 +54,18 @@ def box_diagram(net: NetworkGraph) -> BoxDiagram:
     arrows = [Arrow(edge.begin, edge.end, edge.kind, edge.weight) for edge in net.edges]
     headings = [Heading(row.y, row.label, row.left) for row in net.rows]
     return BoxDiagram(boxes, arrows, headings, net.gaps)
+
+
+def diagram_values(net: NetworkGraph) -> dict[str, Any]:
+    """The same for a page that draws it: where each box and arrow is, the sides and steps that a
+    box stands for, what of it is off, and whether an arrow counts."""
+    found = box_diagram(net).as_dict()
+    for box, node in zip(found["boxes"], net.nodes, strict=True):
+        steps = {(name.partition(".")[0], step) for name, step in node.stands_for}
+        box |= {"name": node.name, "steps": sorted(steps), "once": node.once, "off": node.off}
+    for arrow, edge in zip(found["arrows"], net.edges, strict=True):
+        arrow["counts"] = edge.counts
+    return {**found, "text": graph_text(net)}
 
 
 def _box(node: GraphNode) -> Box:

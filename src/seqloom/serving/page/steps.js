@@ -6,6 +6,7 @@ import { driven } from "./driven.js";
 import { chance, chooser, element, facts, percent, rove } from "./elements.js";
 import { lens } from "./lens.js";
 import { lookAt } from "./look.js";
+import { netBeside } from "./nets.js";
 import { switchedOff, switches } from "./switches.js";
 import { label, shown as named, sourceUnits } from "./written.js";
 
@@ -121,12 +122,13 @@ async function draw(view) {
   const slider = element("input", { type: "range", min: 0, max: steps.length - 1, ariaLabel: "Step of the model" });
   const [readout, likely, other] = [element("output", { className: "facts" }), element("div"), element("div")];
   const go = (place) => { slider.value = place; show(); };
-  const [tokens, parts] = [strip(steps, go), inside(view, found, side, go)];
+  const [tokens, parts, net] = [strip(steps, go), inside(view, found, side, go), await netBeside(view, { off, side, backward })];
   const show = () => {
     wish.step = Number(slider.value);
     readout.textContent = told(steps, wish.step, found, side);
     tokens.show(wish.step);
     parts.show(wish.step + shift);
+    net.show(wish.step);
     likely.replaceChildren(distribution(steps[wish.step].step, wish.step, view));
     other.replaceChildren(instead(steps[wish.step].unit, view));
   };
@@ -135,7 +137,7 @@ async function draw(view) {
   const choose = (value) => { Object.assign(wish, { at: value, step: 0 }); view.redraw(); };
   return element("div", { className: "steps" },
     element("div", { className: "toolbar" }, ...(listed.length > 1 ? [chooser("Part", listed, at, choose)] : []), element("label", {}, "Step ", slider), readout),
-    tokens.element, other, parts.element, likely, await switches(view, found, found.unit?.at));
+    tokens.element, other, net.element, parts.element, likely, await switches(view, found, found.unit?.at));
 }
 
 export default { name: "steps", title: "Step by step", fits: (model) => attends(model) && model.target.kind !== "number", draw };
