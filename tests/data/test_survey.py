@@ -19,7 +19,8 @@ from seqloom.data import (
     overlap,
     survey,
 )
-from seqloom.data.survey import Reservoir
+from seqloom.data.blocks.rows import BlockRows
+from seqloom.data.blocks.sample import RowSample
 from seqloom.errors import DataError
 
 Pairs = list[tuple[str, str]]
@@ -79,10 +80,12 @@ def test_sample_is_bounded_fair_and_seeded() -> None:
     """Each row is as likely as another to be in it, wherever it stands."""
 
     def sample(seed: int) -> Pairs:
-        reservoir = Reservoir(50, seed=seed)
-        for number in range(500):
-            reservoir.add((f"{number}", "t"))
-        return reservoir.rows
+        found = RowSample(50, seed=seed)
+        for start in range(0, 500, 100):
+            numbers = range(start, start + 100)
+            lines, texts = np.array(numbers), [f"{number}" for number in numbers]
+            found.add(BlockRows(texts, ["t"] * 100, lines, np.ones(100), "f"))
+        return found.pairs()
 
     chosen = [sample(seed) for seed in range(40)]
     assert all(len(rows) == len(set(rows)) == 50 for rows in chosen)

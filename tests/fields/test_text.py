@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from seqloom.config import TextConfig
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import EMPTY, END, SPECIAL_SYMBOLS, START, UNK, TextField
-from seqloom.tokenizers.tokenizer import normalize
+from seqloom.tokenizers.normalization import normalize
 from tests.counts import count
 
 STRINGS = count(500, 10_000)

@@ -14,7 +14,7 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import split_words
 from seqloom.remedies import Remedy, Setting
 from seqloom.tokenizers import split_symbols
-from seqloom.tokenizers.tokenizer import normalize
+from seqloom.tokenizers.normalization import normalize
 
 __all__ = ["KINDS", "Word2VecOptions", "WordCorpus", "learn_vectors"]
 

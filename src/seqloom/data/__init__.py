@@ -10,6 +10,7 @@ from seqloom.data.batches import (
 )
 from seqloom.data.corpus import Batch, Corpus
 from seqloom.data.encoding import Columns, fingerprint, usable_rows
+from seqloom.data.identity import DataIdentity, compare_data, identify_data
 from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
 from seqloom.data.memory_inputs import MemoryInput, input_cells, row_cell
@@ -29,14 +30,11 @@ from seqloom.data.survey import (
     survey,
 )
 from seqloom.data.table import (
-    DataIdentity,
     DropCount,
     Report,
     Row,
-    compare_data,
     data_files,
     describe_data,
-    identify_data,
     is_stream,
     is_tagged,
     read_lines,

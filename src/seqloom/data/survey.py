@@ -1,7 +1,7 @@
 """One pass over a data set before anything is learnt from it: sizes, lengths, duplicates, a sample.
 
-Memory does not grow with the length of the texts: a row leaves 24 bytes behind (three hashes), and
-at most `SAMPLE` rows are kept whole.
+Memory is bounded: a row leaves at most 24 bytes behind (three hashes), beyond `MOST_HASHES` rows
+only a share of them does, and at most `SAMPLE` rows are kept whole.
 
 `hold_out` chooses the held-out rows where no held-out data is given. Rows with the same source go
 to the same side, so that nothing held out was seen in training; where sources repeat by nature, as
@@ -10,21 +10,29 @@ order of rows. Of a stream of text the end is held out, so that the rest is stil
 """
 
 import math
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from itertools import islice, pairwise
-from random import Random
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seqloom.config import ColumnStatistics, DataConfig, Facts
+from seqloom.data.blocks.hashes import (
+    Hashes,
+    HashTally,
+    below_limit,
+    choose_hashes,
+    count_repeats,
+    hash_texts,
+    text_hash,
+)
+from seqloom.data.blocks.parallel import JobEnd, process_blocks
+from seqloom.data.blocks.rows import BlockSource, RowBlock
+from seqloom.data.blocks.sample import RowSample, SampledRow
 from seqloom.data.memory_rows import Data
-from seqloom.data.table import Report, Row, is_stream, read_rows
+from seqloom.data.table import Report, Row, is_stream
 from seqloom.data.table_windows import shared_windows
 from seqloom.fields import split_turns, split_words
 from seqloom.randomness import key
@@ -32,7 +40,6 @@ from seqloom.randomness import key
 __all__ = [
     "Distribution",
     "Overlap",
-    "Reservoir",
     "Split",
     "Survey",
     "TailSplit",
@@ -40,13 +47,11 @@ __all__ = [
     "overlap",
     "split_key",
     "survey",
-    "text_hash",
 ]
 
 SAMPLE = 100_000
 RARE = (2, 3, 5, 10)  # times, below which a word may be rare
 COPIED, COPIED_ROWS = 0.8, 0.01  # shares of rare words that are copies, and of rows that have one
-Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -77,24 +82,6 @@ class Distribution:
         )
 
 
-class Reservoir:
-    """A bounded sample of a stream of rows, each as likely to be in it as another."""
-
-    def __init__(self, capacity: int, *, seed: int) -> None:
-        self.rows: list[tuple[str, str]] = []
-        self._capacity = capacity
-        self._seen = 0
-        self._random = Random(key(seed, "sample"))
-
-    def add(self, row: tuple[str, str]) -> None:
-        """Take the row in, perhaps in place of another, or pass it by."""
-        self._seen += 1
-        if self._seen <= self._capacity:
-            self.rows.append(row)
-        elif (place := self._random.randrange(self._seen)) < self._capacity:
-            self.rows[place] = row
-
-
 class Overlap(NamedTuple):
     """Rows of one data set that another holds as well."""
 
@@ -114,16 +101,17 @@ class Survey:
     row_hashes: Hashes
     source_hashes: Hashes  # of what rows are split by
     input_hashes: Hashes  # of whole sources, over all their columns
+    halvings: int = 0  # of the rows that hashes are kept of, where there are very many
 
     @property
     def duplicate_rows(self) -> int:
         """Rows that repeat an earlier one, source and target alike."""
-        return len(self.row_hashes) - len(np.unique(self.row_hashes))
+        return count_repeats(self.row_hashes, self.halvings)
 
     @property
     def duplicate_sources(self) -> int:
         """Rows whose source an earlier row has too."""
-        return len(self.input_hashes) - len(np.unique(self.input_hashes))
+        return count_repeats(self.input_hashes, self.halvings)
 
     def lines(self) -> list[str]:
         """The findings in words."""
@@ -140,22 +128,85 @@ class Survey:
         ]
 
 
-def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
-    """Read the data once, as training will, and describe it."""
-    report = Report()
-    reservoir = Reservoir(SAMPLE, seed=seed)
+class _BlockFindings(NamedTuple):
+    """What a block of rows adds to a survey."""
+
+    report: Report
+    lengths: tuple[Counter[int], Counter[int]]
+    hashes: tuple[Hashes, ...]  # of rows, of what they are split by, of sources if they differ
+    share: float
+
+
+class _SurveyJob:
+    """Looks at blocks of rows, and gathers a sample of them."""
+
+    def __init__(self, source: BlockSource, config: DataConfig, *, seed: int) -> None:
+        self._source = source
+        self._config = config
+        self._sample = RowSample(SAMPLE, seed=seed)
+        self._joined = config.turns or config.columns
+        self._by_source = _is_split_by_source(config)
+
+    def process(self, block: RowBlock) -> _BlockFindings:
+        """Lengths and hashes of the rows of a block."""
+        report, config = Report(), self._config
+        rows = self._source.parse(block, report)
+        self._sample.add(rows)
+        texts = (_source_text(source, config) for source in rows.sources)
+        lengths = Counter(map(len, texts if self._joined else rows.sources))
+        sources, targets = rows.sources, rows.targets
+        pairs = list(zip(sources, targets, strict=True))
+        row_hashes = hash_texts(f"{source}\0{target}" for source, target in pairs)
+        inputs = hash_texts(source or target for source, target in pairs)
+        hashes: tuple[Hashes, ...] = row_hashes, inputs
+        if not self._by_source:
+            keys = hash_texts(split_key(source, target, config) for source, target in pairs)
+            hashes = row_hashes, keys, inputs
+        both = lengths, Counter(map(len, targets))
+        return _BlockFindings(report, both, hashes, block.share)
+
+    def finish(self) -> list[SampledRow]:
+        """The sample."""
+        return self._sample.rows
+
+
+Tell = Callable[[float], None]
+"""Hears how much of the data was read, as a share of all; 0 where that is not known."""
+
+
+def survey(data: Data, config: DataConfig, *, seed: int, tell: Tell = lambda share: None) -> Survey:
+    """Read the data once, as training will, on all cores, and describe it."""
+    report, sample = Report(), RowSample(SAMPLE, seed=seed)
     lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
-    row_hashes, source_hashes, input_hashes = array("Q"), array("Q"), array("Q")
-    for source, target, *_ in read_rows(data, config, report):
-        lengths[0][len(_source_text(source, config))] += 1
-        lengths[1][len(target)] += 1
-        row_hashes.append(text_hash(f"{source}\0{target}"))
-        source_hashes.append(text_hash(split_key(source, target, config)))
-        input_hashes.append(text_hash(source or target))
-        reservoir.add((source, target))
+    hashes = HashTally(2 if _is_split_by_source(config) else 3)
+    source = BlockSource(data, config)
+    for found in process_blocks(_SurveyJob(source, config, seed=seed), source.blocks()):
+        if isinstance(found, JobEnd):
+            for gathered in found.gathered:
+                sample.merge(gathered)
+            continue
+        report.add(found.report)
+        for total, counts in zip(lengths, found.lengths, strict=True):
+            total.update(counts)
+        hashes.add(*found.hashes)
+        tell(found.share)
+    source.check_any(report)
+    return _describe(data, config, report, sample.pairs(), (lengths, hashes))
+
+
+def _describe(
+    data: Data,
+    config: DataConfig,
+    report: Report,
+    rows: list[tuple[str, str]],
+    counted: tuple[tuple[Counter[int], Counter[int]], HashTally],
+) -> Survey:
+    """What follows from what was counted, and from a sample of the rows."""
+    lengths, hashes = counted
+    ordered = hashes.sorted()
     characters = Distribution.of(lengths[0]), Distribution.of(lengths[1])
-    sources = [_source_text(source, config) for source, _ in reservoir.rows]
-    targets = [target for _, target in reservoir.rows]
+    sources = [_source_text(source, config) for source, _ in rows]
+    targets = [target for _, target in rows]
     sides, words = zip(
         *(
             _column_statistics(texts, characters[n].mean)
@@ -163,7 +214,7 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
         ),
         strict=True,
     )
-    columns = _each_column(reservoir.rows, config)
+    columns = _each_column(rows, config)
     target = replace(sides[1], source_overlap=_spelt_share(columns))
     several = columns if config.columns else ()
     return Survey(
@@ -173,23 +224,29 @@ def survey(data: Data, config: DataConfig, *, seed: int) -> Survey:
             target,
             is_stream(data),
             several,
-            _copying_threshold(reservoir.rows),
+            _copying_threshold(rows),
         ),
         report=report,
-        sample=reservoir.rows,
+        sample=rows,
         characters=characters,
         words=(words[0], words[1]),
-        row_hashes=np.sort(np.frombuffer(row_hashes, np.uint64)),
-        source_hashes=np.sort(np.frombuffer(source_hashes, np.uint64)),
-        input_hashes=np.sort(np.frombuffer(input_hashes, np.uint64)),
+        row_hashes=ordered[0],
+        source_hashes=ordered[1],
+        input_hashes=ordered[-1],
+        halvings=hashes.halvings,
     )
 
 
 def overlap(data: Survey, other: Survey) -> Overlap:
     """How many rows of `other` (held-out data, say) `data` has too: whole, or by their source."""
+    halvings = max(data.halvings, other.halvings)
+
+    def count(mine: Hashes, theirs: Hashes) -> int:
+        found = np.isin(below_limit(theirs, halvings), mine).sum()
+        return int(found) << halvings
+
     return Overlap(
-        int(np.isin(other.row_hashes, data.row_hashes).sum()),
-        int(np.isin(other.input_hashes, data.input_hashes).sum()),
+        count(data.row_hashes, other.row_hashes), count(data.input_hashes, other.input_hashes)
     )
 
 
@@ -203,9 +260,9 @@ def split_key(source: str, target: str, config: DataConfig) -> str:
     return source if source and config.split == "source" else f"{source}\0{target}"
 
 
-def text_hash(text: str) -> int:
-    """A 64-bit number of a text, the same on every machine."""
-    return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "little")
+def _is_split_by_source(config: DataConfig) -> bool:
+    """Whether what tells rows apart is the whole of their source."""
+    return bool(config.source) and config.split == "source" and not config.turns
 
 
 def _source_text(source: str, config: DataConfig) -> str:
@@ -283,9 +340,6 @@ def _column_statistics(
     ), spread
 
 
-LARGEST_SHARE = 0.25  # of the rows that one source or row may take when it is held out
-
-
 @dataclass(frozen=True)
 class Split:
     """The hashes of what is held out: sources or, as `data.split` says, rows."""
@@ -344,31 +398,12 @@ def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | TailSp
         rows = survey.facts.rows
         most = min(config.valid_rows, math.ceil(config.valid_share * rows), rows - 1)
         return TailSplit(rows - most, rows, apart=shared_windows(config))
-    if config.valid_share == 0 or len(np.unique(survey.source_hashes)) < 2:
+    ordered, total = survey.source_hashes, survey.facts.rows
+    if config.valid_share == 0 or ordered[0] == ordered[-1]:
         return Split(frozenset(), config)
     most = max(1, min(config.valid_rows, int(config.valid_share * survey.facts.rows)))
-    found = _choose_hashes(survey.source_hashes, most, key(seed, "held out"))
+    found = choose_hashes(ordered, most, key(seed, "held out"), rows=total)
     if found:
         return Split(found, config)
     by_row = config.model_copy(update={"split": "row"})
-    return Split(_choose_hashes(survey.row_hashes, most, key(seed, "held out")), by_row)
-
-
-def _choose_hashes(all_hashes: NDArray[np.uint64], most: int, salt: int) -> frozenset[int]:
-    """What is held out of rows with these hashes; nothing where that takes too many of them."""
-    hashes, counts = np.unique(all_hashes, return_counts=True)
-    if counts.min() > max(1, most, LARGEST_SHARE * len(all_hashes)):
-        return frozenset()
-    often = max(1, most // 10, int(counts.min()))
-    order = np.argsort(_mix_hashes(hashes, salt), kind="stable")
-    order = order[counts[order] <= often]
-    chosen = max(1, int(np.searchsorted(np.cumsum(counts[order]), most, side="right")))
-    return frozenset(hashes[order[:chosen]].tolist())
-
-
-def _mix_hashes(hashes: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
-    """Other numbers in place of these, one to one, so that each seed has an order of its own."""
-    mixed = hashes ^ np.uint64(salt)
-    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(factor)
-    return mixed ^ (mixed >> np.uint64(33))
+    return Split(choose_hashes(survey.row_hashes, most, key(seed, "held out"), rows=total), by_row)

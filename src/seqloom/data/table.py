@@ -2,25 +2,22 @@
 
 Strict by default: the first unusable row is an error. With `data.skip_bad` such rows are counted in
 the report and left out, while faults of a whole file stay errors, so no row is ever misaligned.
-A data set is told from another by its files' names, sizes, columns and hashes.
 """
 
-import dataclasses
 import math
 import reprlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from seqloom.config import DataConfig
-from seqloom.data.memory_rows import Data, describe_rows, in_memory, memory_records, row_bytes
+from seqloom.data.memory_rows import Data, describe_rows, in_memory, memory_records
 from seqloom.data.table_windows import check_windows, table_records, window_records
-from seqloom.errors import DataError, RunError
+from seqloom.errors import DataError
 from seqloom.fields import join_turns, names_array
 from seqloom.readers.dialogs import history_record, turn_rows
 from seqloom.readers.lines import (
@@ -35,23 +32,25 @@ from seqloom.readers.lines import (
     map_sound,
     text_lines,
 )
-from seqloom.readers.reader import ColumnSelection, FileIdentity, FileReader, Record, reader_of
+from seqloom.readers.reader import ColumnSelection, FileReader, Record, reader_of
 
 __all__ = [
-    "DataIdentity",
     "DropCount",
+    "LinePairs",
     "Report",
     "Row",
-    "compare_data",
+    "check_records",
+    "count_rows",
     "data_files",
     "describe_data",
-    "identify_data",
     "is_stream",
     "is_tagged",
     "join_columns",
     "names_file",
+    "no_rows",
     "read_lines",
     "read_rows",
+    "row_items",
     "source_record",
 ]
 
@@ -100,6 +99,17 @@ class Report:
         self.dropped[reason] = (
             DropCount(before.count + 1, before.first) if before else DropCount(1, place)
         )
+
+    def add(self, other: "Report") -> None:
+        """Take in the tally of rows that come after these."""
+        self.kept += other.kept
+        self.unseen.update(other.unseen)
+        self.unseen_name = other.unseen_name if other.unseen else self.unseen_name
+        self.fitted.update(other.fitted)
+        for reason, found in other.dropped.items():
+            before = self.dropped.get(reason)
+            first = before.first if before else found.first
+            self.dropped[reason] = DropCount(found.count + (before.count if before else 0), first)
 
     def lines(self) -> list[str]:
         """The tally in words, one reason a line, the costliest first."""
@@ -171,7 +181,19 @@ class Row(NamedTuple):
 def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
     """Every usable row in order; the report is filled in as they are read (RELIABILITY B1)."""
     before = report.kept
-    for row in (_stream if config.lines == "stream" else _rows)(data, config):
+    yield from count_rows(row_items(data, config), config, report)
+    if report.kept == before:
+        raise no_rows(data, report)
+
+
+def row_items(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
+    """Each row in order, or what is wrong with it."""
+    return _stream(data, config) if config.lines == "stream" else _rows(data, config)
+
+
+def count_rows(rows: Iterable[Row | Fault], config: DataConfig, report: Report) -> Iterator[Row]:
+    """The usable rows, counted; others are counted too, or are an error, as the options say."""
+    for row in rows:
         if isinstance(row, Row):
             report.kept += 1
             yield row
@@ -179,8 +201,11 @@ def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
             report.drop(row.reason, row.place)
         else:
             raise row.error()
-    if report.kept == before:
-        raise DataError(_why_nothing(report), place=describe_data(data))
+
+
+def no_rows(data: Data, report: Report) -> DataError:
+    """What is wrong with data of which no row can be used."""
+    return DataError(_why_nothing(report), place=describe_data(data))
 
 
 def read_lines(path: Path | None, *, max_line: int, report: Report | None = None) -> Iterator[str]:
@@ -229,7 +254,11 @@ def _sides(name: str) -> tuple[Path, ...]:
 
 def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
     """Each record as a row, or what is wrong with it."""
-    records = _records(data, config)
+    return check_records(_records(data, config), config)
+
+
+def check_records(records: Iterator[Record | Fault], config: DataConfig) -> Iterator[Row | Fault]:
+    """Each record as a row, or what is wrong with it."""
     if config.turns:
         records = expand_sound(records, partial(turn_rows, config=config))
     elif config.columns:
@@ -277,6 +306,55 @@ def _stream(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
 
 def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record | Fault]:
     """Line n of one file with line n of the other, counted to the end before the first is given."""
+    pairs = LinePairs.open(first, second, config)
+    one, other = (text_lines(path, max_line=config.max_line) for path in (first, second))
+    return pairs.records(one, other)
+
+
+@dataclass(frozen=True)
+class LinePairs:
+    """Two files with equally many lines, and which of them is the source."""
+
+    names: tuple[str, str]
+    order: tuple[int, ...]
+
+    @classmethod
+    def open(cls, first: Path, second: Path, config: DataConfig) -> "LinePairs":
+        """Count the lines of both; DataError where they differ."""
+        _check_counts(first, second)
+        if config.weight:
+            cure = "put all three columns into one TSV file"
+            raise DataError(
+                f"{first},{second}: two text files have no column for weights", remedy=cure
+            )
+        names = str(first), str(second)
+        return cls(names, ColumnSelection.of(config).find_all(names, f"{first},{second}"))
+
+    @property
+    def file(self) -> str:
+        """What places of rows are in."""
+        return self.names[self.order[0]]
+
+    def changed(self) -> DataError:
+        """What is wrong where one file ends before the other after all."""
+        problem = f"it or {self.names[1]} changed while being read"
+        return DataError(problem, place=self.names[0], remedy="start again")
+
+    def records(
+        self, one: Iterable[str | Fault], other: Iterable[str | Fault], number: int = 1
+    ) -> Iterator[Record | Fault]:
+        """Both lines of each pair, of which the first has this number."""
+        for line, texts in enumerate(zip_longest(one, other), number):
+            if None in texts:
+                raise self.changed()
+            record = Record(
+                FileLocation(self.file, line), [str(texts[index]) for index in self.order]
+            )
+            yield first_fault(texts) or record
+
+
+def _check_counts(first: Path, second: Path) -> None:
+    """DataError where one of two files has more lines."""
     counts = count_lines(first), count_lines(second)
     if counts[0] != counts[1]:
         longer, shorter = (first, second) if counts[0] > counts[1] else (second, first)
@@ -286,22 +364,6 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
             place=longer,
             remedy="find the first line that does not match and mend it",
         )
-    wanted = ColumnSelection.of(config)
-    names = [str(first), str(second)]
-    if config.weight:
-        cure = "put all three columns into one TSV file"
-        raise DataError(f"{first},{second}: two text files have no column for weights", remedy=cure)
-    order = wanted.find_all(names, f"{first},{second}")
-    sides = (text_lines(path, max_line=config.max_line) for path in (first, second))
-    for number, texts in enumerate(zip_longest(*sides), 1):
-        if None in texts:
-            raise DataError(
-                f"it or {second} changed while being read", place=first, remedy="start again"
-            )
-        record = Record(
-            FileLocation(names[order[0]], number), [str(texts[index]) for index in order]
-        )
-        yield first_fault(texts) or record
 
 
 def _check_record(record: Record, config: DataConfig) -> Row | Fault:
@@ -369,52 +431,3 @@ def _why_nothing(report: Report) -> str:
     recode = "save it as UTF-8, for example with iconv -f LATIN1 -t UTF-8"
     cure = recode if reason is Reason.ENCODING else "mend it"
     return f"none of its {report.total_dropped:,} rows can be used, {first}; {cure}"
-
-
-@dataclass(frozen=True)
-class DataIdentity:
-    """The files that a data set is made of."""
-
-    files: tuple[FileIdentity, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "DataIdentity":
-        """The inverse of `as_dict`; RunError where they are something else."""
-        try:
-            return cls(tuple(FileIdentity(**each) for each in values["files"]))
-        except (KeyError, TypeError):
-            raise RunError(
-                "progress.json does not say what data it had", remedy="use another step"
-            ) from None
-
-
-def identify_data(data: Data) -> DataIdentity:
-    """What a data set is now; its files are read once."""
-    if isinstance(data, str | Path):
-        files = data_files(data)
-        return DataIdentity(tuple(reader_of(path).identify(path) for path in files))
-    digest = sha256()
-    for part in row_bytes(data):
-        digest.update(part)
-    file = FileIdentity(describe_data(data), len(data), sha256=digest.hexdigest())
-    return DataIdentity((file,))
-
-
-def compare_data(data: Data, before: DataIdentity) -> str:
-    """Which file of a data set is not what it was, and how, in words; empty if none is."""
-    now = identify_data(data)
-    if len(now.files) != len(before.files):
-        return f"there are {len(now.files)} files where there were {len(before.files)}"
-    pairs = zip(now.files, before.files, strict=True)
-    changes = [(file, list(file.differences(old))) for file, old in pairs]
-    several = len(now.files) > 1
-    told = [f"{file.name} " * several + _join(found) for file, found in changes if found]
-    return "; ".join(told)
-
-
-def _join(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from seqloom.config.columns import COLUMNS, SOURCES, TARGETS, ColumnOptions
 from seqloom.config.sections import original_values, rename_values
 from seqloom.errors import RunError
-from seqloom.fields.items import Items, Values
+from seqloom.fields.items import FlatRows, Items, Values
 from seqloom.fields.protocol import Field, UploadLimits
 from seqloom.fields.sentences import TextPiece
 from seqloom.remedies import Remedy, Setting
@@ -108,6 +108,14 @@ class PersistentField(Generic[Kind]):
     def unknown_share(self, row: Values) -> float:
         """The share of a row's items that stand for something that was not learnt."""
         return 0.0
+
+    def rows(self, cells: Sequence[str]) -> list[Values]:
+        """Encode valid cells, each with its closing items."""
+        raise NotImplementedError
+
+    def flat_rows(self, cells: Sequence[str]) -> FlatRows:
+        """The same one after the other."""
+        return FlatRows.of(self.rows(cells), self.items.stored_dtype)
 
     def plain_text(self, cell: str) -> str:
         """The text of a cell that offsets point into: several texts are lines of it."""

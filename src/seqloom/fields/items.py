@@ -1,7 +1,8 @@
 """What the rows of a column are made of, as a model has to know it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from seqloom.tokenizers.specials import END
 
 __all__ = [
+    "FlatRows",
     "ItemKind",
     "Items",
     "Numbers",
@@ -208,6 +210,26 @@ Items = Symbols | Numbers | Pixels
 
 Values = NDArray[np.int32] | NDArray[np.float32] | NDArray[np.uint8]
 """A cell as numbers: its items, and for items of several numbers a second axis."""
+
+
+class FlatRows(NamedTuple):
+    """The items of several rows one after the other, and how many each row has."""
+
+    values: Values
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Sequence[Values], dtype: np.dtype[Any]) -> "FlatRows":
+        """The same items as these rows, which are perhaps none."""
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        values: Any = np.concatenate(rows) if rows else np.zeros(0, dtype)
+        return cls(values, lengths)
+
+    def rows(self) -> list[Values]:
+        """Each row by itself."""
+        ends = np.cumsum(self.lengths)
+        spans = zip((ends - self.lengths).tolist(), ends.tolist(), strict=True)
+        return [self.values[start:end] for start, end in spans]
 
 
 def batch_dtype(kind: np.dtype[Any]) -> np.dtype[Any]:

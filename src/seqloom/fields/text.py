@@ -11,7 +11,7 @@ import numpy as np
 from seqloom.config.columns import COLUMNS, TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.fields.field_files import FACTS, MODEL, PersistentField, load_field, read_file
-from seqloom.fields.items import Symbols, Values
+from seqloom.fields.items import FlatRows, Symbols, Values
 from seqloom.fields.protocol import Field
 from seqloom.fields.sentences import TextPiece, pack_sentences
 from seqloom.fields.vocabulary_file import check_unit, read_vocabulary, symbol_rows
@@ -24,12 +24,13 @@ from seqloom.tokenizers import (
     split_symbols,
 )
 from seqloom.tokenizers.imported_pieces import ImportedPieceTokenizer
+from seqloom.tokenizers.normalization import normalize, normalize_many
 from seqloom.tokenizers.offsets import Offsets, TextAlignment
 from seqloom.tokenizers.piece_file import FIRST_PIECE
 from seqloom.tokenizers.specials import END, SPECIAL_SYMBOLS, UNK, FieldState
 from seqloom.tokenizers.spelling import Spelling
 from seqloom.tokenizers.subwords import SubwordTokenizer
-from seqloom.tokenizers.tokenizer import NOTHING_LEARNT, LearntTexts, TextObserver, normalize
+from seqloom.tokenizers.tokenizer import NOTHING_LEARNT, LearntTexts, TextObserver
 from seqloom.tokenizers.words import WordTokenizer
 
 __all__ = ["TextField", "as_text_field", "load_text"]
@@ -241,6 +242,20 @@ class TextField(PersistentField[TextConfig]):
             return list(closed)
         letters = (self._spelling.rows(self.normalize(cell)) for cell in cells)
         return [np.column_stack(both) for both in zip(closed, letters, strict=True)]
+
+    def flat_rows(self, cells: Sequence[str]) -> FlatRows:
+        """The same ids one after the other, thousands of texts at once."""
+        if self.has_turns or self._spelling is not None:
+            return super().flat_rows(cells)
+        lowercase = self.folds_capitals or self.config.lowercase
+        texts = normalize_many(cells, form=self.config.normalize, lowercase=lowercase)
+        ids, lengths = self._tokenizer.encode_flat(texts)
+        if not self.closing:
+            return FlatRows(ids, lengths)
+        closed = np.full(len(ids) + len(lengths), END, np.int32)
+        shifts = np.repeat(np.arange(len(lengths)), lengths)
+        closed[np.arange(len(ids)) + shifts] = ids
+        return FlatRows(closed, lengths + 1)
 
     def split(self, cell: str, most: int) -> list[TextPiece]:
         """Pieces of at most so many tokens, of whole sentences or else of whole words."""

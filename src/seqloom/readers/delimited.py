@@ -25,7 +25,7 @@ from seqloom.readers.lines import (
     map_lines,
     text_lines,
 )
-from seqloom.readers.reader import READERS, ColumnSelection, FileReader, Header, Record
+from seqloom.readers.reader import READERS, BlockParser, ColumnSelection, FileReader, Header, Record
 from seqloom.remedies import either
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "tsv_records",
 ]
 
+TABS = "write tabs inside a text as spaces"
 FIRST_LINES = 20  # of a CSV file, that tell what its columns are set apart by
 
 
@@ -81,6 +82,11 @@ class _CellSelector:
         else:
             yield Record(place, [cells[column] for column in header.columns])
 
+    @property
+    def header(self) -> Header | None:
+        """What the first record has settled, once it was read."""
+        return self._header
+
     def check_rows(self) -> None:
         """DataError where nothing but a header was read."""
         if self._header is not None and self._header.names:
@@ -103,16 +109,52 @@ class TsvReader(FileReader):
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         """The wanted cells of each line."""
         records = tsv_records(text_lines(path, max_line=config.max_line), str(path))
-        return select_cells(records, config, cure="write tabs inside a text as spaces")
+        return select_cells(records, config, cure=TABS)
+
+    def block_parser(self, path: Path, config: DataConfig) -> BlockParser:
+        """What reads stretches of lines, once the columns are known."""
+        return _TsvBlocks(str(path), config)
 
     def preview(self, path: Path) -> Iterator[Record | Fault]:
         """All cells of each line."""
         return tsv_records(text_lines(path, max_line=LONGEST_LINE), str(path))
 
 
-def tsv_records(lines: Iterable[str | Fault], file: str) -> Iterator[Record | Fault]:
-    """One record for each line."""
-    return map_lines(lines, file, lambda line, place: row_record(place, line.split("\t")))
+def tsv_records(
+    lines: Iterable[str | Fault], file: str, *, first: int = 1
+) -> Iterator[Record | Fault]:
+    """One record for each line, of which the first has this number."""
+
+    def record(line: str, place: FileLocation) -> Record | Fault:
+        return row_record(place, line.split("\t"))
+
+    return map_lines(lines, file, record, first=first)
+
+
+class _TsvBlocks:
+    """Reads stretches of a TSV file, whose first record settles the columns."""
+
+    def __init__(self, file: str, config: DataConfig) -> None:
+        self._file = file
+        self._selector = _CellSelector(ColumnSelection.of(config), TABS)
+
+    @property
+    def is_ready(self) -> bool:
+        return self._selector.header is not None
+
+    def records(self, lines: Iterator[str | Fault], first: int) -> Iterator[Record | Fault]:
+        found = tsv_records(lines, self._file, first=first)
+        return expand_sound(found, self._selector.select)
+
+    def clean_cells(self, lines: list[str]) -> list[list[str]] | None:
+        header = self._selector.header
+        rows = [line.split("\t") for line in lines]
+        if header is None or set(map(len, rows)) != {header.width}:
+            return None
+        return [[row[column] for row in rows] for column in header.columns]
+
+    def check_rows(self) -> None:
+        self._selector.check_rows()
 
 
 @READERS.part("csv")

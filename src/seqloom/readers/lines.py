@@ -27,6 +27,7 @@ __all__ = [
     "Reason",
     "apply_sound",
     "check_file",
+    "check_line",
     "count_lines",
     "dispatch",
     "expand_lines",
@@ -37,6 +38,7 @@ __all__ = [
     "map_sound",
     "open_binary",
     "open_text",
+    "raw_lines",
     "read_error",
     "resolve",
     "sound_items",
@@ -143,10 +145,14 @@ def expand_sound(
 
 
 def map_lines(
-    lines: Iterable[str | Fault], file: str, change: Callable[[str, FileLocation], Result | Fault]
+    lines: Iterable[str | Fault],
+    file: str,
+    change: Callable[[str, FileLocation], Result | Fault],
+    *,
+    first: int = 1,
 ) -> Iterator[Result | Fault]:
     """What `change` makes of each line of a file and its place; faults stay as they are."""
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         yield line if isinstance(line, Fault) else change(line, FileLocation(file, number))
 
 
@@ -154,9 +160,11 @@ def expand_lines(
     lines: Iterable[str | Fault],
     file: str,
     change: Callable[[str, FileLocation], Iterable[Result | Fault]],
+    *,
+    first: int = 1,
 ) -> Iterator[Result | Fault]:
     """All that `change` makes of each line of a file and its place; faults stay as they are."""
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         if isinstance(line, Fault):
             yield line
         else:
@@ -253,8 +261,9 @@ def open_text(path: Path | None) -> Iterator[ByteStream]:
         yield stream
 
 
-def text_lines(path: Path | None, *, max_line: int) -> Iterator[str | Fault]:
-    """Each physical line without its end (`\\n` or `\\r\\n`), or what makes it unusable."""
+def raw_lines(path: Path | None, *, max_line: int) -> Iterator[tuple[bytes, bool, bool]]:
+    """Each physical line with its end, or as much as matters of one that is too long; whether it is
+    whole, and whether there is a quote in the rest. DataError where bytes cannot be read."""
     name = file_name(path)
     number = 0
     with open_text(path) as stream:
@@ -268,11 +277,26 @@ def text_lines(path: Path | None, *, max_line: int) -> Iterator[str | Fault]:
                 raise read_error(error, f"{name}:{number}") from None
             if not raw:
                 return
-            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-            if not complete or len(raw) > max_line:
-                yield _too_long(FileLocation(name, number), max_line, quotes=quotes or b'"' in raw)
-            else:
-                yield _decode(raw, name, number)
+            yield raw, complete, quotes
+
+
+def text_lines(path: Path | None, *, max_line: int) -> Iterator[str | Fault]:
+    """Each physical line without its end (`\\n` or `\\r\\n`), or what makes it unusable."""
+    name = file_name(path)
+    for number, (raw, is_whole, quotes) in enumerate(raw_lines(path, max_line=max_line), 1):
+        if is_whole:
+            yield check_line(raw.removesuffix(b"\n"), name, number, max_line=max_line)
+        else:
+            place = FileLocation(name, number)
+            yield _too_long(place, max_line, quotes=quotes or b'"' in raw)
+
+
+def check_line(raw: bytes, name: str, number: int, *, max_line: int) -> str | Fault:
+    """The text of a line that `\\n` has been taken from, or what makes it unusable."""
+    raw = raw.removesuffix(b"\r")
+    if len(raw) > max_line:
+        return _too_long(FileLocation(name, number), max_line, quotes=b'"' in raw)
+    return _decode(raw, name, number)
 
 
 def count_lines(path: Path) -> int:

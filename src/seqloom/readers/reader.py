@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from seqloom.config import DataConfig
 from seqloom.errors import DataError
@@ -19,6 +19,7 @@ from seqloom.registry import Family
 
 __all__ = [
     "READERS",
+    "BlockParser",
     "ColumnSelection",
     "FileIdentity",
     "FileReader",
@@ -36,6 +37,23 @@ class Record(NamedTuple):
 
     place: FileLocation
     cells: list[str]
+
+
+class BlockParser(Protocol):
+    """Reads the records of any stretch of a file, once the first records have settled how."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether stretches can be read apart from each other from now on."""
+
+    def records(self, lines: Iterator[str | Fault], first: int) -> Iterator[Record | Fault]:
+        """The wanted cells of lines in a row, the first of which has this number."""
+
+    def clean_cells(self, lines: list[str]) -> list[list[str]] | None:
+        """The wanted cells of sound lines, column by column; None unless each line is a row."""
+
+    def check_rows(self) -> None:
+        """DataError where nothing but a header was read."""
 
 
 HASH_DIGITS = 8  # of a hash that is told
@@ -75,6 +93,11 @@ class FileReader(ABC):
     @abstractmethod
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
         """The wanted cells of each row in order, or what is wrong with it."""
+
+    def block_parser(self, path: Path, config: DataConfig) -> BlockParser | None:
+        """What reads stretches of the file's lines apart from each other; None where rows depend on
+        those before them."""
+        return None
 
     def preview(self, path: Path) -> Iterator[Record | Fault]:
         """Records with all cells; none where the format is no table."""

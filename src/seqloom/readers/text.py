@@ -7,7 +7,7 @@ from typing import ClassVar
 from seqloom.config import DataConfig
 from seqloom.readers.delimited import TsvReader
 from seqloom.readers.lines import Fault, FileLocation, expand_lines, text_lines
-from seqloom.readers.reader import READERS, ColumnSelection, FileReader, Record
+from seqloom.readers.reader import READERS, BlockParser, ColumnSelection, FileReader, Record
 
 __all__ = ["TextReader"]
 
@@ -29,3 +29,10 @@ class TextReader(FileReader):
             return [Record(place, [line] * wanted.texts)] if line.strip() else []
 
         return expand_lines(text_lines(path, max_line=config.max_line), str(path), record)
+
+    def block_parser(self, path: Path, config: DataConfig) -> BlockParser | None:
+        """What reads stretches of a table with tabs."""
+        wanted = ColumnSelection.of(config)
+        if config.source and not wanted.is_single_column:
+            return TsvReader().block_parser(path, config)
+        return None

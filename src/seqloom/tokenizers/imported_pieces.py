@@ -11,6 +11,7 @@ import numpy as np
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, RunError
+from seqloom.tokenizers.chunks import FlatIds, concatenate
 from seqloom.tokenizers.offsets import Offsets, prefix_offsets, shift
 from seqloom.tokenizers.piece_file import check_piece_file
 from seqloom.tokenizers.specials import SPECIAL_SYMBOLS, UNK, FieldState
@@ -80,6 +81,10 @@ class ImportedPieceTokenizer:
             np.array([find(piece, UNK) for piece in (*language, *pieces)], dtype=np.int32)
             for (language, _), pieces in zip(split, cut, strict=True)
         ]
+
+    def encode_flat(self, texts: Sequence[str]) -> FlatIds:
+        """The same one after the other."""
+        return concatenate(self.encode_many(texts))
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """Where the model file found each piece, through its own normalization."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
 from seqloom.randomness import key
+from seqloom.tokenizers.chunks import FlatIds
 from seqloom.tokenizers.interruptible import run_interruptibly
 from seqloom.tokenizers.offsets import Offsets, TextAlignment, consecutive, prefix_offsets, shift
 from seqloom.tokenizers.piece_file import FIRST_PIECE, read_pieces
@@ -111,12 +113,20 @@ class SubwordTokenizer:
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of each text, in as many threads as are of use."""
+        return [np.array(row, dtype=np.int32) for row in self._cut(texts)]
+
+    def _cut(self, texts: Sequence[str]) -> Sequence[Sequence[int]]:
         ready = [f" {_escape(text)}" if text else "" for text in texts]
         if len(ready) < _THREADS_FROM:
-            rows = [self._processor.encode(text, out_type=int) for text in ready]
-        else:
-            rows = self._processor.encode(ready, out_type=int, num_threads=-1)
-        return [np.array(row, dtype=np.int32) for row in rows]
+            return [self._processor.encode(text, out_type=int) for text in ready]
+        rows: list[list[int]] = self._processor.encode(ready, out_type=int, num_threads=-1)
+        return rows
+
+    def encode_flat(self, texts: Sequence[str]) -> FlatIds:
+        """The same one after the other."""
+        rows = self._cut(texts)
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        return FlatIds(np.fromiter(chain.from_iterable(rows), np.int32), lengths)
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """The pieces, each with the space that it begins with; for bytes their character."""

@@ -1,23 +1,22 @@
-"""What every way of cutting text offers, and the two simplest: bytes and characters (S1.3).
-
-Before it is cut, text is normalized as stated: Unicode form, case, and nothing that UTF-8 cannot
-hold.
-"""
+"""What every way of cutting text offers, and the two simplest: bytes and characters (S1.3)."""
 
 import re
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heappush, heappushpop
-from itertools import groupby
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from itertools import chain
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import ConfigError, DataError, RunError
+from seqloom.tokenizers.chunks import FlatIds
 from seqloom.tokenizers.offsets import Offsets, consecutive, prefix_offsets
 from seqloom.tokenizers.specials import SPECIAL_SYMBOLS, UNK, FieldState
 
@@ -26,7 +25,6 @@ __all__ = [
     "NOTHING_LEARNT",
     "ByteTokenizer",
     "CharacterTokenizer",
-    "Form",
     "Ids",
     "LearntTexts",
     "SymbolIds",
@@ -35,7 +33,6 @@ __all__ = [
     "Tokenizer",
     "most_frequent",
     "new_symbols",
-    "normalize",
     "parse_symbols",
     "prune_counts",
     "split_symbols",
@@ -81,6 +78,9 @@ class Tokenizer(Protocol):
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of each text."""
 
+    def encode_flat(self, texts: Sequence[str]) -> FlatIds:
+        """The same one after the other, which is faster for thousands of texts."""
+
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """Where each of the ids of a text stands in it; whoever has the ids gives them."""
 
@@ -124,6 +124,12 @@ class ByteTokenizer:
             np.frombuffer(text.encode(), dtype=np.uint8).astype(np.int32) + np.int32(_SPECIALS)
             for text in texts
         ]
+
+    def encode_flat(self, texts: Sequence[str]) -> FlatIds:
+        """The bytes of all texts at once."""
+        parts = [text.encode() for text in texts]
+        lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+        return FlatIds(np.frombuffer(b"".join(parts), np.uint8) + np.int32(_SPECIALS), lengths)
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """For each byte the character that it is part of."""
@@ -206,6 +212,13 @@ class SymbolTokenizer:
             for text in texts
         ]
 
+    def encode_flat(self, texts: Sequence[str]) -> FlatIds:
+        """The ids of all symbols in a row."""
+        symbols = [self._split(text) for text in texts]
+        lengths = np.fromiter(map(len, symbols), np.int64, len(symbols))
+        ids = map(self._ids.find, chain.from_iterable(symbols))
+        return FlatIds(np.fromiter(ids, np.int32, int(lengths.sum())), lengths)
+
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """The symbols without the spaces between them."""
         return [match.span() for match in _SYMBOL.finditer(text)]
@@ -239,6 +252,21 @@ class SymbolTokenizer:
 
 class CharacterTokenizer(SymbolTokenizer):
     """One code point is one token; those outside the vocabulary are `<unk>`."""
+
+    def encode_flat(self, texts: Sequence[str]) -> FlatIds:
+        """The characters of all texts at once, by a table of all code points."""
+        codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
+        ids = self._code_points[codes]
+        missing = np.unique(codes[ids < 0])
+        if len(missing):
+            self._code_points[missing] = [self._ids.find(chr(code)) for code in missing.tolist()]
+            ids = self._code_points[codes]
+        return FlatIds(ids, np.fromiter(map(len, texts), np.int64, len(texts)))
+
+    @cached_property
+    def _code_points(self) -> Ids:
+        """The id of each code point, -1 where it was not yet looked up."""
+        return np.full(sys.maxunicode + 1, -1, np.int32)
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """One after the other."""
@@ -330,43 +358,6 @@ def _visible(char: str) -> str:
 
 
 CANDIDATES = 20  # texts of which one is the longest in tokens
-Form = Literal["none", "NFC", "NFKC"]
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
-_DECOMPOSITIONS: dict[str, Literal["NFD", "NFKD"]] = {"NFC": "NFD", "NFKC": "NFKD"}
-_SHORT = 4_096  # below this the quadratic worst case of `unicodedata.normalize` costs nothing
-
-
-def normalize(text: str, *, form: Form, lowercase: bool) -> str:
-    """`text` in the given Unicode form, in small letters if wanted, lone surrogates as U+FFFD.
-
-    Time is linear in the length (RELIABILITY B3), and doing it twice changes nothing more.
-    """
-    if text.isascii():
-        return text.lower() if lowercase else text
-    text = _compose(_SURROGATES.sub("\ufffd", text), form)
-    return _compose(text.lower(), form) if lowercase else text
-
-
-def _compose(text: str, form: Form) -> str:
-    if form == "none":
-        return text
-    if len(text) > _SHORT:
-        text = _order_marks(text, form)
-    return unicodedata.normalize(form, text)
-
-
-def _order_marks(text: str, form: Literal["NFC", "NFKC"]) -> str:
-    """An equivalent text whose combining marks are sorted already.
-
-    `unicodedata.normalize` sorts each run of marks by insertion: linear on sorted runs only.
-    """
-    apart = _DECOMPOSITIONS[form]
-    decomposed = (part for char in text for part in unicodedata.normalize(apart, char))
-    runs = groupby(decomposed, key=lambda char: unicodedata.combining(char) > 0)
-    return "".join(
-        "".join(sorted(run, key=unicodedata.combining) if marks else run) for marks, run in runs
-    )
 
 
 class LearntTexts(NamedTuple):

@@ -19,7 +19,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate, count, groupby, pairwise
 from typing import Any, Self
 
@@ -27,6 +27,7 @@ import numpy as np
 
 from seqloom.config.columns import TextConfig
 from seqloom.errors import RunError
+from seqloom.tokenizers.chunks import ChunkIds, ChunkTable, FlatIds
 from seqloom.tokenizers.offsets import Offsets
 from seqloom.tokenizers.specials import SPECIAL_SYMBOLS, UNK, FieldState
 from seqloom.tokenizers.tokenizer import (
@@ -183,6 +184,23 @@ class WordTokenizer:
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
         """The ids of the words and marks, and of every gap that is not the usual one."""
         return [np.array(self._encode(text), dtype=np.int32) for text in texts]
+
+    def encode_flat(self, texts: Sequence[str]) -> FlatIds:
+        """The words and marks between two spaces looked up at once."""
+        return self._chunk_table.encode(texts)
+
+    @cached_property
+    def _chunk_table(self) -> ChunkTable:
+        return ChunkTable(self._encode_chunk, self.encode_many, space=self._ids[_SPACE])
+
+    def _encode_chunk(self, chunk: str) -> ChunkIds | None:
+        """What stands between two spaces; None where its ids depend on what is beside it: of an
+        apostrophe at its end, and where more than one space parts it from others."""
+        if not chunk or chunk[0].isspace() or chunk[-1].isspace() or chunk[-1] in "'\u2019":
+            return None
+        ids = [token for token, _ in self._tokens(chunk)]
+        closes, opens = self._after[ids[-1]] == _SPACE, self._before[ids[0]] == _SPACE
+        return ChunkIds(ids, closes=closes, opens=opens)
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
         """The word or mark of each id, or the white space where that has one of its own."""

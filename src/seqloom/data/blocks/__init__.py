@@ -1,0 +1,1 @@
+"""Data in blocks that several processes work on: rows, their hashes, a sample of them."""
