@@ -95,6 +95,12 @@ KINDS: dict[str, Kind] = {
     "series by blocks": Kind(WINDOW, AHEAD, {"encoder": BLOCKS, "decoder": BLOCKS}, FIVE),
     "series backwards": Kind(WINDOW, AHEAD, {"encoder": RECURRENT, "decoder": RECURRENT,
                                              "reverse_source": True}, FIVE),
+    "series beside a linear path": Kind(
+        WINDOW, AHEAD, {"encoder": RECURRENT, "decoder": RECURRENT, "lags": 3, "linear": True}, FIVE
+    ),
+    "series at once by blocks": Kind(
+        WINDOW, AHEAD, {"encoder": BLOCKS, "decoder": {"kind": "horizon"}, "linear": True}, FIVE
+    ),
     "linear series": Kind(WINDOW, AHEAD, {"encoder": {"kind": "values"}}, FIVE),
     "picture": Kind(PICTURE, WORDS, {"front": FRONT, "encoder": {"kind": "vectors"},
                                      "decoder": BLOCKS}, "noise.png"),

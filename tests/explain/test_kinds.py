@@ -43,7 +43,8 @@ MISSING = {
     "positions": {name for name in KINDS if "blocks" not in name} - {"picture", "picture to label"},
     "tree": {name for name, kind in KINDS.items() if kind.target["kind"] != "text"},
     "igd": {name for name, kind in KINDS.items() if kind.target["kind"] != "text"},
-    "steps": {"vector", "series by blocks", "linear series", "picture to label"},
+    "steps": {"vector", "series by blocks", "series at once by blocks", "linear series",
+              "picture to label"},
 }  # fmt: skip
 
 

@@ -38,10 +38,20 @@ MODELS: dict[str, dict[str, Any]] = {
     "linear": {"encoder": {"kind": "values"}, "decoder": {"kind": "horizon"}},
     "perceptron": {"encoder": {"kind": "values"}, "decoder": {"kind": "horizon", "inner": 5}},
     "encoder at once": {"encoder": TRANSFORMER, "decoder": {"kind": "horizon"}},
+    "encoder beside a linear path": {
+        "encoder": TRANSFORMER,
+        "decoder": {"kind": "horizon"},
+        "linear": True,
+    },
     "recurrent at once": {"encoder": RECURRENT, "decoder": {"kind": "horizon"}},
     "gru": {"encoder": {**RECURRENT, "unit": "gru"}, "decoder": {**RECURRENT, "unit": "gru"}},
     "lstm without attention": {"encoder": RECURRENT, "decoder": {**RECURRENT, "attention": "none"}},
     "transformer": {"encoder": TRANSFORMER, "decoder": TRANSFORMER},
+    "gru beside a linear path": {
+        "encoder": {**RECURRENT, "unit": "gru"},
+        "decoder": {**RECURRENT, "unit": "gru"},
+        "linear": True,
+    },
     "one network": {
         "encoder": {"kind": "vectors"},
         "decoder": {**RECURRENT, "first_state": "read", "attention": "none"},

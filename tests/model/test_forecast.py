@@ -11,7 +11,7 @@ from seqloom.config import merge, validate
 from seqloom.errors import ConfigError
 from seqloom.fields import Series
 from seqloom.model import HeadModel, Source, build
-from seqloom.model.forecast import AutoregressiveForecast
+from seqloom.model.forecast import AutoregressiveForecast, ForecastHead
 from seqloom.training import Example, measure
 from tests.model.forecast_models import (
     COLUMNS,
@@ -25,7 +25,14 @@ from tests.model.forecast_models import (
     model,
 )
 
-STEPPED = ["gru", "lstm without attention", "transformer", "one network"]
+STEPPED = [
+    "gru",
+    "lstm without attention",
+    "transformer",
+    "one network",
+    "gru beside a linear path",
+]
+LINEAR = ["linear", "perceptron", "encoder beside a linear path", "gru beside a linear path"]
 
 
 def forecast(network: HeadModel, values: Tensor) -> Tensor:
@@ -102,7 +109,26 @@ def test_a_linear_model_reads_no_column_for_another() -> None:
     assert float(difference[:, :, 0].abs().max()) > 0
 
 
-@pytest.mark.parametrize("name", STEPPED)
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_linear_path_is_added_to_what_the_network_says(name: str) -> None:
+    """With all else at zero, x_S + W (x − x_S) + b for each column alone; the means of forecasts
+    that are fed back too, as every step sees the window itself."""
+    network, values = model(name), windows()
+    head = network.head
+    assert isinstance(head, ForecastHead)
+    assert head.linear_map is not None
+    kept = {id(parameter) for parameter in head.linear_map.parameters()}
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(id(parameter) in kept)
+    own = values[..., :COLUMNS]
+    last = own[:, -1:]
+    expected = torch.einsum("bsc,ns->bcn", own - last, head.linear_map.weight)
+    expected = (expected + head.linear_map.bias).unflatten(2, (HORIZON, 1 + len(QUANTILES)))
+    assert torch.allclose(forecast(network, values), expected.transpose(1, 2) + last[..., None])
+
+
+@pytest.mark.parametrize("name", STEPPED[:-1])
 def test_without_its_decoder_it_is_an_autoregression(name: str) -> None:
     """Each mean is the last value and a weighted sum of the column's last ones less that, its own
     forecasts among them."""

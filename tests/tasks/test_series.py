@@ -12,11 +12,15 @@ from seqloom.api.evaluate import evaluate
 from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.config import merge
+from seqloom.data import Corpus
 from seqloom.errors import ConfigError, DataError, Interrupted
 from seqloom.fields import SeriesField
 from seqloom.prediction import Forecaster
+from seqloom.runs.progress import Progress
 from seqloom.runs.request import TrainingRequest
+from seqloom.store import RunDirectory
 from seqloom.tasks.series_evaluation import SeriesEvaluation
+from seqloom.tasks.series_start import PENALTIES, fit_linear_start
 from tests.runs.support import assert_same, at, interrupt
 from tests.tasks.wave_series import ROWS, SMALL, STEPPED, write
 
@@ -46,6 +50,50 @@ def test_an_exactly_linear_series_is_learnt(tmp_path: Path) -> None:
     assert np.abs(found.mean[:, 0] - (100 + 10 * np.sin(angles))).max() < 1
     assert found.times[0] == "2026-01-11 20:00"
     assert (found.quantiles[0.1] <= found.quantiles[0.9]).all()
+
+
+@pytest.mark.parametrize("preset", ["auto", "gru"])
+def test_a_run_begins_with_the_best_linear_forecast(preset: str, tmp_path: Path) -> None:
+    """Step 0 holds ridge regression with the penalty that held-out windows like best, by a solver
+    of its own here; it is validated, so that a network which does not help is not used."""
+    data = write(tmp_path / "a.csv", noise=5.0)
+    train(
+        data,
+        tmp_path / "run",
+        model=preset,
+        options=merge(SMALL, STEPPED if preset == "gru" else {}),
+        until=1,
+    )
+    run = RunDirectory(tmp_path / "run")
+    train_windows, valid_windows = (
+        Corpus.open(run.cache_directory / side) for side in ("train", "valid")
+    )
+    start = fit_linear_start(train_windows, valid_windows, (0.1, 0.9))
+    parts = [each.batch(np.arange(len(each))) for each in (train_windows, valid_windows)]
+    (x, y), (u, v) = ((_by_column(part.source), _by_column(part.target)) for part in parts)
+    maps, errors = [], []
+    for penalty in PENALTIES:
+        inputs, outputs = x - x[:, -1:], y - x[:, -1:]
+        square = inputs.T @ inputs
+        square += penalty * np.trace(square) / len(square) * np.eye(len(square))
+        maps.append(np.linalg.solve(square, inputs.T @ outputs))
+        errors.append(np.square((u - u[:, -1:]) @ maps[-1] + u[:, -1:] - v).mean())
+    best = int(np.argmin(errors))
+    assert start.penalty == PENALTIES[best]
+    np.testing.assert_allclose(start.linear, maps[best], atol=1e-5)
+    (step,) = (each for each in run.checkpoints() if each.number == 0)
+    assert "least squares" in str(Progress.from_dict(step.progress()).origin)
+    name = "head.output" if preset == "auto" else "head.linear"
+    np.testing.assert_array_equal(step.load("model")[f"{name}.weight"][::3], start.linear.T)
+    validations = Progress.from_dict(run.checkpoints()[-1].progress()).validations
+    assert validations[0].step == 0
+    if preset == "auto":
+        assert validations[0].scores["MSE"] == pytest.approx(errors[best], rel=1e-4)
+
+
+def _by_column(windows: np.ndarray) -> np.ndarray:
+    """Windows (N, S, C) as rows (N·C, S)."""
+    return np.asarray(windows, np.float64).swapaxes(1, 2).reshape(-1, windows.shape[1])
 
 
 def test_the_scale_is_that_of_the_training_rows_and_is_kept(tmp_path: Path) -> None:

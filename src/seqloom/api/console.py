@@ -119,11 +119,11 @@ class Console:
     ) -> None:
         first = next(iter(validation.scores.items()), ("loss", validation.loss))
         self.held_out = f"  held-out {first[0]} {first[1]:.2f}"
+        learnt = f"training loss {self.running.loss:.3f} · " if validation.step else ""
         self._print(
             Text.assemble(
                 (f"update {validation.step:,}", "bold"),
-                f" · {self._minutes:.1f} min · training loss {self.running.loss:.3f} · held-out: "
-                f"{self._describe(validation)}",
+                f" · {self._minutes:.1f} min · {learnt}held-out: {self._describe(validation)}",
                 (" · best so far", "green") if best else "",
             )
         )

@@ -19,7 +19,7 @@ from seqloom.runs.held_out import diagnose
 from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.loggers import LoggedRun, RunLogger, open_loggers
 from seqloom.runs.prepare import PreparedData
-from seqloom.runs.pretrained import PretrainedEmbeddings, PretrainedFrontEnd, PretrainedRun
+from seqloom.runs.pretrained import Pretrained
 from seqloom.runs.process import StopRequest, cores, threads
 from seqloom.runs.processes.torchrun import LeaderMessage
 from seqloom.runs.processes.workers import local_workers
@@ -91,9 +91,7 @@ class TrainingSession:
         LeaderMessage(updates_begin=True).send(launched)
         return nullcontext(launched)
 
-    def _initialize_from(
-        self, base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings
-    ) -> None:
+    def _initialize_from(self, base: Pretrained) -> None:
         """Save the base's weights as step 0, from which training continues."""
         learner = self.learner
         learner.begin(base.initial_weights(learner.network), place=str(base))
@@ -166,9 +164,13 @@ class TrainingSession:
 
     @property
     def _lacks_validation(self) -> bool:
-        """Whether a signal interrupted the validation of the step that training resumes from."""
+        """Whether the step that training starts from is still to be validated.
+
+        A signal may have interrupted that; or it is step 0 of a run that begins with a model.
+        """
         progress = self.learner.progress
-        due = progress.step > 0 and self._is_due(progress.step)
+        begun = progress.step > 0 or progress.origin.validated
+        due = begun and self._is_due(progress.step)
         return due and all(each.step != progress.step for each in progress.validations)
 
     @property

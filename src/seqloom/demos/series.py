@@ -26,7 +26,7 @@ NOISE = 3.0  # standard deviation, in megawatts
 OPTIONS = {
     "target": {"kind": "series", "horizon": 48},
     "source": {"window": WINDOW},
-    "training": {"updates": 400, "validate_every": 100, "rate": 3e-3},
+    "training": {"updates": 400, "validate_every": 100},
 }
 
 

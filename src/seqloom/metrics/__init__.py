@@ -32,7 +32,7 @@ from seqloom.metrics.metric import (
 from seqloom.metrics.numbers import RSquared
 from seqloom.metrics.predictions import Predictions, target_scores
 from seqloom.metrics.seasons import calendar_periods, find_season
-from seqloom.metrics.series_baselines import linear_forecast, ridge, seasonal_naive
+from seqloom.metrics.series_baselines import linear_forecast, ridge, ridge_path, seasonal_naive
 from seqloom.metrics.span_scores import SpanF1
 from seqloom.metrics.spans import Span, TagScheme, detect_scheme, find_spans
 from seqloom.metrics.text import ExactMatch, WordErrorRate, edit_distance
@@ -79,6 +79,7 @@ __all__ = [
     "nats_per_character",
     "perplexity",
     "ridge",
+    "ridge_path",
     "score_all",
     "seasonal_naive",
     "seasonal_naive_error",

@@ -1,10 +1,13 @@
 """Forecasts that need no training to speak of, beside which a model has to stand."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-__all__ = ["linear_forecast", "ridge", "seasonal_naive"]
+__all__ = ["linear_forecast", "ridge", "ridge_path", "seasonal_naive"]
 
 PENALTY = 1e-4  # of the ridge, as a share of the mean square of what is read
 MOST = 20_000  # windows of a column that the ridge is fitted to
@@ -25,17 +28,34 @@ def ridge(table: Table, window: int, horizon: int) -> NDArray[np.float32]:
     It takes a window of one column less its last value to what follows, less the same; one map
     serves all columns. Windows with missing rows are left out.
     """
-    square, product = np.zeros((window, window)), np.zeros((window, horizon))
+    (found,) = ridge_path(_column_spans(table, window + horizon), window, (PENALTY,))
+    return found
+
+
+def ridge_path(
+    spans: Iterable[NDArray[np.floating]], window: int, penalties: Sequence[float]
+) -> list[NDArray[np.float32]]:
+    """The same map for each penalty, from spans (N, window + horizon) of single columns."""
+    square: Any = 0.0
+    product: Any = 0.0
+    for span in spans:
+        levelled = np.asarray(span - span[:, window - 1 : window], np.float64)
+        square = square + levelled[:, :window].T @ levelled[:, :window]
+        product = product + levelled[:, :window].T @ levelled[:, window:]
+    values, vectors = np.linalg.eigh(square)
+    turned, scale = vectors.T @ product, float(np.trace(square)) / window
+    return [
+        (vectors @ (turned / (values + max(each * scale, 1e-9))[:, None])).astype(np.float32)
+        for each in penalties
+    ]
+
+
+def _column_spans(table: Table, length: int) -> Iterator[Table]:
+    """Spans of each column that miss no row, at most `MOST` of each."""
     for column in table.T:
-        spans = sliding_window_view(column, window + horizon)
+        spans = sliding_window_view(column, length)
         spans = spans[np.isfinite(spans).all(axis=1)]
-        spans = spans[:: max(1, -(-len(spans) // MOST))]
-        levelled = spans - spans[:, window - 1 : window]
-        square += levelled[:, :window].T @ levelled[:, :window]
-        product += levelled[:, :window].T @ levelled[:, window:]
-    penalty = max(PENALTY * float(np.trace(square)) / window, 1e-9)
-    found = np.linalg.solve(square + penalty * np.eye(window), product)
-    return found.astype(np.float32)
+        yield spans[:: max(1, -(-len(spans) // MOST))]
 
 
 def linear_forecast(

@@ -104,6 +104,16 @@ class ForecastHead(Head):
     def __init__(self, aim: ForecastTarget) -> None:
         super().__init__()
         self.aim = aim
+        self.linear: nn.Linear | None = None  # the linear path beside a network
+
+    def add_linear_path(self, window: int) -> None:
+        """Add a linear map of each column's window, the same for all columns, to the forecast."""
+        self.linear = _zero_map(window, self.aim)
+
+    @property
+    def linear_map(self) -> nn.Linear | None:
+        """The map from a window, less its last value, to the forecast, where there is one."""
+        return self.linear
 
     def losses(
         self, outputs: Float[Tensor, "N V"], targets: Float[Tensor, "N C"], *, smoothing: float
@@ -124,6 +134,20 @@ class ForecastHead(Head):
     def average(self, outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
         """The mean of each number."""
         return outputs.mean(0)
+
+    def _add_linear(
+        self, found: Float[Tensor, "B T C Q"], memory: Memory, first: int = 0
+    ) -> Float[Tensor, "B T C Q"]:
+        """A forecast of the steps from `first` on, with what the linear path says of them."""
+        if self.linear is None:
+            return found
+        columns = _past(memory).offsets[..., : self.aim.columns].transpose(1, 2)
+        direct = self._by_step(self.linear(columns))
+        return found + direct[:, first : first + found.shape[1]]
+
+    def _by_step(self, found: Float[Tensor, "B C N"]) -> Float[Tensor, "B T C Q"]:
+        shape = self.aim.steps, self.aim.outputs_per_column
+        return found.unflatten(2, shape).transpose(1, 2)
 
     def _add_last_values(
         self, found: Float[Tensor, "B T C Q"], memory: Memory
@@ -152,8 +176,10 @@ class HorizonHead(ForecastHead):
         return StatesForecast(source, states, aim, inner=inner, dropout=dropout)
 
     def connections(self) -> Connections:
-        found = Connections((), (Connection(STATES, FORECAST, "up", "all"),))
-        return found.merge(_forecast_connections())
+        edges = [Connection(STATES, FORECAST, "up", "all")]
+        if self.linear is not None:
+            edges.append(Connection(SOURCE, FORECAST, "values", "field", field=_before_last))
+        return Connections((), tuple(edges)).merge(_forecast_connections())
 
 
 class LinearForecast(HorizonHead):
@@ -170,25 +196,29 @@ class LinearForecast(HorizonHead):
     ) -> None:
         super().__init__(aim)
         size = aim.steps * aim.outputs_per_column
-        self.output = nn.Linear(source.steps, size)
-        nn.init.zeros_(self.output.weight)
-        nn.init.zeros_(self.output.bias)
+        self.output = _zero_map(source.steps, aim)
         others = source.count - aim.columns
         self.others = nn.Parameter(torch.zeros(others, source.steps, size)) if others else None
         self.factors = nn.Parameter(torch.ones(others, aim.columns)) if others else None
         self.dropout = Dropout(dropout)
         self.inner = _perceptron(source.steps, inner, size, self.dropout) if inner else None
 
+    def add_linear_path(self, window: int) -> None:
+        """Nothing: it has that map."""
+
+    @property
+    def linear_map(self) -> nn.Linear:
+        return self.output
+
     def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
         columns = _states(memory).transpose(1, 2)
         own, rest = columns[:, : self.aim.columns], columns[:, self.aim.columns :]
-        found = self.output(self.dropout(own))  # (B,C,T·Q)
+        found = self.output(self.dropout(own) if self.inner is None else own)  # (B,C,T·Q)
         if self.inner is not None:
             found = found + self.inner(own)
         if self.others is not None and self.factors is not None:
             found = found + torch.einsum("bes,esn,ec->bcn", rest, self.others, self.factors)
-        shape = self.aim.steps, self.aim.outputs_per_column
-        return self._add_last_values(found.unflatten(2, shape).transpose(1, 2), memory)
+        return self._add_last_values(self._by_step(found), memory)
 
 
 class StatesForecast(HorizonHead):
@@ -217,7 +247,8 @@ class StatesForecast(HorizonHead):
     def forward(self, memory: Memory) -> Float[Tensor, "B T V"]:
         over_time = self.time(self.dropout(_states(memory)).transpose(1, 2)).transpose(1, 2)
         shape = self.aim.columns, self.aim.outputs_per_column
-        return self._add_last_values(self.output(over_time).unflatten(2, shape), memory)
+        found = self._add_linear(self.output(over_time).unflatten(2, shape), memory)
+        return self._add_last_values(found, memory)
 
 
 class AutoregressiveForecast(ForecastHead):
@@ -289,7 +320,8 @@ class AutoregressiveForecast(ForecastHead):
         features, state = self.decoder.read_vectors(self.vectors(inputs), state)
         written = self.decoder.write(features.hidden)
         shape = self.aim.columns, self.aim.outputs_per_column
-        return written.unflatten(2, shape) + self.direct(stretches), state
+        found = written.unflatten(2, shape) + self.direct(stretches)
+        return self._add_linear(found, memory, first), state
 
     def connections(self) -> Connections:
         """The decoder's, with values in place of tokens, and the linear map of recent values."""
@@ -297,8 +329,10 @@ class AutoregressiveForecast(ForecastHead):
         edges = [edge for edge in inner.edges if edge.kind != "feedback"]
         heads = [OUTPUT, *(INPUT for edge in inner.edges if edge.kind == "feedback")]
         for head in heads:
+            linear = head == OUTPUT and self.linear is not None
+            read = _all_items if linear else self._last_values
             edges.append(Connection(OUTPUT, head, "feedback", "recent", self.lags))
-            edges.append(Connection(SOURCE, head, "values", "field", field=self._last_values))
+            edges.append(Connection(SOURCE, head, "values", "field", field=read))
         if self.covariates and INPUT in heads:
             edges.append(Connection(SOURCE, INPUT, "values", "field", field=self._ahead))
         edges.append(Connection(OUTPUT, FORECAST))
@@ -326,6 +360,22 @@ def _forecast_connections() -> Connections:
 
 def _all_but_last(position: int, items: int) -> list[int]:
     return [position] if position < items - 1 else []
+
+
+def _before_last(step: int, items: int) -> Sequence[int]:
+    return range(items - 1)
+
+
+def _all_items(step: int, items: int) -> Sequence[int]:
+    return range(items)
+
+
+def _zero_map(window: int, aim: ForecastTarget) -> nn.Linear:
+    """A map from the window of a column to its forecast, all zero."""
+    found = nn.Linear(window, aim.steps * aim.outputs_per_column)
+    nn.init.zeros_(found.weight)
+    nn.init.zeros_(found.bias)
+    return found
 
 
 def _perceptron(inputs: int, inner: int, outputs: int, dropout: Dropout) -> nn.Sequential:

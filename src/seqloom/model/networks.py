@@ -5,7 +5,7 @@ is refused here, before training, with the sizes named.
 """
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 from jaxtyping import Int
@@ -17,7 +17,12 @@ from seqloom.fields import EMPTY, END, START, UNK, Items, Numbers, Series, Symbo
 from seqloom.model.connections import Connections
 from seqloom.model.ctc import CTCLayer
 from seqloom.model.encoders import ReversedEncoder
-from seqloom.model.forecast import AutoregressiveForecast, ForecastTarget, LastValueEncoder
+from seqloom.model.forecast import (
+    AutoregressiveForecast,
+    ForecastHead,
+    ForecastTarget,
+    LastValueEncoder,
+)
 from seqloom.model.front_ends import FrontEndEncoder
 from seqloom.model.parts import (
     DecoderModule,
@@ -357,8 +362,17 @@ def _forecast_model(
             remedy="make it as long as target.horizon",
         )
     levelled = LastValueEncoder(encoder, source, target.steps)
+    head = _forecast_head(config, encoder, source, target)
+    if config.linear:
+        head.add_linear_path(source.steps)
+    return HeadModel(levelled, head)
+
+
+def _forecast_head(
+    config: ModelConfig, encoder: EncoderModule, source: Series, target: Series
+) -> ForecastHead:
     if config.decoder.kind not in HEADS.parts:
-        return HeadModel(levelled, _autoregressive_forecast(config, encoder, source, target))
+        return _autoregressive_forecast(config, encoder, source, target)
     part: type[Head] = HEADS.parts[config.decoder.kind]
     if not part.forecasts:
         raise ConfigError(
@@ -367,7 +381,7 @@ def _forecast_model(
         )
     vectors = IdentityVectors(source.count)
     context = HeadContext(config, encoder.sizes, vectors, source, target)
-    return HeadModel(levelled, part.build(config.decoder, context))
+    return cast(ForecastHead, part.build(config.decoder, context))
 
 
 def _autoregressive_forecast(

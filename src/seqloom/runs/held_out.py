@@ -114,7 +114,9 @@ def diagnose(validations: Sequence[Validation], guessing: float) -> Diagnosis | 
 
     `guessing` is the held-out loss of a model that ignores its source.
     """
-    newest, lowest = validations[-1], min(validations, key=lambda each: each.training)
+    newest = validations[-1]
+    trained = [each for each in validations if each.step] or validations
+    lowest = min(trained, key=lambda each: each.training)
     if newest.training > DIVERGENCE[0] * lowest.training + DIVERGENCE[1]:
         return Diagnosis(
             "diverged",

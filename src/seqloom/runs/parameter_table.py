@@ -29,6 +29,7 @@ WORDS = {
     "readout": "readout",
     "time": "map over time",
     "direct": "map of the last values",
+    "linear": "linear path",
     "others": "maps of other columns",
     "factors": "factors of other columns",
     "output": "output layer",

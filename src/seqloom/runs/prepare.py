@@ -26,13 +26,7 @@ from seqloom.fields import Field, learn_field, learn_target, needs_all_cells
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_fields
 from seqloom.runs.ctc_checks import check_ctc_lengths
-from seqloom.runs.pretrained import (
-    PretrainedEmbeddings,
-    PretrainedFrontEnd,
-    PretrainedRun,
-    open_embeddings,
-    open_front_end,
-)
+from seqloom.runs.pretrained import Pretrained, open_embeddings, open_front_end
 from seqloom.runs.progress import TrainingObserver
 from seqloom.runs.request import ConfigCheck, RunDraft, TrainingRequest, draft_rows
 from seqloom.runs.resume import ResumedConfig, check_same_data, resume_config
@@ -52,9 +46,7 @@ class PreparedData:
     train: Corpus
     valid: Corpus
     notes: tuple[str, ...]
-    base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings | None = (
-        None  # what to begin from, where there is no step yet
-    )
+    base: Pretrained | None = None  # what to begin from, where there is no step yet
     files: Mapping[str, Any] = field(default_factory=dict)  # of a new run, as progress has them
     read_held_out: Callable[[], Iterable[Row]] = tuple  # the held-out rows as they are written
 
@@ -72,7 +64,7 @@ def prepare_rows(
     A new run uses `draft` if it is given.
     """
     found: Survey | None = None
-    base: PretrainedRun | PretrainedFrontEnd | PretrainedEmbeddings | None = None
+    base: Pretrained | None = None
     resumed: ResumedConfig | None = None
     latest = directory.latest_checkpoint() if directory.exists else None
     if latest is None:
@@ -107,9 +99,7 @@ def prepare_rows(
     return replace(prepared, read_held_out=parts.read_held_out)
 
 
-def _open_pretrained_parts(
-    config: Config, fields: tuple[Field, Field]
-) -> PretrainedEmbeddings | PretrainedFrontEnd | None:
+def _open_pretrained_parts(config: Config, fields: tuple[Field, Field]) -> Pretrained | None:
     """Pretrained token vectors or a front end, if the configuration names any."""
     model = config.model
     if model.front.kind == "none" and not (model.source_vectors or model.target_vectors):

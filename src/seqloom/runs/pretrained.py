@@ -7,7 +7,7 @@ word vectors or with convolutions from a file.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,7 @@ from seqloom.store.checkpoints import unpack
 from seqloom.training import freeze_vectors
 
 __all__ = [
+    "Pretrained",
     "PretrainedEmbeddings",
     "PretrainedFrontEnd",
     "PretrainedRun",
@@ -39,6 +40,17 @@ __all__ = [
 INHERITED = ("source.", "target.", "model.")
 LIMITS = ("max_line", "max_source", "max_target", "overlong")
 RATE_FACTOR = 0.25  # of the rate that a new model would get
+
+
+class Pretrained(Protocol):
+    """Where the first weights of a run, or some of them, come from; `str` tells it in words."""
+
+    @property
+    def origin(self) -> Origin:
+        """What the run remembers of it."""
+
+    def initial_weights(self, network: Any) -> dict[str, Tensor]:
+        """All weights that a new network begins with, by name."""
 
 
 @dataclass(frozen=True)

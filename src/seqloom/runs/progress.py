@@ -61,6 +61,7 @@ class Origin:
     run: str = ""  # empty where it was not a run
     step: int = 0
     words: str = ""
+    validated: bool = False  # whether it is a model already, which held-out rows may prefer
 
     def __str__(self) -> str:
         return f"{self.run}, step {self.step}" if self.run else self.words

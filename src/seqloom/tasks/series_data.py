@@ -31,10 +31,12 @@ from seqloom.runs.contents import load_fields
 from seqloom.runs.data_check import training_estimate
 from seqloom.runs.findings import Finding, count_of, few_rows, them_or_it, verdict
 from seqloom.runs.prepare import PreparedData, identify_files, save_fields
+from seqloom.runs.pretrained import Pretrained
 from seqloom.runs.progress import TrainingObserver
 from seqloom.runs.request import ConfigCheck, RunDraft, TrainingRequest
 from seqloom.runs.resume import ResumedConfig, check_same_data, resume_config
 from seqloom.store import RunDirectory
+from seqloom.tasks.series_start import fit_linear_start
 
 __all__ = ["ReportedTable", "check_series", "draft_series", "prepare_series", "series_fields"]
 
@@ -91,7 +93,9 @@ def prepare_series(
     train = sides.corpus("train", table)
     valid = sides.corpus("valid", sides.validation_table(table, reports[1]))
     notes = [line for report in reports if report.total_dropped for line in report.lines()]
-    base = None if latest else request.base
+    base: Pretrained | None = None if latest else request.base
+    if latest is None and base is None and config.model.linear:
+        base = fit_linear_start(train, valid, _columns(config)[1].quantiles)
     files = {} if latest else identify_files(request)
     return PreparedData(config, *fields, train, valid, tuple(notes), base, files)
 

@@ -50,6 +50,11 @@ class ModelConfig(Section):
         description="series fed back: values that a step reads of each column that is forecast, "
         "observed or its own, the last one included",
     )
+    linear: bool = Field(
+        False,
+        description="series: a linear map from window to forecast, learnt beside the network; it "
+        "begins at its least-squares solution, whose penalty held-out rows choose",
+    )
     ctc: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.0,
         description="sound: share of the loss that is CTC's, over all alignments of the target "

@@ -21,7 +21,7 @@ from seqloom.remedies import Remedy, Setting
 
 __all__ = ["HorizonConfig", "SeriesConfig", "WindowConfig", "column_names"]
 
-WINDOW = 336  # a fortnight of hours
+WINDOW = 504  # three weeks of hours
 AUTOREGRESSIVE_WINDOW = 96  # where every step costs as much as the last
 LAGS = 48  # two days of hours
 SMALL: Overrides = {  # a recurrent model to which two days, which each step reads, tell most
@@ -29,6 +29,8 @@ SMALL: Overrides = {  # a recurrent model to which two days, which each step rea
     "encoder": {"width": 64, "layers": 1, "direction": "forward"},
     "decoder": {"width": 64, "attention": {"kind": "none"}},
 }
+WIDTH = 256  # of what an encoder reads, where one is chosen
+PERCEPTRON: Overrides = {"inner": 256, "dropout": 0.3}
 WINDOW_BUDGET = 150_000  # windows in all passes, as far as there are not more in 3
 RECURRENT_WINDOW_BUDGET = 60_000
 ROWS = 64  # windows in a batch
@@ -82,10 +84,10 @@ class HorizonConfig(TargetOptions):
         return {"kind": self.kind}
 
     def decoder_defaults(self, situation: Situation) -> Overrides:
-        """By default the forecast is linear and made at once; presets that write do it step by
-        step."""
-        direct = {"decoder": {"kind": "horizon"}} if situation.preset == "auto" else {}
-        return {**direct, "tie_output": False}
+        """By default all steps are forecast at once, by the linear path and a perceptron; presets
+        that write do it step by step."""
+        direct = {"decoder": {"kind": "horizon", **PERCEPTRON}}
+        return {**(direct if situation.preset == "auto" else {}), "tie_output": False}
 
 
 @SOURCES.options("series")
@@ -118,7 +120,7 @@ class WindowConfig(SourceOptions):
         _check_pair(self, target)
 
     def usual_preset(self, *, stream: bool) -> str:
-        """None: a forecast is linear."""
+        """None: all steps are forecast at once."""
         return "auto"
 
     def data_defaults(self, situation: Situation) -> Overrides:
@@ -137,9 +139,9 @@ class WindowConfig(SourceOptions):
     def encoder_defaults(self, situation: Situation) -> Overrides:
         """The values themselves; for presets that write, layers that read the last of them."""
         if situation.preset == "auto":
-            return {"encoder": {"kind": "values"}}
+            return {"encoder": {"kind": "values"}, "embedding": WIDTH, "linear": True}
         small = SMALL if situation.preset in RECURRENT else {}
-        return {**small, "lags": min(LAGS, self.window)}
+        return {**small, "lags": min(LAGS, self.window), "linear": True}
 
     def training_defaults(self, situation: Situation, usual: Overrides) -> Overrides:
         """Batches of some windows, and as many passes over them as so many rows repay."""
@@ -152,7 +154,8 @@ class WindowConfig(SourceOptions):
             "updates": updates,
             "batch_rows": batch,
             "batch_tokens": batch * max(self.window, _horizon(situation.target)),
-            "rate": 1e-3 if decoder == "horizon" else 2e-3,
+            "rate": 3e-4 if decoder == "horizon" else 2e-3,
+            "average": "moving" if decoder == "horizon" else "none",
             "warmup": min(200, updates // 10),
             "validate_every": max(20, min(500, updates // 15)),
             "workers": 1,
