@@ -14,6 +14,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # The rooms of docs/architecture.md: a module imports only from its own row and those before it.
 ROOMS = [
     "remedies",
+    "foreign_options",
     "errors",
     "registry",
     "display",
@@ -323,7 +324,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 FRONT_ENDS = ("cli", "demos")
 FLAGS_MEANT = {
     "api/report.py": "the commands that repeat a report",
-    "config/foreign_options.py": "what other toolkits call options",
+    "foreign_options.py": "what other toolkits call options",
     "config/searches.py": "the declared flag of an option",
     "drawing/notebook.py": "variables of a style sheet",
     "drawing/page.py": "variables of a style sheet",

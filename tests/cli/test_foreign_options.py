@@ -10,8 +10,8 @@ from seqloom.api.train import train
 from seqloom.cli.app import app
 from seqloom.cli.wording import CommandWording
 from seqloom.config import check_names, parse_assignments
-from seqloom.config.foreign_options import OUTPUT_ANSWERS, TRAINING_ANSWERS, answer_of
 from seqloom.errors import ConfigError
+from seqloom.foreign_options import OUTPUT_ANSWERS, TRAINING_ANSWERS, answer_of
 from seqloom.remedies import PYTHON
 from tests.cli.support import Command
 from tests.runs.support import PAIRS, write_pairs

@@ -7,8 +7,8 @@ import pytest
 from seqloom import errors
 from seqloom.cli.wording import FLAGS
 from seqloom.config import option_names
-from seqloom.config.foreign_options import OUTPUT_ANSWERS, TRAINING_ANSWERS
 from seqloom.errors import ConfigError, SeqloomError
+from seqloom.foreign_options import OUTPUT_ANSWERS, TRAINING_ANSWERS
 from seqloom.remedies import Command, NestedPlace, Remedy, Setting
 from seqloom.serving.errors import error_body
 

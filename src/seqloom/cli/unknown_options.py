@@ -32,7 +32,7 @@ class HelpfulCommand(TyperCommand):
     def _answer(self, name: str, near: Sequence[str]) -> Phrase:
         """What to write instead, in this command or in the one that has it."""
         from seqloom.cli.wording import CommandWording
-        from seqloom.config.foreign_options import answer_of
+        from seqloom.foreign_options import answer_of
 
         answer = answer_of(name)
         if answer is None:

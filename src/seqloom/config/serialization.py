@@ -15,11 +15,11 @@ import tomli_w
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from seqloom.config.foreign_options import answer_of
 from seqloom.config.schema import Config, names_and_sections, option_names
 from seqloom.config.searches import OPEN_TABLES
 from seqloom.config.sections import Overrides, PartMark, Section, leaves, merge, rename_values
 from seqloom.errors import ConfigError
+from seqloom.foreign_options import answer_of
 from seqloom.registry import FAMILIES, Family
 from seqloom.remedies import Command, Phrase, Place, Remedy, Setting
 
