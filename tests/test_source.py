@@ -3,7 +3,8 @@
 import ast
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -77,9 +78,21 @@ UNSAFE_CALLS = {
 }
 UNSAFE_SETTINGS = {"shell", "allow_pickle"}
 
-each_module = pytest.mark.parametrize(
-    "path", MODULES, ids=lambda path: str(path.relative_to(SOURCE / "seqloom"))
-)
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a module."""
+    return ast.parse(path.read_bytes())
+
+
+def name_of(path: Path) -> str:
+    """A module by its place in the package."""
+    return path.relative_to(SOURCE / "seqloom").as_posix()
+
+
+def problems(law: Callable[[Path], Iterable[str]]) -> list[str]:
+    """What a law finds wrong in all modules, each with the module's name."""
+    return [f"{name_of(path)}: {found}" for path in MODULES for found in law(path)]
 
 
 def aliases(tree: ast.AST) -> dict[str, str]:
@@ -125,10 +138,9 @@ def dangers(tree: ast.AST) -> Iterator[str]:
             yield f"{node.lineno}: names {node.value}"
 
 
-@each_module
-def test_nothing_dangerous(path: Path) -> None:
+def test_nothing_dangerous() -> None:
     """E1: no pickle, torch.load, eval, exec, shell or assert."""
-    assert list(dangers(ast.parse(path.read_bytes()))) == []
+    assert problems(lambda path: dangers(tree_of(path))) == []
 
 
 @pytest.mark.parametrize(
@@ -167,19 +179,23 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
             yield from ((module, name.name) for name in node.names)
 
 
-@each_module
-def test_imports_never_point_back(path: Path) -> None:
-    """A module imports only from its own room and from those before it in that order."""
+def backward_imports(path: Path) -> Iterator[str]:
+    """Every import of a module from a room after its own, from none, or by a relative name."""
     here = room(path)
     if here in OUTSIDE:
         return
-    for module, name in imported(ast.parse(path.read_bytes())):
-        assert not module.startswith("."), f"{path}: a relative import of {module}"
+    for module, name in imported(tree_of(path)):
         parts = module.split(".")
-        if parts[0] == "seqloom":
-            there = parts[1] if len(parts) > 1 else name
-            assert there in ROOMS, f"{path}: imports {module} {name or ''}"
-            assert ROOMS.index(there) <= ROOMS.index(here), f"{path}: {here} imports {there}"
+        there = parts[1] if len(parts) > 1 else name
+        if module.startswith("."):
+            yield f"a relative import of {module}"
+        elif parts[0] == "seqloom" and there not in ROOMS[: ROOMS.index(here) + 1]:
+            yield f"{here} imports {there}"
+
+
+def test_imports_never_point_back() -> None:
+    """A module imports only from its own room and from those before it in that order."""
+    assert problems(backward_imports) == []
 
 
 def draws(tree: ast.AST) -> Iterator[str]:
@@ -198,7 +214,7 @@ def draws(tree: ast.AST) -> Iterator[str]:
 )
 def test_what_computes_an_explanation_does_not_draw(path: Path) -> None:
     """explanations/ gives plain values, which explain/plots/ shows."""
-    assert list(draws(ast.parse(path.read_bytes()))) == []
+    assert list(draws(tree_of(path))) == []
 
 
 @pytest.mark.parametrize(
@@ -240,20 +256,25 @@ def bound(tree: ast.Module) -> Iterator[str]:
                     yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
 
 
-@each_module
-def test_all_is_exact(path: Path) -> None:
-    """`__all__` names each thing once, and it exists; a package offers all it takes from within."""
+def inexact_names(path: Path) -> Iterator[str]:
+    """What is wrong with the `__all__` of a module."""
     if path.name == "__main__.py":
         return
-    tree = ast.parse(path.read_bytes())
+    tree = tree_of(path)
     names = declared(path, tree)
-    assert len(names) == len(set(names))
+    if len(names) != len(set(names)):
+        yield "a name stands twice in __all__"
     if path == SOURCE / "seqloom" / "__init__.py":
         return  # its names are loaded when they are first asked for
-    assert set(names) <= set(bound(tree))
+    yield from (f"{name} is not there" for name in sorted(set(names) - set(bound(tree))))
     if path.name == "__init__.py":
-        ours = {name for module, name in imported(tree) if module.startswith("seqloom.")}
-        assert ours <= set(names)
+        ours = {name or "" for module, name in imported(tree) if module.startswith("seqloom.")}
+        yield from (f"{name} is not in __all__" for name in sorted(ours - set(names)))
+
+
+def test_all_is_exact() -> None:
+    """`__all__` names each thing once, and it exists; a package offers all it takes from within."""
+    assert problems(inexact_names) == []
 
 
 def test_the_face_of_the_package() -> None:
@@ -269,11 +290,11 @@ def test_only_declared_names_are_imported() -> None:
         parts = list(path.relative_to(SOURCE).with_suffix("").parts)
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         if parts[-1] != "__main__":
-            offers[module] = set(declared(path, ast.parse(path.read_bytes())))
+            offers[module] = set(declared(path, tree_of(path)))
     strangers = [
         f"{path.relative_to(SOURCE)}: {name} from {module}"
         for path in MODULES
-        for module, name in imported(ast.parse(path.read_bytes()))
+        for module, name in imported(tree_of(path))
         if name is not None and module in offers and f"{module}.{name}" not in offers
         if name not in offers[module]
     ]
@@ -296,9 +317,9 @@ def test_a_package_can_be_surveyed(package: Path) -> None:
     assert lines <= MOST_LINES
 
 
-@each_module
-def test_a_file_can_be_read_in_one_sitting(path: Path) -> None:
-    assert path.read_text(encoding="utf-8").count("\n") <= LONGEST_FILE
+def test_a_file_can_be_read_at_once() -> None:
+    lengths = {name_of(path): path.read_bytes().count(b"\n") for path in MODULES}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
 
 
 def test_tests_mirror_the_packages() -> None:
@@ -357,14 +378,17 @@ def flags_in_messages(tree: ast.AST, *, everywhere: bool) -> Iterator[str]:
                 yield from FLAG.findall(str(node.value))
 
 
-@each_module
-def test_a_message_names_no_flag_of_the_command_line(path: Path) -> None:
-    """A remedy names an option as data; only the command line words it as a flag."""
-    name = path.relative_to(SOURCE / "seqloom").as_posix()
+def flags_of(path: Path) -> Iterable[str]:
+    """The flags of the command line in a module that is not part of it."""
+    name = name_of(path)
     if name.startswith(FRONT_ENDS):
-        return
-    everywhere = name not in FLAGS_MEANT
-    assert [*flags_in_messages(ast.parse(path.read_bytes()), everywhere=everywhere)] == []
+        return ()
+    return flags_in_messages(tree_of(path), everywhere=name not in FLAGS_MEANT)
+
+
+def test_a_message_names_no_flag_of_the_command_line() -> None:
+    """A remedy names an option as data; only the command line words it as a flag."""
+    assert problems(flags_of) == []
 
 
 def test_a_flag_in_a_message_is_found() -> None:
