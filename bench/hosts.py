@@ -1,12 +1,14 @@
 """Measures the time of an update between hosts, by the delay and the speed of their link.
 
-    python bench/hosts.py [--updates 40] [--rounds 3]
+    python bench/hosts.py [--updates 40] [--rounds 3] [--part 1/3]
 
 Hosts are network namespaces on this machine with a switch between them that delays frames and
 limits their rate (tests/runs/hosts); this needs root and Debian's iproute2. A small model sends its
 gradients to all others at once, a larger one around a ring. For each link the table has the median
 seconds of an update, and what the formula of docs/scale.md makes of the figure without delay.
-The table is printed, kept in bench/results/hosts.json and written into docs/scale.md.
+The table is printed, kept in bench/results/hosts.json and written into docs/scale.md. With --part
+only some of the links are measured; their results are added to those that are kept, and the table
+is of all of them.
 """
 
 import argparse
@@ -30,6 +32,7 @@ from tests.runs.hosts.network import Host, network
 
 PAGE = ROOT / "docs" / "scale.md"
 MARKS = ("<!-- written by bench/hosts.py -->", "<!-- end of hosts -->")
+FILE = RESULTS / "hosts.json"
 WARM_UP = 10  # updates
 PORT = "29500"
 MEGABYTE = 1e6
@@ -150,32 +153,47 @@ def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--updates", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--part", default="1/1", help="such as 2/3: the second third of the links")
     arguments = parser.parse_args()
-    rounds: dict[Link, list[dict[str, float]]] = {link: [] for link in LINKS}
+    part, parts = map(int, arguments.part.split("/"))
+    results = kept_results() if parts > 1 else {link: [] for link in LINKS}
     for number in range(arguments.rounds):
-        for link, results in rounds.items():
-            results.append(measured(link, arguments.updates))
-            print(f"round {number + 1}: {link}: {results[-1]}", flush=True)
-    found = {
-        link: {name: statistics.median(each[name] for each in results) for name in results[0]}
-        for link, results in rounds.items()
-    }
-    lines = table(found)
-    print("\n".join(lines))
-    keep(lines, found, arguments.rounds)
+        for link in LINKS[part - 1 :: parts]:
+            results[link].append(measured(link, arguments.updates))
+            print(f"round {number + 1}: {link}: {results[link][-1]}", flush=True)
+            keep(results)
 
 
-def keep(lines: list[str], found: dict[Link, dict[str, float]], rounds: int) -> None:
+def kept_results() -> dict[Link, list[dict[str, float]]]:
+    """The results of earlier parts, by link."""
+    results: dict[Link, list[dict[str, float]]] = {link: [] for link in LINKS}
+    if FILE.is_file():
+        for row in json.loads(FILE.read_text())["links"]:
+            link = Link(*(row[name] for name in Link._fields))
+            results.setdefault(link, []).extend(row["rounds"])
+    return results
+
+
+def keep(results: dict[Link, list[dict[str, float]]]) -> None:
     """Put the figures where readers look for them."""
     around = surroundings()
-    rows: list[dict[str, Any]] = [{**link._asdict(), **result} for link, result in found.items()]
-    text = json.dumps({"surroundings": around, "rounds": rounds, "links": rows}, indent=1)
-    (RESULTS / "hosts.json").write_text(text + "\n")
+    rows: list[dict[str, Any]] = [
+        {**link._asdict(), "rounds": rounds} for link, rounds in results.items()
+    ]
+    FILE.write_text(json.dumps({"surroundings": around, "links": rows}, indent=1) + "\n")
+    found = {
+        link: {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
+        for link, rounds in results.items()
+        if rounds
+    }
+    if len(found) < len(LINKS):
+        return
     where = (
         f"`python bench/hosts.py`, {around['date']}, hosts that share {around['cores']} cores of "
-        f"{around['processor']}, torch {around['torch']}, medians of {rounds} rounds:"
+        f"{around['processor']}, torch {around['torch']}, medians of "
+        f"{min(map(len, results.values()))} rounds or more:"
     )
-    write_between(MARKS, ["", where, "", *lines, ""], PAGE)
+    write_between(MARKS, ["", where, "", *table(found), ""], PAGE)
 
 
 if __name__ == "__main__":

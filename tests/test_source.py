@@ -20,6 +20,8 @@ ROOMS = [
     "registry",
     "display",
     "randomness",
+    "hashing",
+    "parallel",
     "version",
     "config",
     "tokenizers",

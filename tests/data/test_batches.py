@@ -170,3 +170,20 @@ def test_pictures_have_any_mates() -> None:
     assert mixed(pictures, 180) == 20
     assert mixed(pictures, 179) <= 1
     assert mixed(Lengths(target, target), 180) <= 1
+
+
+def test_very_many_rows_are_sorted_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each epoch still holds every row once, within the budget, and in an order of its own."""
+    monkeypatch.setattr("seqloom.data.batches.STRETCH", 100)
+    chance = np.random.default_rng(1)
+    source, target = (chance.integers(1, 20, 730).astype(np.int32) for _ in range(2))
+    lengths = Lengths(source, target)
+    batches = Batches(lengths, tokens=200, seed=1)
+    epochs = []
+    for epoch in range(2):
+        first = sum(batches.per_epoch(earlier) for earlier in range(epoch))
+        steps = [batches.indices(first + n) for n in range(batches.per_epoch(epoch))]
+        assert sorted(np.concatenate(steps).tolist()) == list(range(730))
+        assert all(len(rows) * lengths.longer[rows].max() <= 200 for rows in steps)
+        epochs.append(np.concatenate(steps).tolist())
+    assert epochs[0] != epochs[1]

@@ -10,9 +10,9 @@ import pytest
 
 from seqloom.config import DataConfig
 from seqloom.data import Report, Row, read_rows, survey
-from seqloom.data.blocks.parallel import JobEnd, process_blocks
 from seqloom.data.blocks.rows import BlockSource
 from seqloom.errors import DataError
+from seqloom.parallel import JobEnd, process_blocks
 from seqloom.readers import blocks
 from tests.counts import count
 

@@ -66,6 +66,8 @@ class Console:
             disable=not (self.terminal.is_terminal and self.speaks),
         )
         self.task = self.bar.add_task("training", total=None, visible=False, figures="")
+        self.preparation = self.bar.add_task("", total=100, visible=False, figures="%")
+        self.phase, self.phase_began = "", time.monotonic()
         self.running = RunningFigures()
         self.held_out = ""
         self.kind: Task[Any] | None = None
@@ -86,6 +88,16 @@ class Console:
 
     def on_message(self, sentence: str) -> None:
         self._print(Text(sentence, style="dim"))
+
+    def on_progress(self, phase: str, share: float) -> None:
+        if phase != self.phase:
+            self.phase, self.phase_began = phase, time.monotonic()
+            self.bar.reset(self.preparation, description=phase, total=100, visible=True)
+        shown = share < 1 and share > 0
+        self.bar.update(self.preparation, completed=round(100 * share), visible=shown)
+        if self.bar.disable and share and time.monotonic() - self.spoke >= LINE_EVERY:
+            left = (time.monotonic() - self.phase_began) * (1 - share) / share / 60
+            self._print(Text(f"{phase} · {share:.0%} · about {left:.0f} min left"))
 
     def on_warning(self, sentence: str) -> None:
         self.terminal.print(Text(sentence, style="bold red"))

@@ -57,6 +57,11 @@ class NotebookProgress:
         self.lines += [sentence] if self.updates else []
         self._draw()
 
+    def on_progress(self, phase: str, share: float) -> None:
+        if share and time.monotonic() - self.drawn >= SECONDS:
+            self.message = f"{phase}: {share:.0%}"
+            self._draw()
+
     def on_warning(self, sentence: str) -> None:
         self.lines.append(f"⚠ {sentence}")
         self._draw()

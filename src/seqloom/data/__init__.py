@@ -8,6 +8,7 @@ from seqloom.data.batches import (
     even_indices,
     padding_share,
 )
+from seqloom.data.blocks.building import CorpusPlan, build_corpora
 from seqloom.data.corpus import Batch, Corpus
 from seqloom.data.encoding import Columns, fingerprint, usable_rows
 from seqloom.data.identity import DataIdentity, compare_data, identify_data
@@ -30,8 +31,6 @@ from seqloom.data.survey import (
     survey,
 )
 from seqloom.data.table import (
-    DropCount,
-    Report,
     Row,
     data_files,
     describe_data,
@@ -50,6 +49,7 @@ from seqloom.data.windows import (
 )
 from seqloom.readers.arrow import ArrowStream
 from seqloom.readers.lines import FileLocation, Reason, file_name
+from seqloom.readers.report import DropCount, Report
 from seqloom.readers.word_vectors import WordVectors, read_vectors, vectors_size, write_vectors
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "Chunk",
     "Columns",
     "Corpus",
+    "CorpusPlan",
     "Data",
     "DataIdentity",
     "DataLike",
@@ -88,6 +89,7 @@ __all__ = [
     "WordVectors",
     "as_data",
     "batches_by_length",
+    "build_corpora",
     "compare_data",
     "data_files",
     "describe_data",

@@ -17,6 +17,7 @@ __all__ = ["Batches", "Indices", "Lengths", "batches_by_length", "even_indices",
 
 Indices = NDArray[np.int64]
 
+STRETCH = 1 << 20  # rows that are sorted by length at a time
 BLUR = 0.75  # tokens; more gives neighbours more variety and batches more padding
 
 
@@ -54,7 +55,7 @@ class Batches:
         epoch = self.epoch(step)
         rows = self._of_epoch(epoch)[step - self._first_steps[epoch]]
         longer = np.maximum(self._lengths.source[rows], self._lengths.target[rows])
-        return rows[np.argsort(longer, kind="stable")]
+        return np.asarray(rows[np.argsort(longer, kind="stable")], np.int64)
 
     def share(self, step: int, *, rank: int, world: int) -> Indices:
         """Every `world`-th row of the batch from row `rank` on; empty where rows are too few."""
@@ -78,12 +79,26 @@ class Batches:
         """The batches of a pass; only the latest pass is cached."""
         if epoch != self._epoch:
             generator = np.random.default_rng(key(self._seed, "epoch", epoch))
-            batches = _cut_batches(self._order(generator), self._lengths, *self._limits)
+            batches = self._cut(generator)
             self._batches = [batches[index] for index in generator.permutation(len(batches))]
             self._epoch = epoch
             if epoch == len(self._first_steps) - 1:
                 self._first_steps.append(self._first_steps[-1] + len(batches))
         return self._batches
+
+    def _cut(self, generator: np.random.Generator) -> list[Indices]:
+        """All batches; of very many rows, those of one random stretch after the other."""
+        rows = len(self._lengths.source)
+        if rows <= STRETCH:
+            return _cut_batches(self._order(generator), self._lengths, *self._limits)
+        shuffled = generator.permutation(np.arange(rows, dtype=np.int32))
+        batches = []
+        for start in range(0, rows, STRETCH):
+            part = shuffled[start : start + STRETCH]
+            lengths = Lengths(self._lengths.source[part], self._lengths.target[part])
+            order = _jitter_order(lengths, generator)
+            batches += [part[each] for each in _cut_batches(order, lengths, *self._limits)]
+        return batches
 
     def _order(self, generator: np.random.Generator) -> Indices:
         """The rows of a pass, those of like length together; anyhow where all sources are equally

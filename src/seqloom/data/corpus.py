@@ -14,10 +14,13 @@ Checksums of encoded files, chunk by chunk: damage is found before a batch is ma
 import dataclasses
 import errno
 import json
+import mmap
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -26,15 +29,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data.batches import Indices, Lengths
-from seqloom.data.encoding import FILES, SIDES, Columns, write_corpus
-from seqloom.data.table import Report, Row
+from seqloom.data.blocks.encoded import encode_block
+from seqloom.data.blocks.rows import BlockRows
+from seqloom.data.corpus_files import FILES, CorpusWriter
+from seqloom.data.encoding import SIDES, Columns
+from seqloom.data.table import Row
 from seqloom.errors import RunError
 from seqloom.fields.items import batch_dtype
 from seqloom.readers.lines import FileLocation
+from seqloom.readers.report import Report
 from seqloom.tokenizers.specials import EMPTY
 
-__all__ = ["Batch", "ChunkVerifier", "Corpus", "file_checksums"]
+__all__ = [
+    "Batch",
+    "ChunkVerifier",
+    "Corpus",
+    "clear_leftovers",
+    "corpus_errors",
+    "file_checksums",
+    "publish_corpus",
+]
 
+ROWS = 1_000  # that are encoded at once
+
+RELEASED_EVERY = 500  # batches, after which the process keeps none of the files in memory
 CHUNK = 1 << 20  # bytes that have a checksum of their own
 
 
@@ -93,6 +111,25 @@ PaddedArray = NDArray[np.int64] | NDArray[np.float32] | NDArray[np.uint8]
 a target with NaN."""
 
 
+class MappedFile(NamedTuple):
+    """A file of numbers that is read where it lies."""
+
+    array: NDArray[Any]
+    memory: mmap.mmap
+
+    @classmethod
+    def open(cls, path: Path, kind: str) -> "MappedFile":
+        """Map a file, which is not empty, into memory."""
+        with path.open("rb") as file:
+            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return cls(np.frombuffer(memory, np.dtype(kind)), memory)
+
+    def release(self) -> None:
+        """Count nothing of it as memory of this process until it is read again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self.memory.madvise(mmap.MADV_DONTNEED)
+
+
 class Batch(NamedTuple):
     """Some rows as they are in the corpus, padded; a text ends in END and has no START."""
 
@@ -134,22 +171,25 @@ class Corpus:
     def __init__(
         self,
         contents: _Contents,
-        maps: Mapping[str, NDArray[Any]],
+        maps: Mapping[str, MappedFile],
+        lengths: Lengths,
         verifiers: Mapping[str, ChunkVerifier],
     ) -> None:
         """Use `open`, `build` or `reuse`."""
         self.fingerprint = contents.fingerprint
         self._verifiers = {side: verifiers[f"{side}.values"] for side in SIDES}
         self._file = contents.file
-        self._lines = maps["lines"]
+        arrays = {name: each.array for name, each in maps.items()}
+        self._maps, self._batches = maps, 0
+        self._lines = arrays["lines"]
         self._values = {
-            side: maps[f"{side}.values"].reshape((-1, width) if width else (-1,))
+            side: arrays[f"{side}.values"].reshape((-1, width) if width else (-1,))
             for side, width in zip(SIDES, contents.widths, strict=True)
         }
-        self._spans = {side: maps[f"{side}.spans"].reshape(-1, 2) for side in SIDES}
-        source, target = (np.ptp(self._spans[side], axis=1).astype(np.int32) for side in SIDES)
-        self.lengths = Lengths(source, target)
-        self.weights: NDArray[np.float64] = np.array(maps["weights"])
+        self._spans = {side: arrays[f"{side}.spans"].reshape(-1, 2) for side in SIDES}
+        self.lengths = lengths
+        self.weights: NDArray[np.float64] = np.array(arrays["weights"])
+        self._release()
 
     @classmethod
     def build(
@@ -162,11 +202,18 @@ class Corpus:
         fingerprint: str,
     ) -> "Corpus":
         """Encode rows in a stream and put the result in `directory`, in place of what was there."""
-        return cls.from_writer(
-            lambda place: write_corpus(rows, columns, directory=place, report=report),
-            directory=directory,
-            fingerprint=fingerprint,
-        )
+
+        def write(folder: Path) -> dict[str, Any]:
+            writer, stream = CorpusWriter(folder, columns), iter(rows)
+            named = columns.source.reads_files or columns.target.reads_files
+            try:
+                while some := list(islice(stream, 1 if named else ROWS)):
+                    writer.add(encode_block(BlockRows.of(some), columns, report))
+                return writer.contents()
+            finally:
+                writer.close()
+
+        return cls.from_writer(write, directory=directory, fingerprint=fingerprint)
 
     @classmethod
     def from_writer(
@@ -176,25 +223,14 @@ class Corpus:
 
         There may be one builder of a directory at a time; what a killed one left is cleared away.
         """
-        try:
-            unfinished = _new_directory(directory)
-        except OSError as error:
-            raise _not_written(directory, error) from None
-        try:
-            contents = {"fingerprint": fingerprint, **write(unfinished)}
-            contents["checksums"] = {
-                name: file_checksums(unfinished / name) for name in sorted(FILES)
-            }
-            contents["checksum"] = _checksum(contents)
-            (unfinished / "corpus.json").write_text(json.dumps(contents), encoding="utf-8")
-            if directory.exists():
-                shutil.rmtree(directory)
-            unfinished.rename(directory)
-        except OSError as error:
-            raise _not_written(directory, error) from None
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-        return cls.open(directory)
+        with corpus_errors(directory):
+            clear_leftovers(directory)
+            unfinished = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+            try:
+                contents = {"fingerprint": fingerprint, **write(unfinished)}
+                return publish_corpus(unfinished, directory, contents)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
 
     @classmethod
     def open(cls, directory: Path) -> "Corpus":
@@ -207,19 +243,20 @@ class Corpus:
         for name in FILES - {f"{side}.values" for side in SIDES}:  # those are verified as read
             verifiers[name].verify()
         maps = {
-            name: np.memmap(directory / name, np.dtype(kind), "r")
+            name: MappedFile.open(directory / name, kind)
             for name, (kind, _) in contents.files.items()
         }
+        weights, rows = maps["weights"].array, len(maps["lines"].array)
+        lengths = []
         for side, width in zip(SIDES, contents.widths, strict=True):
-            spans = maps[f"{side}.spans"].reshape(-1, 2)
-            items = len(maps[f"{side}.values"]) // max(1, width)
-            inside = (spans[:, 0] >= 0).all() and (spans[:, 1] <= items).all()
-            if len(spans) != len(maps["lines"]) or not inside or (np.diff(spans) < 1).any():
+            spans = maps[f"{side}.spans"]
+            found = _span_lengths(spans, len(maps[f"{side}.values"].array) // max(1, width))
+            if found is None or len(found) != rows:
                 raise _not_whole(directory)
-        weights = maps["weights"]
-        if len(weights) != len(maps["lines"]) or not (np.isfinite(weights) & (weights >= 0)).all():
+            lengths.append(found)
+        if len(weights) != rows or not (np.isfinite(weights) & (weights >= 0)).all():
             raise _not_whole(directory)
-        return cls(contents, maps, verifiers)
+        return cls(contents, maps, Lengths(*lengths), verifiers)
 
     @classmethod
     def reuse(
@@ -274,8 +311,16 @@ class Corpus:
         within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return self._whole(side)[starts[rows] + within], rows
 
+    def _release(self) -> None:
+        """Leave it to the system which parts of the files stay in memory."""
+        for each in self._maps.values():
+            each.release()
+
     def batch(self, indices: Indices) -> Batch:
         """These rows, in this order."""
+        self._batches += 1
+        if self._batches % RELEASED_EVERY == 0:
+            self._release()
         source, source_lengths = self._pad("source", indices)
         target, target_lengths = self._pad("target", indices)
         return Batch(source, source_lengths, target, target_lengths, indices)
@@ -293,6 +338,19 @@ class Corpus:
         padded = np.full(shape, nothing, dtype=batch_dtype(values.dtype))
         padded[real] = values[(starts[:, None] + steps)[real]]
         return padded, lengths
+
+
+def _span_lengths(spans: MappedFile, items: int) -> NDArray[np.int32] | None:
+    """How long each row is, some thousands at a time; None where one lies outside of the items."""
+    table = spans.array.reshape(-1, 2)
+    lengths = np.empty(len(table), np.int32)
+    for start in range(0, len(table), CHUNK):
+        starts, ends = table[start : start + CHUNK].T
+        if (starts < 0).any() or (ends > items).any() or (ends <= starts).any():
+            return None
+        lengths[start : start + CHUNK] = ends - starts
+        spans.release()
+    return lengths
 
 
 def _contents(directory: Path) -> _Contents:
@@ -323,12 +381,31 @@ def _checksum(contents: Mapping[str, Any]) -> int:
     return crc32(json.dumps(contents, sort_keys=True).encode())
 
 
-def _new_directory(directory: Path) -> Path:
-    """An empty directory beside this one, after clearing away what killed builds left."""
+def publish_corpus(unfinished: Path, directory: Path, contents: dict[str, Any]) -> Corpus:
+    """Describe the whole files of a corpus, and move them to `directory`."""
+    contents["checksums"] = {name: file_checksums(unfinished / name) for name in sorted(FILES)}
+    contents["checksum"] = _checksum(contents)
+    (unfinished / "corpus.json").write_text(json.dumps(contents), encoding="utf-8")
+    if directory.exists():
+        shutil.rmtree(directory)
+    unfinished.rename(directory)
+    return Corpus.open(directory)
+
+
+def clear_leftovers(directory: Path) -> None:
+    """Clear away what killed builds of a corpus left beside its directory."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     for leftover in directory.parent.glob(f".{directory.name}-*"):
         shutil.rmtree(leftover)
-    return Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+
+
+@contextmanager
+def corpus_errors(directory: Path) -> Iterator[None]:
+    """RunError in place of what the disk refuses within the block."""
+    try:
+        yield
+    except OSError as error:
+        raise _not_written(directory, error) from None
 
 
 def _not_written(directory: Path, error: OSError) -> RunError:

@@ -1,45 +1,36 @@
-"""From rows of cells to flat files of numbers, in a stream, and what such files depend on."""
+"""From rows of cells to rows of numbers within the limits, and what these depend on."""
 
-import os
-from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from itertools import islice
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.memory_rows import Data, row_bytes
 from seqloom.data.recasing import Recasing
 from seqloom.data.splitting import piece_values, split_pair
-from seqloom.data.table import Report, Row, data_files
-from seqloom.errors import DataError
+from seqloom.data.table import Row, data_files
 from seqloom.fields import Field, Values
 from seqloom.readers.lines import Fault, FileLocation, Reason
+from seqloom.readers.reader import file_hash
+from seqloom.readers.report import Report
 
 __all__ = [
-    "FILES",
     "SIDES",
     "Columns",
+    "EncodedRow",
+    "drop_row",
+    "encode_rows",
     "fingerprint",
+    "fit_pieces",
+    "fit_row",
     "usable_rows",
-    "write_corpus",
-    "write_tables",
 ]
 
 SIDES = ("source", "target")
-FILES = {
-    *("lines", "weights"),
-    *(f"{side}.{part}" for side in SIDES for part in ("values", "spans")),
-}
 FORMAT = 3
 CHUNK = 1_000
-BUFFER_BYTES = 16 * 2**20  # bytes of rows that wait to be written
 
 
 @dataclass(frozen=True)
@@ -77,76 +68,13 @@ def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
     facts = (FORMAT, names, options, *fields, *parts)
     digest = sha256(repr(facts).encode("utf-8"))
     for path in files:
-        with path.open("rb") as stream:
-            digest.update(file_digest(stream, "sha256").digest())
+        digest.update(file_hash(path))
     for part in () if files else row_bytes(data):
         digest.update(part)
     return digest.hexdigest()
 
 
-def write_corpus(
-    rows: Iterable[Row], columns: Columns, *, directory: Path, report: Report
-) -> dict[str, Any]:
-    """Write the files of a corpus, and say what each holds.
-
-    Rows that are too long are dropped, truncated, refused or split as `data.overlong` says (S1.6);
-    those that a field cannot take are an error, or are left out with `data.skip_bad`.
-    """
-    lines, weights, file = array("q"), array("d"), ""
-    with ExitStack() as stack:
-        source = stack.enter_context(_ColumnWriter(directory / "source", columns.source))
-        target = stack.enter_context(_ColumnWriter(directory / "target", columns.target))
-        for row in _encode_rows(rows, columns, report):
-            file = row.place.file
-            if not isinstance(row, _EncodedRow):
-                _drop_row(row, columns.config, report)
-                continue
-            source.add(row.source)
-            target.add(row.target)
-            lines.append(row.place.line)
-            weights.append(row.weight)
-    if not lines:
-        cure = "raise data.max_source and data.max_target"
-        raise DataError(
-            "no row is left that is short enough", place=file or "the data", remedy=cure
-        )
-    if not any(weights):
-        raise DataError(
-            "every row has the weight 0", place=file, remedy="give one at least that counts"
-        )
-    for name, values in (("lines", lines), ("weights", weights)):
-        with (directory / name).open("wb") as stream:
-            values.tofile(stream)
-            _sync(stream)
-    whole = {"lines": ("int64", len(lines)), "weights": ("float64", len(weights))}
-    files = {**whole, **source.contents(), **target.contents()}
-    return {"file": file, "files": files, "widths": [source.width, target.width]}
-
-
-def write_tables(
-    tables: tuple[NDArray[np.float32], NDArray[np.float32]],
-    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
-    *,
-    lines: NDArray[np.int64],
-    directory: Path,
-    file: str,
-) -> dict[str, Any]:
-    """Write the files of a corpus whose rows are stretches of two tables, and say what each holds.
-
-    Stretches may overlap.
-    """
-    arrays: dict[str, NDArray[Any]] = {"lines": lines, "weights": np.ones(len(lines))}
-    for side, table, span in zip(SIDES, tables, spans, strict=True):
-        arrays[f"{side}.values"], arrays[f"{side}.spans"] = table, span
-    for name, values in arrays.items():
-        with (directory / name).open("wb") as stream:
-            values.tofile(stream)
-            _sync(stream)
-    files = {name: (values.dtype.name, values.size) for name, values in arrays.items()}
-    return {"file": file, "files": files, "widths": [table.shape[1] for table in tables]}
-
-
-class _EncodedRow(NamedTuple):
+class EncodedRow(NamedTuple):
     """One row as numbers."""
 
     source: Values
@@ -155,57 +83,9 @@ class _EncodedRow(NamedTuple):
     weight: float
 
 
-class _ColumnWriter:
-    """The two files of one side while they grow."""
-
-    def __init__(self, stem: Path, field: Field) -> None:
-        self._stem = stem
-        self.width = field.items.stored_size
-        self._kind = field.items.stored_dtype
-        self._rows: list[Values] = []
-        self._held = self._count = self._items = 0
-
-    def __enter__(self) -> "_ColumnWriter":
-        self._streams = [self._stem.with_suffix(end).open("wb") for end in (".values", ".spans")]
-        return self
-
-    def add(self, row: Values) -> None:
-        """Append one row."""
-        self._rows.append(row)
-        self._held += row.nbytes
-        if len(self._rows) >= CHUNK or self._held >= BUFFER_BYTES:
-            self._flush()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self._flush()
-        for stream in self._streams:
-            _sync(stream)
-            stream.close()
-
-    def contents(self) -> dict[str, tuple[str, int]]:
-        """The type and the number of entries of each file."""
-        name = self._stem.name
-        return {
-            f"{name}.values": (self._kind.name, self._items * max(1, self.width)),
-            f"{name}.spans": ("int64", 2 * self._count),
-        }
-
-    def _flush(self) -> None:
-        if not self._rows:
-            return
-        np.concatenate(self._rows).astype(self._kind, copy=False).tofile(self._streams[0])
-        ends = self._items + np.cumsum(np.fromiter(map(len, self._rows), np.int64))
-        starts = np.concatenate([[self._items], ends[:-1]])
-        np.stack([starts, ends], axis=1).tofile(self._streams[1])
-        self._items = int(ends[-1])
-        self._count += len(ends)
-        self._rows, self._held = [], 0
-
-
-def _encode_rows(
+def encode_rows(
     rows: Iterable[Row], columns: Columns, report: Report
-) -> Iterator[_EncodedRow | Fault]:
+) -> Iterator[EncodedRow | Fault]:
     """Rows as numbers, some hundreds of them in memory at a time; or what is wrong with each.
 
     Files come one by one, so that the content that was looked at for faults is still at hand.
@@ -221,22 +101,22 @@ def _encode_rows(
             if fault is not None:
                 yield fault
                 continue
-            encoded = _EncodedRow(next(sources), next(targets), row.place, row.weight)
-            pieces = list(_fit_pieces(row, encoded, columns, report))
-            if any(isinstance(piece, _EncodedRow) for piece in pieces):
+            encoded = EncodedRow(next(sources), next(targets), row.place, row.weight)
+            pieces = list(fit_pieces(row, encoded, columns, report))
+            if any(isinstance(piece, EncodedRow) for piece in pieces):
                 _count_unseen(row, columns, report)
             yield from pieces
-        if columns.recasing is not None:
-            yield from _recase_rows(sound, columns, columns.recasing)
+            if columns.recasing is not None:
+                yield from _recase_row(row, columns, columns.recasing)
 
 
-def _fit_pieces(
-    row: Row, encoded: _EncodedRow, columns: Columns, report: Report
-) -> Iterator[_EncodedRow | Fault]:
+def fit_pieces(
+    row: Row, encoded: EncodedRow, columns: Columns, report: Report
+) -> Iterator[EncodedRow | Fault]:
     """The row within the limits, whole or in pieces, or what is wrong with it."""
-    fitting = _fit_row(row, encoded.source, encoded.target, columns=columns)
+    fitting = fit_row(row, encoded.source, encoded.target, columns=columns)
     config = columns.config
-    if isinstance(fitting, _EncodedRow):
+    if isinstance(fitting, EncodedRow):
         shortened = (len(fitting.source), len(fitting.target)) < (
             len(encoded.source),
             len(encoded.target),
@@ -252,7 +132,7 @@ def _fit_pieces(
     yield fitting
 
 
-def _split_row(row: Row, encoded: _EncodedRow, columns: Columns) -> Iterator[_EncodedRow]:
+def _split_row(row: Row, encoded: EncodedRow, columns: Columns) -> Iterator[EncodedRow]:
     """The pieces of a row that is too long; none where source and target cannot be split in
     step."""
     config = columns.config
@@ -270,19 +150,16 @@ def _split_row(row: Row, encoded: _EncodedRow, columns: Columns) -> Iterator[_En
         yield encoded._replace(source=source, target=target)
 
 
-def _recase_rows(rows: list[Row], columns: Columns, recasing: Recasing) -> Iterator[_EncodedRow]:
-    """The other forms of those rows that are drawn; those that do not fit are left out."""
-    copies = [
-        row._replace(source=found[0], target=found[1])
-        for row in rows
-        if (found := recasing.copy(row.source, row.target)) is not None
-    ]
-    sources = columns.source.rows([row.source for row in copies])
-    targets = columns.target.rows([row.target for row in copies])
-    for row, source, target in zip(copies, sources, targets, strict=True):
-        fitting = _fit_row(row, source, target, columns=columns)
-        if isinstance(fitting, _EncodedRow):
-            yield fitting
+def _recase_row(row: Row, columns: Columns, recasing: Recasing) -> Iterator[EncodedRow]:
+    """The other form of a row, if it is drawn and fits."""
+    found = recasing.copy(row.source, row.target)
+    if found is None:
+        return
+    copy = row._replace(source=found[0], target=found[1])
+    (source,), (target,) = columns.source.rows([found[0]]), columns.target.rows([found[1]])
+    fitting = fit_row(copy, source, target, columns=columns)
+    if isinstance(fitting, EncodedRow):
+        yield fitting
 
 
 def _fault(row: Row, columns: Columns) -> Fault | None:
@@ -305,11 +182,11 @@ def _count_unseen(row: Row, columns: Columns, report: Report) -> None:
         report.unseen_name = columns.target.config.kind.rstrip("s")
 
 
-def _fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> _EncodedRow | Fault:
+def fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> EncodedRow | Fault:
     """The row within the limits, or the fault of one that is too long or not aligned."""
     lengths = len(source) - columns.source.closing, len(target) - columns.target.closing
     if columns.is_stream:
-        return _EncodedRow(source, target[: lengths[1]], row.place, row.weight)
+        return EncodedRow(source, target[: lengths[1]], row.place, row.weight)
     if columns.is_aligned and lengths[0] != lengths[1]:
         unit = columns.source.length_unit or "tokens"
         problem = f"the source has {lengths[0]:,} {unit} and the target {lengths[1]:,} tags"
@@ -326,7 +203,7 @@ def _fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> _
             return Fault(reason, row.place, f"the {name} has {length:,} {unit}", cure)
     source = columns.source.truncate(source, limits[0])
     target = columns.target.truncate(target, limits[1])
-    return _EncodedRow(source, target, row.place, row.weight)
+    return EncodedRow(source, target, row.place, row.weight)
 
 
 def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterator[Row]:
@@ -341,8 +218,8 @@ def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterat
                 columns.source.rows([row.source]),
                 columns.target.rows([row.target]),
             )
-            fitting = _fit_row(row, source, target, columns=columns)
-            if not isinstance(fitting, _EncodedRow) and not (
+            fitting = fit_row(row, source, target, columns=columns)
+            if not isinstance(fitting, EncodedRow) and not (
                 fitting.reason.is_length and columns.config.overlong == "split"
             ):
                 fault = fitting
@@ -350,18 +227,13 @@ def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterat
             _count_unseen(row, columns, report)
             yield row
         else:
-            _drop_row(fault, columns.config, report)
+            drop_row(fault, columns.config, report)
 
 
-def _drop_row(fault: Fault, config: DataConfig, report: Report) -> None:
+def drop_row(fault: Fault, config: DataConfig, report: Report) -> None:
     """Count a row that cannot be used, or stop there, as the options say."""
     overlong = fault.reason.is_length
     if not (config.overlong in ("drop", "split") if overlong else config.skip_bad):
         raise fault.final_error() if overlong else fault.error()
     report.kept -= 1
     report.drop(fault.reason, fault.place)
-
-
-def _sync(stream: BinaryIO) -> None:
-    stream.flush()
-    os.fsync(stream.fileno())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seqloom.config import DataConfig
-from seqloom.data.table import Report, names_file, source_record
+from seqloom.data.table import names_file, source_record
 from seqloom.data.table_windows import table_records
 from seqloom.errors import DataError
 from seqloom.readers import READERS, Record, reader_of
@@ -24,6 +24,7 @@ from seqloom.readers.lines import (
     text_lines,
 )
 from seqloom.readers.reader import ColumnSelection, file_ending
+from seqloom.readers.report import Report
 
 __all__ = ["TAB", "InputFile", "positions"]
 

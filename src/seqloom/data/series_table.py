@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from seqloom.config import DataConfig, WindowConfig
 from seqloom.data.memory_rows import Data, text_records
-from seqloom.data.table import Report, data_files, describe_data
+from seqloom.data.table import data_files, describe_data
 from seqloom.data.time_steps import HEAD, Clock, is_time_header, looks_like_time
 from seqloom.errors import DataError
 from seqloom.fields import SeriesField, column_names
@@ -33,6 +33,7 @@ from seqloom.readers.lines import (
     text_lines,
 )
 from seqloom.readers.reader import ColumnSelection, Record, file_ending
+from seqloom.readers.report import Report
 from seqloom.remedies import Remedy, Setting
 
 __all__ = ["ALL", "NO_TIME", "SeriesColumns", "SeriesTable", "read_series"]

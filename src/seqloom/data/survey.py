@@ -17,9 +17,16 @@ from itertools import islice, pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqloom.config import ColumnStatistics, DataConfig, Facts
-from seqloom.data.blocks.hashes import (
+from seqloom.data.blocks.rows import BlockRows, BlockSource, RowBlock
+from seqloom.data.blocks.sample import RowSample, SampledRow
+from seqloom.data.memory_rows import Data
+from seqloom.data.table import Row, is_stream
+from seqloom.data.table_windows import shared_windows
+from seqloom.fields import split_turns, split_words
+from seqloom.hashing import (
     Hashes,
     HashTally,
     below_limit,
@@ -28,14 +35,9 @@ from seqloom.data.blocks.hashes import (
     hash_texts,
     text_hash,
 )
-from seqloom.data.blocks.parallel import JobEnd, process_blocks
-from seqloom.data.blocks.rows import BlockSource, RowBlock
-from seqloom.data.blocks.sample import RowSample, SampledRow
-from seqloom.data.memory_rows import Data
-from seqloom.data.table import Report, Row, is_stream
-from seqloom.data.table_windows import shared_windows
-from seqloom.fields import split_turns, split_words
+from seqloom.parallel import JobEnd, process_blocks
 from seqloom.randomness import key
+from seqloom.readers.report import Report
 
 __all__ = [
     "Distribution",
@@ -351,6 +353,16 @@ class Split:
         """Whether a row is held out."""
         return text_hash(split_key(row.source, row.target, self.config)) in self.holdout
 
+    def train_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
+        """Which rows of a block are not held out."""
+        return ~self.valid_mask(rows)
+
+    def valid_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
+        """Which rows of a block are held out."""
+        pairs = zip(rows.sources, rows.targets, strict=True)
+        hashes = hash_texts(split_key(source, target, self.config) for source, target in pairs)
+        return np.isin(hashes, np.fromiter(self.holdout, np.uint64, len(self.holdout)))
+
     def train(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows to learn from."""
         return (row for row in rows if not self.is_valid(row))
@@ -375,6 +387,28 @@ class TailSplit:
     def holdout(self) -> frozenset[int]:
         """The numbers of the rows held out."""
         return frozenset(range(self.start, self.rows))
+
+    @property
+    def train_mask(self) -> Callable[[BlockRows], NDArray[np.bool_]]:
+        """A function that says of blocks in order which of their rows to learn from."""
+        return self._mask(0, max(1, self.start - self.apart))
+
+    @property
+    def valid_mask(self) -> Callable[[BlockRows], NDArray[np.bool_]]:
+        """The same of rows that are held out."""
+        return self._mask(self.start, self.rows)
+
+    @staticmethod
+    def _mask(first: int, end: int) -> Callable[[BlockRows], NDArray[np.bool_]]:
+        seen = 0
+
+        def choose(rows: BlockRows) -> NDArray[np.bool_]:
+            nonlocal seen
+            numbers = np.arange(seen, seen + len(rows))
+            seen += len(rows)
+            return (first <= numbers) & (numbers < end)
+
+        return choose
 
     def train(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows to learn from."""

@@ -6,11 +6,8 @@ the report and left out, while faults of a whole file stay errors, so no row is 
 
 import math
 import reprlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,24 +17,21 @@ from seqloom.data.table_windows import check_windows, table_records, window_reco
 from seqloom.errors import DataError
 from seqloom.fields import join_turns, names_array
 from seqloom.readers.dialogs import history_record, turn_rows
+from seqloom.readers.line_pairs import LinePairs
 from seqloom.readers.lines import (
     Fault,
     FileLocation,
     Reason,
     check_file,
-    count_lines,
     expand_sound,
-    first_fault,
     map_lines,
     map_sound,
     text_lines,
 )
 from seqloom.readers.reader import ColumnSelection, FileReader, Record, reader_of
+from seqloom.readers.report import Report
 
 __all__ = [
-    "DropCount",
-    "LinePairs",
-    "Report",
     "Row",
     "check_records",
     "count_rows",
@@ -53,97 +47,6 @@ __all__ = [
     "row_items",
     "source_record",
 ]
-
-
-SHOWN = 5  # labels named in a line
-
-
-@dataclass(frozen=True)
-class DropCount:
-    """How many rows one reason cost, and where the first of them is."""
-
-    count: int
-    first: FileLocation
-
-
-@dataclass
-class Report:
-    """The tally of one pass, filled in while rows are read."""
-
-    kept: int = 0
-    dropped: dict[Reason, DropCount] = field(default_factory=dict)
-    unseen: Counter[str] = field(default_factory=Counter)
-    """Labels or tags of held-out rows that training did not have, and how often each comes."""
-    unseen_name: str = "label"
-    fitted: Counter[str] = field(default_factory=Counter)
-    """Rows that were too long and are used all the same, by what was done: truncated or split."""
-
-    @property
-    def total_dropped(self) -> int:
-        """Rows left out, for whatever reason."""
-        return sum(each.count for each in self.dropped.values())
-
-    @property
-    def has_changes(self) -> bool:
-        """Whether any row was left out, truncated or split."""
-        return self.total_dropped + self.fitted.total() > 0
-
-    @property
-    def defect_count(self) -> int:
-        """Rows left out that should be mended."""
-        return sum(each.count for reason, each in self.dropped.items() if not reason.is_benign)
-
-    def drop(self, reason: Reason, place: FileLocation) -> None:
-        """Count one row that is left out."""
-        before = self.dropped.get(reason)
-        self.dropped[reason] = (
-            DropCount(before.count + 1, before.first) if before else DropCount(1, place)
-        )
-
-    def add(self, other: "Report") -> None:
-        """Take in the tally of rows that come after these."""
-        self.kept += other.kept
-        self.unseen.update(other.unseen)
-        self.unseen_name = other.unseen_name if other.unseen else self.unseen_name
-        self.fitted.update(other.fitted)
-        for reason, found in other.dropped.items():
-            before = self.dropped.get(reason)
-            first = before.first if before else found.first
-            self.dropped[reason] = DropCount(found.count + (before.count if before else 0), first)
-
-    def lines(self) -> list[str]:
-        """The tally in words, one reason a line, the costliest first."""
-        return [
-            f"rows kept: {self.kept:,}",
-            f"rows dropped: {self.total_dropped:,}",
-            *(f"  {reason}" for reason in self._reasons()),
-            *(f"rows {done}: {count:,}" for done, count in self.fitted.items() if count),
-        ]
-
-    def count_line(self) -> str:
-        """The rows that count and, where there are any, those that do not and why, in one line."""
-        left_out = "; ".join(self._reasons())
-        rows = f"{self.kept:,} row{'s' * (self.kept != 1)}"
-        return f"{rows}; {self.total_dropped:,} not counted: {left_out}" if left_out else rows
-
-    def unseen_line(self) -> str:
-        """The labels that training did not have, in a sentence; empty where there are none."""
-        if not self.unseen:
-            return ""
-        kinds, total = len(self.unseen), self.unseen.total()
-        named = ", ".join(f"{name} ({count:,})" for name, count in self.unseen.most_common(SHOWN))
-        return (
-            f"{kinds:,} {self.unseen_name}{'s' * (kinds > 1)} of the held-out rows "
-            f"{'are' if kinds > 1 else 'is'} not in the training data, so {total:,} "
-            f"{'cases count' if total > 1 else 'case counts'} as wrong: {named}"
-            + ", ..."
-            * (kinds > SHOWN)
-        )
-
-    def _reasons(self) -> list[str]:
-        """How many rows each reason cost, the costliest first."""
-        ranked = sorted(self.dropped.items(), key=lambda item: (-item[1].count, item[0]))
-        return [f"{each.count:,} × {reason}, first at {each.first}" for reason, each in ranked]
 
 
 def names_file(cell: str, config: DataConfig) -> bool:
@@ -309,61 +212,6 @@ def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record 
     pairs = LinePairs.open(first, second, config)
     one, other = (text_lines(path, max_line=config.max_line) for path in (first, second))
     return pairs.records(one, other)
-
-
-@dataclass(frozen=True)
-class LinePairs:
-    """Two files with equally many lines, and which of them is the source."""
-
-    names: tuple[str, str]
-    order: tuple[int, ...]
-
-    @classmethod
-    def open(cls, first: Path, second: Path, config: DataConfig) -> "LinePairs":
-        """Count the lines of both; DataError where they differ."""
-        _check_counts(first, second)
-        if config.weight:
-            cure = "put all three columns into one TSV file"
-            raise DataError(
-                f"{first},{second}: two text files have no column for weights", remedy=cure
-            )
-        names = str(first), str(second)
-        return cls(names, ColumnSelection.of(config).find_all(names, f"{first},{second}"))
-
-    @property
-    def file(self) -> str:
-        """What places of rows are in."""
-        return self.names[self.order[0]]
-
-    def changed(self) -> DataError:
-        """What is wrong where one file ends before the other after all."""
-        problem = f"it or {self.names[1]} changed while being read"
-        return DataError(problem, place=self.names[0], remedy="start again")
-
-    def records(
-        self, one: Iterable[str | Fault], other: Iterable[str | Fault], number: int = 1
-    ) -> Iterator[Record | Fault]:
-        """Both lines of each pair, of which the first has this number."""
-        for line, texts in enumerate(zip_longest(one, other), number):
-            if None in texts:
-                raise self.changed()
-            record = Record(
-                FileLocation(self.file, line), [str(texts[index]) for index in self.order]
-            )
-            yield first_fault(texts) or record
-
-
-def _check_counts(first: Path, second: Path) -> None:
-    """DataError where one of two files has more lines."""
-    counts = count_lines(first), count_lines(second)
-    if counts[0] != counts[1]:
-        longer, shorter = (first, second) if counts[0] > counts[1] else (second, first)
-        more, fewer = max(counts), min(counts)
-        raise DataError(
-            f"has {more:,} line{'s' * (more != 1)} where {shorter} has {fewer:,}",
-            place=longer,
-            remedy="find the first line that does not match and mend it",
-        )
 
 
 def _check_record(record: Record, config: DataConfig) -> Row | Fault:

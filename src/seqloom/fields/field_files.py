@@ -115,7 +115,7 @@ class PersistentField(Generic[Kind]):
 
     def flat_rows(self, cells: Sequence[str]) -> FlatRows:
         """The same one after the other."""
-        return FlatRows.of(self.rows(cells), self.items.stored_dtype)
+        return FlatRows.of(self.rows(cells))
 
     def plain_text(self, cell: str) -> str:
         """The text of a cell that offsets point into: several texts are lines of it."""

@@ -219,11 +219,29 @@ class FlatRows(NamedTuple):
     lengths: NDArray[np.int64]
 
     @classmethod
-    def of(cls, rows: Sequence[Values], dtype: np.dtype[Any]) -> "FlatRows":
+    def of(cls, rows: Sequence[Values]) -> "FlatRows":
         """The same items as these rows, which are perhaps none."""
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        values: Any = np.concatenate(rows) if rows else np.zeros(0, dtype)
+        values: Any = np.concatenate(rows) if rows else np.zeros(0, np.int32)
         return cls(values, lengths)
+
+    def astype(self, kind: np.dtype[Any]) -> "FlatRows":
+        """The same numbers in another type."""
+        return FlatRows(self.values.astype(kind, copy=False), self.lengths)
+
+    def append(self, other: "FlatRows") -> "FlatRows":
+        """These rows, then others."""
+        if not len(other.lengths) or not len(self.lengths):
+            return self if len(self.lengths) else other
+        values: Any = np.concatenate([self.values, other.values])
+        return FlatRows(values, np.concatenate([self.lengths, other.lengths]))
+
+    def pick(self, places: NDArray[np.int64]) -> "FlatRows":
+        """Rows by their numbers, in this order."""
+        starts, lengths = np.cumsum(self.lengths) - self.lengths, self.lengths[places]
+        firsts = np.cumsum(lengths) - lengths
+        items = np.arange(int(lengths.sum())) + np.repeat(starts[places] - firsts, lengths)
+        return FlatRows(self.values[items], lengths)
 
     def rows(self) -> list[Values]:
         """Each row by itself."""

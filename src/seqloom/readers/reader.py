@@ -8,6 +8,7 @@ import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -26,6 +27,7 @@ __all__ = [
     "Header",
     "Record",
     "file_ending",
+    "file_hash",
     "reader_of",
 ]
 
@@ -121,10 +123,21 @@ class FileReader(ABC):
 
     def identify(self, path: Path) -> FileIdentity:
         """What the file is now; it is read once."""
-        with path.open("rb") as stream:
-            digest = file_digest(stream, "sha256").hexdigest()
+        digest = file_hash(path).hex()
         rows, columns = self.count_rows(path), self.count_columns(path)
         return FileIdentity(path.name, rows, self.row_unit, columns, digest)
+
+
+def file_hash(path: Path) -> bytes:
+    """The SHA-256 of a file; one that has not changed is read but once."""
+    about = path.stat()
+    return _hash_file(path.absolute(), (about.st_ino, about.st_size, about.st_mtime_ns))
+
+
+@lru_cache(maxsize=64)
+def _hash_file(path: Path, state: tuple[int, ...]) -> bytes:
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").digest()
 
 
 READERS: Family[Any, type[FileReader]] = Family("file format", home="seqloom.readers")

@@ -2,18 +2,24 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal
 
 from seqloom.config import Config, dump
 from seqloom.data import (
     Columns,
     Corpus,
+    CorpusPlan,
     Data,
     Recasing,
     Report,
     Row,
+    Split,
     Survey,
+    TailSplit,
+    build_corpora,
     describe_data,
     fingerprint,
     hold_out,
@@ -34,6 +40,9 @@ from seqloom.store import RunDirectory
 from seqloom.store.durable import remove_tree, run_errors
 
 __all__ = ["PreparedData", "identify_files", "learn_fields", "prepare_rows", "save_fields"]
+
+
+SPLIT_SIDES: tuple[Literal["train"], Literal["valid"]] = ("train", "valid")
 
 
 @dataclass(frozen=True)
@@ -87,8 +96,7 @@ def prepare_rows(
         check_same_data(directory, request, marks)
         resumed.record(directory, watch)
     reports = Report(), Report()
-    train = parts.corpus(directory, "train", reports[0], watch, mark=marks[0])
-    valid = parts.corpus(directory, "valid", reports[1], watch, mark=marks[1])
+    train, valid = parts.corpora(directory, marks, reports, watch)
     if config.model.ctc or config.model.decoder.is_ctc:
         for corpus in (train, valid):
             check_ctc_lengths(config, corpus)
@@ -154,25 +162,48 @@ class _RowSplits:
         data, columns = self._side(side)
         return fingerprint(data, columns, side, self.seed, self.request.valid is None)
 
-    def corpus(
+    def corpora(
         self,
         directory: RunDirectory,
-        side: Literal["train", "valid"],
-        report: Report,
+        marks: tuple[str, str],
+        reports: tuple[Report, Report],
         watch: TrainingObserver,
-        *,
-        mark: str,
-    ) -> Corpus:
-        """The encoded corpus of one side: reused if its fingerprint is `mark`, otherwise built."""
-        place, (data, columns) = directory.cache_directory / side, self._side(side)
-        corpus = Corpus.reuse(place, mark, watch.on_message)
-        if corpus is not None:
-            return corpus
-        watch.on_message(f"encoding the {'training' if side == 'train' else 'held-out'} rows")
-        if side == "train":
+    ) -> list[Corpus]:
+        """The encoded corpora of both sides: each reused if its fingerprint is its mark, the others
+        built, in one pass where both come from the same data."""
+        places = [directory.cache_directory / side for side in SPLIT_SIDES]
+        found = [
+            Corpus.reuse(place, mark, watch.on_message)
+            for place, mark in zip(places, marks, strict=True)
+        ]
+        missing = [number for number, corpus in enumerate(found) if corpus is None]
+        together = self.request.valid is None and len(missing) > 1
+        for numbers in [missing] if together else [[number] for number in missing]:
+            plans = [self._plan(n, places[n], marks[n], reports[n]) for n in numbers]
+            built = self._build(numbers, plans, watch)
+            for number, corpus in zip(numbers, built, strict=True):
+                found[number] = corpus
+        return [corpus for corpus in found if corpus is not None]
+
+    def _plan(self, number: int, place: Path, mark: str, report: Report) -> CorpusPlan:
+        _, columns = self._side(SPLIT_SIDES[number])
+        if not number:
             columns = replace(columns, recasing=self.recasing)
-        rows = self._rows(side, read_rows(data, columns.config, report), data)
-        return Corpus.build(rows, columns, directory=place, report=report, fingerprint=mark)
+        return CorpusPlan(place, columns, mark, report=report)
+
+    def _build(
+        self, numbers: list[int], plans: list[CorpusPlan], watch: TrainingObserver
+    ) -> list[Corpus]:
+        phase = f"encoding the {('training', 'held-out')[numbers[0]]} rows"
+        watch.on_message(phase)
+        data, _ = self._side(SPLIT_SIDES[numbers[0]])
+        split = self._split(data) if self.request.valid is None else None
+        if split is not None:
+            for number, plan in zip(numbers, plans, strict=True):
+                plan.choose = split.valid_mask if number else split.train_mask
+        in_order = isinstance(split, TailSplit)
+        tell = partial(watch.on_progress, phase)
+        return build_corpora(data, plans, tell=tell, in_order=in_order)
 
     def read_held_out(self) -> Iterable[Row]:
         """The held-out rows as they are written."""
@@ -187,9 +218,14 @@ class _RowSplits:
         return self.request.valid, replace(self.columns, config=unweighed, held_out=True)
 
     def _rows(self, side: str, rows: Iterable[Row], data: Data) -> Iterable[Row]:
-        config = self.columns.config
         if self.request.valid is not None:
             return rows
+        split = self._split(data)
+        return split.train(rows) if side == "train" else split.valid(rows)
+
+    def _split(self, data: Data) -> Split | TailSplit:
+        """Which rows are held out; DataError where none can be."""
+        config = self.columns.config
         found = self.survey or survey(data, config, seed=self.seed)
         split = hold_out(found, config, seed=self.seed)
         if not split.holdout:
@@ -202,7 +238,7 @@ class _RowSplits:
                     Setting("valid"),
                 ),
             )
-        return split.train(rows) if side == "train" else split.valid(rows)
+        return split
 
 
 def _new_fields(

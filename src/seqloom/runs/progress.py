@@ -209,6 +209,10 @@ class TrainingObserver(Protocol):
         """Something is about to take a while, or went another way than usual."""
         ...
 
+    def on_progress(self, phase: str, share: float) -> None:
+        """So much of what was announced is done; 0 where that is not known."""
+        ...
+
     def on_warning(self, sentence: str) -> None:
         """Something is wrong with the model, and what to try."""
         ...
@@ -240,6 +244,8 @@ class SilentObserver:
     """Watches and says nothing."""
 
     def on_message(self, sentence: str) -> None: ...
+
+    def on_progress(self, phase: str, share: float) -> None: ...
 
     def on_warning(self, sentence: str) -> None: ...
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from seqloom.config import (
@@ -73,10 +74,10 @@ class TrainingRequest:
         """The whole configuration for such data; pretrained vectors decide their own size."""
         return plan(self._options(), facts, preset=self.preset)
 
-    def survey(self) -> Survey:
-        """Check the options, then survey the data."""
+    def survey(self, tell: Callable[[float], None] = lambda share: None) -> Survey:
+        """Check the options, then survey the data; `tell` hears how much of it was read."""
         config = self.outline()
-        return survey(self.data, config.data, seed=config.seed)
+        return survey(self.data, config.data, seed=config.seed, tell=tell)
 
     def _options(self) -> Mapping[str, Any]:
         model = self.options.get("model", {})
@@ -103,8 +104,9 @@ def draft_rows(
     request: TrainingRequest, watch: TrainingObserver, *, check: ConfigCheck
 ) -> RunDraft[Survey]:
     """Survey the rows and plan the run; `check` raises ConfigError where it cannot be trained."""
-    watch.on_message("reading the data")
-    found = request.survey()
+    phase = "reading the data"
+    watch.on_message(phase)
+    found = request.survey(partial(watch.on_progress, phase))
     config = request.plan(found.facts)
     check(config)
     return RunDraft(config, found)

@@ -14,21 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
-from seqloom.data.blocks.parallel import take
 from seqloom.data.memory_rows import Data
-from seqloom.data.table import (
-    LinePairs,
-    Report,
-    Row,
-    check_records,
-    count_rows,
-    data_files,
-    no_rows,
-    row_items,
-)
+from seqloom.data.table import Row, check_records, count_rows, data_files, no_rows, row_items
+from seqloom.parallel import take
 from seqloom.readers.blocks import TextBlock, text_blocks
+from seqloom.readers.line_pairs import LinePairs
 from seqloom.readers.lines import Fault, FileLocation
 from seqloom.readers.reader import BlockParser, Record, reader_of
+from seqloom.readers.report import Report
 
 __all__ = ["BlockRows", "BlockSource", "RowBlock"]
 
@@ -88,8 +81,10 @@ class RowBlock(NamedTuple):
 class BlockSource:
     """Cuts data into blocks, and parses them."""
 
-    def __init__(self, data: Data, config: DataConfig) -> None:
+    def __init__(self, data: Data, config: DataConfig, *, rows: int = 0) -> None:
+        """`rows` says how many rows a block has, where all of them are to be read here."""
         self._data = data
+        self._rows = rows
         self._config = config
         self._parser: BlockParser | LinePairs | None = None
         self._file = ""
@@ -99,12 +94,12 @@ class BlockSource:
     def blocks(self) -> Iterator[RowBlock]:
         """All blocks in order; DataError where there is no row, usable or not."""
         files = data_files(self._data)
-        stream = self._config.lines == "stream" or self._config.arrays
-        if len(files) == 2 and not stream:
+        here = self._config.lines == "stream" or self._config.arrays or self._rows
+        if len(files) == 2 and not here:
             yield from self._paired_blocks(*files)
             return
         parser = None
-        if len(files) == 1 and not stream:
+        if len(files) == 1 and not here:
             parser = reader_of(files[0]).block_parser(files[0], self._config)
         if parser is None:
             yield from self._read_blocks()
@@ -163,7 +158,7 @@ class BlockSource:
         items, done = row_items(self._data, self._config), 0
         total = 0 if isinstance(self._data, str | Path) else len(self._data)
         while True:
-            some, error = take(items, ROWS)
+            some, error = take(items, self._rows or ROWS)
             done += len(some)
             if some:
                 yield RowBlock((), some, min(1.0, done / total) if total else 0.0)

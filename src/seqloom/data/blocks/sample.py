@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqloom.data.blocks.hashes import mix_hashes
 from seqloom.data.blocks.rows import BlockRows
+from seqloom.hashing import mix_hashes
 from seqloom.randomness import key
 
 __all__ = ["RowSample", "SampledRow"]
