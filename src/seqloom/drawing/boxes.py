@@ -17,7 +17,7 @@ LEAST, ROOM = 0.5, 0.54  # width of a box at least, and between columns
 BEND = 0.07  # radius of a corner
 LANE = 0.07  # inches between arrows that run next to each other
 MARGIN = 0.3
-ENTRY = 2.1  # inches of an entry of the legend
+ENTRY = 2.5  # inches of an entry of the legend
 
 NEXT = ("feedback", "soft feedback", "input feeding", "query", "initial", "time")
 """Kinds of arrows that lead into a box from its left."""
@@ -298,7 +298,7 @@ def draw_diagram(diagram: BoxDiagram, figure: "Figure", labels: Sequence[str]) -
     for number, (kind, words) in enumerate(legend.items()):
         x, y = left + 0.2 + ENTRY * (number % each), bottom + 0.14 + 0.24 * (number // each)
         axes.plot([x, x + 0.3], [y, y], color=INKS[kind], linestyle=DASHES.get(kind, "-"), lw=1.3)
-        axes.text(x + 0.37, y, words, fontsize=7, va="center", color="0.25")
+        axes.text(x + 0.37, y, words, fontsize=8.5, va="center", color="0.25")
 
 
 def _legend(arrows: Sequence[Arrow]) -> dict[str, str]:
@@ -321,14 +321,14 @@ def _draw_box(axes: "Axes", diagram: BoxDiagram, box: Box, label: str) -> None:
             facecolor=FACES[box.kind], edgecolor="0.45", linewidth=0.8, zorder=3,
         )
     )  # fmt: skip
-    axes.text(x, y, label, ha="center", va="center_baseline", fontsize=8.5, zorder=4)
+    axes.text(x, y, label, ha="center", va="center_baseline", fontsize=10, zorder=4)
 
 
 def _draw_texts(axes: "Axes", diagram: BoxDiagram) -> None:
     """The names of the rows, and dots where steps are left out."""
     for each in diagram.headings:
         (x, y), align = diagram.heading_place(each)
-        axes.text(x, y, each.label, va="center", ha=align, fontsize=8, color="0.3")
+        axes.text(x, y, each.label, va="center", ha=align, fontsize=9.5, color="0.3")
     for column, row in diagram.gaps:
         axes.text(column * diagram.column, row * ROW, "…", ha="center", va="center", fontsize=12)
 

@@ -1,5 +1,6 @@
 """Points in colours, and labels beside them, as many as do not overlap."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -48,9 +49,10 @@ def fill_points(
 
 
 def _annotate_points(axes: "Axes", places: np.ndarray, sentences: Sequence[str]) -> None:
-    """Each sentence beside its point, where no other stands; else it is left out."""
+    """Each sentence beside its point, where no other stands and not across the axis on the left;
+    else it is left out."""
     axes.figure.canvas.draw()
-    taken: list[Box] = []
+    taken: list[Box] = [(-math.inf, -math.inf, axes.bbox.x0, math.inf)]
     points = axes.transData.transform(places)
     dots = axes.figure.dpi / 72
     height = 1.25 * POINTS * dots

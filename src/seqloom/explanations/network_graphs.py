@@ -29,6 +29,7 @@ __all__ = [
     "label_with_norm",
 ]
 ASKING = 0.7  # rows more below one that attends to the source
+CLOSE, ASIDE = 1.2, 0.75  # columns from encoder to decoder with nothing between, and to positions
 MERGED = ("input", "states", "readout")  # kinds of nodes that may be drawn as what they read
 ORDER = ("source", "input", "attention", "layer", "states", "code", "readout", "output")
 LATER = ("previous", "next", "recent", "prefix")  # steps that do not lie on the way up
@@ -112,7 +113,9 @@ class NetworkGraph(Displayed):
 def architecture_graph(network: Network) -> NetworkGraph:
     """Each value once; a loop is what a layer hands itself from step to step."""
     parts = GraphParts(network.connections())
-    columns = {"encoder": 0.0, "decoder": 2.0 if parts.encoder else 0.0}
+    between = any(parts.nodes[name].kind in ("code", "attention") for name in parts.heights)
+    beside = 2.0 if between else CLOSE
+    columns = {"encoder": 0.0, "decoder": beside if parts.encoder else 0.0}
     nodes = []
     for name, y in parts.heights.items():
         node = parts.nodes[name]
@@ -120,7 +123,7 @@ def architecture_graph(network: Network) -> NetworkGraph:
         if node.kind in ("code", "attention"):
             x = 1.0 if parts.encoder else -1.0
         elif name.endswith(".positions"):
-            x += -1.0 if name in parts.encoder else 1.0
+            x += -ASIDE if name in parts.encoder else ASIDE
             y = min(parts.heights[e.head] for e in parts.edges if e.tail == name) - 1.0
         if node.kind == "code" and y == parts.heights.get("decoder.attention"):
             y -= 1.0
