@@ -137,6 +137,7 @@ NUMBERS: dict[str, dict[str, Any]] = {
         "‖r_t‖²": 384,
         "last that differs by over .3": 98,
         "last that differs by over .1": 180,
+        "positions and values in the figure": (60, 200),
     },
     "layer-norm": {"against (z − μ)/√(σ² + ε)": 0, "norms in a decoder's block": 3},
     "transformer-sizes": {
@@ -163,5 +164,19 @@ NUMBERS: dict[str, dict[str, Any]] = {
         "written after 11": (15, 16, 6, 22),
         "written after 7": (3, 8, 14, 20, 22),
         "written after 13": (12, 19, 7, 3, 8, 22),
+    },
+    "sentence-codes": {"sentences": 24, "the same by the mean of one-hot words": 0},
+    "unknown-names": {
+        "UNK in each of the two": (1, 1),
+        "names that attention brings back": ("Hackenberg", "Rosenker"),
+    },
+    "long-sentences": {
+        "does the fixed code lose the tail": "yes",
+        "does attention keep it": "yes",
+    },
+    "help-desk": {
+        "turns of machine and human": (4, 3),
+        "replies as in the text, word by word": 3,
+        "words of each": (17, 11, 9),
     },
 }

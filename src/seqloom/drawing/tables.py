@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAP",
+    "PositionCurve",
     "fill_position_tables",
     "fill_rows",
     "fill_tables",
@@ -79,18 +80,27 @@ def fill_rows(
             )
 
 
+class PositionCurve(NamedTuple):
+    """Numbers along an axis that begins at `first`."""
+
+    values: np.ndarray
+    first: int
+    axis: str
+    name: str
+
+
 def fill_position_tables(
     titles: Sequence[str],
     tables: Sequence[np.ndarray],
-    distances: Sequence[np.ndarray],
+    curves: Sequence[PositionCurve],
     figure: "Figure",
     _labels: Sequence[str],
 ) -> None:
-    """A heat map of each table (N, P), and beside it the distance of neighbouring rows."""
+    """A heat map of each table (N, P), and a curve beside it."""
     figure.set_size_inches(9, 3.4 * len(tables))
     figure.set_layout_engine("constrained")
     grid = figure.subplots(len(tables), 2, width_ratios=(3, 2), squeeze=False)
-    for title, table, steps, (left, right) in zip(titles, tables, distances, grid, strict=True):
+    for title, table, curve, (left, right) in zip(titles, tables, curves, grid, strict=True):
         count, size = table.shape
         most = largest_magnitude(table)
         image = left.imshow(
@@ -101,10 +111,13 @@ def fill_position_tables(
         left.set_title(title, fontsize=10)
         left.set_xlabel(f"value, of {size}")
         left.set_ylabel("position t")
-        right.plot(range(1, count), steps, lw=2, color="#1f5fa8")
-        right.set_ylim(bottom=0)
-        right.set_xlabel("position t")
-        right.set_ylabel("distance to the next, ‖r(t+1) − r(t)‖", fontsize=9)
+        places = range(curve.first, curve.first + len(curve.values))
+        right.plot(places, curve.values, lw=2 if curve.values.min(initial=0) >= 0 else 0.8,
+                   color="#1f5fa8")  # fmt: skip
+        if curve.values.min(initial=0) >= 0:
+            right.set_ylim(bottom=0)
+        right.set_xlabel(curve.axis)
+        right.set_ylabel(curve.name, fontsize=9)
         right.grid(color="0.92")
         right.spines[["top", "right"]].set_visible(False)
 

@@ -28,11 +28,17 @@ COUNT = 100  # positions shown
 
 @dataclass(frozen=True, eq=False)
 class PositionMap:
-    """The vector of each position from the first on, (N, P)."""
+    """The vector of each position from the first on, (N, P), and two that are compared, if any."""
 
     side: str
     kind: str
     table: np.ndarray
+    pair: tuple[int, int] | None = None  # counted from 1
+
+    def difference(self) -> np.ndarray:
+        """What the first of the two that are compared has more than the second, (P,)."""
+        one, other = self.pair or (1, 1)
+        return np.asarray(self.table[one - 1] - self.table[other - 1])
 
     def neighbor_distances(self) -> np.ndarray:
         """‖r_{t+1} − r_t‖ for each pair of neighbours."""

@@ -12,7 +12,15 @@ from seqloom.api.train import train
 from seqloom.config import merge
 from seqloom.prediction.predictor import Predictor
 
-__all__ = ["SMALL", "learn", "share_correct", "strings", "trained"]
+__all__ = [
+    "SMALL",
+    "learn",
+    "learn_seeds",
+    "share_correct",
+    "share_words",
+    "strings",
+    "trained",
+]
 
 SMALL = {
     "model": {
@@ -50,6 +58,21 @@ def learn(
     """What such a model writes for the inputs."""
     with trained(pairs, options) as model:
         return [output.text for output in model.predict([*inputs])]
+
+
+def learn_seeds(
+    pairs: Sequence[tuple[str, str]], test: Sequence[tuple[str, str]], options: Mapping[str, Any],
+    seeds: int,
+) -> list[list[str]]:  # fmt: skip
+    """What each of several such models writes for the sources of the test, from seed 1 on."""
+    sources = [source for source, _ in test]
+    return [learn(pairs, sources, {**options, "seed": seed}) for seed in range(1, seeds + 1)]
+
+
+def share_words(shares: Sequence[float]) -> str:
+    """Shares of several seeds as their mean and, in brackets, the smallest and the largest."""
+    mean = sum(shares) / len(shares)
+    return f"{mean:.0%} ({min(shares):.0%}–{max(shares):.0%})"
 
 
 def share_correct(outputs: Sequence[str], pairs: Sequence[tuple[str, str]]) -> float:

@@ -2,7 +2,7 @@
 
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table
-from seqloom.lessons.trainings import learn, share_correct, strings
+from seqloom.lessons.trainings import learn_seeds, share_correct, share_words, strings
 
 __all__ = ["attention_by_length_lesson"]
 
@@ -14,25 +14,27 @@ LENGTHS = ((3, 4), (5, 6), (7, 8))
     "Attention Models: attention mends long outputs", chapter="attention",
     trains=True,
 )  # fmt: skip
-def attention_by_length_lesson(*, updates: int = 400, tested: int = 60) -> LessonResult:
+def attention_by_length_lesson(
+    *, updates: int = 400, tested: int = 60, seeds: int = 3
+) -> LessonResult:
     """A fixed code fails on long strings first; attention does not."""
     pairs = strings(4_000, shortest=3, longest=8)
-    tests = {size: strings(tested, shortest=size[0], longest=size[1], seed=size[0])
-             for size in LENGTHS}  # fmt: skip
-    inputs = [source for test in tests.values() for source, _ in test]
-    shares: dict[str, list[float]] = {}
+    tests = [strings(tested, shortest=size[0], longest=size[1], seed=size[0]) for size in LENGTHS]
+    whole = [pair for test in tests for pair in test]
+    shares: dict[str, list[list[float]]] = {}  # of each length, for each seed
     for kind in ("none", "global"):
         options = {
             "model": {"decoder": {"attention": {"kind": kind}}},
             "training": {"updates": updates},
         }
-        outputs = iter(learn(pairs, inputs, options))
-        shares[kind] = [share_correct([next(outputs) for _ in test], test)
-                        for test in tests.values()]  # fmt: skip
+        found = learn_seeds(pairs, whole, options, seeds)
+        shares[kind] = [[share_correct(outputs[place * tested : (place + 1) * tested], test)
+                         for outputs in found] for place, test in enumerate(tests)]  # fmt: skip
     rows = [("length", "fixed code", "attention")]
     for (low, high), fixed, looked in zip(LENGTHS, *shares.values(), strict=True):
-        rows.append((f"{low} to {high}", f"{fixed:.0%}", f"{looked:.0%}"))
-    none, attention = shares["none"], shares["global"]
+        rows.append((f"{low} to {high}", share_words(fixed), share_words(looked)))
+    none, attention = ([sum(each) / seeds for each in shares[kind]] for kind in shares)
+    shown = f"strings written backwards, right to the letter; {seeds} seeds\n"
     return LessonResult(
         (
             ComparedNumber("does the fixed code fall with length", "yes",
@@ -42,5 +44,5 @@ def attention_by_length_lesson(*, updates: int = 400, tested: int = 60) -> Lesso
             ComparedNumber("is attention better on the longest", "yes",
                            "yes" if attention[-1] > none[-1] else "no"),
         ),
-        "strings written backwards, right to the letter\n" + text_table(rows, right=(1, 2)),
+        shown + text_table(rows, right=(1, 2)),
     )  # fmt: skip

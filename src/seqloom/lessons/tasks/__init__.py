@@ -5,9 +5,11 @@ from seqloom.lessons.tasks import (
     class_net,
     class_to_sequence,
     fill_in,
+    help_desk,
     paradigms,
     small_tasks,
     text_pairs,
+    translation_tables,
 )
 
 __all__ = [
@@ -15,7 +17,9 @@ __all__ = [
     "class_net",
     "class_to_sequence",
     "fill_in",
+    "help_desk",
     "paradigms",
     "small_tasks",
     "text_pairs",
+    "translation_tables",
 ]

@@ -9,18 +9,20 @@ from seqloom.nn.positions import sinusoids
 
 __all__ = ["sinusoids_lesson"]
 
-SHOWN = 200  # values of a position in the picture
-
 
 @lesson("sinusoids", "Chapter 7: Figure 7.14", "Chapter 7: (7.29)", chapter="transformer")
-def sinusoids_lesson(*, size: int = 768, positions: int = 60, first: int = 50) -> LessonResult:
+def sinusoids_lesson(
+    *, size: int = 768, positions: int = 60, first: int = 50, shown: int = 200
+) -> LessonResult:
     """Sines and cosines of 60 positions, and the difference of two neighbours."""
     small = sinusoids(torch.tensor([1]), 4)[0]
     table = sinusoids(torch.arange(1, positions + 1), size)
     step = table[first] - table[first - 1]
     apart = step.abs().numpy()
-    view = PositionMap("figure", "sines and cosines", table[:, :SHOWN].numpy())
-    shown = f"t = 1 … {positions}, the first {SHOWN} of {size} values; r_{first + 1} − r_{first}"
+    view = PositionMap(
+        "figure", "sines and cosines", table[:, :shown].numpy(), pair=(first + 1, first)
+    )
+    said = f"t = 1 … {positions}, the first {shown} of {size} values; r_{first + 1} − r_{first}"
     return LessonResult(
         (
             ComparedNumber(
@@ -32,8 +34,9 @@ def sinusoids_lesson(*, size: int = 768, positions: int = 60, first: int = 50) -
             ComparedNumber("largest difference", 0.933, float(apart.max()), 5e-4, by_hand=True),
             ComparedNumber("last that differs by over .3", 98, _last(apart, 0.3), by_hand=True),
             ComparedNumber("last that differs by over .1", 180, _last(apart, 0.1), by_hand=True),
+            ComparedNumber("positions and values in the figure", (60, 200), view.table.shape),
         ),
-        shown,
+        said,
         PositionMaps((view,)),
     )  # fmt: skip
 
