@@ -43,7 +43,7 @@ def test_a_tag_for_a_step_that_is_not_there(seqloom: Command, tmp_path: Path) ->
 def test_windows_of_unequal_width(seqloom: Command, tmp_path: Path) -> None:
     """As cells of a table, and as rows of a table over time."""
     data = rows(tmp_path / "rows.tsv", *["[[1, 2], [3, 4]]\tup"] * 20, "[[1, 2], [3]]\tup")
-    chosen = ("--source", "1:vectors", "--target", "2:label", *SMALL)
+    chosen: tuple[str, ...] = ("--source", "1:vectors", "--target", "2:label", *SMALL)
     result = seqloom("train", data, "--run", tmp_path / "run", *chosen)
     assert result.sentence == (
         f"{data}:21: source: step 2 has one number where step 1 has 2 numbers; give every step as "
@@ -57,8 +57,8 @@ def test_windows_of_unequal_width(seqloom: Command, tmp_path: Path) -> None:
 
 def test_a_ctc_target_that_is_longer_than_its_input(seqloom: Command, tmp_path: Path) -> None:
     data = rows(tmp_path / "rows.tsv", *["[1, 2, 3, 4]\tab"] * 20, "[1, 2]\tabc")
-    chosen = ("--source", "1:vectors", "--set", "model.decoder.kind=ctc", *SMALL)
-    chosen += ("--set", "target.unit=character")
+    ctc = ("--set", "model.decoder.kind=ctc", "--set", "target.unit=character")
+    chosen = ("--source", "1:vectors", *ctc, *SMALL)
     result = seqloom("train", data, "--run", tmp_path / "run", *chosen)
     assert result.code != 0
     assert result.sentence.startswith(

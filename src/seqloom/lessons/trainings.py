@@ -43,7 +43,7 @@ def strings(count: int, *, shortest: int, longest: int, seed: int = 1) -> list[t
 
 
 @contextmanager
-def trained(pairs: Sequence[tuple[str, str]], options: Mapping[str, Any]) -> Iterator[Predictor]:
+def trained(pairs: Sequence[tuple[Any, str]], options: Mapping[str, Any]) -> Iterator[Predictor]:
     """A small GRU model with these options that has learnt from the pairs; it is not kept."""
     with TemporaryDirectory() as folder:
         run = Path(folder) / "run"
