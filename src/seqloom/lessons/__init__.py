@@ -3,16 +3,9 @@
 `seqloom lesson NAME` runs one; docs/course has the chapters they belong to.
 """
 
-from seqloom.lessons import (
-    attention,
-    encoder_decoder,
-    gates,
-    search,
-    tasks,
-    training,
-    transformer,
-    units,
-)
+from importlib import import_module
+from pkgutil import walk_packages
+
 from seqloom.lessons.lesson import (
     LESSONS,
     Lesson,
@@ -28,16 +21,11 @@ __all__ = [
     "Lesson",
     "LessonResult",
     "ShownLesson",
-    "attention",
-    "encoder_decoder",
-    "gates",
     "lesson_lines",
     "list_lessons",
     "run_lesson",
-    "search",
     "show",
-    "tasks",
-    "training",
-    "transformer",
-    "units",
 ]
+
+for _module in walk_packages(__path__, f"{__name__}."):
+    import_module(_module.name)

@@ -12,15 +12,7 @@ from seqloom.api.train import train
 from seqloom.config import merge
 from seqloom.prediction.predictor import Predictor
 
-__all__ = [
-    "SMALL",
-    "learn",
-    "learn_seeds",
-    "share_correct",
-    "share_words",
-    "strings",
-    "trained",
-]
+__all__ = ["SMALL", "learn", "learn_seeds", "share_correct", "share_words", "strings", "trained"]
 
 SMALL = {
     "model": {
